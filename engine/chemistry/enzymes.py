@@ -1,0 +1,225 @@
+"""Cleavage agents of the PSI-MS vocabulary (children of MS:1001045), and what they make of a protein.
+
+The vocabulary gives each agent a regular expression. All but two look only at the two residues of a bond, so that an agent is a table of
+26 x 26 bonds; a digestion kernel needs no more than that table. The two that look one residue further (`glutamyl endopeptidase`,
+`proline endopeptidase`) are written here by what the enzyme is known to do at the bond itself, and say so in `remark`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import ParameterError
+
+__all__ = ["ENZYMES", "SPECIFICITIES", "Enzyme", "PeptideSpan", "Specificity", "cleavage_sites", "digest", "enzyme"]
+
+Specificity = Literal["specific", "semi-specific", "non-specific"]
+SPECIFICITIES: tuple[Specificity, ...] = ("specific", "semi-specific", "non-specific")
+
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True)
+class Enzyme:
+    """A cleavage agent.
+
+    Attributes
+    ----------
+    name : the PSI-MS name.
+    accession : the PSI-MS accession, ``MS:1001251``.
+    after : residues behind which it cuts, unless the next one is in `not_before`.
+    not_before : residues that protect the bond before them from a cut by `after`.
+    before : residues in front of which it cuts, whatever stands before.
+    synonyms : other names in use.
+    remark : how it differs from the vocabulary's rule, empty where it does not.
+    """
+
+    name: str
+    accession: str
+    after: str = ""
+    not_before: str = ""
+    before: str = ""
+    synonyms: tuple[str, ...] = ()
+    remark: str = ""
+
+    def __str__(self) -> str:
+        return self.name
+
+    @cached_property
+    def _table(self) -> NDArray[np.bool_]:
+        table = np.zeros((26, 26), dtype=np.bool_)
+        table[_indices(self.after), :] = True
+        table[:, _indices(self.not_before)] = False
+        table[:, _indices(self.before)] = True
+        table.flags.writeable = False
+        return table
+
+    def cleavage_table(self) -> NDArray[np.bool_]:
+        """The bonds that it cuts, (26, 26) bool, indexed [residue before the bond - 'A', residue after it - 'A']; read-only."""
+        return self._table
+
+    @property
+    def is_unspecific(self) -> bool:
+        """Whether it cuts every bond, so that missed cleavages mean nothing."""
+        return self.after == _ALPHABET and not self.not_before
+
+    @property
+    def rule(self) -> str:
+        """The rule in words, for the window: ``after K, R; not before P``."""
+        if self.is_unspecific:
+            return "at every bond"
+        parts = []
+        if self.after:
+            parts.append(f"after {', '.join(self.after)}")
+        if self.not_before:
+            # Hydroxylamine cuts in front of a single residue: shorter to say which than which not.
+            allowed = [letter for letter in _ALPHABET if letter not in self.not_before]
+            if len(allowed) < len(self.not_before):
+                parts.append(f"only before {', '.join(allowed)}")
+            else:
+                parts.append(f"not before {', '.join(self.not_before)}")
+        if self.before:
+            parts.append(f"before {', '.join(self.before)}")
+        return "; ".join(parts) or "nowhere"
+
+
+def _indices(residues: str) -> list[int]:
+    return [ord(residue) - ord("A") for residue in residues]
+
+
+_ALL = (
+    Enzyme("Trypsin", "MS:1001251", after="KR", not_before="P"),
+    Enzyme("Trypsin/P", "MS:1001313", after="KR"),
+    Enzyme("Arg-C", "MS:1001303", after="R", not_before="P", synonyms=("Trypsin/R", "Clostripain")),
+    Enzyme("Asp-N", "MS:1001304", before="BD"),
+    Enzyme("Asp-N_ambic", "MS:1001305", before="DE"),
+    Enzyme("Chymotrypsin", "MS:1001306", after="FYWL", not_before="P"),
+    Enzyme("CNBr", "MS:1001307", after="M", synonyms=("Cyanogen bromide",)),
+    Enzyme("Formic_acid", "MS:1001308", after="D", before="D"),
+    Enzyme("Lys-C", "MS:1001309", after="K", not_before="P", synonyms=("Trypsin/K",)),
+    Enzyme("Lys-C/P", "MS:1001310", after="K"),
+    Enzyme("Lys-N", "MS:1003093", before="K"),
+    Enzyme("LysargiNase", "MS:1002708", before="KR", synonyms=("Tryp-N",)),
+    Enzyme("PepsinA", "MS:1001311", after="FL"),
+    Enzyme("TrypChymo", "MS:1001312", after="FYWLKR", not_before="P"),
+    Enzyme("V8-DE", "MS:1001314", after="BDEZ", not_before="P"),
+    Enzyme("V8-E", "MS:1001315", after="EZ", not_before="P"),
+    Enzyme(
+        "glutamyl endopeptidase",
+        "MS:1001917",
+        after="E",
+        synonyms=("Glu-C", "staphylococcal protease"),
+        remark="The vocabulary cuts a run of E only behind its first; here every E is a site, so that the rest of the run is not lost",
+    ),
+    Enzyme("leukocyte elastase", "MS:1001915", after="ALIV", not_before="P"),
+    Enzyme(
+        "proline endopeptidase",
+        "MS:1001916",
+        after="P",
+        not_before="P",
+        remark="The vocabulary asks for H, K or R before the P; the enzyme (EC 3.4.21.26) cuts behind P in any of them",
+    ),
+    Enzyme("2-iodobenzoate", "MS:1001918", after="W"),
+    Enzyme("AlphaLP", "MS:1003434", after="TASV", synonyms=("alpha-lytic protease", "alpha-lytic endopeptidase")),
+    Enzyme("peptidase K", "MS:1003981", before="AEFILTVWY", synonyms=("proteinase K", "endopeptidase K")),
+    Enzyme("hydroxylamine", "MS:1003983", after="N", not_before=_ALPHABET.replace("G", "")),
+    Enzyme("no cleavage", "MS:1001955"),
+    Enzyme("unspecific cleavage", "MS:1001956", after=_ALPHABET),
+)
+
+ENZYMES: dict[str, Enzyme] = {one.name: one for one in _ALL}
+"""Every agent by its PSI-MS name."""
+
+_BY_ANY_NAME = {name.lower(): one for one in _ALL for name in (one.name, one.accession, one.name.replace("_", " "), *one.synonyms)}
+
+
+def enzyme(name: str) -> Enzyme:
+    """The agent of a PSI-MS name, accession or synonym, whatever its case.
+
+    Raises
+    ------
+    ParameterError : nothing is called that; the message lists near matches.
+    """
+    found = _BY_ANY_NAME.get(name.strip().lower())
+    if found is not None:
+        return found
+    from difflib import get_close_matches
+
+    near = dict.fromkeys(_BY_ANY_NAME[match].name for match in get_close_matches(name.strip().lower(), _BY_ANY_NAME, n=3, cutoff=0.5))
+    hint = f"did you mean {' or '.join(near)}?" if near else f"expected one of {', '.join(ENZYMES)}"
+    raise ParameterError(f"There is no enzyme {name!r}; {hint}")
+
+
+class PeptideSpan(NamedTuple):
+    """A peptide as a place in its protein: ``sequence[start:stop]``, with the number of sites inside that were not cut."""
+
+    start: int
+    stop: int
+    missed_cleavages: int
+
+
+def cleavage_sites(sequence: str, agent: Enzyme) -> NDArray[np.int64]:
+    """Places where the agent cuts, ascending, (sites,) int64: place i lies between residues i - 1 and i; the ends are none.
+
+    Letters outside A-Z (``*``) are never cut beside.
+    """
+    letters = np.frombuffer(sequence.encode("ascii", "replace"), dtype=np.uint8).astype(np.int64) - ord("A")
+    real = (letters >= 0) & (letters < 26)
+    letters[~real] = 0
+    cut = agent.cleavage_table()[letters[:-1], letters[1:]] & real[:-1] & real[1:]
+    return np.flatnonzero(cut) + 1
+
+
+def digest(
+    sequence: str,
+    agent: Enzyme,
+    missed_cleavages: int = 0,
+    specificity: Specificity = "specific",
+    min_length: int = 1,
+    max_length: int | None = None,
+    clip_methionine: bool = False,
+) -> list[PeptideSpan]:
+    """Every peptide of one protein, each place once, ordered by start and stop; plain, as the reference that kernels are tested by.
+
+    A specific peptide begins and ends at a site or at an end of the protein; a semi-specific one does so on at least one side; a
+    non-specific one need not, and its missed cleavages are counted but not limited. So are those of an agent that cuts every bond. With
+    `clip_methionine` a protein that begins with M may also begin behind it, without a missed cleavage for those that keep the M.
+
+    Parameters
+    ----------
+    sequence : capitals A-Z.
+    missed_cleavages : sites at most within a peptide.
+    min_length, max_length : residues, both included; `max_length` None: no limit.
+
+    Raises
+    ------
+    ParameterError : the specificity is unknown, or a number is negative.
+    """
+    if specificity not in SPECIFICITIES:
+        raise ParameterError(f"specificity {specificity!r} is unknown; expected one of {', '.join(SPECIFICITIES)}")
+    if missed_cleavages < 0 or min_length < 1:
+        raise ParameterError(f"{missed_cleavages} missed cleavages and peptides of {min_length} residues are not possible")
+    length = len(sequence)
+    sites = {int(site) for site in cleavage_sites(sequence, agent)}
+    starts = sites | {0}
+    if clip_methionine and sequence.startswith("M"):
+        starts.add(1)
+    stops = sites | {length}
+    unlimited = specificity == "non-specific" or agent.is_unspecific
+    peptides = []
+    for start in range(length):
+        missed = 0
+        for stop in range(start + 1, min(length, start + (max_length or length)) + 1):
+            missed += stop - 1 in sites and stop - 1 > start
+            if missed > missed_cleavages and not unlimited:
+                break
+            ends_at_sites = (start in starts) + (stop in stops)
+            wanted = {"specific": 2, "semi-specific": 1, "non-specific": 0}[specificity]
+            if ends_at_sites >= wanted and stop - start >= min_length:
+                peptides.append(PeptideSpan(start, stop, missed))
+    return peptides

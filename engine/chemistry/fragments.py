@@ -1,0 +1,331 @@
+"""Fragment ions of a peptide, and the peaks of a spectrum that they explain.
+
+Series after Roepstorff & Fohlman 1984 (Biomed. Mass Spectrom. 11:601) and Biemann 1988. With S the masses of a fragment's residues and
+their modifications, the neutral masses are a = S - CO, b = S, c = S + NH3, x = S + H2O + CO - 2 H, y = S + H2O and, as electron transfer
+makes it, the radical z• (also called z+1) = S + H2O - NH2. An ion of charge n carries n protons; precursor ions are the whole peptide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.masses import AMMONIA_MASS, HYDROGEN_MASS, PROTON_MASS, WATER_MASS, formula_mass, residue_masses
+from engine.chemistry.modifications import unimod
+from engine.chemistry.peptidoforms import Peptidoform
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import ParameterError
+
+__all__ = [
+    "PRECURSOR",
+    "SERIES",
+    "SERIES_MASS",
+    "Annotation",
+    "FragmentIons",
+    "annotate",
+    "fragment_ions",
+    "modification_losses",
+    "peptidoform_ions",
+]
+
+SERIES = "abcxyzp"
+"""Codes of the series are places in this text; p is the precursor."""
+PRECURSOR = SERIES.index("p")
+
+_CARBON_MONOXIDE_MASS = formula_mass("CO")
+
+# What the neutral fragment weighs besides its residues.
+SERIES_MASS = {
+    "a": -_CARBON_MONOXIDE_MASS,
+    "b": 0.0,
+    "c": AMMONIA_MASS,
+    "x": WATER_MASS + _CARBON_MONOXIDE_MASS - 2 * HYDROGEN_MASS,
+    "y": WATER_MASS,
+    "z": WATER_MASS - AMMONIA_MASS + HYDROGEN_MASS,
+    "p": WATER_MASS,
+}
+
+# The residues whose side chains give up the molecule readily (Steen & Mann 2004, Nat. Rev. Mol. Cell Biol. 5:699); other losses: any.
+_LOSS_RESIDUES = {"H2O": "STED", "NH3": "RKNQ"}
+
+# Series whose ions lose small molecules: those of collisions, not of electron transfer.
+_SERIES_WITH_LOSSES = "abyp"
+
+# Losses of modifications are masses in Unimod; the common ones are better known by their formula.
+_NAMED_LOSSES = {formula: formula_mass(formula) for formula in ("H3PO4", "HPO3", "CH4OS", "SO3")}
+
+
+@dataclass(frozen=True)
+class FragmentIons:
+    """n theoretical ions as columns, ordered by series, charge, loss and number.
+
+    Attributes
+    ----------
+    mz : (n,) float64, thomson.
+    series : (n,) int8, places in `SERIES`.
+    number : (n,) int16, residues of the fragment; of a precursor all of them.
+    charge : (n,) int8.
+    loss : (n,) int16, which of `loss_names`; 0: nothing is lost.
+    position : (n,) int16, the bond that broke, as residues before it; of a precursor the length of the peptide.
+    loss_names : texts, "" first.
+    loss_masses : dalton, 0 first.
+    """
+
+    mz: NDArray[np.float64]
+    series: NDArray[np.int8]
+    number: NDArray[np.int16]
+    charge: NDArray[np.int8]
+    loss: NDArray[np.int16]
+    position: NDArray[np.int16]
+    loss_names: tuple[str, ...]
+    loss_masses: tuple[float, ...]
+
+    def __len__(self) -> int:
+        return len(self.mz)
+
+    def label(self, i: int) -> str:
+        """Name of ion `i` in the notation of mzPAF: ``b5``, ``y7-H2O``, ``y7-H3PO4^2``, ``p^2``."""
+        number = "" if self.series[i] == PRECURSOR else str(self.number[i])
+        loss = f"-{self.loss_names[self.loss[i]]}" if self.loss[i] else ""
+        charge = f"^{self.charge[i]}" if self.charge[i] > 1 else ""
+        return f"{SERIES[self.series[i]]}{number}{loss}{charge}"
+
+    def labels(self) -> list[str]:
+        """Names of all ions."""
+        return [self.label(i) for i in range(len(self))]
+
+
+def fragment_ions(
+    sequence: str,
+    modifications: Mapping[int, float] | None = None,
+    *,
+    series: str = "by",
+    max_charge: int = 2,
+    neutral_losses: Sequence[str] = (),
+    losses_of_modifications: Mapping[int, Iterable[float]] | None = None,
+) -> FragmentIons:
+    """Theoretical fragments of one peptide.
+
+    An ion loses one molecule at most: water from a fragment with S, T, E or D, ammonia from one with R, K, N or Q, any other formula from
+    any fragment, and what a modification loses from every fragment that holds it. Only a, b, y and precursor ions lose anything. c and z
+    ions that would need the bond before proline broken are left out: its ring holds the two parts together.
+
+    Parameters
+    ----------
+    sequence : capitals A-Z, without B, X and Z.
+    modifications : dalton by position, 0 the N-terminus, 1 to L the residues, L + 1 the C-terminus.
+    series : letters of `SERIES`; ``p`` adds the precursor.
+    max_charge : charges 1 to this.
+    neutral_losses : formulas.
+    losses_of_modifications : dalton by position, see `modification_losses`.
+
+    Raises
+    ------
+    ParameterError : an unknown series, residue or formula, a position outside the peptide, or a charge below 1.
+
+    Examples
+    --------
+    >>> ions = fragment_ions("PEK", max_charge=1)
+    >>> [f"{label} {mz:.3f}" for label, mz in zip(ions.labels(), ions.mz)]
+    ['b1 98.060', 'b2 227.103', 'y2 276.155', 'y1 147.113']
+    """
+    length = len(sequence)
+    if max_charge < 1 or max_charge > 100:
+        raise ParameterError(f"fragments of up to {max_charge} charges are not possible; expected 1 to 100")
+    unknown = [letter for letter in series if letter not in SERIES]
+    if unknown:
+        raise ParameterError(f"there is no ion series {unknown[0]!r}; expected letters of {SERIES} (p is the precursor)")
+    masses = _position_masses(sequence, modifications or {})
+    losses = _losses(sequence, neutral_losses, losses_of_modifications or {})
+
+    # Sums of the first i positions: before the bond behind residue i lie the N-terminus and i residues.
+    sums = np.cumsum(masses)
+    bonds = np.arange(1, length)
+    charges = np.arange(1, max_charge + 1)
+    columns = []
+    for letter in dict.fromkeys(series):
+        if letter == "p":
+            position, number, residue_sum = np.array([length]), np.array([length]), sums[-1:]
+        elif letter in "abc":
+            position, number, residue_sum = bonds, bonds, sums[bonds]
+        else:
+            position, number, residue_sum = bonds, length - bonds, sums[-1] - sums[bonds]
+        keep = np.ones(len(position), dtype=np.bool_)
+        if letter in "cz":
+            keep = np.array([sequence[bond] != "P" for bond in bonds.tolist()], dtype=np.bool_)
+        for loss, (_, mass, places) in enumerate(losses):
+            if loss and letter not in _SERIES_WITH_LOSSES:
+                continue
+            # How often the loss can happen up to each position, hence within each fragment.
+            counts = np.cumsum(places)
+            within = counts[position] if letter in "abc" else counts[-1] - (0 if letter == "p" else counts[position])
+            chosen = keep & (within > 0)
+            neutral = residue_sum[chosen] + (SERIES_MASS[letter] - mass)
+            n = len(neutral)
+            columns.append(
+                (
+                    (neutral / charges[:, None] + PROTON_MASS).ravel(),
+                    np.full(n * max_charge, SERIES.index(letter)),
+                    np.tile(number[chosen], max_charge),
+                    np.repeat(charges, n),
+                    np.full(n * max_charge, loss),
+                    np.tile(position[chosen], max_charge),
+                )
+            )
+    mz, codes, numbers, charge, lost, positions = (
+        [np.concatenate(column) for column in zip(*columns, strict=True)] if columns else [np.zeros(0)] * 6
+    )
+    order = np.lexsort((positions, lost, charge))
+    order = order[np.argsort(codes[order], kind="stable")]
+    return FragmentIons(
+        mz=mz[order],
+        series=codes[order].astype(np.int8),
+        number=numbers[order].astype(np.int16),
+        charge=charge[order].astype(np.int8),
+        loss=lost[order].astype(np.int16),
+        position=positions[order].astype(np.int16),
+        loss_names=tuple(name for name, _, _ in losses),
+        loss_masses=tuple(mass for _, mass, _ in losses),
+    )
+
+
+def _position_masses(sequence: str, modifications: Mapping[int, float]) -> NDArray[np.float64]:
+    """Masses at positions 0 to L + 1, (L + 2,)."""
+    masses = np.zeros(len(sequence) + 2)
+    masses[1:-1] = residue_masses(sequence)
+    if not sequence or np.isnan(masses).any():
+        raise ParameterError(f"{sequence!r} has no mass, hence no fragments: B, X and Z stand for several residues")
+    for position, mass in modifications.items():
+        if not 0 <= position <= len(sequence) + 1:
+            raise ParameterError(f"position {position} of a modification lies outside {sequence}, 0 to {len(sequence) + 1}")
+        masses[position] += mass
+    return masses
+
+
+def _losses(
+    sequence: str, neutral_losses: Sequence[str], losses_of_modifications: Mapping[int, Iterable[float]]
+) -> list[tuple[str, float, NDArray[np.bool_]]]:
+    """Name, mass and the positions (L + 2,) that can lose it, of each loss; nothing lost comes first and can happen anywhere."""
+    length = len(sequence)
+    losses = [("", 0.0, np.ones(length + 2, dtype=np.bool_))]
+    for formula in dict.fromkeys(neutral_losses):
+        places = np.ones(length + 2, dtype=np.bool_)
+        if formula in _LOSS_RESIDUES:
+            places[1:-1] = [residue in _LOSS_RESIDUES[formula] for residue in sequence]
+            places[[0, -1]] = False
+        losses.append((formula, formula_mass(formula), places))
+    by_mass: dict[float, NDArray[np.bool_]] = {}
+    for position, some in losses_of_modifications.items():
+        if not 0 <= position <= length + 1:
+            raise ParameterError(f"a loss at position {position} lies outside {sequence}: its positions are 0 to {length + 1}")
+        for mass in some:
+            by_mass.setdefault(mass, np.zeros(length + 2, dtype=np.bool_))[position] = True
+    for mass, places in by_mass.items():
+        name = next((formula for formula, known in _NAMED_LOSSES.items() if abs(known - mass) < 1e-4), f"{mass:.4f}")
+        losses.append((name, mass, places))
+    return losses
+
+
+def modification_losses(peptidoform: Peptidoform) -> dict[int, tuple[float, ...]]:
+    """What Unimod says that each modification of a peptide loses, dalton by position; positions without any are left out."""
+    losses: dict[int, tuple[float, ...]] = {}
+    length = len(peptidoform.sequence)
+    for position, name, _ in peptidoform.modifications:
+        if name not in unimod():
+            continue
+        residue = peptidoform.sequence[position - 1] if 1 <= position <= length else ""
+        where = "peptide N-term" if position == 0 else "peptide C-term"
+        for site in unimod().by_name(name).sites:
+            # On a residue any listed position will do: whether the peptide is its protein's first is not known here.
+            if site.residue == residue and (residue or site.position.replace("protein", "peptide") == where):
+                found = tuple(loss for loss in site.neutral_losses if loss > 0)
+                if found:
+                    losses[position] = tuple(sorted({*losses.get(position, ()), *found}))
+    return losses
+
+
+def peptidoform_ions(
+    peptidoform: Peptidoform, *, series: str = "by", max_charge: int | None = None, neutral_losses: Sequence[str] = ("H2O", "NH3")
+) -> FragmentIons:
+    """Theoretical fragments of a modified peptide, with the losses of its modifications.
+
+    `max_charge` None: one less than the precursor's charge, at least 1; 2 where the charge is not known. Labile and unlocalised
+    modifications are on no fragment. Errors as in `fragment_ions`.
+    """
+    if max_charge is None:
+        max_charge = 2 if peptidoform.charge is None else max(1, peptidoform.charge - 1)
+    return fragment_ions(
+        peptidoform.sequence,
+        peptidoform.mass_deltas(),
+        series=series,
+        max_charge=max_charge,
+        neutral_losses=neutral_losses,
+        losses_of_modifications=modification_losses(peptidoform),
+    )
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """m matches of ions and peaks as columns, ordered by ion.
+
+    Attributes
+    ----------
+    ion : (m,) int64, which of the ions.
+    peak : (m,) int64, which of the peaks.
+    error : (m,) float64, thomson, the peak's m/z less the ion's.
+    error_ppm : (m,) float64, the same in parts per million of the ion's m/z.
+    """
+
+    ion: NDArray[np.int64]
+    peak: NDArray[np.int64]
+    error: NDArray[np.float64]
+    error_ppm: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.ion)
+
+
+def annotate(
+    mz: NDArray[np.floating],
+    intensity: NDArray[np.floating],
+    ions: FragmentIons,
+    tolerance: Tolerance,
+    *,
+    most_intense: bool = True,
+    one_ion_per_peak: bool = False,
+) -> Annotation:
+    """The peak that each ion explains, if there is one within the tolerance of the ion's m/z.
+
+    Parameters
+    ----------
+    mz, intensity : (peaks,) the spectrum, m/z (thomson) ascending.
+    most_intense : of several peaks in reach take the highest, else the nearest.
+    one_ion_per_peak : of several ions on one peak keep the likeliest, for labels: without a loss, then of least charge, then the nearest.
+
+    Raises
+    ------
+    ParameterError : m/z and intensity differ in length, or m/z does not ascend.
+    """
+    mz = np.asarray(mz, dtype=np.float64)
+    if len(mz) != len(intensity) or (np.diff(mz) < 0).any():
+        raise ParameterError(f"a spectrum needs an intensity for each m/z, in ascending order; got {len(mz)} and {len(intensity)} values")
+    low, high = tolerance.bounds(ions.mz)
+    first, last = np.searchsorted(mz, low, side="left"), np.searchsorted(mz, high, side="right")
+    # All pairs in reach, ion by ion; the best of an ion's pairs then comes first.
+    counts = last - first
+    ion = np.repeat(np.arange(len(ions)), counts)
+    peak = np.arange(len(ion)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
+    distance = np.abs(mz[peak] - ions.mz[ion])
+    preference = -np.asarray(intensity, dtype=np.float64)[peak] if most_intense else distance
+    order = np.lexsort((distance, preference, ion))
+    best = order[np.unique(ion[order], return_index=True)[1]]
+    ion, peak, distance = ion[best], peak[best], distance[best]
+    if one_ion_per_peak:
+        order = np.lexsort((distance, ions.charge[ion], ions.loss[ion] > 0, peak))
+        kept = np.sort(order[np.unique(peak[order], return_index=True)[1]])
+        ion, peak = ion[kept], peak[kept]
+    error = mz[peak] - ions.mz[ion]
+    return Annotation(ion, peak, error, error / ions.mz[ion] * 1e6)

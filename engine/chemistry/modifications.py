@@ -1,0 +1,485 @@
+"""Modifications: the Unimod catalogue, offline, and the modifications of a search, as a user writes them.
+
+Unimod (https://www.unimod.org; Creasy & Cottrell 2004, Proteomics 4:1534) ships as `resources/modifications/unimod.json.gz`; masses are
+Unimod's own, monoisotopic, in dalton.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
+
+from engine.chemistry.masses import RESIDUE_COMPOSITION
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import ParameterError
+
+__all__ = [
+    "POSITIONS",
+    "Modification",
+    "Position",
+    "SearchModification",
+    "Site",
+    "UnimodCatalogue",
+    "parse_modification",
+    "parse_modifications",
+    "parse_site",
+    "unimod",
+    "write_mass",
+]
+
+Position = Literal["anywhere", "peptide N-term", "peptide C-term", "protein N-term", "protein C-term"]
+POSITIONS: tuple[Position, ...] = ("anywhere", "peptide N-term", "peptide C-term", "protein N-term", "protein C-term")
+
+_UNIMOD_POSITION: dict[str, Position] = {
+    "Anywhere": "anywhere",
+    "Any N-term": "peptide N-term",
+    "Any C-term": "peptide C-term",
+    "Protein N-term": "protein N-term",
+    "Protein C-term": "protein C-term",
+}
+
+_WRITTEN_POSITION: dict[Position, str] = {
+    "anywhere": "",
+    "peptide N-term": "N-term",
+    "peptide C-term": "C-term",
+    "protein N-term": "Protein N-term",
+    "protein C-term": "Protein C-term",
+}
+
+# The picker offers first what a sample most often holds; a class that is not named here comes after all that are.
+_CLASS_RANK = {
+    "Post-translational": 0,
+    "Artefact": 0,
+    "Co-translational": 1,
+    "Chemical derivative": 1,
+    "Isotopic label": 2,
+    "Pre-translational": 3,
+    "Multiple": 3,
+    "O-linked glycosylation": 4,
+    "N-linked glycosylation": 4,
+    "Other glycosylation": 4,
+}
+_LAST_RANK = 5
+
+_SITE_TEXT = re.compile(
+    r"(?:(?:(?P<owner>protein|peptide|any)\s+)?(?P<end>[NC])[-\s]?term(?:inus)?\.?(?![A-Z])\s*)?(?P<residues>[A-Z]*)", re.IGNORECASE
+)
+_NAME_AND_SITE = re.compile(r"(?P<name>.+?)\s*\(\s*(?P<site>[A-Za-z][A-Za-z\s.-]*)\)")
+_CUSTOM = re.compile(r"(?:(?P<name>[^:\[\]|]+(?::[^:\[\]|]+)*?)\s*:\s*)?(?P<mass>[+-]\s*\d*\.?\d+(?:[eE][+-]?\d+)?)")
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a modification of Unimod is known to sit.
+
+    Attributes
+    ----------
+    residue : one letter, or "" for the terminus itself.
+    position : where that residue must stand.
+    classification : Unimod's, such as ``Post-translational`` or ``Artefact``.
+    is_hidden : Unimod shows it only on request, which means that it is rare.
+    neutral_losses : dalton, ascending; what a fragment may lose besides staying whole.
+    """
+
+    residue: str
+    position: Position
+    classification: str
+    is_hidden: bool
+    neutral_losses: tuple[float, ...]
+
+    def __str__(self) -> str:
+        return _write_site(self.residue, self.position)
+
+    def covers(self, residue: str, position: Position) -> bool:
+        """Whether a modification asked for at `residue` ("" for any) and `position` always falls on this site."""
+        if self.residue and residue != self.residue:
+            return False
+        return self.position in (position, "anywhere") or (
+            # A protein's terminus is also its first or last peptide's.
+            self.position == position.replace("protein", "peptide")
+        )
+
+
+@dataclass(frozen=True)
+class Modification:
+    """An entry of Unimod.
+
+    Attributes
+    ----------
+    id : the record number, 35 for ``UNIMOD:35``.
+    title : the PSI-MS name, or Unimod's interim name where there is none.
+    full_name : one line of description.
+    mass, average_mass : dalton, added to the residue.
+    composition : in Unimod's notation, as ``H(2) C(2) O``.
+    alternative_names : other names in use.
+    sites : where it is known, the usual ones first.
+    is_approved : looked through by Unimod's curators.
+    """
+
+    id: int
+    title: str
+    full_name: str
+    mass: float
+    average_mass: float
+    composition: str
+    alternative_names: tuple[str, ...]
+    sites: tuple[Site, ...]
+    is_approved: bool
+
+    @property
+    def accession(self) -> str:
+        """``UNIMOD:35``."""
+        return f"UNIMOD:{self.id}"
+
+    @property
+    def classifications(self) -> tuple[str, ...]:
+        """The classifications of its sites, each once, those of the usual sites first."""
+        return tuple(dict.fromkeys(site.classification for site in self.sites))
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether every site is a rare one."""
+        return all(site.is_hidden for site in self.sites)
+
+    def sites_covering(self, residue: str, position: Position) -> list[Site]:
+        """Known sites that a modification at `residue` ("" for any) and `position` always falls on."""
+        return [site for site in self.sites if site.covers(residue, position)]
+
+
+class UnimodCatalogue:
+    """All entries of Unimod, made into objects as they are asked for.
+
+    Attributes
+    ----------
+    modified : the day and time of Unimod's last change, as Unimod writes it.
+    """
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        self.modified: str = content["modified"]
+        self._classifications: list[str] = content["classifications"]
+        self._rows: list[list[Any]] = content["entries"]
+        self._row_of_id: dict[int, int] = {row[0]: i for i, row in enumerate(self._rows)}
+        self._row_of_name: dict[str, int] = {row[1].lower(): i for i, row in enumerate(self._rows)}
+        self._entries: dict[int, Modification] = {}
+        self._search_keys: list[tuple[str, tuple[str, ...], int]] | None = None
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Modification]:
+        return (self._entry(i) for i in range(len(self._rows)))
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._row_of_name
+
+    def by_name(self, name: str) -> Modification:
+        """The entry with that title, whatever its case.
+
+        Raises
+        ------
+        ParameterError : there is none; the message lists near matches.
+        """
+        i = self._row_of_name.get(name.strip().lower())
+        if i is not None:
+            return self._entry(i)
+        raise ParameterError(f"Unimod has no modification {name.strip()!r}; {self._advice(name.strip())}")
+
+    def by_id(self, record: int) -> Modification:
+        """The entry ``UNIMOD:record``.
+
+        Raises
+        ------
+        ParameterError : there is none.
+        """
+        i = self._row_of_id.get(record)
+        if i is None:
+            raise ParameterError(f"Unimod has no entry UNIMOD:{record}; its numbers go from {self._rows[0][0]} to {self._rows[-1][0]}")
+        return self._entry(i)
+
+    def search(
+        self,
+        text: str = "",
+        site: str | None = None,
+        mass: float | None = None,
+        tolerance: Tolerance | float = 0.01,
+        limit: int | None = None,
+    ) -> list[Modification]:
+        """Entries that fit all that is asked, the likeliest first. What the modification picker shows.
+
+        Whole names come before beginnings, those before whole words, those before other pieces, titles before descriptions; among equals
+        the usual before the rare, by Unimod's classification and visibility; then the nearest in mass, then the oldest.
+
+        Parameters
+        ----------
+        text : found in title, description or alternative names, whatever the case; several words in any order; also ``UNIMOD:35``.
+        site : as in `parse_modification`: ``M``, ``N-term``, ``Protein N-term``, ``N-term Q``.
+        mass : dalton, monoisotopic.
+        tolerance : of the mass; a bare number is in dalton. ppm are of the modification's own mass.
+        limit : as many at most.
+
+        Raises
+        ------
+        ParameterError : the site is not written as a site.
+        """
+        wanted = [parse_site(site)] if site else []
+        window = tolerance if isinstance(tolerance, Tolerance) else Tolerance(tolerance, "Da")
+        low, high = window.bounds(mass) if mass is not None else (float("-inf"), float("inf"))
+        query = text.strip().lower()
+        words = query.split()
+        ranked = []
+        for i, (title, others, commonness) in enumerate(self._keys()):
+            delta = self._rows[i][3]
+            if not low <= delta <= high:
+                continue
+            tier = _text_tier(query, words, title, others, self._rows[i][0]) if query else 0
+            if tier is None:
+                continue
+            if any(not self._entry(i).sites_covering(residue, position) for residues, position in wanted for residue in residues or ("",)):
+                continue
+            distance = 0.0 if mass is None else round(abs(delta - mass), 3)
+            ranked.append((tier, commonness, distance, self._rows[i][0], i))
+        ranked.sort()
+        return [self._entry(i) for *_, i in ranked[:limit]]
+
+    def _advice(self, name: str) -> str:
+        from difflib import get_close_matches
+
+        near = [self._rows[self._row_of_name[match]][1] for match in get_close_matches(name.lower(), self._row_of_name, n=2, cutoff=0.75)]
+        near = list(dict.fromkeys(near + [found.title for found in self.search(name, limit=2)]))[:3]
+        if near:
+            return f"did you mean {' or '.join(near)}?"
+        return "expected a title of Unimod, or a mass of your own as Name:+15.9949 (M)"
+
+    def _keys(self) -> list[tuple[str, tuple[str, ...], int]]:
+        # Lower-case title, other names, and a rank that is the smaller the commoner the modification.
+        if self._search_keys is None:
+            class_rank = [_CLASS_RANK.get(name, _LAST_RANK) for name in self._classifications]
+            rare = _LAST_RANK + 1
+            self._search_keys = [
+                (
+                    title.lower(),
+                    (full_name.lower(), *(name.lower() for name in names)),
+                    min((class_rank[classification] + rare * hidden for _, _, classification, hidden, _ in sites), default=2 * rare),
+                )
+                for _, title, full_name, _, _, _, names, _, sites in self._rows
+            ]
+        return self._search_keys
+
+    def _entry(self, i: int) -> Modification:
+        entry = self._entries.get(i)
+        if entry is None:
+            record, title, full_name, mass, average_mass, composition, names, approved, sites = self._rows[i]
+            entry = self._entries[i] = Modification(
+                id=record,
+                title=title,
+                full_name=full_name,
+                mass=mass,
+                average_mass=average_mass,
+                composition=composition,
+                alternative_names=tuple(names),
+                sites=tuple(
+                    Site(residue, _UNIMOD_POSITION[position], self._classifications[classification], bool(hidden), tuple(losses))
+                    for residue, position, classification, hidden, losses in sites
+                ),
+                is_approved=bool(approved),
+            )
+        return entry
+
+
+def _text_tier(query: str, words: list[str], title: str, others: tuple[str, ...], record: int) -> int | None:
+    """How well an entry fits the text, 0 best; None: not at all."""
+    if query in (title, str(record), f"unimod:{record}"):
+        return 0
+    if query in others:
+        return 1
+    if title.startswith(query):
+        return 2
+    best: int | None = None
+    for name, penalty in ((title, 0), *((other, 1) for other in others)):
+        at = name.find(query)
+        if at < 0:
+            continue
+        tier = 3 if at == 0 else 4 if not name[at - 1].isalnum() else 6
+        best = min(best or 9, tier + penalty)
+    if best is None and len(words) > 1:
+        joined = " ".join((title, *others))
+        if all(word in joined for word in words):
+            return 8
+    return best
+
+
+@cache
+def unimod() -> UnimodCatalogue:
+    """The catalogue, read from the shipped file at the first call."""
+    path = resources.files("resources") / "modifications" / "unimod.json.gz"
+    return UnimodCatalogue(json.loads(gzip.decompress(path.read_bytes())))
+
+
+@dataclass(frozen=True)
+class SearchModification:
+    """A modification as a search uses it: one mass on one kind of place.
+
+    Attributes
+    ----------
+    name : Unimod's title, or a name of the user's (its mass as text where there is none).
+    unimod_id : record number in Unimod, None for one of the user's own.
+    mass : monoisotopic, dalton, added to the residue or terminus.
+    residues : the letters that it may sit on, in alphabetical order; "" for any.
+    position : where such a residue must stand.
+    neutral_losses : dalton, ascending: every loss that Unimod lists for any of the residues. `losses_of` tells them by residue.
+    losses_by_residue : the pairs behind `losses_of`.
+    """
+
+    name: str
+    unimod_id: int | None
+    mass: float
+    residues: str
+    position: Position
+    neutral_losses: tuple[float, ...] = ()
+    losses_by_residue: tuple[tuple[str, tuple[float, ...]], ...] = ()
+
+    def __str__(self) -> str:
+        """The text that `parse_modification` reads back to the same modification."""
+        if self.unimod_id is not None or self.name == write_mass(self.mass):
+            return f"{self.name} ({self.site})"
+        return f"{self.name}:{write_mass(self.mass)} ({self.site})"
+
+    @property
+    def site(self) -> str:
+        """Where it sits, as written: ``STY``, ``N-term``, ``Protein N-term M``."""
+        return _write_site(self.residues, self.position)
+
+    def losses_of(self, residue: str) -> tuple[float, ...]:
+        """Neutral losses (dalton) that the modification shows on `residue`: phosphate leaves S and T, not Y."""
+        return dict(self.losses_by_residue).get(residue if self.residues else "", ())
+
+
+def write_mass(mass: float) -> str:
+    """A mass difference (dalton) with its sign, to the sixth decimal and without idle zeros: ``+15.9949``, ``-1``."""
+    return f"{mass:+.6f}".rstrip("0").rstrip(".")
+
+
+def _write_site(residues: str, position: Position) -> str:
+    return " ".join(part for part in (_WRITTEN_POSITION[position], residues) if part)
+
+
+def parse_site(text: str) -> tuple[str, Position]:
+    """Residues and position of a site as a user writes it: letters (``STY``), ``N-term``, ``Protein C-term``, ``N-term Q``.
+
+    Returns
+    -------
+    residues : capitals in alphabetical order, each once; "" for any residue at that terminus.
+    position : one of `POSITIONS`.
+
+    Raises
+    ------
+    ParameterError : it is written in another way, or a letter is no residue.
+    """
+    match = _SITE_TEXT.fullmatch(text.strip())
+    if match is None or not text.strip():
+        raise ParameterError(
+            f"{text!r} is not a site; expected residues as STY, or N-term, C-term, Protein N-term, Protein C-term, or both as N-term Q"
+        )
+    residues = "".join(sorted(set(match["residues"].upper())))
+    unknown = [letter for letter in residues if letter not in RESIDUE_COMPOSITION]
+    if unknown:
+        raise ParameterError(f"{', '.join(unknown)} in the site {text!r} is no residue with a mass; expected letters as STY")
+    if match["end"] is None:
+        return residues, "anywhere"
+    of_protein = (match["owner"] or "").lower() == "protein"
+    if match["end"].upper() == "N":
+        return residues, "protein N-term" if of_protein else "peptide N-term"
+    return residues, "protein C-term" if of_protein else "peptide C-term"
+
+
+def parse_modification(text: str) -> SearchModification:
+    """A modification of a search from its text.
+
+    ``Name (SITE)``, where the name is a title of Unimod, whatever its case, or ``UNIMOD:35``, and SITE is residues (``STY``), ``N-term``,
+    ``C-term``, ``Protein N-term``, ``Protein C-term``, or residues at a terminus (``N-term Q``). One of the user's own is written
+    ``Name:+15.9949 (M)`` or ``+15.9949 (M)`` and may sit anywhere.
+
+    Raises
+    ------
+    ParameterError : it is written in another way, Unimod does not know the name, or does not list the site for it; the message tells what
+        was expected.
+
+    Examples
+    --------
+    >>> parse_modification("oxidation (M)").mass
+    15.994915
+    >>> str(parse_modification("Phospho (YTS)"))
+    'Phospho (STY)'
+    """
+    match = _NAME_AND_SITE.fullmatch(text.strip())
+    if match is None:
+        raise ParameterError(f"{text!r} is not a modification; expected a name and a site, {_example(text.strip())}")
+    residues, position = parse_site(match["site"])
+    custom = _CUSTOM.fullmatch(match["name"].strip())
+    if custom is not None:
+        return _custom_modification(text, custom["name"], custom["mass"], residues, position)
+    entry = _entry_named(match["name"].strip())
+    losses: dict[str, tuple[float, ...]] = {}
+    for residue in residues or ("",):
+        sites = entry.sites_covering(residue, position)
+        if not sites:
+            listed = "; ".join(dict.fromkeys(str(site) for site in entry.sites)) or "no site"
+            where = _write_site(residue, position)
+            raise ParameterError(
+                f"Unimod does not list the site {where} for {entry.title}; expected {listed}, "
+                f"or a modification of your own as My {entry.title}:{write_mass(entry.mass)} ({where})"
+            )
+        # A loss in Unimod can be negative (a cross-linker's other half stays): no fragment of a search loses less than nothing.
+        losses[residue] = tuple(sorted({loss for site in sites for loss in site.neutral_losses if loss > 0}))
+    return SearchModification(
+        name=entry.title,
+        unimod_id=entry.id,
+        mass=entry.mass,
+        residues=residues,
+        position=position,
+        neutral_losses=tuple(sorted({loss for some in losses.values() for loss in some})),
+        losses_by_residue=tuple((residue, some) for residue, some in losses.items() if some),
+    )
+
+
+def parse_modifications(text: str | Iterable[str]) -> tuple[SearchModification, ...]:
+    """Modifications from a list of texts, or from one text that separates them by commas, semicolons or lines; each is kept once.
+
+    Raises
+    ------
+    ParameterError : as `parse_modification`.
+    """
+    # No site holds a comma, but titles of Unimod do; a comma separates only behind a closing bracket.
+    parts = re.split(r"(?<=\))\s*,|[;\n]", text) if isinstance(text, str) else text
+    return tuple(dict.fromkeys(parse_modification(part) for part in parts if part.strip()))
+
+
+def _custom_modification(text: str, name: str | None, mass_text: str, residues: str, position: Position) -> SearchModification:
+    # Six decimals, as the field writes masses, so that the text and the number say the same.
+    mass = round(float(mass_text.replace(" ", "")), 6)
+    if name is not None and name.strip() in unimod():
+        raise ParameterError(
+            f"{text!r} gives a mass of its own to {name.strip()}, which is a title of Unimod; leave the mass out or choose another name"
+        )
+    if not abs(mass) < 100_000 or mass == 0:
+        raise ParameterError(f"{text!r} adds {mass} Da; expected a mass other than 0 and below 100000")
+    return SearchModification(name.strip() if name else write_mass(mass), None, mass, residues, position)
+
+
+def _entry_named(name: str) -> Modification:
+    record = re.fullmatch(r"unimod:\s*(\d+)", name, re.IGNORECASE)
+    return unimod().by_id(int(record[1])) if record else unimod().by_name(name)
+
+
+def _example(text: str) -> str:
+    if text in unimod():
+        entry = unimod().by_name(text)
+        usual = [str(site) for site in entry.sites if not site.is_hidden] or [str(site) for site in entry.sites] or ["K"]
+        return f"as {' or '.join(f'{entry.title} ({site})' for site in usual[:3])}"
+    return "as Oxidation (M), Acetyl (Protein N-term) or +15.9949 (M)"

@@ -1,0 +1,380 @@
+"""Modified peptides and their text: ProForma 2.0 (LeDuc et al. 2022, J. Proteome Res. 21:1189), read and written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.masses import PROTON_MASS, formula_mass, sequence_mass
+from engine.chemistry.modifications import unimod, write_mass
+from engine.errors import ParameterError
+
+__all__ = ["FloatingModification", "Peptidoform", "PlacedModification", "parse", "tag", "write", "write_many"]
+
+_MASS = re.compile(r"[+-](?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_COUNT = re.compile(r"\^(\d{1,3})")
+_CHARGE = re.compile(r"/\+?([1-9]\d{0,2})")
+_RULE_TARGETS = re.compile(r"@((?:(?:[NC]-term(?::[A-Z])?|[A-Z])(?:,|(?=>)))+)>", re.IGNORECASE)
+_RULE_TARGET = re.compile(r"(?:(?P<end>[NC])-term)?:?(?P<residue>[A-Z])?", re.IGNORECASE)
+_OTHER_VOCABULARIES = {"m", "mod", "r", "resid", "x", "xlmod", "g", "gno", "c", "custom"}
+
+# The monosaccharides of ProForma 2.0, table 1, as residues in a chain.
+_MONOSACCHARIDES = {
+    "Hex": "C6H10O5",
+    "HexNAc": "C8H13NO5",
+    "HexS": "C6H10O8S",
+    "HexP": "C6H11O8P",
+    "HexNAcS": "C8H13NO8S",
+    "dHex": "C6H10O4",
+    "NeuAc": "C11H17NO8",
+    "NeuGc": "C11H17NO9",
+    "Pen": "C5H8O4",
+    "Fuc": "C6H10O4",
+}
+_GLYCAN_UNIT = re.compile(rf"({'|'.join(sorted(_MONOSACCHARIDES, key=len, reverse=True))})(\d*)")
+_GLYCAN = re.compile(rf"(?:{_GLYCAN_UNIT.pattern})+")
+
+
+class PlacedModification(NamedTuple):
+    """A modification at a place: 0 the N-terminus, 1 to L the residues, L + 1 the C-terminus; its name and its mass in dalton."""
+
+    position: int
+    name: str
+    mass: float
+
+
+class FloatingModification(NamedTuple):
+    """A modification with no place: its name and its mass in dalton."""
+
+    name: str
+    mass: float
+
+
+@dataclass(frozen=True)
+class Peptidoform:
+    """A peptide with its modifications.
+
+    Attributes
+    ----------
+    sequence : capitals A-Z, L of them, at least one.
+    modifications : ordered by position; a position may hold several.
+    charge : of the ion, None where the text names none.
+    unlocalised : modifications that sit somewhere unknown.
+    labile : modifications that the precursor carries and no fragment does.
+    """
+
+    sequence: str
+    modifications: tuple[PlacedModification, ...] = ()
+    charge: int | None = None
+    unlocalised: tuple[FloatingModification, ...] = ()
+    labile: tuple[FloatingModification, ...] = ()
+
+    def __str__(self) -> str:
+        return write(self)
+
+    @property
+    def mass(self) -> float:
+        """Neutral monoisotopic mass, dalton, all modifications included; NaN when the sequence holds B, X or Z."""
+        placed = sum(modification.mass for modification in self.modifications)
+        return sequence_mass(self.sequence) + placed + sum(one.mass for one in (*self.unlocalised, *self.labile))
+
+    @property
+    def mz(self) -> float | None:
+        """m/z (thomson) at its charge, None where it has none."""
+        return None if self.charge is None else self.mass / self.charge + PROTON_MASS
+
+    def mass_deltas(self) -> dict[int, float]:
+        """Added mass (dalton) by position, what `fragments.fragment_ions` takes."""
+        deltas: dict[int, float] = {}
+        for position, _, mass in self.modifications:
+            deltas[position] = deltas.get(position, 0.0) + mass
+        return deltas
+
+
+def parse(text: str) -> Peptidoform:
+    """The peptide that a ProForma text describes.
+
+    Read are names and numbers of Unimod (``[Oxidation]``, ``[U:Oxidation]``, ``[UNIMOD:35]``), masses (``[+15.9949]``), formulas and glycan
+    compositions (``[Formula:C2H3]``, ``[Glycan:Hex2]``), both termini, modifications fixed for residues (``<[Carbamidomethyl]@C>``, here
+    given a place each), labile (``{Glycan:Hex}``) and of unknown place (``[Phospho]?``), and a charge of protons (``/2``). Of several
+    descriptions of one modification (``[Oxidation|+15.995]``) the first counts.
+
+    Raises
+    ------
+    ParameterError : the text is no ProForma, or uses what no search here makes: ranges, ambiguous order, groups of places, isotopes,
+        cross-links, several chains, adducts other than protons, or other vocabularies than Unimod.
+
+    Examples
+    --------
+    >>> parse("<[Carbamidomethyl]@C>[Acetyl]-AC/2").modifications[1]
+    PlacedModification(position=2, name='Carbamidomethyl', mass=57.021464)
+    """
+    text = text.strip()
+    if text.isascii() and text.isalpha() and text.isupper():
+        return Peptidoform(text)
+    return _Reader(text).peptidoform()
+
+
+class _Reader:
+    """Reads one ProForma text from left to right; `at` is where it stands."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
+
+    def peptidoform(self) -> Peptidoform:
+        rules = []
+        while self.next() == "<":
+            rules.append(self.rule())
+        unlocalised: list[FloatingModification] = []
+        labile: list[FloatingModification] = []
+        start: list[FloatingModification] = []
+        while self.next() in ("[", "{"):
+            if self.next() == "{":
+                labile.append(self.resolve(self.enclosed()))
+                continue
+            found = self.tags(counted=True)
+            if self.next() == "-" and not start:
+                start = found
+                self.at += 1
+                break
+            if self.next() != "?":
+                raise self.error("expected ? or - behind a modification that stands before the sequence")
+            unlocalised += found
+            self.at += 1
+        sequence, placed = self.residues()
+        placed = [PlacedModification(0, *one) for one in start] + placed
+        if self.next() == "-":
+            self.at += 1
+            placed += [PlacedModification(len(sequence) + 1, *one) for one in self.tags()]
+        for modification, targets in rules:
+            places = {place for target in targets for place in self.places(sequence, target)}
+            placed += [PlacedModification(place, *modification) for place in places]
+        # By position alone, so that several on one residue keep their order.
+        placed.sort(key=lambda one: one.position)
+        return Peptidoform(sequence, tuple(placed), self.charge(), tuple(unlocalised), tuple(labile))
+
+    def next(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def error(self, reason: str) -> ParameterError:
+        return ParameterError(f"{self.text!r} is not a peptide in ProForma that can be read here; at character {self.at + 1}: {reason}")
+
+    def enclosed(self) -> str:
+        """What stands between the bracket here and its partner; names of Unimod may hold brackets of their own."""
+        opening = self.next()
+        closing = {"[": "]", "{": "}"}[opening]
+        depth = 0
+        for end in range(self.at, len(self.text)):
+            depth += (self.text[end] == opening) - (self.text[end] == closing)
+            if depth == 0:
+                inner = self.text[self.at + 1 : end]
+                self.at = end + 1
+                return inner
+        raise self.error(f"the {opening} has no {closing}")
+
+    def tags(self, counted: bool = False) -> list[FloatingModification]:
+        """One or more ``[...]``, each repeated as a ``^2`` behind it says where that is allowed."""
+        found = []
+        while self.next() == "[":
+            modification = self.resolve(self.enclosed())
+            count = _COUNT.match(self.text, self.at) if counted else None
+            if count is not None:
+                self.at = count.end()
+            found += [modification] * (int(count[1]) if count is not None else 1)
+        if not found:
+            raise self.error("expected a modification in [ ]")
+        return found
+
+    def rule(self) -> tuple[FloatingModification, list[tuple[str, str]]]:
+        """A modification that is fixed for residues: ``<[Carbamidomethyl]@C>``; its targets as pairs of terminus and residue."""
+        self.at += 1
+        if self.next() != "[":
+            raise self.error("a global isotope is not read; expected <[modification]@residues>")
+        modification = self.resolve(self.enclosed())
+        match = _RULE_TARGETS.match(self.text, self.at)
+        if match is None:
+            raise self.error("expected @ and residues or termini, as in <[Carbamidomethyl]@C> or <[TMT6plex]@K,N-term>")
+        self.at = match.end()
+        targets = [_RULE_TARGET.fullmatch(target) for target in match[1].split(",")]
+        return modification, [((target["end"] or "").upper(), target["residue"] or "") for target in targets if target is not None]
+
+    @staticmethod
+    def places(sequence: str, target: tuple[str, str]) -> list[int]:
+        end, residue = target
+        if end == "N":
+            return [0] if residue in ("", sequence[0]) else []
+        if end == "C":
+            return [len(sequence) + 1] if residue in ("", sequence[-1]) else []
+        return [i for i, letter in enumerate(sequence, 1) if letter == residue]
+
+    def residues(self) -> tuple[str, list[PlacedModification]]:
+        letters: list[str] = []
+        placed: list[PlacedModification] = []
+        while "A" <= self.next() <= "Z":
+            letters.append(self.next())
+            self.at += 1
+            if self.next() == "[":
+                placed += [PlacedModification(len(letters), *one) for one in self.tags()]
+        if self.next() == "(":
+            raise self.error("a range of residues is not read; give each modification one place")
+        if not letters:
+            raise self.error("expected residues as capital letters")
+        return "".join(letters), placed
+
+    def charge(self) -> int | None:
+        rest = self.text[self.at :]
+        if not rest:
+            return None
+        match = _CHARGE.fullmatch(rest)
+        if match is None:
+            if rest.startswith(("//", "+")):
+                raise self.error("several chains are not read; expected one peptide")
+            expected = "a charge of protons, as /2" if rest.startswith("/") else "a capital letter, a modification in [ ] or the end"
+            raise self.error(f"expected {expected}")
+        return int(match[1])
+
+    def resolve(self, content: str) -> FloatingModification:
+        """Name and mass of a tag: from Unimod, from the number itself, or from a composition."""
+        described = [part.strip() for part in content.split("|") if not part.strip().lower().startswith("info:")]
+        if not described or not described[0]:
+            raise self.error("the tag before here names no modification")
+        name = described[0]
+        if "#" in name:
+            raise self.error("a group of places or a cross-link is not read; give each modification one place")
+        prefix, colon, value = name.partition(":")
+        kind = prefix.lower() if colon else ""
+        if kind in _OTHER_VOCABULARIES:
+            raise self.error(f"{name} is of a vocabulary other than Unimod; expected a name, as [Oxidation], or a mass, as [+15.9949]")
+        if kind == "formula":
+            return FloatingModification(f"Formula:{value}", formula_mass(value))
+        if kind == "glycan":
+            return FloatingModification(f"Glycan:{value}", self.glycan_mass(value))
+        if kind == "unimod" and value.strip().isdecimal():
+            entry = unimod().by_id(int(value))
+            return FloatingModification(entry.title, entry.mass)
+        if kind in ("u", "unimod", "obs"):
+            name = value.strip()
+        if _MASS.fullmatch(name):
+            return FloatingModification(write_mass(float(name)), float(name))
+        entry = unimod().by_name(name)
+        return FloatingModification(entry.title, entry.mass)
+
+    def glycan_mass(self, composition: str) -> float:
+        if not _GLYCAN.fullmatch(composition):
+            raise self.error(f"{composition!r} is not a composition of {', '.join(_MONOSACCHARIDES)}, as HexNAc2Hex5")
+        return sum(formula_mass(_MONOSACCHARIDES[unit]) * int(count or 1) for unit, count in _GLYCAN_UNIT.findall(composition))
+
+
+def tag(name: str, mass: float) -> str:
+    """What stands between the brackets: the name if Unimod has it (or it is a composition), else the mass, as ``+15.9949``."""
+    if name in unimod() or name.startswith(("Formula:", "Glycan:")):
+        return name
+    return write_mass(mass)
+
+
+def write(peptidoform: Peptidoform) -> str:
+    """The peptide as ProForma text. Modifications that Unimod does not know are written by their mass, to the sixth decimal.
+
+    Raises
+    ------
+    ParameterError : a modification stands outside the peptide.
+
+    Examples
+    --------
+    >>> write(Peptidoform("PEMK", (PlacedModification(3, "Oxidation", 15.994915),), charge=2))
+    'PEM[Oxidation]K/2'
+    """
+    length = len(peptidoform.sequence)
+    at: dict[int, str] = {}
+    for position, name, mass in peptidoform.modifications:
+        if not 0 <= position <= length + 1:
+            raise ParameterError(
+                f"position {position} of {name} lies outside {peptidoform.sequence}, whose positions are 0 to {length + 1}"
+            )
+        at[position] = f"{at.get(position, '')}[{tag(name, mass)}]"
+    unlocalised = "".join(f"[{tag(name, mass)}]" for name, mass in peptidoform.unlocalised)
+    labile = "".join(f"{{{tag(name, mass)}}}" for name, mass in peptidoform.labile)
+    residues = "".join(residue + at.get(i, "") for i, residue in enumerate(peptidoform.sequence, 1))
+    start = f"{at[0]}-" if 0 in at else ""
+    end = f"-{at[length + 1]}" if length + 1 in at else ""
+    charge = "" if peptidoform.charge is None else f"/{peptidoform.charge}"
+    return f"{f'{unlocalised}?' if unlocalised else ''}{labile}{start}{residues}{end}{charge}"
+
+
+def write_many(
+    sequences: Sequence[str],
+    offsets: NDArray[np.integer],
+    positions: NDArray[np.integer],
+    modifications: NDArray[np.integer],
+    names: Sequence[str],
+    masses: Sequence[float] | NDArray[np.float64],
+) -> list[str]:
+    """ProForma texts of n peptides whose modifications are columns; a peptide with none costs nothing but its place in the list.
+
+    Parameters
+    ----------
+    sequences : n sequences.
+    offsets : (n + 1,) integers; the modifications of peptide i are `offsets[i]:offsets[i + 1]` of the next two.
+    positions : (m,) integers, 0 for the N-terminus, 1 to L, L + 1 for the C-terminus; ascending within a peptide.
+    modifications : (m,) integers, which of `names` and `masses`.
+    names, masses : the modifications; masses in dalton.
+
+    Raises
+    ------
+    ParameterError : positions of a peptide do not ascend or lie outside it.
+    """
+    texts = list(sequences)
+    offsets = np.asarray(offsets)
+    modified = np.flatnonzero(np.diff(offsets))
+    if len(modified) == 0:
+        return texts
+    _check_positions(sequences, offsets, np.asarray(positions), modified)
+    tags = [f"[{tag(name, float(mass))}]" for name, mass in zip(names, masses, strict=True)]
+    place, which = np.asarray(positions).tolist(), np.asarray(modifications).tolist()
+    for row, first, last in zip(modified.tolist(), offsets[modified].tolist(), offsets[modified + 1].tolist(), strict=True):
+        sequence = texts[row]
+        length = len(sequence)
+        # The pieces of the sequence between the tags, joined once at the end.
+        pieces, done = [], 0
+        for k in range(first, last):
+            position = place[k]
+            if position == 0:
+                pieces.append(tags[which[k]])
+                if k + 1 == last or place[k + 1] != 0:
+                    pieces.append("-")
+            elif position <= length:
+                pieces.append(sequence[done:position])
+                pieces.append(tags[which[k]])
+                done = position
+            else:
+                if k == first or place[k - 1] <= length:
+                    pieces.append(sequence[done:])
+                    pieces.append("-")
+                    done = length
+                pieces.append(tags[which[k]])
+        pieces.append(sequence[done:])
+        texts[row] = "".join(pieces)
+    return texts
+
+
+def _check_positions(
+    sequences: Sequence[str], offsets: NDArray[np.integer], positions: NDArray[np.integer], modified: NDArray[np.integer]
+) -> None:
+    counts = np.diff(offsets)[modified]
+    lengths = np.fromiter((len(sequences[row]) for row in modified.tolist()), dtype=np.int64, count=len(modified))
+    used = positions[offsets[0] : offsets[-1]]
+    owner = np.repeat(np.arange(len(modified)), counts)
+    outside = (used < 0) | (used > lengths[owner] + 1)
+    descending = np.zeros(len(used), dtype=np.bool_)
+    descending[1:] = (np.diff(used) < 0) & (owner[1:] == owner[:-1])
+    wrong = np.flatnonzero(outside | descending)
+    if len(wrong):
+        row = int(modified[owner[wrong[0]]])
+        raise ParameterError(
+            f"position {int(used[wrong[0]])} of a modification of {sequences[row]} (row {row}) lies outside it or is not in ascending order"
+        )

@@ -1,0 +1,243 @@
+"""The command line: sub-commands for people at a terminal and for scripts. Imports of what computes happen inside the commands, so that help is quick."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from engine.command_line.terminal import TerminalProgress
+from engine.errors import ParameterError, ProteoscopeError
+from engine.jobs.progress import Cancelled, Progress
+
+__all__ = ["main"]
+
+_WRONG, _INTERRUPTED = 2, 130
+_EXPORT_FORMATS = ("tsv", "mzid", "pepxml", "pin")
+_DEMO_SPECTRA, _DEMO_DATABASE, _DEMO_PRESET = "BSA1.mzML.gz", "18Protein_SoCe_Tr_detergents_trace.fasta.gz", "low-resolution"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program with command-line arguments; returns the exit code: 0 done, 2 wrong use or input, 130 interrupted."""
+    parser = _parser()
+    try:
+        options = parser.parse_args(arguments)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    command: Callable[[argparse.Namespace], None] | None = getattr(options, "command", None)
+    if command is None:
+        parser.print_help()
+        return 0
+    try:
+        command(options)
+        sys.stdout.flush()
+    except ProteoscopeError as error:
+        print(f"proteoscope: {' '.join(str(error).split())}", file=sys.stderr)
+        return _WRONG
+    except (Cancelled, KeyboardInterrupt):
+        print("proteoscope: interrupted; finished results are untouched", file=sys.stderr)
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone; Python would complain again when it closes it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemoryError:
+        print("proteoscope: the memory is not enough; lower index_memory, or search fewer modifications or a smaller database", file=sys.stderr)
+        return _WRONG
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    from engine.version import VERSION
+
+    parser = argparse.ArgumentParser(prog="proteoscope", description="Protein evidence from mass spectra. Without arguments the window opens.")
+    parser.add_argument("--version", action="version", version=f"proteoscope {VERSION}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+
+    identify = commands.add_parser(
+        "identify",
+        help="identify peptides and proteins from MS/MS spectra",
+        description="Identify peptides and proteins. Results go into a project folder: exports/*.tsv for people, run.json for scripts.",
+        epilog="Parameters: proteoscope parameters identify. Presets: proteoscope presets.",
+    )
+    identify.add_argument("spectra", nargs="+", metavar="SPECTRA", help="mzML, mzXML, MGF, MS2, DTA or PKL files, also gzipped")
+    identify.add_argument("--database", action="append", required=True, metavar="FASTA", help="protein sequences; may be given several times")
+    identify.add_argument("--out", required=True, metavar="DIR", help="project folder, made where it does not exist")
+    _add_search_options(identify)
+    identify.set_defaults(command=_identify)
+
+    presets = commands.add_parser("presets", help="list the presets")
+    presets.set_defaults(command=_presets)
+
+    parameters = commands.add_parser("parameters", help="list the parameters of a search, with bounds and defaults")
+    parameters.add_argument("search", choices=["identify"])
+    parameters.add_argument("--preset", metavar="NAME|FILE.toml", help="show the values of this preset")
+    parameters.add_argument("--json", action="store_true", help="for scripts")
+    parameters.set_defaults(command=_parameters)
+
+    devices = commands.add_parser("devices", help="list what can compute on this machine")
+    devices.add_argument("--json", action="store_true", help="for scripts")
+    devices.set_defaults(command=_devices)
+
+    export = commands.add_parser("export", help="write the results of a project for other programs")
+    export.add_argument("project", metavar="DIR", help="project folder")
+    export.add_argument("--format", required=True, choices=_EXPORT_FORMATS)
+    export.add_argument("--out", required=True, metavar="PATH", help="a folder for tsv, a file for the others")
+    export.add_argument("--run", metavar="ID", help="a run of the project; the newest when not given")
+    export.set_defaults(command=_export)
+
+    demo = commands.add_parser("demo", help="identify the sample run that ships with the program")
+    demo.add_argument("--out", default="proteoscope_demo", metavar="DIR", help="project folder (default: %(default)s)")
+    _add_search_options(demo, preset=_DEMO_PRESET)
+    demo.set_defaults(command=_demo)
+    return parser
+
+
+def _add_search_options(parser: argparse.ArgumentParser, preset: str = "high-resolution") -> None:
+    parser.add_argument("--preset", default=preset, metavar="NAME|FILE.toml", help="parameters to begin with (default: %(default)s)")
+    parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="change one parameter; may be given several times")
+    parser.add_argument("--device", default="auto", metavar="auto|cpu|cuda|cuda:N|all", help="what computes (default: %(default)s)")
+    parser.add_argument("--threads", type=_thread_count, metavar="N", help="threads of the processor (default: all)")
+    parser.add_argument("--skip-broken", action="store_true", help="leave out spectra that cannot be read, and count them")
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    output.add_argument("--json", action="store_true", help="print the summary as JSON")
+
+
+def _thread_count(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of threads; expected 1 or more")
+    return int(text)
+
+
+def _identify(options: argparse.Namespace) -> None:
+    from engine.identification.parameters import IdentificationParameters
+    from engine.parameters import read_preset
+
+    parameters = IdentificationParameters.checked(read_preset("identify", options.preset)).changed(options.set)
+    shows_progress = not options.quiet and not options.json
+    with TerminalProgress(sys.stderr if shows_progress else None) as terminal:
+        progress = Progress(terminal.handle)
+        with _interruptible(progress):
+            from engine.identification.search import identify
+
+            summary = identify(
+                options.spectra, options.database, options.out, parameters, device=options.device, threads=options.threads,
+                skip_broken=options.skip_broken, progress=progress,
+            )  # fmt: skip
+    if options.json:
+        print(json.dumps({**asdict(summary), "folder": str(summary.folder)}, indent=2))
+    elif not options.quiet:
+        _print_summary(summary, parameters.fdr)
+
+
+def _print_summary(summary: Any, fdr: float) -> None:
+    print(f"{summary.n_searched:,} of {summary.n_spectra:,} spectra searched against {summary.n_proteins_in_database:,} proteins")
+    print(f"{summary.n_psms:,} PSMs, {summary.n_peptides:,} peptides, {summary.n_proteins:,} protein groups at {fdr * 100:.3g} % FDR")
+    for accession, description, n_peptides, coverage in summary.top_proteins:
+        print(f"  {accession:<24.24} {n_peptides:>4} peptides {coverage * 100:5.1f} %  {description:.70}")
+    steps = ", ".join(f"{name} {step['seconds']:.2f} s" for name, step in summary.stages.items())
+    print(f"{summary.seconds:.2f} s on {summary.device} ({steps})")
+    print(f"Project: {summary.folder}")
+    print(f"Tables:  {summary.folder / 'exports'}")
+
+
+class _interruptible:  # noqa: N801 - reads as what it does
+    """While the block runs, Ctrl-C cancels the progress: the search stops at its next look and leaves nothing half-written."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._previous: Any = None
+
+    def __enter__(self) -> None:
+        import signal
+
+        if threading.current_thread() is threading.main_thread():
+            self._previous = signal.signal(signal.SIGINT, lambda *_: self._progress.cancel())
+
+    def __exit__(self, *_: object) -> None:
+        import signal
+
+        if self._previous is not None:
+            signal.signal(signal.SIGINT, self._previous)
+
+
+def _presets(options: argparse.Namespace) -> None:
+    from engine.parameters import preset_description, preset_names
+
+    for name in preset_names("identify"):
+        print(f"{name:<18} {preset_description('identify', name)}")
+
+
+def _parameters(options: argparse.Namespace) -> None:
+    from engine.identification.parameters import IdentificationParameters
+    from engine.parameters import read_preset
+
+    values = IdentificationParameters.checked(read_preset("identify", options.preset) if options.preset else {})
+    descriptions = IdentificationParameters.describe()
+    if options.json:
+        print(json.dumps([{**asdict(one), "value": getattr(values, one.name)} for one in descriptions], indent=2))
+        return
+    group = ""
+    for one in descriptions:
+        if one.group != group:
+            group = one.group
+            print(f"\n{group}")
+        value = getattr(values, one.name)
+        shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value).lower() if isinstance(value, bool) else str(value)
+        allowed = f" [{'|'.join(one.choices)}]" if one.choices else ""
+        if one.minimum is not None or one.maximum is not None:
+            allowed = f" [{one.minimum:g} to {one.maximum:g}]"
+        unit = f" {one.unit}" if one.unit else ""
+        print(f"  {one.name} = {shown or '(none)'}{unit}{allowed}\n      {one.help}")
+
+
+def _devices(options: argparse.Namespace) -> None:
+    from engine.execution.devices import devices
+
+    found = devices()
+    if options.json:
+        print(json.dumps([asdict(device) for device in found], indent=2))
+        return
+    for device in found:
+        state = "usable" if device.usable else f"not usable: {device.reason}"
+        print(f"{device.name:<8} {device.description}, {device.memory_bytes / 1e9:.1f} GB, {state}")
+
+
+def _export(options: argparse.Namespace) -> None:
+    from engine.formats.exporting import export
+    from engine.project import Project
+    from engine.version import VERSION
+
+    project = Project.open(options.project)
+    run = options.run or project.latest("identify")
+    if run is None or run not in {record.id for record in project.runs("identify")}:
+        raise ParameterError(f"the project {options.project} has no finished identification" + (f" '{options.run}'" if options.run else ""))
+    record = next(record for record in project.runs("identify") if record.id == run)
+    inputs = project.inputs(run)
+    folder = project.table("psms", run).parent
+    for name in ("peptides", "proteins"):
+        project.table(name, run)
+    written = export(
+        folder, options.format, options.out, record.parameters, Progress(),
+        spectra=[str(one.path) for one in inputs if one.kind == "spectra"],
+        databases=[str(one.path) for one in inputs if one.kind == "database"],
+        version=VERSION,
+    )  # fmt: skip
+    for path in written:
+        print(path)
+
+
+def _demo(options: argparse.Namespace) -> None:
+    import resources
+
+    options.spectra = [str(resources.path("samples", _DEMO_SPECTRA))]
+    options.database = [str(resources.path("samples", _DEMO_DATABASE))]
+    Path(options.out).parent.mkdir(parents=True, exist_ok=True)
+    _identify(options)

@@ -1,0 +1,58 @@
+"""Seconds and peak memory of the stages of a run."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["StageClock"]
+
+_STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+class StageClock:
+    """Measures named stages; a stage entered twice adds up.
+
+    `stages` maps each name to ``{"seconds": float, "peak_memory_mb": float}``: wall seconds, and the largest resident memory of the process during
+    the stage (where the system cannot reset its mark: since the process began), in units of 10^6 bytes.
+    """
+
+    def __init__(self) -> None:
+        self.stages: dict[str, dict[str, float]] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Measure what the block does."""
+        _reset_peak()
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            entry = self.stages.setdefault(name, {"seconds": 0.0, "peak_memory_mb": 0.0})
+            entry["seconds"] = round(entry["seconds"] + time.perf_counter() - began, 4)
+            entry["peak_memory_mb"] = max(entry["peak_memory_mb"], _peak_memory_mb())
+
+
+def _reset_peak() -> None:
+    try:
+        _RESET.write_text("5", encoding="ascii")  # Linux: sets the high-water mark to the present size
+    except OSError:
+        return
+
+
+def _peak_memory_mb() -> float:
+    try:
+        for line in _STATUS.read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM"):
+                return round(int(line.split()[1]) * 1024 / 1e6, 1)
+    except OSError:
+        pass
+    try:
+        import resource as system
+    except ImportError:
+        return 0.0
+    peak = system.getrusage(system.RUSAGE_SELF).ru_maxrss
+    return round(peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6, 1)

@@ -1,0 +1,49 @@
+"""Plan of equal partitions: work is counted before it is done, and cut where the counts say.
+
+The pre-calculation of Li (BMC Bioinformatics 2014, 15:121): prefix sums of the cost of each item give cuts of nearly equal cost. More
+partitions than workers, the largest first, even out what the estimate missed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Partition", "equal_partitions"]
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Items `first:last` and their estimated cost, in the unit of the costs given to the plan."""
+
+    first: int
+    last: int
+    cost: float
+
+
+def equal_partitions(cost: NDArray[np.number], workers: int, *, most_cost: float = float("inf"), per_worker: int = 8) -> list[Partition]:
+    """Cut n items into runs of nearly equal cost, largest first.
+
+    Parameters
+    ----------
+    cost : (n,) not negative, cost of each item, in order.
+    workers : how many will share the work.
+    most_cost : no partition costs more, unless it is a single item (keeps the time between two looks at a cancel short).
+    per_worker : partitions for each worker.
+
+    Returns
+    -------
+    The partitions; together they hold each item once. Empty when there are no items.
+    """
+    n = len(cost)
+    if n == 0:
+        return []
+    total = np.cumsum(np.maximum(np.asarray(cost, np.float64), 1e-9))
+    pieces = max(workers * per_worker, int(np.ceil(total[-1] / most_cost)) if np.isfinite(most_cost) else 1)
+    marks = total[-1] * np.arange(1, pieces) / pieces
+    cuts = np.unique(np.concatenate(([0], np.searchsorted(total, marks), [n])))
+    before = np.concatenate(([0.0], total))
+    partitions = [Partition(int(a), int(b), float(before[b] - before[a])) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    return sorted(partitions, key=lambda partition: -partition.cost)

@@ -1,0 +1,202 @@
+"""Read protein sequences from FASTA files, plain or gzipped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+from engine.formats.proteins import Proteins
+from engine.formats.recognition import recognise
+from engine.formats.sources import Block, ByteSource, blocks
+from engine.jobs.progress import Progress
+
+__all__ = ["read_proteins"]
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_NUCLEOTIDES = np.isin(np.arange(256), np.frombuffer(b"ACGTUN", dtype=np.uint8))
+# Fewer letters than this may be a short peptide of A, C, G, N and T by chance.
+_LETTERS_TO_JUDGE = 1000
+
+
+@dataclass
+class _Records:
+    """Records of a block: residues and header texts end to end with their offsets, line of each header, digest of each sequence."""
+
+    path: Path
+    residues: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    accessions: list[bytes]
+    descriptions: list[bytes]
+    lines: NDArray[np.int64]
+    digests: NDArray[np.uint64]
+
+
+def read_proteins(paths: Sequence[str | Path], *, progress: Progress | None = None) -> Proteins:
+    """Read the proteins of FASTA files, in the order given.
+
+    Letters become capitals; blanks, digits and gaps (``-``, ``.``) within a sequence are dropped, ``*`` at its end too. Lines that begin with
+    ``;`` are comments. Records without residues are left out. A record whose accession and sequence both stood before is left out and counted
+    in `Proteins.n_duplicates`; the same accession with another sequence is an error, because results are reported by accession and nobody
+    could tell which of the two was found.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the line, the reason and the remedy: a file that is missing, unreadable, empty, cut off or no FASTA, a character that
+        is no residue, a record without a name, two sequences of one name, nucleotides instead of proteins, no sequence at all.
+    Cancelled
+        When the user asked to stop.
+    """
+    progress = progress or Progress()
+    files = [Path(path) for path in paths]
+    if not files:
+        raise ValueError("no FASTA files were given")
+    total = 0
+    for path in files:
+        with ByteSource(path) as source:
+            _check_kind(source)
+            total += source.size
+    progress.stage("Reading proteins", total)
+    parts = [part for path in files for part in _read_file(path, progress)]
+    letters = np.zeros(256, dtype=np.int64)
+    for part in parts:
+        letters += np.bincount(part.residues, minlength=256)
+    if letters.sum() >= _LETTERS_TO_JUDGE and not letters[~_NUCLEOTIDES].any():
+        raise InputError(files[0], "the sequences are nucleotides, not proteins", remedy="Translate them, or give a protein database")
+    return _join(parts)
+
+
+def _check_kind(source: ByteSource) -> None:
+    kind = recognise(source)
+    if kind != "FASTA":
+        remedy = "Give it among the spectra, and a FASTA file of proteins here"
+        raise InputError(source.path, f"is a file of spectra ({kind}), where a FASTA file of proteins belongs", remedy=remedy)
+
+
+def _cut(text: bytes) -> int:
+    """Before the last record."""
+    return max(text.rfind(b"\n>"), text.rfind(b"\r>")) + 1
+
+
+def _read_file(path: Path, progress: Progress) -> list[_Records]:
+    parts = []
+    n_lines = 0
+    with ByteSource(path) as source:
+        _check_kind(source)
+        for block in blocks(source, _cut):
+            records, lines = _parse(path, block, n_lines)
+            n_lines += lines
+            parts.append(records)
+            progress.advance(block.consumed)
+    if not any(len(part.accessions) for part in parts):
+        raise InputError(path, "there is no protein sequence in it", remedy="Give a FASTA file with sequences")
+    return parts
+
+
+def _parse(path: Path, block: Block, n_lines: int) -> tuple[_Records, int]:
+    """The records of a block that have residues, and the number of its lines."""
+    from kernels.cpu import text as kernels
+
+    data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
+    text = np.frombuffer(data, dtype=np.uint8)
+    room = data.count(b">")
+    headers = np.empty((room, 3), dtype=np.int64)
+    residues, offsets = np.empty(len(data), dtype=np.uint8), np.zeros(room + 1, dtype=np.int64)
+    digests = np.empty(room, dtype=np.uint64)
+    n, lines, refused, refused_line = kernels.scan_fasta(text, headers, residues, offsets, digests)
+    if refused >= 0:
+        letter = data[refused : refused + 1].decode("latin-1")
+        shown = repr(letter) if letter.isprintable() else f"byte {data[refused]}"
+        reason = f"{shown} is not a residue"
+        raise InputError(
+            path, reason, place=f"line {n_lines + refused_line}", remedy="Residues are letters; is it a FASTA file of proteins?"
+        )
+    accessions, descriptions = [], []
+    for start, stop in headers[:n, :2].tolist():
+        words = data[start:stop].split(None, 1)
+        accessions.append(words[0] if words else b"")
+        descriptions.append(words[1].rstrip() if len(words) == 2 else b"")
+    if not data.isascii():
+        accessions, descriptions = [_utf8(a) for a in accessions], [_utf8(d) for d in descriptions]
+    lengths = np.diff(offsets[: n + 1])
+    kept = np.flatnonzero(lengths > 0)
+    if len(kept) < n:
+        # An empty record has no residues to move: only its offset goes.
+        accessions, descriptions = [accessions[i] for i in kept.tolist()], [descriptions[i] for i in kept.tolist()]
+        offsets = np.append(offsets[kept], offsets[n])
+    else:
+        offsets = offsets[: n + 1]
+    at = n_lines + headers[kept, 2]
+    if b"" in accessions:
+        line = int(at[accessions.index(b"")])
+        raise InputError(path, "the record has no name", place=f"line {line}", remedy="Put an accession right after the >")
+    return _Records(path, residues[: offsets[-1]].copy(), offsets, accessions, descriptions, at, digests[kept]), lines
+
+
+def _utf8(text: bytes) -> bytes:
+    """Header text as UTF-8; old files are in Latin-1."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return text.decode("latin-1").encode()
+    return text
+
+
+def _join(parts: list[_Records]) -> Proteins:
+    """One set of columns, without the records that stood before."""
+    bases = np.cumsum([0] + [int(part.offsets[-1]) for part in parts])
+    residues = np.concatenate([part.residues for part in parts])
+    offsets = np.concatenate([*(part.offsets[:-1] + base for part, base in zip(parts, bases, strict=False)), bases[-1:]]).astype(np.int64)
+    accessions = [accession for part in parts for accession in part.accessions]
+    descriptions = [description for part in parts for description in part.descriptions]
+    if len(set(accessions)) < len(accessions):
+        kept = _without_duplicates(parts, residues, offsets, accessions)
+    else:
+        kept = np.arange(len(accessions))
+    n_duplicates = len(accessions) - len(kept)
+    if n_duplicates:
+        mask = np.zeros(len(accessions), dtype=np.bool_)
+        mask[kept] = True
+        lengths = np.diff(offsets)
+        residues = residues[np.repeat(mask, lengths)]
+        offsets = np.concatenate([[0], np.cumsum(lengths[mask])]).astype(np.int64)
+        accessions, descriptions = [accessions[i] for i in kept.tolist()], [descriptions[i] for i in kept.tolist()]
+    return Proteins(residues, offsets, *_column(accessions), *_column(descriptions), n_duplicates)
+
+
+def _without_duplicates(
+    parts: list[_Records], residues: NDArray[np.uint8], offsets: NDArray[np.int64], accessions: list[bytes]
+) -> NDArray[np.int64]:
+    """Which records to keep. Digests decide where they differ; where they agree, the residues are compared."""
+    digests = np.concatenate([part.digests for part in parts])
+    lines = np.concatenate([part.lines for part in parts])
+    paths = [part.path for part in parts for _ in part.accessions]
+    first: dict[bytes, int] = {}
+    kept = []
+    for i, accession in enumerate(accessions):
+        before = first.setdefault(accession, i)
+        if before == i:
+            kept.append(i)
+            continue
+        one, other = (residues[offsets[k] : offsets[k + 1]] for k in (before, i))
+        if digests[before] != digests[i] or not np.array_equal(one, other):
+            where = f"line {lines[before]}" if paths[before] == paths[i] else f"{paths[before]}, line {lines[before]}"
+            raise InputError(
+                paths[i],
+                f"the accession {accession.decode()} has another sequence here than in {where}",
+                place=f"line {lines[i]}",
+                remedy="Rename or remove one of the two, so that results can be told apart",
+            )
+    return np.array(kept, dtype=np.int64)
+
+
+def _column(texts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Texts end to end, and their offsets."""
+    offsets = np.zeros(len(texts) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)), out=offsets[1:])
+    return np.frombuffer(b"".join(texts), dtype=np.uint8), offsets

@@ -1,0 +1,295 @@
+"""mzML (HUPO-PSI; Martens et al. 2011, Mol. Cell. Proteomics 10:R110.000133), with or without an index.
+
+The index is not used: files are read from end to end, and a wrong index (a common fault) does no harm.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+from engine.formats.binary_arrays import LINEAR, PIC, PLAIN, SLOF, UNSUPPORTED, Arrays, decode_arrays
+from engine.formats.sources import Block
+from engine.formats.spectrum_blocks import CUT_OFF, Fault, FaultCode, Mode, ParsedBlock, SpectrumTable, charge_bits, finish
+from engine.formats.tags import Names, TagKind, TagTable, xml_encoding
+
+__all__ = ["MzmlParser", "collect_ms2", "read_charges"]
+
+_SPECTRUM = re.compile(rb"<spectrum(?:List)?[\s>/]")
+# ``scan=`` ends the native IDs of most vendors; ``spectrum=`` is what converters from mzData and mzXML write, with the scan number.
+_NATIVE_SCAN = re.compile(r"(?:^|\s)(?:scan|scanId|spectrum)=(\d{1,18})(?:\s|$)")
+_NAMES = Names(
+    (
+        "cvParam",
+        "spectrum",
+        "scan",
+        "precursor",
+        "selectedIon",
+        "binaryDataArray",
+        "binary",
+        "referenceableParamGroupRef",
+        "referenceableParamGroup",
+    ),
+    ("accession", "value", "unitAccession", "id", "ref", "defaultArrayLength", "arrayLength"),
+)
+# Terms of the PSI-MS vocabulary and, for units, of the unit ontology.
+_SECONDS = {31: 60.0, 1000038: 60.0, 10: 1.0, 1000039: 1.0, 28: 0.001}
+_DTYPES = {1000523: "<f8", 1000521: "<f4", 1000522: "<i8", 1000519: "<i4"}
+_COMPRESSIONS = {
+    1000576: (PLAIN, False),
+    1000574: (PLAIN, True),
+    1002312: (LINEAR, False),
+    1002313: (PIC, False),
+    1002314: (SLOF, False),
+    1002746: (LINEAR, True),
+    1002747: (PIC, True),
+    1002748: (SLOF, True),
+}
+# 16-bit floats, text, truncation and prediction with zlib, the zstd family.
+_UNSUPPORTED = (1000520, 1001479, 1003088, 1003089, 1003090, *range(1003780, 1003790))
+_MZ_ARRAY, _INTENSITY_ARRAY = 1000514, 1000515
+
+
+class MzmlParser:
+    """Parser of mzML files."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._encoding = "utf-8"
+        self._groups: dict[bytes, NDArray[np.int64]] = {}
+        self._group_text = b""
+
+    def begin(self, block: Block) -> None:
+        """Read the encoding and the referenceableParamGroups from what stands before the first spectrum."""
+        self._encoding = xml_encoding(block.text)
+        found = _SPECTRUM.search(block.text)
+        header = block.text[: found.start() if found else len(block.text)]
+        tags = TagTable.scan(header, _NAMES)
+        broken = np.flatnonzero(tags.kind == TagKind.BROKEN)
+        if len(broken):
+            place = int(tags.begin[broken[0]])
+            reason = "has a document type declaration" if header.startswith(b"<!", place) else "is broken"
+            raise InputError(self._path, f"the XML {reason}", place=f"byte {place}", remedy="Convert the file again")
+        starts = np.flatnonzero(tags.opening("referenceableParamGroup"))
+        members = tags.opening("cvParam") & (tags.depth("referenceableParamGroup") > 0)
+        owner = np.cumsum(tags.opening("referenceableParamGroup")) - 1
+        for group, name in enumerate(tags.values("id", starts)):
+            self._groups[name] = tags.rows[members & (owner == group)]
+        self._group_text = header if self._groups else b""
+
+    def cut(self, text: bytes) -> int:
+        """Behind the last spectrum."""
+        at = text.rfind(b"</spectrum>")
+        return at + len(b"</spectrum>") if at >= 0 else 0
+
+    def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
+        """The MS2 spectra of a block."""
+        tags = TagTable.scan(block.text, _NAMES)
+        is_start = tags.opening("spectrum")
+        is_end = tags.of("spectrum") & ((tags.kind == TagKind.END) | (tags.kind == TagKind.EMPTY))
+        place = np.arange(len(tags))
+        last_start = np.maximum.accumulate(np.where(is_start, place, -1))
+        last_end = np.maximum.accumulate(np.where(is_end, place, -1))
+        is_inside = last_end < last_start
+        owner = np.where(is_inside, np.cumsum(is_start) - 1, -1)
+        starts = np.flatnonzero(is_start)
+        table = SpectrumTable(len(starts))
+        table.identifier = tags.names_at("id", starts, self._encoding)
+        for i, name in enumerate(table.identifier):
+            found = _NATIVE_SCAN.search(name)
+            if found:
+                table.scan[i] = int(found.group(1))
+        broken = np.flatnonzero(tags.kind == TagKind.BROKEN)
+        table.note(owner[broken[is_inside[broken]]], FaultCode.XML)
+        table.note(np.flatnonzero(is_inside[starts[1:] - 1]), FaultCode.UNCLOSED)
+        lengths = tags.whole_numbers("defaultArrayLength", starts)
+        tags, owner = self._with_groups(tags, owner, table)
+        levels = _read_terms(tags, owner, table)
+        parsed = collect_ms2(tags.text, table, levels, _arrays(tags, owner, lengths), centroid)
+
+        is_open = len(tags) > 0 and bool(is_inside[-1])
+        if block.is_last and (is_open or b"</mzML" not in block.text):
+            parsed.faults.append(CUT_OFF)
+        elif not is_inside[broken].all():
+            at = block.start + int(tags.begin[broken[~is_inside[broken]][0]])
+            parsed.faults.append(Fault.of(FaultCode.XML, spectrum=f"byte {at}", is_fatal=True))
+        return parsed
+
+    def _with_groups(self, tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable) -> tuple[TagTable, NDArray[np.int64]]:
+        """The tags with the terms of a referenceableParamGroup in the place of each reference to it."""
+        references = np.flatnonzero(tags.opening("referenceableParamGroupRef") & (owner >= 0))
+        if not len(references):
+            return tags, owner
+        counts = np.ones(len(tags), dtype=np.int64)
+        groups = [self._groups.get(name) for name in tags.values("ref", references)]
+        counts[references] = [0 if group is None else len(group) for group in groups]
+        rows = np.repeat(tags.rows, counts, axis=0)
+        targets = (np.cumsum(counts) - counts)[references].tolist()
+        for reference, target, group in zip(references.tolist(), targets, groups, strict=True):
+            if group is None:
+                table.note(owner[reference : reference + 1], FaultCode.XML)
+            else:
+                # The group's text stands behind that of the block.
+                rows[target : target + len(group)] = group
+                rows[target : target + len(group), 2:] += np.where(group[:, 2:] >= 0, len(tags.data), 0)
+        data = tags.data + self._group_text
+        return TagTable(data, np.frombuffer(data, dtype=np.uint8), tags.names, rows), np.repeat(owner, counts)
+
+
+def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable) -> NDArray[np.int64]:
+    """Fill the table with what the terms of the spectra and their first scan, precursor and selected ion say; returns the MS levels."""
+    at = np.flatnonzero(tags.opening("cvParam") & (owner >= 0))
+    terms, spectrum = tags.terms("accession", at), owner[at]
+
+    def since_start(column: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A running count, from the beginning of the spectrum that each term belongs to."""
+        return column[at] - _at_starts(tags, column)[spectrum]
+
+    is_first_scan = since_start(np.cumsum(tags.opening("scan"))) == 1
+    in_precursor = (since_start(np.cumsum(tags.opening("precursor"))) == 1) & (since_start(tags.depth("precursor")) > 0)
+    in_ion = in_precursor & (since_start(np.cumsum(tags.opening("selectedIon"))) == 1) & (since_start(tags.depth("selectedIon")) > 0)
+
+    def numbers(chosen: NDArray[np.int64], *, strict: bool) -> NDArray[np.float64]:
+        values, broken = tags.numbers("value", at[chosen])
+        if strict:
+            table.note(spectrum[chosen[broken]], FaultCode.NUMBER)
+        return values
+
+    def fill(column: NDArray, chosen: NDArray[np.int64], values: NDArray) -> None:
+        """Set a column from terms; of several for a spectrum the first counts."""
+        column[spectrum[chosen[::-1]]] = values[::-1]
+
+    levels = np.full(len(table), -1, dtype=np.int64)
+    fill(levels, np.flatnonzero(terms == 1000580), np.full((terms == 1000580).sum(), 2))  # MSn spectrum; the level itself follows
+    chosen = np.flatnonzero(terms == 1000511)
+    fill(levels, chosen, tags.whole_numbers("value", at[chosen]))
+    fill(table.mode, np.flatnonzero(terms == 1000127), np.full((terms == 1000127).sum(), Mode.CENTROID))
+    fill(table.mode, np.flatnonzero(terms == 1000128), np.full((terms == 1000128).sum(), Mode.PROFILE))
+    chosen = np.flatnonzero((terms == 1000016) & is_first_scan)
+    units = tags.terms("unitAccession", at[chosen])
+    factors = np.full(len(chosen), np.nan)
+    for unit, factor in _SECONDS.items():
+        factors[units == unit] = factor
+    fill(table.retention_time, chosen, numbers(chosen, strict=True) * factors)
+    # The isolation window stands in where no ion was selected within it; older files call the selected ion's term plain m/z.
+    for term, where in ((1000827, in_precursor), (1000040, in_ion), (1000744, in_ion)):
+        chosen = np.flatnonzero((terms == term) & where)
+        fill(table.precursor_mz, chosen, numbers(chosen, strict=term != 1000827))
+    chosen = np.flatnonzero((terms == 1000042) & in_ion)
+    heights = numbers(chosen, strict=False)
+    fill(table.precursor_intensity, chosen, np.where(heights > 0, heights, 0.0))
+    possible = np.zeros(len(table), dtype=np.int64)
+    for term, column in ((1000041, table.charges), (1000633, possible)):
+        chosen = np.flatnonzero((terms == term) & in_ion)
+        read_charges(tags.values("value", at[chosen]), spectrum[chosen], column, table)
+    table.charges[:] = np.where(table.charges != 0, table.charges, possible)
+    return levels
+
+
+def read_charges(texts: list[bytes], spectrum: NDArray[np.int64], column: NDArray[np.int64], table: SpectrumTable) -> None:
+    """Add the charges that texts name to the bits of their spectra."""
+    seen: dict[bytes, tuple[int, FaultCode]] = {}
+    for text, i in zip(texts, spectrum.tolist(), strict=True):
+        if text not in seen:
+            seen[text] = charge_bits(text)
+        bits, fault = seen[text]
+        column[i] |= bits
+        if fault:
+            table.note(np.array([i]), fault)
+
+
+def _at_starts(tags: TagTable, column: NDArray[np.int64]) -> NDArray[np.int64]:
+    return column[tags.opening("spectrum")]
+
+
+def _arrays(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[Arrays, Arrays]:
+    """The m/z and the intensity array of each spectrum (the first of each kind)."""
+    is_array = tags.opening("binaryDataArray") & (owner >= 0)
+    heads = np.flatnonzero(is_array)
+    array = np.cumsum(is_array) - 1
+    depth = tags.depth("binaryDataArray")
+    in_array = (owner >= 0) & (depth - np.append(_at_starts(tags, depth), 0)[owner] > 0) & (array >= 0)
+    n = len(heads)
+    kind, compression = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    dtype, is_zlib = np.full(n, "", dtype="<U3"), np.zeros(n, dtype=np.bool_)
+    at = np.flatnonzero(in_array & tags.opening("cvParam"))
+    terms, of = tags.terms("accession", at), array[at]
+    for term in (_MZ_ARRAY, _INTENSITY_ARRAY):
+        kind[of[terms == term]] = term
+    for term, name in _DTYPES.items():
+        dtype[of[terms == term]] = name
+    for term, (code, zipped) in _COMPRESSIONS.items():
+        chosen = of[terms == term]
+        if code != PLAIN:
+            compression[chosen] = code
+        is_zlib[chosen] |= zipped
+    compression[of[np.isin(terms, _UNSUPPORTED)]] = UNSUPPORTED
+    own = tags.whole_numbers("arrayLength", heads)
+    length = np.where(own >= 0, own, lengths[owner[heads]])
+
+    start, stop = np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
+    binaries = np.flatnonzero(in_array & tags.opening("binary"))
+    # Of the known tags none comes between a binary's beginning and its end.
+    following = np.minimum(binaries + 1, len(tags) - 1)
+    is_whole = tags.of("binary")[following] & (tags.kind[following] == TagKind.END)
+    is_empty = tags.kind[binaries] == TagKind.EMPTY
+    usable = is_whole | is_empty
+    binaries, following, is_empty = binaries[usable], following[usable], is_empty[usable]
+    start[array[binaries]] = np.where(is_empty, tags.begin[binaries], tags.after[binaries])
+    stop[array[binaries]] = np.where(is_empty, tags.begin[binaries], tags.begin[following])
+
+    chosen_arrays = []
+    for term in (_MZ_ARRAY, _INTENSITY_ARRAY):
+        of_kind = np.flatnonzero(kind == term)[::-1]
+        which = np.full(len(lengths), n, dtype=np.int64)
+        which[owner[heads[of_kind]]] = of_kind
+        padded = Arrays(
+            np.append(start, -1),
+            np.append(stop, -1),
+            np.append(dtype, ""),
+            np.append(compression, PLAIN),
+            np.append(is_zlib, False),
+            np.append(length, -1),
+        )
+        arrays = padded.of(which)
+        arrays.length = np.where(which == n, lengths, arrays.length)
+        chosen_arrays.append(arrays)
+    return chosen_arrays[0], chosen_arrays[1]
+
+
+def collect_ms2(
+    text: NDArray[np.uint8], table: SpectrumTable, levels: NDArray[np.int64], arrays: tuple[Arrays, ...], centroid: bool | str
+) -> ParsedBlock:
+    """Decode the sound MS2 spectra of a block of XML, and gather the faults of the others (also of those whose MS level is lost).
+
+    `arrays` are those of m/z and of intensity, or one of both in pairs.
+    """
+    table.note(np.flatnonzero((levels == 2) & ~(table.precursor_mz > 0)), FaultCode.NO_PRECURSOR)
+    rows = np.flatnonzero((levels == 2) & (table.fault == FaultCode.NONE))
+    decoded = []
+    for each in arrays:
+        values, offsets, faults = decode_arrays(text, each.of(rows))
+        decoded.append((values, offsets))
+        for i in np.flatnonzero(faults).tolist():
+            table.note(rows[i : i + 1], FaultCode(int(faults[i])))
+    if len(arrays) == 2:
+        differs = arrays[0].length[rows] != arrays[1].length[rows]
+        table.note(rows[differs], FaultCode.LENGTHS)
+    kept = table.fault[rows] == FaultCode.NONE
+    parts = []
+    for values, offsets in decoded:
+        lengths = np.diff(offsets)
+        parts.append(values if kept.all() else values[np.repeat(kept, lengths)])
+        counts = lengths[kept]
+    if len(arrays) == 1:
+        counts = counts // 2
+        parts = [parts[0][0::2], parts[0][1::2]]
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    parsed = finish(table, rows[kept], parts[0], parts[1], offsets, centroid)
+    for i in np.flatnonzero((table.fault != FaultCode.NONE) & ((levels == 2) | (levels <= 0))).tolist():
+        parsed.faults.append(Fault.of(table.fault[i], spectrum=f"spectrum {table.identifier[i] or i}"))
+    return parsed

@@ -1,0 +1,162 @@
+"""mzXML (Pedrioli et al. 2004, Nat. Biotechnol. 22:1459), versions 2 and 3."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+from engine.formats.binary_arrays import PLAIN, UNSUPPORTED, Arrays
+from engine.formats.mzml import collect_ms2, read_charges
+from engine.formats.sources import Block
+from engine.formats.spectrum_blocks import CUT_OFF, Fault, FaultCode, Mode, ParsedBlock, SpectrumTable
+from engine.formats.tags import Names, TagKind, TagTable
+
+__all__ = ["MzxmlParser"]
+
+_SCAN = re.compile(rb"<scan\s")
+_CENTROIDED = re.compile(rb"<dataProcessing[^>]*\scentroided\s*=\s*[\"'](1|true)[\"']")
+_DURATION = re.compile(rb"P(?:0+Y)?(?:0+M)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.eE+-]+)S)?)?")
+_NAMES = Names(
+    ("scan", "precursorMz", "peaks"),
+    (
+        "num",
+        "msLevel",
+        "peaksCount",
+        "retentionTime",
+        "centroided",
+        "precursorIntensity",
+        "precursorCharge",
+        "possibleCharges",
+        "precision",
+        "byteOrder",
+        "compressionType",
+        "contentType",
+        "pairOrder",
+    ),
+)
+
+
+class MzxmlParser:
+    """Parser of mzXML files. A spectrum is named ``scan=`` and its number, the PSI's native ID for this format."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._default_mode = Mode.UNKNOWN
+
+    def begin(self, block: Block) -> None:
+        """See whether the file as a whole says that it was centroided."""
+        found = _SCAN.search(block.text)
+        header = block.text[: found.start() if found else len(block.text)]
+        if b"<!DOCTYPE" in header or b"<!ENTITY" in header:
+            raise InputError(self._path, "the XML has a document type declaration", remedy="Convert the file again")
+        self._default_mode = Mode.CENTROID if _CENTROIDED.search(header) else Mode.UNKNOWN
+
+    def cut(self, text: bytes) -> int:
+        """Before the last scan (a scan may hold others, but begins with its own peaks)."""
+        at = len(text)
+        while (at := text.rfind(b"<scan", 0, at)) > 0:
+            if text[at + 5 : at + 6].isspace():
+                return at
+        return 0
+
+    def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
+        """The MS2 spectra of a block."""
+        tags = TagTable.scan(block.text, _NAMES)
+        is_start = tags.opening("scan")
+        starts, owner = np.flatnonzero(is_start), np.cumsum(is_start) - 1
+        table = SpectrumTable(len(starts))
+        table.identifier = [f"scan={name}" for name in tags.names_at("num", starts, "utf-8")]
+        table.scan[:] = tags.whole_numbers("num", starts)
+        centroided = {b"1": Mode.CENTROID, b"true": Mode.CENTROID, b"0": Mode.PROFILE, b"false": Mode.PROFILE}
+        table.mode[:] = [centroided.get(value, self._default_mode) for value in tags.values("centroided", starts)]
+        table.retention_time[:] = [_seconds(value) for value in tags.values("retentionTime", starts)]
+        levels = tags.whole_numbers("msLevel", starts)
+        broken = np.flatnonzero(tags.kind == TagKind.BROKEN)
+        in_scan = owner[broken] >= 0
+        table.note(owner[broken[in_scan]], FaultCode.XML)
+        _read_precursors(tags, owner, table)
+        arrays, is_open = _pairs(tags, owner, tags.whole_numbers("peaksCount", starts))
+        parsed = collect_ms2(tags.text, table, levels, (arrays,), centroid)
+        if block.is_last and (is_open or (b"</msRun>" not in block.text and b"</mzXML>" not in block.text)):
+            parsed.faults.append(CUT_OFF)
+        elif not in_scan.all():
+            at = block.start + int(tags.begin[broken[~in_scan][0]])
+            parsed.faults.append(Fault.of(FaultCode.XML, spectrum=f"byte {at}", is_fatal=True))
+        return parsed
+
+
+def _seconds(duration: bytes) -> float:
+    """Seconds of an xsd:duration such as ``PT1M2.5S``; a bare number is seconds; NaN: neither."""
+    try:
+        if not duration.startswith(b"P"):
+            return float(duration)
+        found = _DURATION.fullmatch(duration)
+        if not found:
+            return np.nan
+        days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
+        return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    except ValueError:
+        return np.nan
+
+
+def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable) -> None:
+    """Fill the table from the first precursor of each scan."""
+    from kernels.cpu import text as kernels
+
+    at = np.flatnonzero(tags.of("precursorMz") & (tags.kind == TagKind.START) & (owner >= 0))
+    spectrum, first = np.unique(owner[at], return_index=True)
+    at = at[first]
+    following = np.minimum(at + 1, len(tags) - 1)
+    start, stop = tags.after[at].copy(), np.maximum(tags.begin[following], tags.after[at])
+    while len(blank := np.flatnonzero((start < stop) & (tags.text[np.minimum(start, len(tags.text) - 1)] <= 32))):
+        start[blank] += 1
+    ends = np.empty(len(at), dtype=np.int64)
+    table.precursor_mz[spectrum] = kernels.parse_numbers(tags.text, start, stop, ends)
+    table.note(spectrum[(ends == start) & (start < stop)], FaultCode.NUMBER)
+    heights, _ = tags.numbers("precursorIntensity", at)
+    table.precursor_intensity[spectrum] = np.where(heights > 0, heights, 0.0)
+    possible = np.zeros(len(table), dtype=np.int64)
+    read_charges(tags.values("precursorCharge", at), spectrum, table.charges, table)
+    read_charges(tags.values("possibleCharges", at), spectrum, possible, table)
+    table.charges[:] = np.where(table.charges != 0, table.charges, possible)
+
+
+def _pairs(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[Arrays, bool]:
+    """The array of pairs of each scan (the first), and whether the text ends within one."""
+    n = len(lengths)
+    openings = np.flatnonzero(tags.opening("peaks") & (owner >= 0))
+    spectrum, first = np.unique(owner[openings], return_index=True)
+    at = openings[first]
+    following = np.minimum(at + 1, len(tags) - 1)
+    is_empty = tags.kind[at] == TagKind.EMPTY
+    is_whole = is_empty | (tags.of("peaks")[following] & (tags.kind[following] == TagKind.END))
+    arrays = Arrays(
+        start=np.full(n, -1, dtype=np.int64),
+        stop=np.full(n, -1, dtype=np.int64),
+        dtype=np.full(n, ">f4", dtype="<U3"),
+        compression=np.full(n, PLAIN, dtype=np.int64),
+        is_zlib=np.zeros(n, dtype=np.bool_),
+        length=lengths.copy(),
+        per_peak=2,
+    )
+    # A scan of no peaks holds one pair of zeros or nothing: it is not decoded.
+    decoded = is_whole & (lengths[spectrum] != 0)
+    arrays.start[spectrum[decoded]] = np.where(is_empty, tags.begin[at], tags.after[at])[decoded]
+    arrays.stop[spectrum[decoded]] = tags.begin[np.where(is_empty, at, following)][decoded]
+    arrays.dtype[spectrum] = [">f8" if value == b"64" else ">f4" for value in tags.values("precision", at)]
+    compressions = tags.values("compressionType", at)
+    arrays.is_zlib[spectrum] = [value == b"zlib" for value in compressions]
+    others = [tags.values(name, at) for name in ("byteOrder", "contentType", "pairOrder")]
+    is_known = [
+        compression in (b"", b"none", b"zlib")
+        and order in (b"", b"network")
+        and content in (b"", b"m/z-int")
+        and pairs in (b"", b"m/z-int")
+        for compression, order, content, pairs in zip(compressions, *others, strict=True)
+    ]
+    arrays.compression[spectrum[~np.array(is_known, dtype=np.bool_)]] = UNSUPPORTED
+    return arrays, bool(len(at)) and not bool(is_whole[-1])

@@ -1,0 +1,326 @@
+"""Peak lists in plain text: MGF (Matrix Science), MS2 (McDonald et al. 2004), DTA (SEQUEST) and PKL (Micromass)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.formats.sources import Block
+from engine.formats.spectrum_blocks import Fault, FaultCode, ParsedBlock, SpectrumTable, charge_bits, finish
+
+__all__ = ["PeakListParser"]
+
+PROTON_MASS = 1.007276466621  # CODATA 2018, dalton; a DTA file gives the mass of the singly protonated peptide
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_GLOBAL_CHARGE = re.compile(rb"^[ \t]*CHARGE[ \t]*=([^\r\n]*)", re.MULTILINE)
+_COMMENTS = np.isin(np.arange(256), np.frombuffer(b"#;!/", dtype=np.uint8))
+# Titles carry the scan number as ``scan=12`` (ProteoWizard) or as ``run.12.12.2`` (SEQUEST and the Trans-Proteomic Pipeline).
+_TITLE_SCAN = re.compile(r"\bscan=(\d{1,18})\b|\.0*(\d{1,18})\.0*\2\.\d")
+_LINE_FAULTS = {1: FaultCode.NUMBER, 2: FaultCode.NO_INTENSITY}
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """The lines of a block that are no peaks, as columns (see `kernels.cpu.text.scan_peak_lines`), and its peaks."""
+
+    data: bytes
+    text: NDArray[np.uint8]
+    start: NDArray[np.int64]
+    stop: NDArray[np.int64]
+    number: NDArray[np.int64]
+    n_peaks_before: NDArray[np.int64]
+    code: NDArray[np.int64]
+    mz: NDArray[np.float64]
+    intensity: NDArray[np.float64]
+    n_lines: int
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def content(self, i: int) -> bytes:
+        """The text of line `i` of the table."""
+        return self.data[self.start[i] : self.stop[i]]
+
+    def beginning_with(self, word: bytes) -> NDArray[np.int64]:
+        """Which lines begin with a word."""
+        lines = np.flatnonzero((self.stop - self.start >= len(word)) & (self.code == 0))
+        for k, letter in enumerate(word):
+            lines = lines[self.text[self.start[lines] + k] == letter]
+        return lines
+
+    def values(self, key: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Lines ``KEY=VALUE`` of a key, blanks around the sign allowed: which, and where the values begin."""
+        lines = self.beginning_with(key)
+        at = self.after_blanks(self.start[lines] + len(key), self.stop[lines])
+        has_sign = at < self.stop[lines]
+        has_sign[has_sign] = self.text[at[has_sign]] == ord("=")
+        lines, at = lines[has_sign], at[has_sign] + 1
+        return lines, self.after_blanks(at, self.stop[lines])
+
+    def after_blanks(self, at: NDArray[np.int64], stop: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The first places from `at` on that hold no blank, or `stop`."""
+        at = at.copy()
+        while True:
+            inside = np.flatnonzero(at < stop)
+            blank = inside[np.isin(self.text[at[inside]], (32, 9))]
+            if not len(blank):
+                return at
+            at[blank] += 1
+
+
+class PeakListParser:
+    """Parser of one dialect: ``MGF``, ``MS2``, ``DTA`` or ``PKL``; DTA and PKL spectra are parted by blank lines."""
+
+    def __init__(self, dialect: str) -> None:
+        self.dialect = dialect
+        self._default_charges = 0
+
+    def begin(self, block: Block) -> None:
+        """Read the global CHARGE that an MGF file may have before its first spectrum."""
+        if self.dialect != "MGF":
+            return
+        header = block.text.removeprefix(_BYTE_ORDER_MARK).partition(b"BEGIN IONS")[0].replace(b"\r", b"\n")
+        for match in _GLOBAL_CHARGE.finditer(header):
+            self._default_charges, _ = charge_bits(match.group(1))
+
+    def cut(self, text: bytes) -> int:
+        """Before the last beginning of a spectrum."""
+        if self.dialect == "MGF":
+            return max(text.rfind(b"\nBEGIN IONS"), text.rfind(b"\rBEGIN IONS")) + 1
+        if self.dialect == "MS2":
+            return max(text.rfind(b"\nS\t"), text.rfind(b"\nS "), text.rfind(b"\rS\t"), text.rfind(b"\rS ")) + 1
+        # The last bytes may be half of a line end, so the blank line has to lie before them.
+        ends = [text.rfind(blank, 0, len(text) - 2) + behind for blank, behind in ((b"\n\n", 1), (b"\n\r\n", 1), (b"\r\r", 1))]
+        return max(ends) if max(ends) > 1 else 0
+
+    def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
+        """The spectra of a block."""
+        data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
+        lines = _scan(data, is_headed=self.dialect in ("DTA", "PKL"))
+        read = {"MGF": _read_mgf, "MS2": _read_ms2}.get(self.dialect, _read_headed)
+        table, firsts, ends, stray = read(lines, self.dialect)
+        _note_broken_peaks(table, lines, firsts, ends)
+        at_fault = np.flatnonzero(~(table.precursor_mz > 0))
+        table.note(at_fault, FaultCode.NO_PRECURSOR, lines.number[firsts[at_fault]])
+        if self._default_charges:
+            table.charges[table.charges == 0] = self._default_charges
+        for i in np.flatnonzero(table.scan < 0).tolist():
+            found = _TITLE_SCAN.search(table.identifier[i]) if table.identifier[i] else None
+            if found:
+                table.scan[i] = int(found.group(1) or found.group(2))
+
+        rows = np.flatnonzero(table.fault == FaultCode.NONE)
+        after = np.append(lines.n_peaks_before, len(lines.mz))
+        starts, stops = lines.n_peaks_before[firsts], after[ends]
+        parsed = finish(table, rows, *_peaks_of(lines, starts[rows], stops[rows]), centroid)
+        parsed.n_lines = lines.n_lines
+        for i in np.flatnonzero(table.fault != FaultCode.NONE).tolist():
+            parsed.faults.append(Fault.of(table.fault[i], line=int(table.fault_line[i])))
+        if stray:
+            parsed.faults.append(Fault.of(FaultCode.LINE, line=stray, is_fatal=True))
+        return parsed
+
+
+def _scan(data: bytes, *, is_headed: bool) -> _Lines:
+    from kernels.cpu import text as kernels
+
+    text = np.frombuffer(data, dtype=np.uint8)
+    n_most = len(data) // 4 + 1
+    mz, intensity = np.empty(n_most), np.empty(n_most)
+    table = np.empty((data.count(b"\n") + data.count(b"\r") + 1, 5), dtype=np.int64)
+    n_peaks, n_others, n_lines = kernels.scan_peak_lines(text, is_headed, mz, intensity, table)
+    columns = (table[:n_others, k].copy() for k in range(5))
+    return _Lines(data, text, *columns, mz=mz[:n_peaks], intensity=intensity[:n_peaks], n_lines=n_lines)
+
+
+def _peaks_of(
+    lines: _Lines, starts: NDArray[np.int64], stops: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """The peaks of some spectra end to end, and their offsets."""
+    offsets = np.zeros(len(starts) + 1, dtype=np.int64)
+    np.cumsum(stops - starts, out=offsets[1:])
+    if offsets[-1] == len(lines.mz):
+        return lines.mz.copy(), lines.intensity, offsets
+    chosen = np.repeat(starts - offsets[:-1], stops - starts) + np.arange(offsets[-1])
+    return lines.mz[chosen], lines.intensity[chosen], offsets
+
+
+def _note_broken_peaks(table: SpectrumTable, lines: _Lines, firsts: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
+    """Note lines of numbers that are broken in the spectra whose lines run from `firsts` to `ends`."""
+    broken = np.flatnonzero(lines.code != 0)
+    if len(broken) and len(firsts):
+        spectrum = np.searchsorted(firsts, broken, side="right") - 1
+        for line, i in zip(broken.tolist(), spectrum.tolist(), strict=True):
+            if i >= 0 and line < ends[i]:
+                table.note(np.array([i]), _LINE_FAULTS[int(lines.code[line])], int(lines.number[line]))
+
+
+def _text(content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
+def _read_mgf(lines: _Lines, _: str) -> tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]:
+    """Spectra of an MGF block, the line of the table where each begins and ends, and the first line that belongs nowhere (0: none)."""
+    from kernels.cpu import text as kernels
+
+    firsts, closings = lines.beginning_with(b"BEGIN IONS"), lines.beginning_with(b"END IONS")
+    firsts = firsts[lines.stop[firsts] - lines.start[firsts] == len(b"BEGIN IONS")]
+    closings = closings[lines.stop[closings] - lines.start[closings] == len(b"END IONS")]
+    table = SpectrumTable(len(firsts))
+    following = np.append(firsts[1:], len(lines))
+    nearest = np.append(closings, len(lines))[np.searchsorted(closings, firsts)]
+    ends = np.minimum(nearest, following)
+    unclosed = np.flatnonzero((nearest > following) | (nearest == len(lines)))
+    table.note(unclosed, FaultCode.UNCLOSED, lines.number[firsts[unclosed]])
+
+    spectrum = np.searchsorted(firsts, np.arange(len(lines)), side="right") - 1
+    inside = spectrum >= 0
+    inside[inside] = np.flatnonzero(inside) < ends[spectrum[inside]]
+    known = np.zeros(len(lines), dtype=np.bool_)
+    known[firsts] = known[ends[ends < len(lines)]] = True
+    known |= (lines.start == lines.stop) | (lines.code != 0)
+    filled = np.flatnonzero(~known)
+    known[filled] = _COMMENTS[lines.text[lines.start[filled]]]
+
+    def field(key: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Lines of a key within spectra, their spectra, and where the values begin and stop."""
+        at, start = lines.values(key)
+        known[at] = True
+        start, at = start[inside[at]], at[inside[at]]
+        return at, spectrum[at], start, lines.stop[at]
+
+    _, owners, start, stop = field(b"TITLE")
+    for owner, a, b in zip(owners.tolist(), start.tolist(), stop.tolist(), strict=True):
+        table.identifier[owner] = _text(lines.data[a:b])
+    at, owners, start, stop = field(b"PEPMASS")
+    ends_of_numbers = np.empty(len(at), dtype=np.int64)
+    table.precursor_mz[owners] = kernels.parse_numbers(lines.text, start, stop, ends_of_numbers)
+    broken = (ends_of_numbers == start) & (start < stop)
+    table.note(owners[broken], FaultCode.NUMBER, lines.number[at[broken]])
+    second = lines.after_blanks(ends_of_numbers, stop)
+    heights = kernels.parse_numbers(lines.text, second, stop, ends_of_numbers)
+    table.precursor_intensity[owners] = np.where((ends_of_numbers > second) & (heights > 0), heights, 0.0)
+    at, owners, start, stop = field(b"RTINSECONDS")
+    table.retention_time[owners] = kernels.parse_numbers(lines.text, start, stop, ends_of_numbers := np.empty(len(at), dtype=np.int64))
+    broken = (ends_of_numbers == start) & (start < stop)
+    table.note(owners[broken], FaultCode.NUMBER, lines.number[at[broken]])
+    at, owners, start, stop = field(b"SCANS")
+    scans = kernels.parse_numbers(lines.text, start, stop, np.empty(len(at), dtype=np.int64))
+    usable = (scans >= 0) & (scans < 1e15)
+    table.scan[owners[usable]] = scans[usable].astype(np.int64)
+    at, owners, start, stop = field(b"CHARGE")
+    seen: dict[bytes, tuple[int, FaultCode]] = {}
+    for line, owner, a, b in zip(at.tolist(), owners.tolist(), start.tolist(), stop.tolist(), strict=True):
+        text = lines.data[a:b]
+        if text not in seen:
+            seen[text] = charge_bits(text)
+        table.charges[owner], fault = seen[text]
+        if fault:
+            table.note(np.array([owner]), fault, int(lines.number[line]))
+
+    stray = 0
+    for line in np.flatnonzero(~known).tolist():
+        if b"=" in lines.content(line):
+            continue
+        if inside[line]:
+            table.note(spectrum[line : line + 1], FaultCode.LINE, int(lines.number[line]))
+        elif not stray:
+            stray = int(lines.number[line])
+    after = np.append(lines.n_peaks_before, len(lines.mz))
+    loose = np.flatnonzero(after[1:] > after[:-1])
+    loose = loose[~inside[loose]] if len(lines) else loose
+    if not stray and len(loose):
+        stray = int(lines.number[loose[0]]) + 1
+    elif not stray and len(lines.mz) and (not len(lines) or lines.n_peaks_before[0] > 0):
+        stray = 1
+    return table, firsts, ends, stray
+
+
+def _read_ms2(lines: _Lines, _: str) -> tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]:
+    """Spectra of an MS2 block; see `_read_mgf`."""
+    letters = np.zeros(len(lines), dtype=np.uint8)
+    filled = np.flatnonzero((lines.stop > lines.start) & (lines.code == 0))
+    letters[filled] = lines.text[lines.start[filled]]
+    firsts = np.flatnonzero(letters == ord("S"))
+    ends = np.append(firsts[1:], len(lines))[: len(firsts)]
+    table = SpectrumTable(len(firsts))
+    spectrum, stray = -1, 0
+    for line, letter in zip(filled.tolist(), letters[filled].tolist(), strict=True):
+        number = int(lines.number[line])
+        words = lines.content(line).split()
+        here = np.array([spectrum])
+        if letter == ord("S"):
+            spectrum += 1
+            here = np.array([spectrum])
+            try:
+                table.scan[spectrum] = int(words[1])
+                if len(words) > 3:
+                    table.precursor_mz[spectrum] = float(words[3])
+                table.identifier[spectrum] = f"scan={int(words[1])}"
+            except (ValueError, IndexError):
+                table.note(here, FaultCode.NUMBER, number)
+        elif letter == ord("Z") and spectrum >= 0:
+            charges, fault = charge_bits(words[1] if len(words) > 1 else b"?")
+            table.charges[spectrum] |= charges
+            if fault:
+                table.note(here, fault, number)
+        elif letter == ord("I") and spectrum >= 0 and len(words) > 2 and words[1] in (b"RTime", b"RetTime"):
+            try:
+                table.retention_time[spectrum] = 60.0 * float(words[2])  # the format gives minutes
+            except ValueError:
+                table.note(here, FaultCode.NUMBER, number)
+        elif letter not in b"HIDZ":
+            if spectrum >= 0:
+                table.note(here, FaultCode.LINE, number)
+            elif not stray:
+                stray = number
+    return table, firsts, ends, stray
+
+
+def _read_headed(lines: _Lines, dialect: str) -> tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]:
+    """Spectra of a DTA block ([M+H]+ and charge first) or a PKL block (m/z, intensity and charge first); see `_read_mgf`."""
+    is_text = lines.stop > lines.start
+    letters = np.zeros(len(lines), dtype=np.uint8)
+    letters[is_text] = lines.text[lines.start[is_text]]
+    is_head = is_text & (lines.code == 0) & np.isin(letters, np.frombuffer(b"0123456789.+-", dtype=np.uint8))
+    firsts = np.flatnonzero(is_head)
+    table = SpectrumTable(len(firsts))
+    # A spectrum ends at the next blank line, name or head.
+    parting = np.append(np.flatnonzero(~is_text | (letters == ord("=")) | is_head), len(lines))
+    ends = parting[np.searchsorted(parting, firsts, side="right")]
+    stray, title = 0, ""
+    spectrum = -1
+    for line in np.flatnonzero(is_text & (lines.code == 0)).tolist():
+        content, number = lines.content(line), int(lines.number[line])
+        if is_head[line]:
+            spectrum += 1
+            here = np.array([spectrum])
+            table.identifier[spectrum], title = title, ""
+            words = content.split()
+            try:
+                numbers = [float(word) for word in words[: 1 if dialect == "DTA" else 2]]
+                charges, fault = charge_bits(words[len(numbers)])
+            except (ValueError, IndexError):
+                table.note(here, FaultCode.NUMBER, number)
+                continue
+            if fault or (not charges and dialect == "DTA"):
+                table.note(here, fault or FaultCode.CHARGE, number)
+                continue
+            table.charges[spectrum] = charges
+            charge = charges.bit_length() - 1
+            table.precursor_mz[spectrum] = (numbers[0] + (charge - 1) * PROTON_MASS) / charge if dialect == "DTA" else numbers[0]
+            table.precursor_intensity[spectrum] = max(numbers[1], 0.0) if dialect == "PKL" else 0.0
+        elif letters[line] == ord("="):
+            title = _text(content.strip(b'= "'))  # merged DTA files name each spectrum in a line of equals signs
+        elif spectrum >= 0 and line < ends[spectrum]:
+            table.note(np.array([spectrum]), FaultCode.LINE, number)
+        elif not stray:
+            stray = number
+    return table, firsts, ends, stray

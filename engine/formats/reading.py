@@ -1,0 +1,229 @@
+"""Read spectra: files become columns, block by block, in several threads."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+from engine.formats.recognition import recognise
+from engine.formats.sources import ByteSource, blocks
+from engine.formats.spectra import Spectra
+from engine.formats.spectrum_blocks import Fault, ParsedBlock, SpectrumParser
+from engine.jobs.progress import Progress
+
+__all__ = ["read_spectra"]
+
+_WAIT_SECONDS = 0.1
+
+
+@dataclass
+class _FileState:
+    """What is known of a file while its blocks come in."""
+
+    path: Path
+    n_spectra: int = 0
+    n_lines: int = 0
+    n_kept: int = 0
+    n_skipped: int = 0
+    n_profiles: int = 0
+    first_skipped: str = ""
+    last_spectrum: str = ""
+    parsed: list[ParsedBlock] = field(default_factory=list)
+
+
+def read_spectra(
+    paths: Sequence[str | Path],
+    *,
+    progress: Progress | None = None,
+    skip_broken: bool = False,
+    threads: int | None = None,
+    centroid: bool | Literal["auto"] = "auto",
+) -> Spectra:
+    """Read the MS2 spectra of files, in the order given, into one set of columns.
+
+    The format (mzML, mzXML, MGF, MS2, DTA, PKL, each also gzipped) is seen from the content. Peaks are sorted by m/z; those without a positive
+    finite intensity are left out. An MGF spectrum without a SCANS entry gets its scan number from a title that holds ``scan=12`` or
+    ``.12.12.2``.
+
+    Parameters
+    ----------
+    paths : the files; at least one.
+    progress : told of the file bytes read, of spectra left out and of profiles centroided; asked for a cancel several times a second.
+    skip_broken : leave broken spectra out and count them in `Spectra.n_skipped`, instead of raising at the first.
+    threads : how many blocks are parsed at a time; all processors (four at most) by default.
+    centroid : what to do with MS2 spectra in profile mode. ``"auto"``: centroid those that the file does not call centroids and whose signal
+        looks sampled; True: also those that the file calls centroids; False: refuse them.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the spectrum or line, the reason and the remedy: a file that is missing, unreadable, empty, cut off, of another or
+        an unknown kind, or without MS2 spectra; without `skip_broken` also the first broken spectrum.
+    Cancelled
+        When the user asked to stop.
+    """
+    progress = progress or Progress()
+    files = [Path(path) for path in paths]
+    if not files:
+        raise ValueError("no spectrum files were given")
+    total = 0
+    for path in files:
+        with ByteSource(path) as source:
+            _parser(source)
+            total += source.size
+    progress.stage("Reading spectra", total)
+    n_threads = threads or min(4, _n_processors())
+    pool = ThreadPoolExecutor(n_threads, thread_name_prefix="spectrum-reader")
+    try:
+        states = [_read_file(path, pool, n_threads, progress, skip_broken, centroid) for path in files]
+    finally:
+        # A block in work ends by itself within milliseconds; nobody waits for it after a cancel.
+        pool.shutdown(wait=False, cancel_futures=True)
+    return _assemble(files, states)
+
+
+def _n_processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _parser(source: ByteSource) -> SpectrumParser:
+    """The parser for a file's format."""
+    kind = recognise(source)
+    if kind == "FASTA":
+        raise InputError(source.path, "is a FASTA file of sequences, where spectra belong", remedy="Give it as the database")
+    # Here, and not on top: the parsers' kernels need Numba, whose import takes longer than the rest of the program.
+    from engine.formats.mzml import MzmlParser
+    from engine.formats.mzxml import MzxmlParser
+    from engine.formats.peak_lists import PeakListParser
+
+    if kind == "mzML":
+        return MzmlParser(source.path)
+    if kind == "mzXML":
+        return MzxmlParser(source.path)
+    return PeakListParser(kind)
+
+
+def _read_file(
+    path: Path, pool: ThreadPoolExecutor, n_threads: int, progress: Progress, skip_broken: bool, centroid: bool | str
+) -> _FileState:
+    state = _FileState(path)
+    with ByteSource(path) as source:
+        parser = _parser(source)
+        for parsed, consumed in _parse_blocks(source, parser, pool, n_threads, progress, centroid):
+            _take(state, parsed, skip_broken, centroid)
+            progress.advance(consumed)
+    if state.n_kept == 0:
+        if state.n_skipped:
+            raise InputError(path, f"every MS2 spectrum is broken; the first: {state.first_skipped}", remedy="Convert the file again")
+        found = f"there are no MS2 spectra among its {state.n_spectra:,} spectra" if state.n_spectra else "there are no spectra in it"
+        raise InputError(path, found, remedy="Give a file with tandem mass spectra")
+    if state.n_skipped:
+        progress.message(f"{path}: {state.n_skipped:,} broken spectra left out; the first: {state.first_skipped}")
+    if state.n_profiles:
+        progress.message(f"{path}: {state.n_profiles:,} spectra in profile mode were centroided")
+    return state
+
+
+def _parse_blocks(
+    source: ByteSource, parser: SpectrumParser, pool: ThreadPoolExecutor, n_threads: int, progress: Progress, centroid: bool | str
+) -> Iterator[tuple[ParsedBlock, int]]:
+    """Parsed blocks in the order of the file, with the file bytes that each took; a few more than there are threads are under way."""
+    waiting: deque[tuple[Future[ParsedBlock], int]] = deque()
+    for block in blocks(source, parser.cut):
+        if block.is_first:
+            parser.begin(block)
+        waiting.append((pool.submit(parser.parse, block, centroid), block.consumed))
+        while len(waiting) > n_threads + 1:
+            yield _next_result(waiting, progress)
+        progress.check()
+    while waiting:
+        yield _next_result(waiting, progress)
+
+
+def _next_result(waiting: deque[tuple[Future[ParsedBlock], int]], progress: Progress) -> tuple[ParsedBlock, int]:
+    future, consumed = waiting.popleft()
+    while True:
+        try:
+            return future.result(timeout=_WAIT_SECONDS), consumed
+        except FutureTimeoutError:
+            progress.check()
+
+
+def _take(state: _FileState, parsed: ParsedBlock, skip_broken: bool, centroid: bool | str) -> None:
+    """Add a block to its file; raise where it is at fault."""
+    if centroid is False and parsed.n_profiles:
+        raise InputError(
+            state.path,
+            "the spectrum is in profile mode, and peaks are needed",
+            place=f"spectrum {parsed.first_profile}",
+            remedy="Convert it with peak picking (msconvert: vendor peakPicking), or let it be centroided here",
+        )
+    for fault in parsed.faults:
+        if fault.is_fatal or not skip_broken:
+            raise InputError(state.path, fault.reason, place=_place(state, parsed, fault), remedy=fault.remedy)
+        if state.n_skipped == 0:
+            state.first_skipped = f"{_place(state, parsed, fault)}, {fault.reason}"
+        state.n_skipped += 1
+    parsed.index += state.n_spectra
+    if not all(parsed.identifier):
+        parsed.identifier = [name or f"index={i}" for name, i in zip(parsed.identifier, parsed.index.tolist(), strict=True)]
+    state.n_spectra += parsed.n_spectra
+    state.n_lines += parsed.n_lines
+    state.n_kept += len(parsed.precursor_mz)
+    state.n_profiles += parsed.n_profiles
+    if parsed.identifier:
+        state.last_spectrum = parsed.identifier[-1]
+    state.parsed.append(parsed)
+
+
+def _place(state: _FileState, parsed: ParsedBlock, fault: Fault) -> str:
+    if fault.line:
+        return f"line {state.n_lines + fault.line}"
+    if fault.spectrum:
+        return fault.spectrum
+    last = parsed.identifier[-1] if parsed.identifier else state.last_spectrum
+    return f"after spectrum {last}" if last else "before the first spectrum"
+
+
+def _assemble(files: list[Path], states: list[_FileState]) -> Spectra:
+    """Join the blocks of all files. Each block's peaks are freed when they are copied, so that they are not held twice."""
+    parsed = [block for state in states for block in state.parsed]
+    n_peaks = sum(int(block.offsets[-1]) for block in parsed)
+    mz, intensity = np.empty(n_peaks), np.empty(n_peaks, dtype=np.float32)
+    starts = []
+    start = 0
+    for block in parsed:
+        stop = start + int(block.offsets[-1])
+        mz[start:stop], intensity[start:stop] = block.mz, block.intensity
+        block.mz, block.intensity = mz[start:stop], intensity[start:stop]
+        starts.append(block.offsets[:-1] + start)
+        start = stop
+
+    def joined(name: str, dtype: type) -> NDArray:
+        return np.concatenate([getattr(block, name) for block in parsed]).astype(dtype, copy=False)
+
+    return Spectra(
+        files=tuple(str(path) for path in files),
+        file=np.repeat(np.arange(len(files), dtype=np.int32), [state.n_kept for state in states]),
+        identifier=[name for block in parsed for name in block.identifier],
+        scan=joined("scan", np.int64),
+        index=joined("index", np.int64),
+        retention_time=joined("retention_time", np.float64),
+        precursor_mz=joined("precursor_mz", np.float64),
+        precursor_intensity=joined("precursor_intensity", np.float32),
+        charge_mask=joined("charge_mask", np.uint32),
+        offsets=np.concatenate([*starts, [n_peaks]]).astype(np.int64, copy=False),
+        mz=mz,
+        intensity=intensity,
+        n_skipped=sum(state.n_skipped for state in states),
+    )

@@ -1,0 +1,239 @@
+"""Spectra of one block of a file: what each format's parser makes, and the steps that all of them share."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.formats.profiles import centroid_profiles, looks_sampled
+from engine.formats.sources import Block
+
+__all__ = ["CUT_OFF", "Fault", "FaultCode", "Mode", "ParsedBlock", "SpectrumParser", "SpectrumTable", "charge_bits", "finish"]
+
+HIGHEST_CHARGE = 31
+_CHARGE = re.compile(rb"([-+]?)(\d+)(?:\.0+)?([-+]?)(?!\d)")
+
+
+class Mode(IntEnum):
+    """What the file says of a spectrum's peaks."""
+
+    UNKNOWN = 0
+    CENTROID = 1
+    PROFILE = 2
+
+
+class FaultCode(IntEnum):
+    """What can be wrong with one spectrum."""
+
+    NONE = 0
+    NUMBER = 1
+    NO_PRECURSOR = 2
+    CHARGE = 3
+    NEGATIVE = 4
+    UNCLOSED = 5
+    LINE = 6
+    NO_INTENSITY = 7
+    XML = 8
+    BASE64 = 9
+    ZLIB = 10
+    NUMPRESS = 11
+    LENGTHS = 12
+    UNSUPPORTED = 13
+    NO_ARRAY = 14
+
+
+_AGAIN = "Convert the file again"
+_REASONS: dict[FaultCode, tuple[str, str]] = {
+    FaultCode.NUMBER: ("a number cannot be read", _AGAIN),
+    FaultCode.NO_PRECURSOR: ("the precursor m/z is missing or not positive", "Convert the file again with its precursors"),
+    FaultCode.CHARGE: (f"the charge is not a whole number from 1 to {HIGHEST_CHARGE}", _AGAIN),
+    FaultCode.NEGATIVE: ("the charge is negative, and only positive ions can be searched", "Leave the negative spectra out"),
+    FaultCode.UNCLOSED: ("the spectrum has no end", "Copy or convert the file again"),
+    FaultCode.LINE: ("the line is neither a peak nor a known entry", _AGAIN),
+    FaultCode.NO_INTENSITY: ("a peak has no intensity", _AGAIN),
+    FaultCode.XML: ("the XML is broken", _AGAIN),
+    FaultCode.BASE64: ("the base64 text of a peak array is broken", _AGAIN),
+    FaultCode.ZLIB: ("the zlib data of a peak array are broken", _AGAIN),
+    FaultCode.NUMPRESS: ("the numpress data of a peak array are broken", _AGAIN),
+    FaultCode.LENGTHS: ("a peak array does not have as many values as the spectrum says", _AGAIN),
+    FaultCode.UNSUPPORTED: ("a peak array is in an unknown encoding", "Convert the file with 32 or 64 bit floats and zlib"),
+    FaultCode.NO_ARRAY: ("the m/z or the intensity array is missing", _AGAIN),
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault in a block: where (a spectrum's name, or a line counted in the block), what, and what to do.
+
+    `is_fatal`: the file as a whole is in doubt; else one spectrum can be left out.
+    """
+
+    reason: str
+    spectrum: str = ""
+    line: int = 0
+    remedy: str = ""
+    is_fatal: bool = False
+
+    @classmethod
+    def of(cls, code: int, *, spectrum: str = "", line: int = 0, is_fatal: bool = False) -> Fault:
+        """The fault of a code."""
+        reason, remedy = _REASONS[FaultCode(code)]
+        return cls(reason, spectrum, line, remedy, is_fatal)
+
+
+CUT_OFF = Fault("the file is cut off", remedy="Copy or convert it again", is_fatal=True)
+
+
+class SpectrumTable:
+    """Columns of the n spectra of a block while it is parsed, those of every MS level and the broken ones among them.
+
+    Attributes
+    ----------
+    identifier : n names, empty where there is none.
+    scan : (n,) int64, -1 unknown. retention_time, precursor_mz : (n,) float64, NaN unknown. precursor_intensity : (n,) float64.
+    charges : (n,) int64, bits. mode : (n,) int64, `Mode`.
+    fault : (n,) int64, `FaultCode`, the first found. fault_line : (n,) int64, its line in the block, 0 where lines mean nothing.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.identifier = [""] * n
+        self.scan = np.full(n, -1, dtype=np.int64)
+        self.retention_time = np.full(n, np.nan)
+        self.precursor_mz = np.full(n, np.nan)
+        self.precursor_intensity = np.zeros(n)
+        self.charges = np.zeros(n, dtype=np.int64)
+        self.mode = np.zeros(n, dtype=np.int64)
+        self.fault = np.zeros(n, dtype=np.int64)
+        self.fault_line = np.zeros(n, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.scan)
+
+    def note(self, spectra: NDArray[np.int64], code: FaultCode, lines: NDArray[np.int64] | int = 0) -> None:
+        """Note a fault of some spectra, unless they have one already."""
+        at = np.broadcast_to(np.asarray(lines, dtype=np.int64), spectra.shape)
+        for spectrum, line in zip(spectra.tolist(), at.tolist(), strict=True):
+            if self.fault[spectrum] == FaultCode.NONE:
+                self.fault[spectrum], self.fault_line[spectrum] = code, line
+
+
+@dataclass
+class ParsedBlock:
+    """The sound MS2 spectra of a block as columns (see `Spectra`), and what was found besides.
+
+    `index` counts from the block's beginning; `n_spectra` counts the spectra of every level, broken ones too; `n_profiles` those MS2
+    spectra that were profiles.
+    """
+
+    identifier: list[str]
+    scan: NDArray[np.int64]
+    index: NDArray[np.int64]
+    retention_time: NDArray[np.float64]
+    precursor_mz: NDArray[np.float64]
+    precursor_intensity: NDArray[np.float32]
+    charge_mask: NDArray[np.uint32]
+    offsets: NDArray[np.int64]
+    mz: NDArray[np.float64]
+    intensity: NDArray[np.float32]
+    n_spectra: int
+    n_profiles: int
+    first_profile: str
+    n_lines: int = 0
+    faults: list[Fault] = field(default_factory=list)
+
+
+class SpectrumParser(Protocol):
+    """A format: where its files may be cut, and how a block becomes columns. `parse` runs in several threads at once, after `begin`."""
+
+    def begin(self, block: Block) -> None:
+        """Look at the first block for what concerns the whole file."""
+
+    def cut(self, text: bytes) -> int:
+        """Behind which byte a record ends for the last time; 0: nowhere."""
+
+    def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
+        """The spectra of a block."""
+
+
+def charge_bits(text: bytes) -> tuple[int, FaultCode]:
+    """Bits of the charges named in ``2+ and 3+``, ``+2``, ``2,3``; none for nothing or 0."""
+    mask, fault = 0, FaultCode.NONE
+    found = _CHARGE.findall(text)
+    for before, digits, after in found:
+        charge = int(digits) if len(digits) < 4 else HIGHEST_CHARGE + 1
+        if b"-" in (before, after):
+            fault = FaultCode.NEGATIVE
+        elif charge > HIGHEST_CHARGE:
+            fault = FaultCode.CHARGE
+        elif charge:
+            mask |= 1 << charge
+    if not found and text.strip():
+        fault = FaultCode.CHARGE
+    return mask, fault
+
+
+def finish(
+    table: SpectrumTable,
+    rows: NDArray[np.int64],
+    mz: NDArray[np.float64],
+    intensity: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    centroid: bool | str,
+) -> ParsedBlock:
+    """Columns of the sound MS2 spectra of a block, their peaks in order: ascending m/z, positive and finite, profiles made centroids.
+
+    Parameters
+    ----------
+    table : all spectra of the block.
+    rows : (n,) int64, the spectra to keep.
+    mz, intensity : float64, their peaks as read, those of the i-th at ``offsets[i]:offsets[i + 1]``; offsets : (n + 1,) int64.
+    centroid : as `read_spectra` takes it.
+    """
+    owner = np.repeat(np.arange(len(rows)), np.diff(offsets))
+    sound = (mz > 0) & (mz < np.inf)
+    if not sound.all():
+        mz, intensity, owner = mz[sound], intensity[sound], owner[sound]
+    if ((mz[1:] < mz[:-1]) & (owner[1:] == owner[:-1])).any():
+        order = np.lexsort((mz, owner))
+        mz, intensity = mz[order], intensity[order]
+    profiles = np.zeros(len(rows), dtype=np.bool_)
+    suspects = np.ones(len(rows), dtype=np.bool_) if centroid is True else table.mode[rows] != Mode.CENTROID
+    if suspects.any():
+        bounds = _offsets(owner, len(rows))
+        profiles = suspects & looks_sampled(mz, intensity, bounds)
+        if profiles.any() and centroid is not False:
+            mz, intensity, owner = centroid_profiles(mz, intensity, bounds, profiles)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        small = intensity.astype(np.float32)
+    positive = (small > 0) & (small < np.inf)
+    if not positive.all():
+        mz, small, owner = mz[positive], small[positive], owner[positive]
+    kept = rows.tolist()
+    names = table.identifier if len(kept) == len(table) else [table.identifier[i] for i in kept]
+    return ParsedBlock(
+        identifier=names,
+        scan=table.scan[rows],
+        index=rows.astype(np.int64),
+        retention_time=table.retention_time[rows],
+        precursor_mz=table.precursor_mz[rows],
+        precursor_intensity=table.precursor_intensity[rows].astype(np.float32),
+        charge_mask=table.charges[rows].astype(np.uint32),
+        offsets=_offsets(owner, len(rows)),
+        mz=mz,
+        intensity=small,
+        n_spectra=len(table),
+        n_profiles=int(profiles.sum()),
+        first_profile=names[int(np.argmax(profiles))] if profiles.any() else "",
+    )
+
+
+def _offsets(owner: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """CSR offsets of n spectra from the (ascending) spectrum of each peak."""
+    offsets = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(np.bincount(owner, minlength=n), out=offsets[1:])
+    return offsets

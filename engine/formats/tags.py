@@ -1,0 +1,141 @@
+"""Tags of an XML block as columns."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+from xml.sax.saxutils import unescape
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Names", "TagKind", "TagTable", "xml_encoding"]
+
+_ENCODING = re.compile(rb"^\s*<\?xml[^>]*encoding\s*=\s*[\"']([\w.:-]+)[\"']")
+_ENTITIES = {"&quot;": '"', "&apos;": "'", "&#xA;": "\n", "&#10;": "\n", "&#9;": "\t", "&#39;": "'", "&#34;": '"'}
+
+
+def xml_encoding(head: bytes) -> str:
+    """The encoding that an XML declaration names; UTF-8 where there is none or it is unknown."""
+    found = _ENCODING.match(head.removeprefix(b"\xef\xbb\xbf"))
+    name = found.group(1).decode("ascii") if found else "utf-8"
+    try:
+        b"".decode(name)
+    except LookupError:
+        return "utf-8"
+    return name
+
+
+class TagKind(IntEnum):
+    """Kinds of tags, as `kernels.cpu.text.scan_tags` tells them."""
+
+    START = 0
+    END = 1
+    EMPTY = 2
+    BROKEN = 3
+
+
+class Names:
+    """Element and attribute names to look for; their places are the codes in a `TagTable`."""
+
+    def __init__(self, elements: tuple[str, ...], attributes: tuple[str, ...]) -> None:
+        self.elements = {name: code for code, name in enumerate(elements)}
+        self.attributes = {name: code for code, name in enumerate(attributes)}
+        self.columns = (*_packed(elements), *_packed(attributes))
+
+
+def _packed(names: tuple[str, ...]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    return np.frombuffer("".join(names).encode(), dtype=np.uint8), np.cumsum([0] + [len(name) for name in names])
+
+
+@dataclass(frozen=True)
+class TagTable:
+    """The known tags of a text; `rows` as `kernels.cpu.text.scan_tags` makes them."""
+
+    data: bytes
+    text: NDArray[np.uint8]
+    names: Names
+    rows: NDArray[np.int64]
+
+    @classmethod
+    def scan(cls, data: bytes, names: Names) -> TagTable:
+        """Find the known tags of a text."""
+        from kernels.cpu import text as kernels
+
+        text = np.frombuffer(data, dtype=np.uint8)
+        rows = np.empty((data.count(b"<"), kernels.TAG_COLUMNS + 2 * len(names.attributes)), dtype=np.int64)
+        return cls(data, text, names, rows[: kernels.scan_tags(text, *names.columns, rows)])
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def kind(self) -> NDArray[np.int64]:
+        """`TagKind` of each tag."""
+        return self.rows[:, 1]
+
+    @property
+    def begin(self) -> NDArray[np.int64]:
+        """The byte where each tag begins."""
+        return self.rows[:, 2]
+
+    @property
+    def after(self) -> NDArray[np.int64]:
+        """The byte after each tag."""
+        return self.rows[:, 3]
+
+    def of(self, element: str) -> NDArray[np.bool_]:
+        """Which tags are of an element, whatever their kind."""
+        return self.rows[:, 0] == self.names.elements[element]
+
+    def opening(self, element: str) -> NDArray[np.bool_]:
+        """Which tags begin an element (empty ones too)."""
+        return self.of(element) & ((self.kind == TagKind.START) | (self.kind == TagKind.EMPTY))
+
+    def depth(self, element: str) -> NDArray[np.int64]:
+        """How many elements of a name are open after each tag."""
+        here = self.of(element)
+        return np.cumsum((here & (self.kind == TagKind.START)).astype(np.int64) - (here & (self.kind == TagKind.END)))
+
+    def span(self, attribute: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the value of an attribute begins (-1: absent) and stops, for each tag."""
+        column = 4 + 2 * self.names.attributes[attribute]
+        return self.rows[:, column], self.rows[:, column + 1]
+
+    def values(self, attribute: str, at: NDArray[np.int64]) -> list[bytes]:
+        """Values of an attribute at some tags, as they stand in the file; empty where absent."""
+        start, stop = self.span(attribute)
+        return [self.data[a:b] if a >= 0 else b"" for a, b in zip(start[at].tolist(), stop[at].tolist(), strict=True)]
+
+    def names_at(self, attribute: str, at: NDArray[np.int64], encoding: str) -> list[str]:
+        """Values of an attribute at some tags, decoded."""
+        texts = [value.decode(encoding, "replace") for value in self.values(attribute, at)]
+        return [unescape(text, _ENTITIES) if "&" in text else text for text in texts]
+
+    def numbers(self, attribute: str, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Values of an attribute at some tags as numbers (NaN where absent), and which are there but are no number."""
+        from kernels.cpu import text as kernels
+
+        start, stop = (column[at] for column in self.span(attribute))
+        ends = np.empty(len(at), dtype=np.int64)
+        values = kernels.parse_numbers(self.text, start, stop, ends)
+        broken = (start >= 0) & (ends != stop)
+        values[(start < 0) | broken] = np.nan
+        return values, broken
+
+    def whole_numbers(self, attribute: str, at: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Values of an attribute at some tags as whole numbers from 0, -1 where absent or none."""
+        values, _ = self.numbers(attribute, at)
+        usable = (values >= 0) & (values < 1e15) & (values == np.floor(values))
+        return np.where(usable, values, -1).astype(np.int64)
+
+    def terms(self, attribute: str, at: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Accessions of seven digits at some tags as numbers (``MS:1000511`` -> 1000511), -1 for any other."""
+        start, stop = (column[at] for column in self.span(attribute))
+        usable = np.flatnonzero((start >= 0) & (stop - start == 10))
+        digits = self.text[start[usable, None] + np.arange(3, 10)].astype(np.int64) - 48
+        usable, digits = (part[((digits >= 0) & (digits <= 9)).all(axis=1)] for part in (usable, digits))
+        terms = np.full(len(at), -1, dtype=np.int64)
+        terms[usable] = digits @ 10 ** np.arange(6, -1, -1)
+        return terms

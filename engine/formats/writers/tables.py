@@ -1,0 +1,170 @@
+"""The tables of one identification, as DuckDB sees them: queries over them come out batch by batch, so that memory stays flat."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from engine.errors import InputError, ProteoscopeError, StorageError
+from engine.jobs.progress import Cancelled, Progress
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+__all__ = ["IdentificationTables", "columns", "database", "rows", "scalar", "text_literal", "write_lines"]
+
+_MEMORY = "1GB"
+_BATCH = 8192
+_TABLES = ("psms", "peptides", "proteins")
+
+
+@dataclass(frozen=True)
+class IdentificationTables:
+    """PSMs, peptides and protein groups of one run, each a Parquet file or an Arrow table."""
+
+    psms: Path | pa.Table
+    peptides: Path | pa.Table
+    proteins: Path | pa.Table
+
+    @classmethod
+    def of_folder(cls, folder: str | Path) -> IdentificationTables:
+        """The tables ``psms.parquet``, ``peptides.parquet`` and ``proteins.parquet`` of a folder.
+
+        Raises
+        ------
+        InputError : one is missing.
+        """
+        paths = {name: Path(folder) / f"{name}.parquet" for name in _TABLES}
+        for path in paths.values():
+            if not path.is_file():
+                raise InputError(path, "does not exist", remedy="Give the folder of an identification's results")
+        return cls(**paths)
+
+
+@contextmanager
+def database(tables: IdentificationTables, progress: Progress | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB connection with views ``psms``, ``peptides`` and ``proteins``, of bounded memory (it spills to a temporary folder).
+
+    When the user cancels, the query that is running is interrupted and `Cancelled` is raised.
+
+    Raises
+    ------
+    InputError : a table is no Parquet, or lacks a column.
+    StorageError : the disk refused.
+    """
+    import duckdb
+
+    with tempfile.TemporaryDirectory(prefix="proteoscope-export-") as spill:
+        connection = duckdb.connect(config={"memory_limit": _MEMORY, "temp_directory": spill})
+        stop = threading.Event()
+        watcher = threading.Thread(target=_interrupt_when_cancelled, args=(connection, progress, stop), name="cancel-export", daemon=True)
+        try:
+            if progress is not None:
+                watcher.start()
+            for name in _TABLES:
+                source = getattr(tables, name)
+                if isinstance(source, Path):
+                    connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet({text_literal(_without_wildcards(source))})")
+                else:
+                    connection.register(name, source)
+            yield connection
+        except (duckdb.Error, _QueryError) as error:
+            if progress is not None and progress.is_cancelled:
+                raise Cancelled from error
+            raise _as_our_error(tables, error) from error
+        finally:
+            stop.set()
+            if watcher.is_alive():
+                watcher.join()
+            connection.close()
+
+
+def _interrupt_when_cancelled(connection: duckdb.DuckDBPyConnection, progress: Progress, stop: threading.Event) -> None:
+    while not stop.wait(0.1):
+        if progress.is_cancelled:
+            connection.interrupt()
+
+
+def _as_our_error(tables: IdentificationTables, error: Exception) -> ProteoscopeError:
+    place = tables.psms.parent if isinstance(tables.psms, Path) else Path("the tables")
+    text = str(error).splitlines()[0]
+    if "No space left" in text or "out of disk" in text.lower() or "max_temp_directory_size" in text:
+        return StorageError(f"{tempfile.gettempdir()}: the disk for temporary files is full. Free some space and try again.")
+    return InputError(place, f"cannot be read as the tables of an identification ({text})", remedy="Run the identification again")
+
+
+def text_literal(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _without_wildcards(path: Path) -> str:
+    """A path for DuckDB's readers, which would take its brackets, stars and question marks for patterns."""
+    return "".join(f"[{letter}]" if letter in "[*?" else letter for letter in str(path))
+
+
+def columns(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
+    """Names of a table's columns, in their order, with DuckDB's names of their types."""
+    return {row[0]: row[1] for row in connection.execute(f"DESCRIBE {table}").fetchall()}
+
+
+def scalar(connection: duckdb.DuckDBPyConnection, query: str) -> Any:
+    """The one value that a query gives."""
+    return connection.execute(query).fetchall()[0][0]
+
+
+class _QueryError(Exception):
+    """A query failed while its rows were being read."""
+
+
+def _batches(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[pa.RecordBatch]:
+    reader = connection.sql(query).to_arrow_reader(_BATCH)
+    while True:
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            return
+        except OSError as error:
+            # Arrow's only way to pass on what DuckDB says.
+            raise _QueryError(str(error)) from error
+        yield batch
+
+
+def rows(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[tuple[Any, ...]]:
+    """Rows of a query in its order, converted to Python some thousands at a time; not-a-number becomes None, as what is missing is."""
+    for batch in _batches(connection, query):
+        yield from zip(*(_values(column) for column in batch.columns), strict=True)
+
+
+def _values(column: pa.Array) -> list[Any]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def write_lines(connection: duckdb.DuckDBPyConnection, query: str, file: BinaryIO, progress: Progress | None) -> None:
+    """Write the texts that a query gives in its one column, each of which ends its own line, in the query's order.
+
+    An Arrow column of texts holds them one behind the other: that buffer is what goes into the file.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    for batch in _batches(connection, query):
+        lines = batch.column(0).cast(pa.string())
+        _, offset_buffer, text_buffer = lines.buffers()
+        if len(lines) and text_buffer is not None:
+            offsets = np.frombuffer(offset_buffer, np.int32)
+            file.write(memoryview(text_buffer)[offsets[lines.offset] : offsets[lines.offset + len(lines)]])
+        if progress is not None:
+            progress.advance(len(lines))

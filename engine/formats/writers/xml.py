@@ -1,0 +1,36 @@
+"""The few pieces of XML writing that the writers of this folder share."""
+
+from __future__ import annotations
+
+import re
+from xml.sax.saxutils import escape
+
+__all__ = ["attribute", "attributes", "number"]
+
+_ENTITIES = {'"': "&quot;"}
+_SPECIAL = re.compile(r"""[&<>"]|[^\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]""")
+_FORBIDDEN = re.compile(r"[^\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def attribute(text: str) -> str:
+    """A text as it stands between the double quotes of an attribute. Control characters, which XML cannot hold, become spaces."""
+    if _SPECIAL.search(text) is None:
+        return text
+    return escape(_FORBIDDEN.sub(" ", text), _ENTITIES)
+
+
+def attributes(**values: object) -> str:
+    """Attributes with a space before each; those that are None are left out, truths are ``true`` and ``false``."""
+    return "".join(f' {name}="{_value(value)}"' for name, value in values.items() if value is not None)
+
+
+def number(value: float, digits: int = 8) -> str:
+    """A number with so many significant digits, as XML Schema writes doubles: ``0.0125``, ``1e-09``, ``NaN``, ``INF``."""
+    text = f"{value:.{digits}g}"
+    return {"nan": "NaN", "inf": "INF", "-inf": "-INF"}.get(text, text)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return attribute(str(value))

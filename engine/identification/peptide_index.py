@@ -1,0 +1,291 @@
+"""Peptide inverted index: the dictionary of distinct peptides in order of mass, and for each the list of its places in the proteins.
+
+Li's thesis, chapter 3: a dictionary entry holds mass, position, length, a pointer into the inverted lists and thereby the number of proteins;
+duplicates are found by a 64-bit signature and verified. When the digest would exceed the memory budget, it is built in mass partitions that the
+counts of a first pass choose. Modified forms are made while searching and are not stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.enzymes import Enzyme
+from engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
+from engine.chemistry.modifications import SearchModification
+from engine.execution.threads import run_on_threads
+from engine.identification.protein_index import ProteinIndex
+from engine.jobs.progress import Progress
+from kernels.cpu.digestion import digest_proteins, merge_peptides
+from kernels.layouts import PeptideArrays
+
+__all__ = ["Digestion", "PeptideIndex", "build_peptide_index", "open_peptide_index"]
+
+FORMAT_VERSION = 1
+_UNIT = 1e9  # integer masses are in 1e-9 Da
+_BYTES_PER_ENTRY = 48  # while building: 22 of the unsorted entry, 18 of the dictionary entry, 4 of the inverted list, and what NumPy copies
+_BUCKET_WIDTH = 100_000_000  # 0.1 Da
+_COLUMNS: dict[str, type] = {
+    "mass": np.float64,
+    "position": np.uint32,
+    "length": np.uint8,
+    "flags": np.uint8,
+    "pointer": np.int64,
+    "occurrence": np.uint32,
+}
+
+
+@dataclass(frozen=True)
+class Digestion:
+    """How proteins become peptides.
+
+    `required_ends`: 2 specific, 1 semi-specific, 0 non-specific. Masses in dalton. `fixed` are modifications that every peptide carries.
+    """
+
+    enzyme: Enzyme
+    required_ends: int
+    max_missed: int
+    min_length: int
+    max_length: int
+    clip_methionine: bool
+    min_mass: float
+    max_mass: float
+    fixed: tuple[SearchModification, ...] = ()
+
+    def residue_mass(self) -> NDArray[np.float64]:
+        """(26,) float64, dalton, with fixed modifications; NaN for letters that have no mass."""
+        masses = RESIDUE_MASS.copy()
+        for modification in self.fixed:
+            if modification.position == "anywhere":
+                for letter in modification.residues:
+                    masses[ord(letter) - 65] += modification.mass
+        return masses
+
+    def terminal_mass(self, end: str) -> float:
+        """Dalton that fixed modifications add to the peptide's "N-term" or "C-term"."""
+        return sum(modification.mass for modification in self.fixed if modification.position == f"peptide {end}")
+
+
+@dataclass(frozen=True)
+class PeptideIndex:
+    """n distinct peptides in order of mass, as memory-mapped columns.
+
+    Attributes
+    ----------
+    mass : (n,) float64, dalton, neutral, with fixed modifications.
+    position : (n,) uint32, place of the first residue of the first occurrence in the protein index.
+    length : (n,) uint8. flags : (n,) uint8, see `kernels.cpu.digestion`.
+    pointer : (n + 1,) int64; occurrence : (pointer[n],) uint32: the positions of peptide i are `occurrence[pointer[i]:pointer[i + 1]]`, ascending,
+        so that a peptide is a target when its first position is.
+    """
+
+    mass: NDArray[np.float64]
+    position: NDArray[np.uint32]
+    length: NDArray[np.uint8]
+    flags: NDArray[np.uint8]
+    pointer: NDArray[np.int64]
+    occurrence: NDArray[np.uint32]
+    digestion: Digestion
+
+    def __len__(self) -> int:
+        return len(self.mass)
+
+    def arrays(self, proteins: ProteinIndex) -> PeptideArrays:
+        """What the kernels take."""
+        return PeptideArrays(
+            np.asarray(self.mass),
+            np.asarray(self.position),
+            np.asarray(self.length),
+            np.asarray(self.flags),
+            np.asarray(proteins.proteins.residues),
+            self.digestion.residue_mass(),
+            self.digestion.terminal_mass("N-term"),
+            self.digestion.terminal_mass("C-term"),
+        )
+
+
+class _ArrayFile:
+    """A .npy file of a one-dimensional array whose length is known only at the end."""
+
+    _HEADER_BYTES = 128
+
+    def __init__(self, path: Path, dtype: type) -> None:
+        self._file = path.open("wb")
+        self._dtype = np.dtype(dtype)
+        self._file.write(bytes(self._HEADER_BYTES))
+        self.length = 0
+
+    def append(self, values: NDArray) -> None:
+        np.ascontiguousarray(values, self._dtype).tofile(self._file)
+        self.length += len(values)
+
+    def __enter__(self) -> _ArrayFile:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        text = repr({"descr": self._dtype.str, "fortran_order": False, "shape": (self.length,)})
+        header = b"\x93NUMPY\x01\x00" + (self._HEADER_BYTES - 10).to_bytes(2, "little") + text.ljust(self._HEADER_BYTES - 11).encode() + b"\n"
+        self._file.seek(0)
+        self._file.write(header)
+        self._file.close()
+
+
+def build_peptide_index(
+    folder: Path,
+    proteins: ProteinIndex,
+    digestion: Digestion,
+    *,
+    selected: NDArray[np.int64] | None = None,
+    threads: int,
+    memory_bytes: int,
+    progress: Progress,
+) -> PeptideIndex:
+    """Digest the proteins (all, or those `selected`) and write the index into `folder`.
+
+    Memory: at most about `memory_bytes` beyond the proteins, unless a single mass bucket needs more. Time: two passes over the digest and a sort
+    inside buckets; on disk 22 bytes for each distinct peptide and 4 for each occurrence.
+    """
+    residues, offsets = np.asarray(proteins.proteins.residues), np.asarray(proteins.proteins.offsets)
+    selection = None
+    if selected is not None:
+        selection = _Selection(residues, offsets, selected)
+        residues, offsets = selection.residues, selection.offsets
+    digest = _Digest(residues, offsets, digestion, threads)
+    progress.stage("Counting peptides")
+    every_bucket = np.arange(digest.n_buckets)
+    buckets = np.sum(digest.counts(every_bucket, digest.n_buckets, progress), axis=0)
+    progress.stage("Building the peptide index", int(buckets.sum()))
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(_ArrayFile(folder / f"peptide_{name}.npy", kind)) for name, kind in _COLUMNS.items()}
+        for run_of_bucket in _passes(buckets, max(1, memory_bytes // _BYTES_PER_ENTRY), 16 * threads):
+            for columns in digest.runs(run_of_bucket, progress):
+                if selection is not None:
+                    for name in ("position", "occurrence"):
+                        columns[name] = selection.original_position(columns[name])
+                columns["pointer"] += files["occurrence"].length
+                for name, file in files.items():
+                    file.append(columns[name])
+        files["pointer"].append(np.array([files["occurrence"].length]))
+    return open_peptide_index(folder, digestion)
+
+
+def open_peptide_index(folder: Path, digestion: Digestion) -> PeptideIndex:
+    """Open the index in `folder` by memory map; `digestion` is how it was made."""
+    columns = {name: np.load(folder / f"peptide_{name}.npy", mmap_mode="r") for name in _COLUMNS}
+    return PeptideIndex(**columns, digestion=digestion)
+
+
+def _passes(buckets: NDArray[np.int64], most: int, n_runs: int) -> Iterator[NDArray[np.int64]]:
+    """Plan of the passes over the digest: for each, the run of every bucket (negative: not in this pass).
+
+    A pass holds at most `most` peptides (more only where a single bucket does), in at most about `n_runs` runs of nearly equal count.
+    """
+    total = np.cumsum(buckets)
+    low = 0
+    while low < len(buckets):
+        before = total[low - 1] if low else 0
+        high = max(low + 1, int(np.searchsorted(total, before + most, side="right")))
+        inside = total[low:high] - before
+        run_of_bucket = np.full(len(buckets), -1, np.int64)
+        run = np.minimum((inside - 1).clip(0) * n_runs // max(1, int(inside[-1])), n_runs - 1)
+        run_of_bucket[low:high] = np.unique(run, return_inverse=True)[1]
+        yield run_of_bucket
+        low = high
+
+
+class _Digest:
+    """The digest of proteins, enumerated on threads."""
+
+    def __init__(self, residues: NDArray[np.uint8], offsets: NDArray[np.int64], digestion: Digestion, threads: int) -> None:
+        masses = digestion.residue_mass()
+        terminal = WATER_MASS + digestion.terminal_mass("N-term") + digestion.terminal_mass("C-term")
+        self._residues, self._offsets, self._threads = residues, offsets, threads
+        self._settings = (
+            digestion.enzyme.cleavage_table(),
+            np.where(np.isnan(masses), -1, np.rint(np.nan_to_num(masses) * _UNIT)).astype(np.int64),
+            round(terminal * _UNIT),
+            digestion.required_ends,
+            digestion.max_missed,
+            digestion.min_length,
+            digestion.max_length,
+            digestion.clip_methionine,
+            round(digestion.min_mass * _UNIT),
+            round(digestion.max_mass * _UNIT),
+            _BUCKET_WIDTH,
+        )
+        self.n_buckets = round(digestion.max_mass * _UNIT) // _BUCKET_WIDTH + 1
+        cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], 4 * threads + 1).astype(np.int64)[1:-1]).tolist()
+        self._shares = list(zip([0, *cuts], [*cuts, len(offsets) - 1], strict=True))
+
+    def counts(self, run_of_bucket: NDArray[np.int64], n_runs: int, progress: Progress) -> NDArray[np.int64]:
+        """(shares, runs) int64, peptides of each share of the proteins in each run."""
+        nothing = _entries(0)
+
+        def count(share: tuple[int, int]) -> NDArray[np.int64]:
+            counts = np.zeros(n_runs, np.int64)
+            digest_proteins(self._residues, self._offsets, *share, *self._settings, run_of_bucket, counts, False, *nothing)
+            return counts
+
+        return np.stack(run_on_threads(count, self._shares, self._threads, progress, steps=lambda _: 0))
+
+    def runs(self, run_of_bucket: NDArray[np.int64], progress: Progress) -> list[dict[str, NDArray]]:
+        """Dictionary and inverted lists of each run, in order of mass; pointers count from the run's first occurrence."""
+        n_runs = int(run_of_bucket.max()) + 1
+        counts = self.counts(run_of_bucket, n_runs, progress)
+        run_offsets = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
+        cursors = run_offsets[:-1] + np.concatenate((np.zeros((1, n_runs), np.int64), np.cumsum(counts, axis=0)[:-1]))
+        entries = _entries(int(run_offsets[-1]))
+
+        def fill(share: int) -> None:
+            bounds = self._shares[share]
+            digest_proteins(self._residues, self._offsets, *bounds, *self._settings, run_of_bucket, cursors[share], True, *entries)
+
+        run_on_threads(fill, range(len(self._shares)), self._threads, progress, steps=lambda _: 0)
+        starts = list(range(n_runs))
+
+        def merge(run: int) -> dict[str, NDArray]:
+            return _merged(self._residues, *(column[run_offsets[run] : run_offsets[run + 1]] for column in entries))
+
+        return run_on_threads(merge, starts, self._threads, progress, steps=lambda run: int(run_offsets[run + 1] - run_offsets[run]))
+
+
+def _entries(n: int) -> tuple[NDArray, ...]:
+    """Room for mass, signature, position, length and flags of n peptides."""
+    return tuple(np.empty(n, kind) for kind in (np.int64, np.uint64, np.uint32, np.uint8, np.uint8))
+
+
+def _merged(
+    residues: NDArray[np.uint8],
+    mass: NDArray[np.int64],
+    signature: NDArray[np.uint64],
+    position: NDArray[np.uint32],
+    length: NDArray[np.uint8],
+    flags: NDArray[np.uint8],
+) -> dict[str, NDArray]:
+    n = len(mass)
+    columns: dict[str, NDArray] = {name: np.empty(n, kind) for name, kind in _COLUMNS.items()}
+    # Above the mass, which takes 44 bits up to 17,000 Da, there is room for 20 bits of the signature: most ties are settled by one sort.
+    order = np.argsort((mass.view(np.uint64) << np.uint64(20)) | (signature >> np.uint64(44)))
+    distinct = merge_peptides(residues, order, mass, signature, position, length, flags, *columns.values())
+    return {name: column if name == "occurrence" else column[:distinct].copy() for name, column in columns.items()}
+
+
+class _Selection:
+    """The sequences of some proteins as a database of its own that remembers where they came from."""
+
+    def __init__(self, residues: NDArray[np.uint8], offsets: NDArray[np.int64], selected: NDArray[np.int64]) -> None:
+        lengths = np.diff(offsets)[selected]
+        self.offsets = np.concatenate(([0], np.cumsum(lengths)))
+        self._shift = offsets[selected] - self.offsets[:-1]
+        self.residues = residues[np.arange(self.offsets[-1]) + np.repeat(self._shift, lengths)]
+
+    def original_position(self, position: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Where positions of the selection stand in all proteins; their order stays when the selection was ascending."""
+        protein = np.searchsorted(self.offsets, position, side="right") - 1
+        return (position + self._shift[protein]).astype(np.uint32)

@@ -1,0 +1,151 @@
+"""Posterior error probability: the chance that one match is false, as against the share of false ones among all that are accepted
+(q-value).
+
+Where targets and decoys compete, as many false targets as decoys are expected at each score. With d(s) the share of decoys among the
+matches of score s the posterior error probability of a target is therefore d / (1 - d), at most 1. d is a logistic regression of the decoy
+label on the score through a natural cubic smoothing spline, the method of qvality (Käll 2008, Bioinformatics 24:i42), with the smoothness
+chosen by the Akaike criterion, and made monotone by isotonic regression.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+__all__ = ["posterior_error_probabilities"]
+
+Floats = NDArray[np.float64]
+
+_BINS = 120  # scores are pooled into so many groups of equal size; more changes the curve by less than its error
+_SMOOTHNESS = 10.0 ** np.arange(-4.0, 4.1, 1.0)
+_MODES = 24  # smoothest directions of the spline that the fit may use
+_LARGEST_LOGIT = 30.0
+
+
+def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Chance that a match of this score is false.
+
+    Parameters
+    ----------
+    score : float64 (n,), finite, higher is better; the best match of each spectrum from a search of targets and decoys together.
+    is_decoy : bool (n,).
+
+    Returns
+    -------
+    float64 (n,), in [0, 1], never rising with the score; 1 everywhere when there are no targets. Decoys get the value of their score too.
+    Without any decoy the curve rests on half a decoy that is assumed, as in any set with few of them.
+
+    Raises
+    ------
+    ValueError : the arrays do not match or a score is not finite.
+    """
+    score = np.asarray(score, np.float64)
+    is_decoy = np.asarray(is_decoy, bool)
+    if score.ndim != 1 or score.shape != is_decoy.shape:
+        raise ValueError(f"score {score.shape} and is_decoy {is_decoy.shape} must be one-dimensional and of the same length")
+    if not np.isfinite(score).all():
+        raise ValueError("a score is not finite")
+    if is_decoy.all():
+        return np.ones(len(score))
+    centre, decoys, total = _pooled(score, is_decoy)
+    # Half a decoy and half a target more, spread evenly, keep the logits finite where the classes do not overlap.
+    share = (decoys + 0.5 * total / total.sum()) / (total + total / total.sum())
+    if len(centre) > 2:
+        with threadpool_limits(1, user_api="blas"):  # small matrices only wait for each other on several threads
+            share = _expit(_smooth_logit(centre, share, total))
+    logit = _logit(_falling(share, total))
+    return np.minimum(np.exp(_extended(score, centre, logit)), 1.0)  # d / (1 - d) is the exponential of d's logit
+
+
+def _pooled(score: Floats, is_decoy: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
+    """Mean score, decoys and matches of groups of neighbouring scores, ascending; equal scores stay together."""
+    order = np.argsort(score)
+    ranked = score[order]
+    new_score = np.append(True, ranked[1:] != ranked[:-1])
+    # A group begins at the first distinct score at or after each equal share of the rows.
+    group = (np.flatnonzero(new_score) * min(_BINS, len(score))) // len(score)
+    begin = np.flatnonzero(new_score)[np.append(True, group[1:] != group[:-1])]
+    total = np.diff(begin, append=len(score)).astype(np.float64)
+    centre = np.add.reduceat(ranked - ranked[0], begin) / total + ranked[0]
+    return centre, np.add.reduceat(is_decoy[order].astype(np.float64), begin), total
+
+
+def _smooth_logit(x: Floats, share: Floats, total: Floats) -> Floats:
+    """Logit of the decoys' share at the ascending points x: natural cubic smoothing spline, smoothness of least Akaike criterion."""
+    # The rough directions are penalised away in any case; without them each step solves a small system.
+    roughness, modes = np.linalg.eigh(_roughness((x - x[0]) / (x[-1] - x[0])))
+    roughness, modes = np.maximum(roughness[:_MODES], 0.0), modes[:, :_MODES]
+    best, least = np.zeros(len(x)), np.inf
+    curve = np.full(len(x), _logit(np.array([share @ total / total.sum()]))[0])
+    for smoothness in _SMOOTHNESS[::-1]:
+        curve, criterion = _penalised_logistic(curve, share, total, modes, smoothness * roughness)
+        if criterion < least:
+            best, least = curve, criterion
+    return best
+
+
+def _penalised_logistic(curve: Floats, share: Floats, total: Floats, modes: Floats, penalty: Floats) -> tuple[Floats, float]:
+    """Curve of logits by Fisher scoring from a start, and its Akaike criterion: deviance plus twice the effective parameters."""
+    for _ in range(30):
+        fitted = _expit(curve)
+        weight = np.maximum(total * fitted * (1 - fitted), 1e-6)
+        information = (modes * weight[:, None]).T @ modes
+        response = modes.T @ (weight * curve + total * (share - fitted))
+        step = modes @ np.linalg.solve(information + np.diag(penalty), response) - curve
+        curve = np.clip(curve + np.clip(step, -4, 4), -_LARGEST_LOGIT, _LARGEST_LOGIT)
+        if np.abs(step).max() < 1e-3:
+            break
+    # log(share) and log(1 - share) of the fit, written so that neither is the logarithm of a rounded 0.
+    deviance = 2 * float(total @ (share * np.logaddexp(0, -curve) + (1 - share) * np.logaddexp(0, curve)))
+    parameters = float(np.trace(np.linalg.solve(information + np.diag(penalty), information)))
+    return curve, deviance + 2 * parameters
+
+
+def _roughness(x: Floats) -> Floats:
+    """Matrix K with g'Kg = integral of g''^2 of the natural cubic spline through (x, g) (Green & Silverman 1994, chapter 2)."""
+    h = np.diff(x)
+    n = len(x)
+    second = np.zeros((n, n - 2))
+    inner = np.arange(n - 2)
+    second[inner, inner] = 1 / h[:-1]
+    second[inner + 1, inner] = -1 / h[:-1] - 1 / h[1:]
+    second[inner + 2, inner] = 1 / h[1:]
+    gram = np.diag((h[:-1] + h[1:]) / 3) + np.diag(h[1:-1] / 6, 1) + np.diag(h[1:-1] / 6, -1)
+    return second @ np.linalg.solve(gram, second.T)
+
+
+def _falling(value: Floats, weight: Floats) -> Floats:
+    """Isotonic regression: the nearest values, in weighted squares, that never rise (pool adjacent violators)."""
+    means: list[float] = []
+    weights: list[float] = []
+    sizes: list[int] = []
+    for one_value, one_weight in zip(value.tolist(), weight.tolist(), strict=True):
+        mean, mass, size = one_value, one_weight, 1
+        while means and means[-1] < mean:
+            last = weights.pop()
+            mean = (means.pop() * last + mean * mass) / (last + mass)
+            mass, size = mass + last, size + sizes.pop()
+        means.append(mean)
+        weights.append(mass)
+        sizes.append(size)
+    return np.repeat(means, sizes)
+
+
+def _extended(score: Floats, centre: Floats, logit: Floats) -> Floats:
+    """The curve between its points, and beyond the last along its last slope."""
+    value = np.interp(score, centre, logit)
+    if len(centre) >= 3:
+        slope = (logit[-1] - logit[-2]) / (centre[-1] - centre[-2])
+        value += np.minimum(slope, 0.0) * np.maximum(score - centre[-1], 0.0)
+    return np.maximum(value, -_LARGEST_LOGIT)
+
+
+def _logit(share: Floats) -> Floats:
+    """Log odds."""
+    return np.log(share) - np.log1p(-share)
+
+
+def _expit(logit: Floats) -> Floats:
+    """Share of these log odds."""
+    return 1 / (1 + np.exp(-logit))

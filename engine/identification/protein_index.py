@@ -1,0 +1,203 @@
+"""Protein index: accessions, descriptions and sequences in memory-mapped columns, targets first, then contaminants' and targets' decoys.
+
+Li's thesis, chapter 3, keeps proteins as three files (accession, description, sequence) that are read both in order and at random; these are
+they, as columns. All decoys stand behind all targets, so that one number tells them apart everywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError, ParameterError
+from engine.formats.proteins import Proteins
+
+__all__ = ["DECOY_METHODS", "ProteinIndex", "build_protein_index", "open_protein_index"]
+
+DECOY_METHODS = ("reverse", "pseudo-reverse", "shuffle", "existing", "none")
+FORMAT_VERSION = 1
+_DECOY_SEED = 20141
+_COLUMNS = ("residues", "offsets", "accession_bytes", "accession_offsets", "description_bytes", "description_offsets")
+
+
+@dataclass(frozen=True)
+class ProteinIndex:
+    """Proteins with their decoys.
+
+    Attributes
+    ----------
+    proteins : all sequences; residues are ASCII capitals A-Z (``*`` inside a sequence becomes X, which no peptide may contain).
+    n_targets : the proteins before this number are targets, the others decoys.
+    decoy_prefix : what the accessions of decoys begin with.
+    n_contaminants : targets that came from contaminant databases; they stand just before `n_targets`.
+    """
+
+    proteins: Proteins
+    n_targets: int
+    decoy_prefix: str
+    n_contaminants: int
+
+    def __len__(self) -> int:
+        return len(self.proteins)
+
+    @property
+    def first_decoy_residue(self) -> int:
+        """Position in `proteins.residues` from which on everything is decoy."""
+        return int(self.proteins.offsets[self.n_targets])
+
+    def protein_of(self, position: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Number of the protein that holds each residue position."""
+        return np.searchsorted(self.proteins.offsets, position, side="right") - 1
+
+    def decoy_partners(self) -> NDArray[np.int64]:
+        """(targets,) number of the decoy whose accession is the target's behind the prefix, -1 where there is none."""
+        numbers = {self.proteins.accession(i): i for i in range(self.n_targets, len(self))}
+        partners = [numbers.get(self.decoy_prefix + self.proteins.accession(i), -1) for i in range(self.n_targets)]
+        return np.array(partners, np.int64)
+
+
+def build_protein_index(
+    folder: Path,
+    proteins: Proteins,
+    *,
+    database: str,
+    decoys: str,
+    decoy_prefix: str,
+    cleaves: NDArray[np.bool_],
+    contaminants: Proteins | None = None,
+) -> ProteinIndex:
+    """Write the index of `proteins` into `folder` and open it.
+
+    Parameters
+    ----------
+    database : what to call the database in messages.
+    decoys : one of DECOY_METHODS; "existing" takes the proteins whose accession begins with `decoy_prefix` as the decoys.
+    cleaves : (26, 26) bool, the enzyme's cuts (pseudo-reversal and shuffling keep the residues before them).
+
+    Raises
+    ------
+    InputError : no protein, a prefix that matches nothing or everything.
+    """
+    if len(proteins) == 0:
+        raise InputError(database, "the database holds no protein", remedy="Choose a FASTA file with protein sequences")
+    residues, offsets = _in_alphabet(proteins.residues), np.asarray(proteins.offsets)
+    accessions, descriptions = _Texts.of(proteins, "accession"), _Texts.of(proteins, "description")
+    has_prefix = accessions.starts_with(decoy_prefix.encode())
+    n_contaminants = 0
+    if decoys == "existing":
+        if not has_prefix.any():
+            raise InputError(
+                database,
+                f"no accession begins with the decoy prefix '{decoy_prefix}', so that no error rate could be estimated",
+                remedy="Set decoy_prefix to what the decoys of this database begin with, or let decoys be made (decoys=reverse)",
+            )
+        if has_prefix.all():
+            raise InputError(
+                database, "every protein is a decoy", place=f"decoy prefix '{decoy_prefix}'", remedy="Give a database with targets too"
+            )
+        order = np.concatenate((np.flatnonzero(~has_prefix), np.flatnonzero(has_prefix)))
+        residues, offsets = _take(residues, offsets, order)
+        accessions, descriptions = accessions.take(order), descriptions.take(order)
+        n_targets = int((~has_prefix).sum())
+        if contaminants is not None:
+            raise ParameterError("contaminants: a database with decoys of its own cannot take contaminants; add them and their decoys to the file")
+    else:
+        if has_prefix.all():
+            raise InputError(
+                database, "every protein is a decoy", place=f"decoy prefix '{decoy_prefix}'", remedy="Give a database with targets too"
+            )
+        if has_prefix.any():
+            count = int(has_prefix.sum())
+            raise InputError(
+                database,
+                f"{count} accessions begin with '{decoy_prefix}' already, so the database brings decoys of its own",
+                remedy="Use them with decoys=existing, or choose another decoy_prefix",
+            )
+        if contaminants is not None:
+            residues = np.concatenate((residues, _in_alphabet(contaminants.residues)))
+            offsets = np.concatenate((offsets, contaminants.offsets[1:] + offsets[-1]))
+            accessions = accessions + _Texts.of(contaminants, "accession").prefixed(b"CONT_")
+            descriptions = descriptions + _Texts.of(contaminants, "description")
+            n_contaminants = len(contaminants)
+        n_targets = len(offsets) - 1
+        if decoys != "none":
+            from kernels.cpu.digestion import write_decoys
+
+            decoy_residues = np.empty_like(residues)
+            write_decoys(residues, offsets, ("reverse", "pseudo-reverse", "shuffle").index(decoys), cleaves, _DECOY_SEED, decoy_residues)
+            residues = np.concatenate((residues, decoy_residues))
+            offsets = np.concatenate((offsets, offsets[1:] + offsets[-1]))
+            accessions = accessions + accessions.prefixed(decoy_prefix.encode())
+            descriptions = descriptions + descriptions
+    if len(residues) > np.iinfo(np.uint32).max:
+        raise InputError(database, f"{len(residues):,} residues with decoys are more than 4,294,967,295", remedy="Split the database")
+    columns = (residues, offsets, accessions.characters, accessions.offsets, descriptions.characters, descriptions.offsets)
+    for name, column in zip(_COLUMNS, columns, strict=True):
+        np.save(folder / f"protein_{name}.npy", column)
+    description = {"n_targets": n_targets, "decoy_prefix": decoy_prefix, "n_contaminants": n_contaminants, "n_duplicates": proteins.n_duplicates}
+    (folder / "proteins.json").write_text(json.dumps(description), encoding="utf-8")
+    return open_protein_index(folder)
+
+
+def open_protein_index(folder: Path) -> ProteinIndex:
+    """Open the index in `folder` by memory map."""
+    description = json.loads((folder / "proteins.json").read_text(encoding="utf-8"))
+    columns = {name: np.load(folder / f"protein_{name}.npy", mmap_mode="r") for name in _COLUMNS}
+    proteins = Proteins(**columns, n_duplicates=description["n_duplicates"])
+    return ProteinIndex(proteins, description["n_targets"], description["decoy_prefix"], description["n_contaminants"])
+
+
+def _in_alphabet(residues: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return np.where(residues == ord("*"), np.uint8(ord("X")), residues)
+
+
+def _take(values: NDArray, offsets: NDArray[np.int64], order: NDArray[np.int64]) -> tuple[NDArray, NDArray[np.int64]]:
+    """The runs of a CSR column in another order."""
+    lengths = np.diff(offsets)[order]
+    new = np.concatenate(([0], np.cumsum(lengths)))
+    index = np.arange(new[-1]) + np.repeat(offsets[order] - new[:-1], lengths)
+    return values[index], new
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """Texts as UTF-8 bytes with offsets."""
+
+    characters: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, proteins: Proteins, name: str) -> _Texts:
+        return cls(np.asarray(getattr(proteins, f"{name}_bytes")), np.asarray(getattr(proteins, f"{name}_offsets")))
+
+    def __add__(self, other: _Texts) -> _Texts:
+        return _Texts(np.concatenate((self.characters, other.characters)), np.concatenate((self.offsets, other.offsets[1:] + self.offsets[-1])))
+
+    def take(self, order: NDArray[np.int64]) -> _Texts:
+        return _Texts(*_take(self.characters, self.offsets, order))
+
+    def starts_with(self, prefix: bytes) -> NDArray[np.bool_]:
+        """Which texts begin with `prefix` (none when it is empty)."""
+        if not prefix:
+            return np.zeros(len(self.offsets) - 1, bool)
+        starts, result = self.offsets[:-1], np.diff(self.offsets) >= len(prefix)
+        for i, character in enumerate(prefix):
+            places = np.minimum(starts + i, max(0, len(self.characters) - 1))
+            result &= self.characters[places] == character if len(self.characters) else False
+        return result
+
+    def prefixed(self, prefix: bytes) -> _Texts:
+        """Each text with `prefix` before it."""
+        n = len(self.offsets) - 1
+        offsets = self.offsets + len(prefix) * np.arange(n + 1)
+        characters = np.empty(offsets[-1], np.uint8)
+        head = offsets[:-1, None] + np.arange(len(prefix))
+        characters[head.ravel()] = np.tile(np.frombuffer(prefix, np.uint8), n)
+        is_own = np.ones(offsets[-1], bool)
+        is_own[head.ravel()] = False
+        characters[is_own] = self.characters
+        return _Texts(characters, offsets)

@@ -1,0 +1,241 @@
+"""Plan and score: the queries against the peptide dictionary, in partitions of equal cost, and the best hits of each spectrum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.fragments import SERIES_MASS
+from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
+from engine.chemistry.modifications import SearchModification
+from engine.chemistry.tolerance import Tolerance
+from engine.execution.partitions import Partition, equal_partitions
+from engine.execution.threads import run_on_threads
+from engine.identification.parameters import IdentificationParameters
+from engine.identification.spectrum_index import SpectrumIndex, absolute_and_relative
+from engine.jobs.progress import Progress
+from kernels.cpu.scoring import count_candidates, feature_names, measure_matches, search_queries
+from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, ScoringSettings
+
+__all__ = ["Matches", "Search", "modification_arrays", "scoring_settings"]
+
+_SCORES = ("spectral-dot-product", "ksdp", "hyperscore", "xcorr")
+_PLACES = ("anywhere", "peptide N-term", "peptide C-term", "protein N-term", "protein C-term")
+_KEPT = 5  # candidates kept for each query: the next different peptide gives the delta score
+_HISTOGRAM_BINS = 96
+_MOST_CANDIDATES = 300_000  # of a partition: about a tenth of a second between two looks at a cancel
+_COST_OF_A_QUERY = 50  # in candidates: the bit table of its peaks
+_ALL_LETTERS = np.uint32(0xFFFFFFFF)
+_HISTOGRAM_WIDTH = {"spectral-dot-product": 0.1, "ksdp": 0.5, "hyperscore": 0.5, "xcorr": 0.05}
+"""Width of a bin of the candidates' scores: the histogram spans what a good match reaches."""
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Rows of peptide-spectrum matches, by spectrum and rank.
+
+    Attributes
+    ----------
+    spectrum, charge, rank : (n,) int64; rank counts from 1. query_mass : (n,) float64, dalton.
+    peptide : (n,) int64, row of the peptide dictionary. isotope_error : (n,) int64.
+    site, modification : (n, s) uint8, variable modifications as in `kernels.layouts.HitArrays`.
+    score, delta_score : (n,) float64; delta to the best candidate of the same spectrum with another sequence.
+    n_candidates : (n,) int64. expectation : (n,) float64, log10 of the number of candidates expected to score as well by chance.
+    features : name -> (n,) float64, the columns of `kernels.cpu.scoring.measure_matches`.
+    """
+
+    spectrum: NDArray[np.int64]
+    charge: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    query_mass: NDArray[np.float64]
+    peptide: NDArray[np.int64]
+    isotope_error: NDArray[np.int64]
+    site: NDArray[np.uint8]
+    modification: NDArray[np.uint8]
+    score: NDArray[np.float64]
+    delta_score: NDArray[np.float64]
+    n_candidates: NDArray[np.int64]
+    expectation: NDArray[np.float64]
+    features: dict[str, NDArray[np.float64]]
+
+    def __len__(self) -> int:
+        return len(self.spectrum)
+
+
+def scoring_settings(parameters: IdentificationParameters, max_mz: float) -> ScoringSettings:
+    """Settings of the scoring kernels; `max_mz` is the largest peak's (thomson)."""
+    precursor = absolute_and_relative(Tolerance.parse(parameters.precursor_tolerance))
+    fragment = Tolerance.parse(parameters.fragment_tolerance)
+    # A bin about as wide as the tolerance: a peak sets few bits and few bits are set by none that matches.
+    bin_width = float(np.clip(fragment.width(1000.0), 0.01, 0.5))
+    series = [(letter, SERIES_MASS[letter] + PROTON_MASS) for letter in dict.fromkeys(parameters.ion_series)]
+    low_resolution = parameters.correlation_bin > 0.5
+    return ScoringSettings(
+        *precursor,
+        np.array(sorted(parameters.isotope_errors, reverse=True), np.int64),
+        ISOTOPE_SPACING,
+        *absolute_and_relative(fragment),
+        np.array([offset for letter, offset in series if letter in "abc"], np.float64),
+        np.array([offset for letter, offset in series if letter in "xyz"], np.float64),
+        parameters.maximum_fragment_charge,
+        bin_width,
+        float(max_mz) + 2.0,
+        parameters.correlation_bin,
+        0.4 if low_resolution else 0.0,
+        parameters.ksdp_window,
+        parameters.ksdp_power,
+        _SCORES.index(parameters.score),
+        parameters.minimum_matched_ions,
+    )
+
+
+def modification_arrays(modifications: Sequence[SearchModification], parameters: IdentificationParameters) -> ModificationArrays:
+    """Variable modifications and the combinations of them that a peptide may carry."""
+    most = parameters.maximum_modifications if modifications else 0
+    combinations = [combination for size in range(most + 1) for combination in combinations_with_replacement(range(len(modifications)), size)]
+    counts = np.zeros((len(combinations), len(modifications)), np.int64)
+    for row, combination in enumerate(combinations):
+        for modification in combination:
+            counts[row, modification] += 1
+    mass = np.array([modification.mass for modification in modifications], np.float64)
+    masks = [sum(1 << ord(letter) - 65 for letter in modification.residues) or int(_ALL_LETTERS) for modification in modifications]
+    places = [_PLACES.index(modification.position) for modification in modifications]
+    # An end can carry one modification: combinations with two on the same end are impossible and only cost time.
+    ends = np.array([[place in (1, 3), place in (2, 4)] for place in places], np.int64).reshape(-1, 2)
+    counts = counts[((counts @ ends) <= 1).all(axis=1)]
+    return ModificationArrays(
+        mass, np.array(masks, np.uint32), np.array(places, np.int64), counts @ mass, np.ascontiguousarray(counts), parameters.maximum_forms
+    )
+
+
+class Search:
+    """One pass of spectra against peptides: `plan` it, then `run` it."""
+
+    def __init__(
+        self,
+        index: SpectrumIndex,
+        peptides: PeptideArrays,
+        modifications: ModificationArrays,
+        parameters: IdentificationParameters,
+        threads: int,
+    ) -> None:
+        self._index, self._peptides, self._modifications = index, peptides, modifications
+        self._parameters, self._threads = parameters, threads
+        self._settings = scoring_settings(parameters, float(index.arrays.mz.max(initial=0.0)))
+        self._partitions: list[Partition] = []
+
+    def plan(self, progress: Progress) -> None:
+        """Count the candidates of each query and cut the queries into partitions of equal cost."""
+        n = len(self._index.queries.mass)
+        progress.stage("Planning", n)
+        cost = np.zeros(n, np.int64)
+
+        def count(part: Partition) -> None:
+            count_candidates(
+                self._index.queries, self._peptides.mass, self._modifications, self._settings, part.first, part.last, cost
+            )
+
+        run_on_threads(count, equal_partitions(np.ones(n), self._threads), self._threads, progress, steps=lambda part: part.last - part.first)
+        self._partitions = equal_partitions(cost + _COST_OF_A_QUERY, self._threads, most_cost=_MOST_CANDIDATES)
+
+    def run(self, progress: Progress) -> Matches:
+        """The best candidates of each spectrum, with all scores."""
+        index, queries, parameters, settings = self._index, self._index.queries, self._parameters, self._settings
+        n, kept, slots = len(queries.mass), max(_KEPT, parameters.hits_per_spectrum + 1), max(1, parameters.maximum_modifications)
+        hits = HitArrays(
+            np.full((n, kept), -np.inf, np.float32),
+            np.full((n, kept), -1, np.int64),
+            np.zeros((n, kept), np.int8),
+            np.full((n, kept, slots), 255, np.uint8),
+            np.full((n, kept, slots), 255, np.uint8),
+            np.zeros(n, np.int64),
+            np.zeros((n, _HISTOGRAM_BINS), np.int32),
+            _HISTOGRAM_WIDTH[parameters.score],
+        )
+        progress.stage("Scoring spectra", n)
+
+        def score(part: Partition) -> None:
+            search_queries(index.arrays, queries, self._peptides, self._modifications, settings, hits, part.first, part.last)
+
+        run_on_threads(score, self._partitions, self._threads, progress, steps=lambda part: part.last - part.first)
+        rows = _best_rows(index, hits, parameters)
+        measured = np.zeros((len(rows["spectrum"]), len(feature_names())))
+
+        def measure(part: Partition) -> None:
+            measure_matches(
+                index.arrays, rows["spectrum"], rows["charge"], self._peptides, rows["peptide"], self._modifications.mass, rows["site"],
+                rows["modification"], settings, part.first, part.last, measured,
+            )  # fmt: skip
+
+        run_on_threads(measure, equal_partitions(np.ones(len(measured)), self._threads), self._threads, progress, steps=lambda _: 0)
+        return Matches(**rows, features=dict(zip(feature_names(), np.ascontiguousarray(measured.T), strict=True)))
+
+
+def _best_rows(index: SpectrumIndex, hits: HitArrays, parameters: IdentificationParameters) -> dict[str, NDArray]:
+    """Hits of all charges of a spectrum together, the best first, with delta scores; at most `hits_per_spectrum` of each spectrum."""
+    queries = index.queries
+    query, column = np.nonzero(hits.peptide >= 0)
+    score = hits.score[query, column].astype(np.float64)
+    order = np.lexsort((column, query, -score, queries.spectrum[query]))
+    query, column, score = query[order], column[order], score[order]
+    spectrum, peptide = queries.spectrum[query], hits.peptide[query, column]
+    n = len(spectrum)
+    is_first = np.ones(n, bool)
+    is_first[1:] = spectrum[1:] != spectrum[:-1]
+    start = np.maximum.accumulate(np.where(is_first, np.arange(n), 0))
+    rank = np.arange(n) - start + 1
+    # The next row of the same spectrum with another sequence; the last kept score stands in where all kept are arrangements of one.
+    rival = np.full(n, 0.0)
+    open_rows = np.ones(n, bool)
+    for step in range(1, hits.score.shape[1]):
+        other = np.minimum(np.arange(n) + step, max(n - 1, 0))
+        same_spectrum = (np.arange(n) + step < n) & (spectrum[other] == spectrum)
+        rival = np.where(open_rows & same_spectrum, score[other], rival)
+        open_rows &= same_spectrum & (peptide[other] == peptide)
+    reported = rank <= parameters.hits_per_spectrum
+    rows = query[reported], column[reported]
+    return {
+        "spectrum": spectrum[reported],
+        "charge": queries.charge[rows[0]],
+        "rank": rank[reported],
+        "query_mass": queries.mass[rows[0]],
+        "peptide": peptide[reported],
+        "isotope_error": hits.isotope_error[rows].astype(np.int64),
+        "site": hits.site[rows],
+        "modification": hits.modification[rows],
+        "score": score[reported],
+        "delta_score": (score - rival)[reported],
+        "n_candidates": hits.n_candidates[rows[0]],
+        "expectation": _expectation(hits, rows[0], score[reported]),
+    }
+
+
+def _expectation(hits: HitArrays, query: NDArray[np.int64], score: NDArray[np.float64]) -> NDArray[np.float64]:
+    """log10 of how many candidates of the query are expected to reach `score` by chance.
+
+    The logarithm of the number of candidates that reach a score falls in a straight line at its upper end (Fenyö & Beavis 2003). The line is
+    fitted to the candidates of the query but for the best; the fewer they are, the more its slope is drawn to that of all queries together.
+    """
+    histogram = hits.histogram[query].astype(np.float64)
+    x = (np.arange(histogram.shape[1]) + 0.0) * hits.histogram_width
+    best = np.minimum((hits.score[query, 0] / hits.histogram_width).astype(np.int64), histogram.shape[1] - 1)
+    rows = np.arange(len(query))
+    histogram[rows, best] = np.maximum(histogram[rows, best] - 1, 0)
+    reaching = np.cumsum(histogram[:, ::-1], axis=1)[:, ::-1]
+    total = reaching[:, :1]
+    # The upper third of the candidates with a score, where the line is straight; counts weigh by their own number.
+    weight = np.where((reaching >= 1) & (reaching <= total / 3) & (x > 0), np.minimum(reaching, 50.0), 0.0)
+    y = np.log(np.maximum(reaching, 1.0))
+    sum_w = weight.sum(axis=1)
+    safe = np.maximum(sum_w, 1e-9)
+    mean_x, mean_y = weight @ x / safe, (weight * y).sum(axis=1) / safe
+    spread_x = weight @ (x * x) - mean_x**2 * sum_w
+    spread_xy = (weight * y * x).sum(axis=1) - mean_x * mean_y * sum_w
+    common = spread_xy.sum() / max(spread_x.sum(), 1e-9)
+    prior = 50.0 * hits.histogram_width
+    slope = np.minimum((spread_xy + common * prior) / (spread_x + prior), 0.2 * common)
+    return np.where(sum_w > 0, mean_y + slope * (score - mean_x), np.log(total[:, 0] + 1.0) + common * score) / np.log(10.0)

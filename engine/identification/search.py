@@ -1,0 +1,321 @@
+"""Identify peptides and proteins: read -> index -> plan -> score -> report, from files to a project."""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.chemistry.enzymes import enzyme
+from engine.chemistry.modifications import SearchModification, parse_modification
+from engine.errors import InputError, ParameterError
+from engine.execution.clock import StageClock
+from engine.execution.devices import chosen_device
+from engine.execution.threads import available_threads
+from engine.formats import Spectra, read_proteins, read_spectra
+from engine.identification.parameters import IdentificationParameters
+from engine.identification.peptide_index import Digestion, PeptideIndex, build_peptide_index, open_peptide_index
+from engine.identification.protein_index import ProteinIndex, build_protein_index, open_protein_index
+from engine.jobs.progress import Progress
+from engine.project import Project, RunInput
+from engine.project.digests import file_digest
+from engine.project.index_store import IndexStore
+from engine.version import VERSION
+
+if TYPE_CHECKING:
+    from engine.identification.report import Scored
+
+__all__ = ["IdentificationSummary", "identify"]
+
+_INDEX_FORMAT = 1
+_ENDS = {"specific": 2, "semi-specific": 1, "non-specific": 0}
+_MB = 1_000_000
+
+
+@dataclass(frozen=True)
+class IdentificationSummary:
+    """What an identification found, counted at the false discovery rate, targets only.
+
+    `folder` is the project's, `run_id` the run in it. `stages` holds seconds and peak memory of each of the five steps, `messages` what the user
+    should know. `top_proteins`: (accession, description, peptides, coverage) of the best groups.
+    """
+
+    run_id: str
+    folder: Path
+    n_spectra: int
+    n_searched: int
+    n_proteins_in_database: int
+    n_peptides_in_index: int
+    n_psms: int
+    n_peptides: int
+    n_proteins: int
+    seconds: float
+    device: str
+    stages: dict[str, dict[str, float]]
+    messages: tuple[str, ...] = ()
+    top_proteins: tuple[tuple[str, str, int, float], ...] = field(default=())
+
+
+def identify(
+    spectra: Sequence[str | Path],
+    databases: Sequence[str | Path],
+    project_folder: str | Path,
+    parameters: IdentificationParameters,
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+    skip_broken: bool = False,
+    progress: Progress | None = None,
+) -> IdentificationSummary:
+    """Identify the peptides and proteins of spectrum files and write them into a project.
+
+    Parameters
+    ----------
+    spectra, databases : spectrum files of any known format; FASTA files.
+    project_folder : made where it does not exist; a run is added to a project that does. ``exports/*.tsv`` and ``run.json`` of the newest run
+        stand beside it.
+    device : ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``all``. threads : of the processor, all when None.
+    skip_broken : leave out spectra that cannot be read, and count them, instead of stopping.
+
+    Raises
+    ------
+    InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
+    """
+    progress = progress or Progress()
+    threads = threads or available_threads()
+    chosen = chosen_device(device)
+    began, clock = time.perf_counter(), StageClock()
+    spectrum_files, database_files = [Path(path) for path in spectra], [Path(path) for path in databases]
+    contaminants = [Path(path) for path in parameters.contaminants]
+    inputs = [RunInput(path, kind, file_digest(path, progress)) for path, kind in _kinds(spectrum_files, database_files, contaminants)]
+    project = Project.create_or_open(project_folder)
+    with project.run("identify", parameters.model_dump(mode="json"), inputs, version=VERSION, device=chosen.name, progress=progress) as run:
+        messages: list[str] = []
+
+        def tell(text: str, level: str = "info") -> None:
+            messages.append(text)
+            run.log(level, text)
+            progress.message(text)
+
+        _announce_compilation(progress)
+        with clock.stage("read"):
+            read = read_spectra(spectrum_files, progress=progress, skip_broken=skip_broken, threads=threads)
+            if read.n_skipped:
+                tell(f"{read.n_skipped} broken spectra were left out", "warning")
+        with clock.stage("index"):
+            store = IndexStore(project.folder / "index", "peptides", byte_limit=20 << 30)
+            digests = {kind: [one.sha256 for one in inputs if one.kind == kind] for kind in ("database", "contaminants")}
+            proteins, peptides = _indexes(store, database_files, contaminants, digests, parameters, threads, progress)
+        variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
+        scored, n_searched = _search(read, proteins, peptides, variable, parameters, threads, clock, progress)
+        tell(scored.message)
+        if parameters.second_pass:
+            scored = _second_pass(scored, read, proteins, parameters, threads, clock, progress)
+        with clock.stage("report"):
+            from engine.identification.report import spectra_table, write_tables
+
+            progress.stage("Writing results")
+            tables = write_tables(scored, read, proteins, parameters)
+            for name, table in (("psms", tables.psms), ("peptides", tables.peptides), ("proteins", tables.proteins)):
+                run.write_table(name, table)
+                progress.check()
+            run.write_table("spectra", spectra_table(read))
+        run.message = f"{tables.n_psms} PSMs, {tables.n_peptides} peptides, {tables.n_proteins} proteins at {parameters.fdr:.3g} FDR"
+    with clock.stage("report"):
+        from engine.formats.exporting import export
+        from engine.formats.writers.tables import IdentificationTables
+
+        exported = IdentificationTables(tables.psms, tables.peptides, tables.proteins)
+        export(exported, "tsv", project.folder / "exports", parameters.model_dump(mode="json"), progress)
+    best = tables.proteins.filter(_found(tables.proteins, parameters)).slice(0, 10).to_pylist()
+    summary = IdentificationSummary(
+        run.id, project.folder, len(read), n_searched, proteins.n_targets, len(peptides), tables.n_psms, tables.n_peptides, tables.n_proteins,
+        round(time.perf_counter() - began, 3), chosen.name, clock.stages, tuple(messages),
+        tuple((row["accessions"][0], row["description"], row["n_peptides"], row["coverage"]) for row in best),
+    )  # fmt: skip
+    _write_run_json(project.folder / "run.json", summary, parameters, inputs, threads)
+    return summary
+
+
+def _kinds(spectra: list[Path], databases: list[Path], contaminants: list[Path]) -> list[tuple[Path, str]]:
+    if not spectra:
+        raise ParameterError("no spectrum file was given")
+    if not databases:
+        raise ParameterError("no database was given; add --database PROTEINS.fasta")
+    kinds = [(path, kind) for kind, paths in (("spectra", spectra), ("database", databases), ("contaminants", contaminants)) for path in paths]
+    for path, kind in kinds:
+        if not path.exists():
+            raise InputError(path, "does not exist", remedy="Check the path")
+        if path.is_dir():
+            raise InputError(path, "is a folder", remedy=f"Give the {'spectrum' if kind == 'spectra' else 'FASTA'} files in it")
+    return kinds
+
+
+def _announce_compilation(progress: Progress) -> None:
+    """Say so when the processor's kernels are about to be compiled for the first time on this machine."""
+    from kernels.cpu.compilation import is_compiled
+
+    if not is_compiled():
+        progress.message("Compiling the kernels for this processor; this happens once and takes about 20 seconds")
+
+
+def _digestion(parameters: IdentificationParameters, specificity: str) -> Digestion:
+    agent = enzyme(parameters.enzyme)
+    return Digestion(
+        agent,
+        0 if agent.is_unspecific else _ENDS[specificity],
+        parameters.missed_cleavages,
+        parameters.minimum_length,
+        parameters.maximum_length,
+        parameters.clip_methionine,
+        parameters.minimum_mass,
+        parameters.maximum_mass,
+        tuple(parse_modification(name) for name in parameters.fixed_modifications),
+    )
+
+
+def _indexes(
+    store: IndexStore,
+    databases: list[Path],
+    contaminants: list[Path],
+    digests: dict[str, list[str]],
+    parameters: IdentificationParameters,
+    threads: int,
+    progress: Progress,
+) -> tuple[ProteinIndex, PeptideIndex]:
+    """The protein and the peptide index, opened where the project has them, else built."""
+    digestion = _digestion(parameters, parameters.specificity)
+    names = ("enzyme", "specificity", "missed_cleavages", "minimum_length", "maximum_length", "minimum_mass", "maximum_mass", "clip_methionine")
+    parts: dict[str, Any] = {
+        "format": _INDEX_FORMAT,
+        "inputs": digests,
+        "decoys": parameters.decoys,
+        "decoy_prefix": parameters.decoy_prefix,
+        "fixed_modifications": list(parameters.fixed_modifications),
+        **{name: getattr(parameters, name) for name in names},
+    }
+    key = store.key(parts)
+    progress.stage("Opening the peptide index")
+    folder = store.open(key)
+    if folder is None:
+        with store.build(key, parts) as building:
+            proteins = build_protein_index(
+                building,
+                read_proteins(databases, progress=progress),
+                database=str(databases[0]),
+                decoys=parameters.decoys,
+                decoy_prefix=parameters.decoy_prefix,
+                cleaves=digestion.enzyme.cleavage_table(),
+                contaminants=read_proteins(contaminants, progress=progress) if contaminants else None,
+            )
+            peptides = build_peptide_index(
+                building, proteins, digestion, threads=threads, memory_bytes=parameters.index_memory * _MB, progress=progress
+            )
+            if len(peptides) == 0:
+                raise InputError(
+                    databases[0], "no protein gives a peptide within the limits of length and mass", remedy="Check the enzyme and the limits"
+                )
+            del proteins, peptides
+        folder = store.path(key)
+    return open_protein_index(folder), open_peptide_index(folder, digestion)
+
+
+def _search(
+    spectra: Spectra,
+    proteins: ProteinIndex,
+    peptides: PeptideIndex,
+    variable: tuple[SearchModification, ...],
+    parameters: IdentificationParameters,
+    threads: int,
+    clock: StageClock,
+    progress: Progress,
+) -> tuple[Scored, int]:
+    """Plan, score and judge one pass; the matches and the number of spectra searched."""
+    from engine.identification.psms import collect_psms
+    from engine.identification.report import score_statistics
+    from engine.identification.scoring import Search, modification_arrays
+    from engine.identification.spectrum_index import build_spectrum_index
+
+    with clock.stage("plan"):
+        index = build_spectrum_index(spectra, parameters, threads, progress)
+        search = Search(index, peptides.arrays(proteins), modification_arrays(variable, parameters), parameters, threads)
+        search.plan(progress)
+    with clock.stage("score"):
+        matches = search.run(progress)
+    with clock.stage("report"):
+        progress.stage("Estimating false discovery rates")
+        scored = score_statistics(collect_psms(matches, peptides, proteins, variable), parameters)
+    return scored, index.n_searched
+
+
+def _second_pass(
+    first: Scored,
+    spectra: Spectra,
+    proteins: ProteinIndex,
+    parameters: IdentificationParameters,
+    threads: int,
+    clock: StageClock,
+    progress: Progress,
+) -> Scored:
+    """Search the spectra that the first pass left, on the proteins it found and their decoys, with more modifications and fewer required cuts."""
+    from engine.identification.report import identified_proteins, joined_passes
+
+    found = identified_proteins(first, proteins, parameters.fdr)
+    partners = proteins.decoy_partners()[found]
+    selected = np.unique(np.concatenate((found, partners[partners >= 0])))
+    identified = first.psms.spectrum[(first.q_value <= parameters.fdr) & (first.psms.rank == 1)]
+    remaining = np.setdiff1d(np.arange(len(spectra)), identified)
+    if len(found) == 0 or len(remaining) == 0:
+        return first
+    names = dict.fromkeys((*parameters.variable_modifications, *parameters.second_pass_modifications))
+    variable = tuple(parse_modification(name) for name in names)
+    with tempfile.TemporaryDirectory(prefix="proteoscope-second-pass-") as folder:
+        with clock.stage("index"):
+            digestion = _digestion(parameters, parameters.second_pass_specificity)
+            peptides = build_peptide_index(
+                Path(folder), proteins, digestion, selected=selected, threads=threads, memory_bytes=parameters.index_memory * _MB,
+                progress=progress,
+            )  # fmt: skip
+        second, _ = _search(spectra.only(remaining), proteins, peptides, variable, parameters, threads, clock, progress)
+    return joined_passes(first, second, parameters.fdr)
+
+
+def _found(table: Any, parameters: IdentificationParameters) -> Any:
+    import pyarrow.compute as pc
+
+    is_target = pc.invert(table["is_decoy"])
+    return is_target if parameters.decoys == "none" else pc.and_(is_target, pc.less_equal(table["q_value"], parameters.fdr))
+
+
+def _write_run_json(
+    path: Path, summary: IdentificationSummary, parameters: IdentificationParameters, inputs: list[RunInput], threads: int
+) -> None:
+    """What was done and what it cost, for scripts."""
+    import json
+
+    from engine.formats.writers.atomic import atomic_file
+
+    content = {
+        "version": VERSION,
+        "python": platform.python_version(),
+        "run": summary.run_id,
+        "device": summary.device,
+        "threads": threads,
+        "inputs": [{"path": str(one.path), "kind": one.kind, "sha256": one.sha256} for one in inputs],
+        "parameters": parameters.model_dump(mode="json"),
+        "counts": {
+            name.removeprefix("n_"): getattr(summary, name)
+            for name in ("n_spectra", "n_searched", "n_proteins_in_database", "n_peptides_in_index", "n_psms", "n_peptides", "n_proteins")
+        },
+        "seconds": summary.seconds,
+        "steps": summary.stages,
+        "messages": list(summary.messages),
+    }
+    with atomic_file(path) as file:
+        file.write(json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")

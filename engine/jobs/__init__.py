@@ -1,0 +1,6 @@
+"""Jobs: progress that can be watched and cancelled, and the queue that works them off in the background."""
+
+from engine.jobs.progress import Cancelled, Progress, ProgressEvent
+from engine.jobs.queue import Job, JobEvent, JobQueue, JobState
+
+__all__ = ["Cancelled", "Job", "JobEvent", "JobQueue", "JobState", "Progress", "ProgressEvent"]

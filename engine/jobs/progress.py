@@ -1,0 +1,97 @@
+"""Progress of a long computation, and the user's wish to stop it. Plain Python, safe to use from several threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+__all__ = ["Cancelled", "Progress", "ProgressEvent"]
+
+
+class Cancelled(Exception):  # noqa: N818 - it is a wish of the user, not an error
+    """The user asked to stop. Whoever catches it leaves nothing half-written and lets it pass on."""
+
+
+@dataclass(frozen=True)
+class ProgressEvent:
+    """One report: the stage's title, `done` of `total` steps (`total` 0: unknown), seconds since the stage began, and a message if any."""
+
+    stage: str
+    done: int
+    total: int
+    seconds: float
+    message: str = ""
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Estimate of the seconds that the stage still needs, or None while there is nothing to judge by."""
+        if self.done <= 0 or self.total <= 0:
+            return None
+        return self.seconds * (self.total - self.done) / self.done
+
+
+class Progress:
+    """What an engine function reports to and asks.
+
+    `stage` and `advance` raise `Cancelled` once `cancel` was called. Handlers get at most one event in `interval` seconds for each stage,
+    besides the first and the last, and always every message; they run in the thread that reports.
+    """
+
+    def __init__(self, *handlers: Callable[[ProgressEvent], None], interval: float = 0.08) -> None:
+        self._handlers = list(handlers)
+        self._interval = interval
+        self._lock = threading.Lock()
+        self._cancelled = threading.Event()
+        self._stage, self._done, self._total = "", 0, 0
+        self._began = self._reported = time.monotonic()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the user asked to stop."""
+        return self._cancelled.is_set()
+
+    def cancel(self) -> None:
+        """Ask the computation to stop; it does at its next `stage`, `advance` or `check`."""
+        self._cancelled.set()
+
+    def check(self) -> None:
+        """Raise `Cancelled` if the user asked to stop."""
+        if self._cancelled.is_set():
+            raise Cancelled
+
+    def stage(self, title: str, total: int = 0) -> None:
+        """Begin a stage of `total` steps (0: unknown)."""
+        self.check()
+        with self._lock:
+            self._stage, self._done, self._total = title, 0, total
+            self._began = self._reported = time.monotonic()
+            event = self._event()
+        self._emit(event)
+
+    def advance(self, n: int = 1) -> None:
+        """Report `n` more steps as done."""
+        self.check()
+        with self._lock:
+            self._done += n
+            now = time.monotonic()
+            finished = self._total > 0 and self._done >= self._total
+            if not finished and now - self._reported < self._interval:
+                return
+            self._reported = now
+            event = self._event()
+        self._emit(event)
+
+    def message(self, text: str) -> None:
+        """Tell the user something that is not a step: a fall-back taken, spectra skipped, a first compilation."""
+        with self._lock:
+            event = self._event(text)
+        self._emit(event)
+
+    def _event(self, message: str = "") -> ProgressEvent:
+        return ProgressEvent(self._stage, self._done, self._total, time.monotonic() - self._began, message)
+
+    def _emit(self, event: ProgressEvent) -> None:
+        for handler in self._handlers:
+            handler(event)

@@ -1,0 +1,213 @@
+"""The queue of jobs and the one background thread that works it off. Plain Python: a window or a script listens to its events."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from engine.errors import ProteoscopeError
+from engine.jobs.progress import Cancelled, Progress, ProgressEvent
+
+__all__ = ["Job", "JobEvent", "JobQueue", "JobState"]
+
+JobState = Literal["queued", "running", "done", "failed", "cancelled"]
+
+_logger = logging.getLogger(__name__)
+
+
+class Job:
+    """One piece of work and what has become of it. Made by `JobQueue.add`; read from any thread.
+
+    Attributes
+    ----------
+    id : counts from 1 in its queue.
+    title : what the user calls it.
+    state : where it stands; the last three are final.
+    result : what the work returned, when done.
+    error : what it raised, when failed.
+    error_report : the traceback, when it failed for a reason that is no `ProteoscopeError`; else empty.
+    progress : the latest report, None before the first.
+    started, finished : `time.monotonic` seconds, None before.
+    """
+
+    def __init__(self, number: int, title: str, work: Callable[[Progress], Any], report: Callable[[Job, ProgressEvent], None]) -> None:
+        self.id = number
+        self.title = title
+        self.state: JobState = "queued"
+        self.result: Any = None
+        self.error: Exception | None = None
+        self.error_report = ""
+        self.progress: ProgressEvent | None = None
+        self.started: float | None = None
+        self.finished: float | None = None
+        self._work = work
+        self._watched = Progress(lambda event: report(self, event))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is done, failed or cancelled."""
+        return self.state in ("done", "failed", "cancelled")
+
+    @property
+    def is_cancelling(self) -> bool:
+        """Whether the user asked it to stop and it has not yet."""
+        return self._watched.is_cancelled and not self.is_over
+
+    @property
+    def seconds(self) -> float:
+        """How long it has run, or ran; 0 before."""
+        if self.started is None:
+            return 0.0
+        return (self.finished if self.finished is not None else time.monotonic()) - self.started
+
+
+@dataclass(frozen=True)
+class JobEvent:
+    """Something happened to a job. `progress` belongs to the kinds ``progress`` and ``message``, whose text is `progress.message`."""
+
+    kind: Literal["added", "started", "progress", "message", "finished"]
+    job: Job
+    progress: ProgressEvent | None = None
+
+
+class JobQueue:
+    """Jobs in the order in which they were added, done one at a time in one background thread.
+
+    Handlers are called in the thread where the event happens: `add` and the cancel of a queued job in the caller's, everything else in the
+    background thread. For each job they see added, started, any progress and messages, finished, in this order; a job cancelled while queued
+    is never started. A handler that raises is noted in the log and harms nobody; one that waits for another thread holds up the queue.
+    """
+
+    def __init__(self, *handlers: Callable[[JobEvent], None]) -> None:
+        self._handlers = list(handlers)
+        self._changed = threading.Condition()
+        self._waiting: deque[Job] = deque()
+        self._running: Job | None = None
+        self._n_added = 0
+        self._closed = False
+        # A daemon, so that a job in a native call that hears no cancel cannot keep a closed program alive.
+        self._thread = threading.Thread(target=self._work_off, name="proteoscope-engine", daemon=True)
+        self._thread.start()
+
+    @property
+    def running(self) -> Job | None:
+        """The job being done."""
+        return self._running
+
+    @property
+    def waiting(self) -> list[Job]:
+        """The jobs still queued, the next first."""
+        with self._changed:
+            return list(self._waiting)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs or waits."""
+        with self._changed:
+            return self._running is None and not self._waiting
+
+    def add(self, title: str, work: Callable[[Progress], Any]) -> Job:
+        """Put work at the end of the queue.
+
+        Parameters
+        ----------
+        work : is called with the job's `Progress`, in the background thread; what it returns is the job's result.
+
+        Raises
+        ------
+        RuntimeError : the queue was shut down.
+        """
+        with self._changed:
+            if self._closed:
+                raise RuntimeError("the queue of jobs is shut down")
+            self._n_added += 1
+            job = Job(self._n_added, title, work, self._report)
+            # Told before the worker can see it, so that nobody hears of its start first.
+            self._tell(JobEvent("added", job))
+            self._waiting.append(job)
+            self._changed.notify_all()
+        return job
+
+    def cancel(self, job: Job) -> None:
+        """Stop a job: a queued one at once, the running one at its next report. One that is over stays as it is."""
+        with self._changed:
+            job._watched.cancel()
+            if job not in self._waiting:
+                return
+            self._waiting.remove(job)
+            self._finish(job, "cancelled")
+            self._changed.notify_all()
+
+    def cancel_all(self) -> None:
+        """Stop the running job and all that wait."""
+        with self._changed:
+            for job in [*self._waiting, *([self._running] if self._running else [])]:
+                self.cancel(job)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until nothing runs or waits; whether that came about in time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._running is None and not self._waiting, seconds)
+
+    def shutdown(self, seconds: float | None = 10.0) -> bool:
+        """Cancel everything, accept nothing more, and wait for the thread to end; whether it did in time. May be called again."""
+        with self._changed:
+            self._closed = True
+            self.cancel_all()
+            self._changed.notify_all()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _work_off(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._closed)
+                if not self._waiting:
+                    return
+                job = self._running = self._waiting.popleft()
+                job.started = time.monotonic()
+                job.state = "running"
+            self._tell(JobEvent("started", job))
+            state = self._do(job)
+            with self._changed:
+                # Idle before it is told, so that a handler that asks hears the truth.
+                self._running = None
+                self._finish(job, state)
+                self._changed.notify_all()
+
+    def _do(self, job: Job) -> JobState:
+        try:
+            job._watched.check()
+            job.result = job._work(job._watched)
+        except Cancelled:
+            return "cancelled"
+        except Exception as error:
+            if not isinstance(error, ProteoscopeError):
+                job.error_report = traceback.format_exc()
+            # The traceback's frames would keep all that the work had in memory.
+            job.error = error.with_traceback(None)
+            return "failed"
+        return "done"
+
+    def _finish(self, job: Job, state: JobState) -> None:
+        job.finished = time.monotonic()
+        job.state = state
+        self._tell(JobEvent("finished", job))
+
+    def _report(self, job: Job, event: ProgressEvent) -> None:
+        job.progress = event
+        self._tell(JobEvent("message" if event.message else "progress", job, event))
+
+    def _tell(self, event: JobEvent) -> None:
+        for handler in self._handlers:
+            try:
+                handler(event)
+            except Exception:
+                _logger.exception("a handler of job events failed")

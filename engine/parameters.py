@@ -1,0 +1,162 @@
+"""One description of every parameter: the base of each search's `Parameters`, and what the command line, forms and presets make of it.
+
+A parameter is a field of a frozen pydantic model, declared with `parameter`: title, unit, bounds, default, one sentence of help and the group it
+belongs to. It exists in one place; everything else is read from there.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, Self, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
+
+import resources
+from engine.errors import InputError, ParameterError
+
+__all__ = ["ParameterDescription", "SearchParameters", "parameter", "preset_names", "read_preset"]
+
+
+def parameter(default: Any, *, title: str, help: str, group: str, unit: str = "", advanced: bool = False, **bounds: Any) -> Any:
+    """Declare a parameter: a pydantic field with the texts that users see. `bounds` are pydantic's (ge, le, gt, lt, min_length ...)."""
+    return Field(default, title=title, description=help, json_schema_extra={"group": group, "unit": unit, "advanced": advanced}, **bounds)
+
+
+@dataclass(frozen=True)
+class ParameterDescription:
+    """What a form, a manual or `--help` needs to know of one parameter. `choices` is empty where any value of the type is allowed."""
+
+    name: str
+    title: str
+    help: str
+    group: str
+    unit: str
+    advanced: bool
+    default: Any
+    choices: tuple[str, ...]
+    minimum: float | None
+    maximum: float | None
+    kind: Literal["truth", "integer", "number", "text", "choice", "list"]
+
+
+class SearchParameters(BaseModel):
+    """Base of each search's parameters: frozen, checked, and made from texts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=False)
+
+    @classmethod
+    def describe(cls) -> list[ParameterDescription]:
+        """All parameters, in the order of their declaration."""
+        return [_description(name, field) for name, field in cls.model_fields.items()]
+
+    @classmethod
+    def checked(cls, values: Mapping[str, Any]) -> Self:
+        """Make the model from values or texts.
+
+        Raises
+        ------
+        ParameterError : one line for each wrong field, with the value and what is allowed.
+        """
+        for name in values:
+            if name not in cls.model_fields:
+                close = get_close_matches(name, cls.model_fields, 3, 0.5)
+                raise ParameterError(f"there is no parameter '{name}'" + (f"; did you mean {' or '.join(close)}?" if close else ""))
+        try:
+            return cls.model_validate({name: _listed(cls.model_fields[name], value) for name, value in values.items()})
+        except ValidationError as error:
+            raise ParameterError("; ".join(cls._explain(one) for one in error.errors())) from None
+
+    def changed(self, settings: Iterable[str] = (), **values: Any) -> Self:
+        """A copy with some values changed. `settings` are texts ``field=value``; lists are separated by commas or semicolons."""
+        changes = dict(values)
+        for setting in settings:
+            name, equals, value = setting.partition("=")
+            if not equals:
+                raise ParameterError(f"'{setting}' is not a setting; write field=value, as missed_cleavages=1")
+            changes[name.strip()] = value.strip()
+        return type(self).checked({**self.model_dump(), **changes}) if changes else self
+
+    @classmethod
+    def _explain(cls, error: Any) -> str:
+        if not error["loc"]:
+            return str(error["msg"]).removeprefix("Value error, ")
+        name = str(error["loc"][0])
+        description = _description(name, cls.model_fields[name])
+        message = str(error["msg"]).removeprefix("Value error, ")
+        unit = f" {description.unit}" if description.unit else ""
+        return f"{name} = {error['input']!r}: {message[:1].lower()}{message[1:]}{unit if 'than' in message else ''}"
+
+
+def _listed(field: FieldInfo, value: Any) -> Any:
+    """A text given for a list, as a list."""
+    if get_origin(field.annotation) is tuple and isinstance(value, str):
+        return [part.strip() for part in value.replace(";", ",").split(",") if part.strip()]
+    return value
+
+
+def _description(name: str, field: FieldInfo) -> ParameterDescription:
+    extra: dict[str, Any] = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+    bounds: dict[str, float] = {}
+    for constraint in field.metadata:
+        for kind, end in (("ge", "minimum"), ("gt", "minimum"), ("le", "maximum"), ("lt", "maximum")):
+            if getattr(constraint, kind, None) is not None:
+                bounds[end] = getattr(constraint, kind)
+    annotation, choices = field.annotation, ()
+    origin = get_origin(annotation)
+    kind: Literal["truth", "integer", "number", "text", "choice", "list"] = "text"
+    if origin is Literal:
+        kind, choices = "choice", tuple(str(choice) for choice in get_args(annotation))
+    elif origin is tuple:
+        kind = "list"
+    elif annotation is bool:
+        kind = "truth"
+    elif annotation is int:
+        kind = "integer"
+    elif annotation is float:
+        kind = "number"
+    return ParameterDescription(
+        name, field.title or name, field.description or "", str(extra.get("group", "")), str(extra.get("unit", "")), bool(extra.get("advanced")),
+        field.default, choices, bounds.get("minimum"), bounds.get("maximum"), kind,
+    )  # fmt: skip
+
+
+def preset_names(search: str) -> list[str]:
+    """Names of the presets that ship for a search ("identify", ...)."""
+    return sorted(path.stem for path in resources.path("presets", search).glob("*.toml"))
+
+
+def read_preset(search: str, preset: str) -> dict[str, Any]:
+    """Values of a preset that ships, by its name, or of a TOML file, by its path.
+
+    A preset holds `description` and a table `parameters`; a file may also hold the fields alone.
+
+    Raises
+    ------
+    ParameterError : no such preset. InputError : the file is not TOML.
+    """
+    path = resources.path("presets", search) / f"{preset}.toml"
+    if preset not in preset_names(search):
+        path = Path(preset)
+        if path.suffix != ".toml" and not path.exists():
+            raise ParameterError(f"there is no preset '{preset}'; there are {', '.join(preset_names(search))}, or give a .toml file")
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}", remedy="Check the name of the preset file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(path, f"is not a preset: {error}", remedy="A preset is TOML, a line field = value for each parameter") from None
+    parameters = content.get("parameters", {name: value for name, value in content.items() if name != "description"})
+    if not isinstance(parameters, dict):
+        raise InputError(path, "'parameters' is not a table", remedy="Write [parameters] and below it a line field = value each")
+    return parameters
+
+
+def preset_description(search: str, preset: str) -> str:
+    """The sentence that says what a shipped preset is for."""
+    content = tomllib.loads((resources.path("presets", search) / f"{preset}.toml").read_text(encoding="utf-8"))
+    return str(content.get("description", ""))

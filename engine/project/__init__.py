@@ -1,0 +1,7 @@
+"""The project on disk: a folder with a small database of runs and a folder of immutable result tables."""
+
+from engine.project.project import Project
+from engine.project.records import InputRecord, LogEntry, ResultRecord, RunInput, RunRecord
+from engine.project.run import Run
+
+__all__ = ["InputRecord", "LogEntry", "Project", "ResultRecord", "Run", "RunInput", "RunRecord"]

@@ -1,0 +1,172 @@
+"""``project.sqlite``: opening, creating and checking it. Connections live for one transaction, so that any thread may use a project."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from engine.errors import InputError, StorageError
+from engine.formats.writers.atomic import storage_errors, sync_file, sync_folder, temporary_sibling
+from engine.project import schema
+
+__all__ = ["Database", "is_network_file_system"]
+
+_BUSY_SECONDS = 20.0
+
+_NETWORK_FILE_SYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ncpfs", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "fuse.glusterfs"}
+    | {"fuse.sshfs", "fuse.ceph", "fuse.s3fs", "fuse.rclone", "virtiofs", "vboxsf", "prl_fs", "fuse.vmhgfs-fuse", "davfs", "fuse.davfs2"}
+)
+"""Where processes of several machines may meet: WAL needs memory that all of them share."""
+
+
+def is_network_file_system(folder: Path, mounts: str | None = None) -> bool:
+    """Whether `folder` lies on a file system of another machine.
+
+    Parameters
+    ----------
+    mounts : the text of Linux's ``/proc/self/mounts``; read from there where it is None, and where there is none the answer is no.
+    """
+    if mounts is None:
+        try:
+            mounts = Path("/proc/self/mounts").read_text(errors="surrogateescape")
+        except OSError:
+            return False
+    resolved = folder.resolve()
+    best, answer = -1, False
+    for line in mounts.splitlines():
+        fields = line.split(" ")
+        # A mount point's spaces and tabs are written as octal escapes.
+        point = Path(fields[1].replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\"))
+        # The longest mount point that holds the folder is its own, and of two at one place the later covers the earlier.
+        if resolved.is_relative_to(point) and len(point.parts) >= best:
+            best, answer = len(point.parts), fields[2] in _NETWORK_FILE_SYSTEMS
+    return answer
+
+
+class Database:
+    """The database of one project.
+
+    Journal: write-ahead log where the file system carries it, so that readers and the writer do not wait for each other; else a rollback
+    journal.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool) -> None:
+        self._path = path
+        self._read_only = read_only
+
+    @classmethod
+    def create(cls, path: Path) -> None:
+        """Make an empty database, whole or not at all. The caller holds the project's lock."""
+        temporary = temporary_sibling(path)
+        try:
+            with _sqlite_errors(path), storage_errors(path):
+                with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
+                    # What is half made is thrown away as a whole, and needs no journal beside it.
+                    connection.execute("PRAGMA journal_mode = MEMORY")
+                    schema.create(connection)
+                sync_file(temporary)
+                temporary.replace(path)
+                sync_folder(path.parent)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def check(self) -> int:
+        """Version of the project in the file.
+
+        Raises
+        ------
+        InputError : it is no project, or one of a newer version.
+        StorageError : it is damaged.
+        """
+        with self.transaction() as connection:
+            application = connection.execute("PRAGMA application_id").fetchone()[0]
+            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        if application != schema.APPLICATION_ID:
+            raise InputError(self._path, "is a database of another program", remedy="Choose another folder for the project")
+        newest = len(schema.MIGRATIONS)
+        if version > newest:
+            raise InputError(
+                self._path,
+                f"was made by a newer version of Proteoscope (project format {version}; this program knows up to {newest})",
+                remedy="Update Proteoscope to open it",
+            )
+        if version < newest and self._read_only:
+            raise StorageError(f"{self._path}: a project of an older version, in a folder that cannot be written to bring it up to date.")
+        return version
+
+    def prepare(self, version: int) -> None:
+        """Bring it from `version` to the newest and choose the journal. The caller holds the project's lock."""
+        with self._connection() as connection:
+            if version < len(schema.MIGRATIONS):
+                schema.migrate(connection, version)
+            wanted = "DELETE" if is_network_file_system(self._path.parent) else "WAL"
+            if connection.execute("PRAGMA journal_mode").fetchone()[0].upper() == wanted:
+                return
+            try:
+                connection.execute(f"PRAGMA journal_mode = {wanted}")
+                # Some file systems agree to WAL and then cannot map its shared memory: the first write tells.
+                connection.execute(f"PRAGMA user_version = {len(schema.MIGRATIONS)}")
+            except sqlite3.OperationalError:
+                connection.execute("PRAGMA journal_mode = DELETE")
+
+    @contextmanager
+    def transaction(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
+        """A connection whose statements take effect together when the block ends well, and not at all when it does not.
+
+        Raises
+        ------
+        StorageError : the disk refused, or the database is damaged.
+        """
+        with self._connection() as connection:
+            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        with _sqlite_errors(self._path), closing(self._open()) as connection:
+            connection.row_factory = sqlite3.Row
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA synchronous = FULL")
+            yield connection
+
+    def _open(self) -> sqlite3.Connection:
+        address = f"file:{quote(os.fsencode(self._path))}"
+        if not self._read_only:
+            return sqlite3.connect(f"{address}?mode=rw", uri=True, isolation_level=None, timeout=_BUSY_SECONDS)
+        # WAL wants files beside the database, which cannot be made here. Where there are none, nobody is writing: read it as it lies there.
+        has_log = self._path.with_name(self._path.name + "-wal").exists()
+        mode = "mode=ro" if has_log else "immutable=1"
+        return sqlite3.connect(f"{address}?{mode}", uri=True, isolation_level=None, timeout=_BUSY_SECONDS)
+
+
+@contextmanager
+def _sqlite_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        text = str(error)
+        if "full" in text:
+            reason, remedy = "the disk is full", "Free some space and try again"
+        elif "disk I/O error" in text:
+            # Also what a full disk gives when the write-ahead log's shared memory cannot grow.
+            reason, remedy = "the disk is full or faulty", "Free some space and try again"
+        elif "readonly" in text or "read-only" in text:
+            reason, remedy = "the disk is read-only", "Choose a folder that you may write to"
+        elif "locked" in text:
+            reason, remedy = "another process has held the project's database for long", "Try again when it has finished"
+        elif "malformed" in text or "not a database" in text:
+            reason, remedy = "the project's database is damaged", "Restore it from a copy; the tables under results can still be read"
+        else:
+            reason, remedy = f"the project's database cannot be used ({text})", ""
+        raise StorageError(f"{path}: {reason}" + (f". {remedy}." if remedy else ".")) from error

@@ -1,0 +1,63 @@
+"""Digests: what says that a file, or a set of parameters, is the same as it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from engine.errors import InputError
+from engine.jobs.progress import Progress
+
+__all__ = ["canonical_json", "file_digest", "files_digest", "parts_digest"]
+
+_BLOCK = 4 << 20
+
+
+def file_digest(path: str | Path, progress: Progress | None = None) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal (64 digits), read in blocks.
+
+    Parameters
+    ----------
+    progress : asked between blocks whether the user wants to stop.
+
+    Raises
+    ------
+    InputError : the file cannot be read.
+    """
+    digest = hashlib.sha256()
+    block = memoryview(bytearray(_BLOCK))
+    try:
+        with Path(path).open("rb", buffering=0) as file:
+            while n_bytes := file.readinto(block):
+                digest.update(block[:n_bytes])
+                if progress is not None:
+                    progress.check()
+    except OSError as error:
+        raise InputError(path, f"cannot be read ({error.strerror})") from error
+    return digest.hexdigest()
+
+
+def files_digest(paths: list[Path] | tuple[Path, ...], progress: Progress | None = None) -> str:
+    """One SHA-256 for several files in their order: of the digests of each, so that a boundary moved between files changes it."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(bytes.fromhex(file_digest(path, progress)))
+    return digest.hexdigest()
+
+
+def canonical_json(parts: Mapping[str, Any]) -> str:
+    """JSON text that is the same for equal contents: keys sorted, no spaces, no NaN.
+
+    Raises
+    ------
+    TypeError, ValueError : something in it has no JSON form.
+    """
+    return json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def parts_digest(parts: Mapping[str, Any]) -> str:
+    """SHA-256 of the canonical JSON of `parts`, in hexadecimal."""
+    return hashlib.sha256(canonical_json(parts).encode()).hexdigest()

@@ -1,0 +1,172 @@
+"""Who is writing: a lock that the operating system lets go when its holder ends, and the identity of a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+import weakref
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+
+from engine.formats.writers.atomic import storage_error
+from engine.jobs.progress import Progress
+
+__all__ = ["FileLock", "ProcessIdentity"]
+
+_POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class ProcessIdentity:
+    """One process for good: its number may be given again, but not with the same start.
+
+    Attributes
+    ----------
+    host : name of the machine.
+    pid : number of the process there.
+    started : boot and clock tick at which it began, empty where the system does not tell.
+    """
+
+    host: str
+    pid: int
+    started: str
+
+    @classmethod
+    def current(cls) -> Self:
+        """This process."""
+        return cls(platform.node(), os.getpid(), _process_start(os.getpid()))
+
+    def has_ended(self) -> bool:
+        """Whether the process is certainly gone. One of another machine never is: nothing can be told about it from here."""
+        if self.host != platform.node() or os.name != "posix":
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            pass
+        return bool(self.started) and _process_start(self.pid) != self.started
+
+
+def _process_start(pid: int) -> str:
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        # Field 22 of proc(5)'s stat; the name in brackets may itself hold spaces and brackets.
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return f"{boot}:{fields[19]}"
+
+
+class FileLock:
+    """An exclusive lock on a file, held by one holder at a time, threads of one process included.
+
+    It rests on the operating system's own lock, so that it is free the moment its holder ends, however that ends, and needs no clearing up.
+    The file stays; its text says who holds it. A child process made by fork does not inherit it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+        _locks.add(self)
+
+    def acquire(self, purpose: str, wait: float = 0.0, progress: Progress | None = None) -> bool:
+        """Try for `wait` seconds to get the lock; whether it was got.
+
+        Parameters
+        ----------
+        purpose : what for, told to others who want it.
+        progress : asked while waiting whether the user wants to stop.
+
+        Raises
+        ------
+        StorageError : the lock file cannot be written.
+        """
+        deadline = time.monotonic() + wait
+        while not self._try():
+            if time.monotonic() >= deadline:
+                return False
+            if progress is not None:
+                progress.check()
+            time.sleep(_POLL_SECONDS)
+        self._describe(purpose)
+        return True
+
+    def release(self) -> None:
+        """Let it go; nothing happens where it is not held."""
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def holder(self) -> str:
+        """Who holds it, in words: ``process 4711 on lab3 since 2025-01-31 10:04:05 (run identify-0002)``; or ``another process``."""
+        try:
+            text = json.loads(self._path.read_bytes())
+            return f"process {text['pid']} on {text['host']} since {text['since']} ({text['purpose']})"
+        except (OSError, ValueError, TypeError, KeyError):
+            return "another process"
+
+    def _try(self) -> bool:
+        try:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise storage_error(self._path, error) from error
+        try:
+            _lock_descriptor(descriptor)
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        except OSError as error:
+            os.close(descriptor)
+            raise storage_error(self._path, error) from error
+        self._descriptor = descriptor
+        return True
+
+    def _describe(self, purpose: str) -> None:
+        since = datetime.now(UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        text = json.dumps({**asdict(ProcessIdentity.current()), "since": since, "purpose": purpose}).encode()
+        assert self._descriptor is not None
+        try:
+            os.ftruncate(self._descriptor, 0)
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            os.write(self._descriptor, text)
+        except OSError:
+            # On a full disk the lock still holds; only its description is missing, and `holder` copes with that.
+            return
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock_descriptor(descriptor: int) -> None:
+        """Lock one byte far behind the text: a locked byte cannot be read there."""
+        os.lseek(descriptor, 1 << 30, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except PermissionError as error:
+            raise BlockingIOError(str(error)) from error
+else:
+    import fcntl
+
+    def _lock_descriptor(descriptor: int) -> None:
+        """Lock the file as a whole. The lock belongs to the open file, so that two threads exclude each other too."""
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+_locks: weakref.WeakSet[FileLock] = weakref.WeakSet()
+
+
+def _forget_after_fork() -> None:
+    """A forked child would keep its parent's locks beyond the parent's end. Closing its copies does not unlock the parent's."""
+    for lock in list(_locks):
+        lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)

@@ -1,0 +1,377 @@
+"""The project folder: runs, their parameters and inputs, and the register of their results.
+
+::
+
+    PROJECT/project.sqlite           runs, parameters, inputs with digests, log, register of results
+    PROJECT/project.lock             held by the process that is writing a run
+    PROJECT/results/RUN/NAME.parquet immutable tables
+
+A run's files are written and flushed first and registered last, in the one transaction that also marks the run as done. So a kill at any
+moment leaves either the whole result or none, and what was left behind is swept when the project is next opened or written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from engine.errors import InputError, ParameterError, StorageError
+from engine.formats.writers.atomic import is_temporary, storage_errors, sync_folder
+from engine.jobs.progress import Cancelled, Progress
+from engine.project.database import Database
+from engine.project.digests import canonical_json, file_digest
+from engine.project.locks import FileLock, ProcessIdentity
+from engine.project.records import InputRecord, LogEntry, ResultRecord, RunInput, RunRecord
+from engine.project.run import Run
+
+__all__ = ["Project"]
+
+_DATABASE = "project.sqlite"
+_LOCK = "project.lock"
+_RESULTS = "results"
+_OPENING_SECONDS = 1.0
+_INTERRUPTED = "interrupted: the program ended before the run was finished"
+
+
+class Project:
+    """A project folder, open for reading, and for writing where the disk allows it. Safe to use from several threads.
+
+    Any number of processes may read one project, while one writes a run. Made by `create_or_open` or `open`.
+    """
+
+    def __init__(self, folder: Path, *, read_only: bool) -> None:
+        self.folder = folder
+        """The project's folder, absolute."""
+        self.read_only = read_only
+        """Whether the disk refuses writing here."""
+        self._database = Database(folder / _DATABASE, read_only=read_only)
+        self._verified: dict[Path, tuple[int, int]] = {}
+
+    @classmethod
+    def create_or_open(cls, path: str | Path) -> Self:
+        """The project in folder `path`, made where there is none yet.
+
+        Raises
+        ------
+        InputError : `path` is a file, or a folder with other things in it, or a project of a newer version.
+        StorageError : the disk refuses writing there, or the project is damaged.
+        """
+        folder = Path(path).absolute()
+        if not (folder / _DATABASE).exists():
+            if folder.exists() and not folder.is_dir():
+                raise InputError(path, "is a file, not a folder", remedy="Choose another place for the project")
+            with storage_errors(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                strangers = sorted(entry.name for entry in folder.iterdir() if entry.name != _LOCK and not is_temporary(entry))
+            if strangers and not (folder / _DATABASE).exists():
+                raise InputError(
+                    path,
+                    f"is a folder with other things in it ({', '.join(strangers[:3])}{', ...' if len(strangers) > 3 else ''})",
+                    remedy="Choose an empty or new folder for the project",
+                )
+            lock = FileLock(folder / _LOCK)
+            if not lock.acquire("creating the project", wait=10.0):
+                raise _busy(folder, lock)
+            try:
+                if not (folder / _DATABASE).exists():
+                    Database.create(folder / _DATABASE)
+            finally:
+                lock.release()
+        project = cls.open(folder)
+        if project.read_only:
+            raise StorageError(f"{path}: you may not write here. Choose a folder that you may write to.")
+        return project
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """The project in folder `path`; read-only where the disk refuses writing.
+
+        What a killed process left behind is swept, unless a process is writing a run at this moment.
+
+        Raises
+        ------
+        InputError : there is no project, or one of a newer version.
+        StorageError : it is damaged.
+        """
+        folder = Path(path).absolute()
+        if not folder.exists():
+            raise InputError(path, "does not exist", remedy="Give the folder of a project")
+        if not (folder / _DATABASE).is_file():
+            raise InputError(path, "is not a Proteoscope project", remedy=f"Give the folder that holds {_DATABASE}")
+        lock = FileLock(folder / _LOCK)
+        try:
+            is_free, read_only = lock.acquire("opening the project"), False
+        except StorageError:
+            is_free, read_only = False, True
+        try:
+            project = cls(folder, read_only=read_only)
+            version = project._database.check()
+            if is_free:
+                project._database.prepare(version)
+                project._sweep()
+        finally:
+            lock.release()
+        return project
+
+    @contextmanager
+    def run(
+        self,
+        kind: str,
+        parameters: Mapping[str, Any],
+        inputs: Iterable[RunInput] = (),
+        *,
+        version: str = "",
+        device: str = "",
+        wait: float = 0.0,
+        progress: Progress | None = None,
+    ) -> Iterator[Run]:
+        """Do a run: what the block writes becomes its results when the block ends well.
+
+        When it raises, its files are removed and the run is kept as failed, or as cancelled after `Cancelled` and KeyboardInterrupt, with
+        the error as its message; the error passes on.
+
+        Parameters
+        ----------
+        kind : what is done, in letters and dashes: ``identify``.
+        parameters : what has a JSON form.
+        inputs : the files that it reads; digests not given are computed first.
+        version, device : of the program and what it computes on, for the record.
+        wait : seconds to wait for another process that is writing a run; the run is queued meanwhile.
+        progress : asked while waiting and while computing digests whether the user wants to stop.
+
+        Raises
+        ------
+        InputError : an input cannot be read.
+        StorageError : the disk refused, or another process is writing and did not finish in time; the message says which.
+        """
+        if not kind or not all(part.isalnum() and part.isascii() for part in kind.split("-")):
+            raise ParameterError(f"{kind!r} is not a kind of run; expected letters, digits and dashes")
+        if self.read_only:
+            raise StorageError(f"{self.folder}: you may not write here. Copy the project to a folder that you may write to.")
+        described = canonical_json(parameters)
+        run_id = self._queue(kind, described, version, device)
+        lock = FileLock(self.folder / _LOCK)
+        folder = self.folder / _RESULTS / run_id
+        run = Run(run_id, folder, lambda level, text: self._log(run_id, level, text))
+        try:
+            # Whoever opens the project holds the lock for a moment: that is no reason to give up.
+            if not lock.acquire(f"run {run_id}", max(wait, _OPENING_SECONDS), progress):
+                raise _busy(self.folder, lock)
+            self._sweep(but=run_id)
+            self._start(run_id, list(inputs), progress)
+            with storage_errors(folder):
+                folder.mkdir(parents=True, exist_ok=False)
+            yield run
+            self._register(run)
+        except BaseException as error:
+            wanted = isinstance(error, Cancelled | KeyboardInterrupt | GeneratorExit)
+            self._abandon(run, "cancelled" if wanted else "failed", "stopped by the user" if wanted else _sentence(error))
+            raise
+        finally:
+            lock.release()
+
+    def runs(self, kind: str | None = None) -> list[RunRecord]:
+        """All runs, or those of one kind, in the order in which they were asked for."""
+        with self._database.transaction() as connection:
+            rows = connection.execute("SELECT * FROM runs WHERE kind = ? OR ? IS NULL ORDER BY number", (kind, kind)).fetchall()
+        return [_run_record(row) for row in rows]
+
+    def latest(self, kind: str | None = None) -> str | None:
+        """The id of the last run (of a kind) that is done, or None."""
+        with self._database.transaction() as connection:
+            row = connection.execute(
+                "SELECT id FROM runs WHERE status = 'done' AND (kind = ? OR ? IS NULL) ORDER BY number DESC LIMIT 1", (kind, kind)
+            ).fetchone()
+        return None if row is None else str(row["id"])
+
+    def inputs(self, run: str) -> list[InputRecord]:
+        """What a run read, in its order."""
+        with self._database.transaction() as connection:
+            rows = connection.execute(
+                "SELECT inputs.* FROM run_inputs JOIN inputs ON inputs.id = run_inputs.input WHERE run = ? ORDER BY position", (run,)
+            ).fetchall()
+        return [InputRecord(Path(row["path"]), row["kind"], row["size"], row["sha256"]) for row in rows]
+
+    def log(self, run: str) -> list[LogEntry]:
+        """The lines of a run's log, oldest first."""
+        with self._database.transaction() as connection:
+            rows = connection.execute("SELECT time, level, text FROM log WHERE run = ? ORDER BY id", (run,)).fetchall()
+        return [LogEntry(datetime.fromisoformat(row["time"]), row["level"], row["text"]) for row in rows]
+
+    def results(self, run: str | None = None) -> list[ResultRecord]:
+        """The registered files of a run, or of all."""
+        with self._database.transaction() as connection:
+            rows = connection.execute("SELECT * FROM results WHERE run = ? OR ? IS NULL ORDER BY run, name", (run, run)).fetchall()
+        return [self._result_record(row) for row in rows]
+
+    def table(self, name: str, run: str | None = None, *, verify: bool = True) -> Path:
+        """Path of a registered result, of `run` or of the last run that has one of that name.
+
+        Parameters
+        ----------
+        verify : compare the file's digest with the registered one, once for each state of the file. Without it only its size is compared.
+
+        Raises
+        ------
+        InputError : there is no such result.
+        StorageError : its file is missing, or is not what was registered.
+        """
+        with self._database.transaction() as connection:
+            row = connection.execute(
+                "SELECT results.* FROM results JOIN runs ON runs.id = results.run "
+                "WHERE name = ? AND (results.run = ? OR ? IS NULL) ORDER BY runs.number DESC LIMIT 1",
+                (name, run, run),
+            ).fetchone()
+        if row is None:
+            of_run = f" of run {run}" if run else ""
+            raise InputError(self.folder, f"holds no finished result {name!r}{of_run}", remedy="Run the search first")
+        record = self._result_record(row)
+        self._check(record, verify=verify)
+        return record.path
+
+    def verify(self) -> list[str]:
+        """Compare every registered file with its digest; what is wrong, a sentence each, and none when all is well."""
+        problems = []
+        for record in self.results():
+            try:
+                self._check(record, verify=True)
+            except StorageError as error:
+                problems.append(str(error))
+        return problems
+
+    def _check(self, record: ResultRecord, *, verify: bool) -> None:
+        remedy = f"Restore it from a copy, or do run {record.run} again"
+        try:
+            status = record.path.stat()
+        except OSError as error:
+            raise StorageError(f"{record.path}: a registered result is missing. {remedy}.") from error
+        if status.st_size != record.bytes:
+            raise StorageError(f"{record.path}: a registered result has {status.st_size} bytes instead of {record.bytes}. {remedy}.")
+        state = (status.st_mtime_ns, status.st_ino)
+        if verify and self._verified.get(record.path) != state:
+            if file_digest(record.path) != record.sha256:
+                raise StorageError(f"{record.path}: a registered result was changed or is damaged. {remedy}.")
+            self._verified[record.path] = state
+
+    def _result_record(self, row: sqlite3.Row) -> ResultRecord:
+        path = self._inside(row["path"])
+        return ResultRecord(row["run"], row["name"], path, row["rows"], row["bytes"], row["sha256"])
+
+    def _inside(self, relative: str) -> Path:
+        """A registered path, made absolute; a project from elsewhere must not lead out of its folder."""
+        path = self.folder / relative
+        inside = ".." not in Path(relative).parts and path.resolve().is_relative_to(self.folder.resolve())
+        if Path(relative).is_absolute() or not inside:
+            raise StorageError(f"{self.folder / _DATABASE}: a registered result lies outside the project ({relative}). Do not trust it.")
+        return path
+
+    def _queue(self, kind: str, parameters: str, version: str, device: str) -> str:
+        process = ProcessIdentity.current()
+        with self._database.transaction(write=True) as connection:
+            number = connection.execute(
+                "INSERT INTO runs (kind, parameters, version, device, status, started, host, pid, process_started) "
+                "VALUES (?, ?, ?, ?, 'queued', ?, ?, ?, ?)",
+                (kind, parameters, version, device, _now(), process.host, process.pid, process.started),
+            ).lastrowid
+            run_id = f"{kind}-{number:04d}"
+            connection.execute("UPDATE runs SET id = ? WHERE number = ?", (run_id, number))
+        return run_id
+
+    def _start(self, run_id: str, inputs: list[RunInput], progress: Progress | None) -> None:
+        with self._database.transaction(write=True) as connection:
+            connection.execute("UPDATE runs SET status = 'running', started = ? WHERE id = ?", (_now(), run_id))
+        rows = []
+        for one in inputs:
+            path = Path(one.path).absolute()
+            digest = one.sha256 or file_digest(path, progress)
+            try:
+                size = path.stat().st_size
+            except OSError as error:
+                raise InputError(path, f"cannot be read ({error.strerror})") from error
+            rows.append((os.fsdecode(path), size, digest, one.kind))
+        with self._database.transaction(write=True) as connection:
+            for position, row in enumerate(rows):
+                connection.execute("INSERT OR IGNORE INTO inputs (path, size, sha256, kind) VALUES (?, ?, ?, ?)", row)
+                connection.execute(
+                    "INSERT INTO run_inputs SELECT ?, ?, id FROM inputs WHERE path = ? AND sha256 = ? AND kind = ?",
+                    (run_id, position, row[0], row[2], row[3]),
+                )
+
+    def _register(self, run: Run) -> None:
+        with storage_errors(run.folder):
+            sync_folder(run.folder)
+            sync_folder(run.folder.parent)
+            sync_folder(self.folder)
+        with self._database.transaction(write=True) as connection:
+            connection.executemany(
+                "INSERT INTO results (run, name, path, rows, bytes, sha256) VALUES (?, ?, ?, ?, ?, ?)",
+                [(run.id, one.name, one.path.relative_to(self.folder).as_posix(), one.rows, one.bytes, one.sha256) for one in run.written],
+            )
+            connection.execute("UPDATE runs SET status = 'done', finished = ?, message = ? WHERE id = ?", (_now(), run.message, run.id))
+
+    def _abandon(self, run: Run, status: str, message: str) -> None:
+        # Files first: on a full disk that makes room for the note.
+        shutil.rmtree(run.folder, ignore_errors=True)
+        with contextlib.suppress(StorageError), self._database.transaction(write=True) as connection:
+            connection.execute(
+                "UPDATE runs SET status = ?, finished = ?, message = ? WHERE id = ? AND status IN ('queued', 'running')",
+                (status, _now(), message, run.id),
+            )
+
+    def _log(self, run_id: str, level: str, text: str) -> None:
+        with self._database.transaction(write=True) as connection:
+            connection.execute("INSERT INTO log (run, time, level, text) VALUES (?, ?, ?, ?)", (run_id, _now(), level, text))
+
+    def _sweep(self, but: str = "") -> None:
+        """Remove what killed processes left. The caller holds the lock: no other run is being written, whatever the database says."""
+        with self._database.transaction() as connection:
+            rows = connection.execute("SELECT * FROM runs WHERE status != 'done' AND id != ?", (but,)).fetchall()
+        for row in rows:
+            ended = row["status"] == "running" or (
+                row["status"] == "queued" and ProcessIdentity(row["host"], row["pid"], row["process_started"]).has_ended()
+            )
+            if ended:
+                with self._database.transaction(write=True) as connection:
+                    connection.execute(
+                        "UPDATE runs SET status = 'failed', finished = ?, message = ? WHERE id = ?", (_now(), _INTERRUPTED, row["id"])
+                    )
+            leftover = self.folder / _RESULTS / row["id"]
+            if row["status"] != "queued" and leftover.is_dir() and not leftover.is_symlink():
+                shutil.rmtree(leftover, ignore_errors=True)
+        for temporary in [*self.folder.glob(f".{_DATABASE}.*"), *(self.folder / _RESULTS).glob("*/.*")]:
+            if is_temporary(temporary) and temporary.is_file():
+                temporary.unlink(missing_ok=True)
+
+
+def _busy(folder: Path, lock: FileLock) -> StorageError:
+    return StorageError(f"{folder}: {lock.holder()} is writing this project. Wait until it has finished, or choose another project.")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _sentence(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+def _run_record(row: sqlite3.Row) -> RunRecord:
+    return RunRecord(
+        id=row["id"],
+        kind=row["kind"],
+        parameters=json.loads(row["parameters"]),
+        version=row["version"],
+        device=row["device"],
+        status=row["status"],
+        started=datetime.fromisoformat(row["started"]),
+        finished=None if row["finished"] is None else datetime.fromisoformat(row["finished"]),
+        message=row["message"],
+    )

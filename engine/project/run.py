@@ -1,0 +1,130 @@
+"""One run while it is being done: it collects result files, which its project registers all at once."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.errors import ParameterError, StorageError
+from engine.formats.writers.atomic import atomic_file, atomic_path, storage_errors
+from engine.project.digests import file_digest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Run", "TableWriter", "WrittenFile"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_ROW_GROUP = 1 << 17
+
+
+@dataclass(frozen=True)
+class WrittenFile:
+    """A result that is on the disk and not yet registered; `rows` None where it is not a table."""
+
+    name: str
+    path: Path
+    rows: int | None
+    bytes: int
+    sha256: str
+
+
+class TableWriter:
+    """A table that is written piece by piece, so that it never stands in memory as a whole."""
+
+    def __init__(self, write: Callable[[pa.RecordBatch | pa.Table], None]) -> None:
+        self._write = write
+        self.rows = 0
+
+    def write(self, piece: pa.RecordBatch | pa.Table) -> None:
+        """Add rows, of the schema that the writer was opened with."""
+        self._write(piece)
+        self.rows += piece.num_rows
+
+
+class Run:
+    """A run that is being done; made by `Project.run`.
+
+    Everything written stands in the run's folder and is not a result before the block of `Project.run` has ended well.
+    """
+
+    def __init__(self, run_id: str, folder: Path, log: Callable[[str, str], None]) -> None:
+        self.id = run_id
+        self.folder = folder
+        self.message = ""
+        """What the run says about itself when it is done, in one sentence: shown in the list of runs."""
+        self._log = log
+        self._written: dict[str, WrittenFile] = {}
+
+    @property
+    def written(self) -> tuple[WrittenFile, ...]:
+        """What has been written so far."""
+        return tuple(self._written.values())
+
+    def log(self, level: str, text: str) -> None:
+        """Add a line to the run's log, kept whatever becomes of the run. `level`: ``info``, ``warning`` or ``error``."""
+        self._log(level, text)
+
+    def write_table(self, name: str, table: pa.Table | pa.RecordBatchReader) -> Path:
+        """Write an Arrow table, or the batches of a reader, as ``NAME.parquet``; its path.
+
+        Raises
+        ------
+        ParameterError : the name is not one, or was written before.
+        StorageError : the disk refused.
+        """
+        with self.table_writer(name, table.schema) as writer:
+            if hasattr(table, "read_next_batch"):
+                for batch in table:
+                    writer.write(batch)
+            else:
+                writer.write(table)
+        return self._written[name].path
+
+    @contextmanager
+    def table_writer(self, name: str, schema: pa.Schema) -> Iterator[TableWriter]:
+        """Write ``NAME.parquet`` piece by piece; the table counts as written when the block ends well.
+
+        Raises
+        ------
+        ParameterError : the name is not one, or was written before.
+        StorageError : the disk refused.
+        """
+        import pyarrow.parquet as pq
+
+        path = self._new_path(name, ".parquet")
+        with atomic_path(path) as temporary:
+            with pq.ParquetWriter(temporary, schema, compression="zstd", compression_level=1) as parquet:
+                writer = TableWriter(lambda piece: parquet.write(piece, row_group_size=_ROW_GROUP))
+                yield writer
+            digest, size = file_digest(temporary), temporary.stat().st_size
+        self._written[name] = WrittenFile(name, path, writer.rows, size, digest)
+
+    def write_json(self, name: str, value: Any) -> Path:
+        """Write a value as ``NAME.json``; its path.
+
+        Raises
+        ------
+        ParameterError : the name is not one, or was written before.
+        StorageError : the disk refused.
+        """
+        path = self._new_path(name, ".json")
+        with atomic_file(path) as file:
+            file.write(json.dumps(value, indent=2, ensure_ascii=False).encode() + b"\n")
+        with storage_errors(path):
+            self._written[name] = WrittenFile(name, path, None, path.stat().st_size, file_digest(path))
+        return path
+
+    def _new_path(self, name: str, suffix: str) -> Path:
+        if not _NAME.fullmatch(name):
+            raise ParameterError(f"{name!r} cannot name a result; expected letters, digits, _, - and dots")
+        if name in self._written:
+            raise ParameterError(f"Run {self.id} has written {name!r} already; results do not change")
+        if not self.folder.is_dir():
+            raise StorageError(f"{self.folder}: the folder of run {self.id} is gone.")
+        return self.folder / f"{name}{suffix}"

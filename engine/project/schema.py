@@ -1,0 +1,79 @@
+"""The tables of ``project.sqlite``, and the way from each older version to the next."""
+
+from __future__ import annotations
+
+import sqlite3
+
+__all__ = ["APPLICATION_ID", "MIGRATIONS", "create", "migrate"]
+
+APPLICATION_ID = 0x50534350
+"""Stands in the file's header, so that a project can be told from any other SQLite database."""
+
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE inputs (
+        id INTEGER PRIMARY KEY,
+        path TEXT NOT NULL,
+        size INTEGER NOT NULL,
+        sha256 TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        UNIQUE (path, sha256, kind)
+    );
+    CREATE TABLE runs (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        id TEXT UNIQUE,
+        kind TEXT NOT NULL,
+        parameters TEXT NOT NULL,
+        version TEXT NOT NULL,
+        device TEXT NOT NULL,
+        status TEXT NOT NULL CHECK (status IN ('queued', 'running', 'done', 'failed', 'cancelled')),
+        started TEXT NOT NULL,
+        finished TEXT,
+        message TEXT NOT NULL DEFAULT '',
+        host TEXT NOT NULL,
+        pid INTEGER NOT NULL,
+        process_started TEXT NOT NULL
+    );
+    CREATE TABLE run_inputs (
+        run TEXT NOT NULL REFERENCES runs (id),
+        position INTEGER NOT NULL,
+        input INTEGER NOT NULL REFERENCES inputs (id),
+        PRIMARY KEY (run, position)
+    );
+    CREATE TABLE results (
+        run TEXT NOT NULL REFERENCES runs (id),
+        name TEXT NOT NULL,
+        path TEXT NOT NULL UNIQUE,
+        rows INTEGER,
+        bytes INTEGER NOT NULL,
+        sha256 TEXT NOT NULL,
+        PRIMARY KEY (run, name)
+    );
+    CREATE TABLE log (
+        id INTEGER PRIMARY KEY,
+        run TEXT NOT NULL REFERENCES runs (id),
+        time TEXT NOT NULL,
+        level TEXT NOT NULL,
+        text TEXT NOT NULL
+    );
+    CREATE INDEX log_of_run ON log (run);
+    """,
+)
+"""Script i leads from version i to version i + 1. A script that was released is never changed: what is new becomes a new one."""
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Lay out the newest version in an empty database."""
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    migrate(connection, 0)
+
+
+def migrate(connection: sqlite3.Connection, version: int) -> None:
+    """Bring a database from `version` to the newest, all of it or nothing."""
+    steps = "".join(MIGRATIONS[version:])
+    try:
+        connection.executescript(f"BEGIN IMMEDIATE; {steps} PRAGMA user_version = {len(MIGRATIONS)}; COMMIT;")
+    except sqlite3.Error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Set this machine up, identify the sample run that ships with Proteoscope, and open the window on it where there is a display.
+#
+#     bash installer/run.sh
+#
+# Safe to run again: what is there is kept. PROTEOSCOPE_PYTHON names the Python to use (3.11-3.13), if not the newest found.
+set -euo pipefail
+# shellcheck source=installer/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+make_environment
+if ! install_window_packages; then
+    complain "going on without them: the command line works, the window does not open"
+fi
+install_project
+find_cache
+
+project=$repository/sample_project
+"$environment/bin/proteoscope" demo --out "$project"
+
+if [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then
+    exec "$environment/bin/proteoscope" "$project"
+fi
+say ""
+say "There is no display here, so the window stays closed. To open it on a machine with one:"
+say "    $environment/bin/proteoscope $project"

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Set this machine up and pass the checks and tests. Arguments go to pytest: bash installer/test.sh tests/engine -k decoys
+#
+# The exit code is 0 only when every check and every test passed.
+set -euo pipefail
+# shellcheck source=installer/common.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+make_environment
+display_packages=()
+command -v xvfb-run >/dev/null 2>&1 || display_packages+=(xvfb)
+command -v xauth >/dev/null 2>&1 || display_packages+=(xauth)
+if ! has_apt; then
+    display_packages=()
+fi
+install_window_packages "${display_packages[@]}"
+install_project dev
+find_cache
+
+cd "$repository"
+PATH=$environment/bin:$PATH
+failed=()
+
+# check NAME COMMAND...: run it, and remember the name where it fails; the others run all the same.
+check() {
+    local name=$1
+    shift
+    say ""
+    say "== $name"
+    "$@" || failed+=("$name")
+}
+
+check "ruff check" ruff check .
+check "ruff format" ruff format --check .
+check "mypy" mypy
+check "lint-imports" lint-imports
+
+# A display of its own, so that the windows under test neither need one nor pop up on somebody's screen.
+if command -v xvfb-run >/dev/null 2>&1; then
+    unset WAYLAND_DISPLAY
+    export QT_QPA_PLATFORM=xcb
+    check "pytest" xvfb-run -a -s "-screen 0 1920x1200x24" python -m pytest "$@"
+else
+    export QT_QPA_PLATFORM=offscreen
+    check "pytest" python -m pytest "$@"
+fi
+
+say ""
+if [ ${#failed[@]} -gt 0 ]; then
+    complain "failed: $(IFS=,; printf '%s' "${failed[*]}" | sed 's/,/, /g')"
+    exit 1
+fi
+say "Everything passed."

@@ -1,0 +1,116 @@
+"""Peaks of spectra: the integers of MS-Numpress, and the summits of profiles.
+
+MS-Numpress after Teleman et al., "Numerical compression schemes for proteomics mass spectrometry data", Mol. Cell. Proteomics 13:1537 (2014).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["find_summits", "unpack_integers"]
+
+# Two points of one peak lie closer than this in the profile of every kind of instrument (ion traps sample each 1/15 to 1/8 thomson).
+WIDEST_STEP = 0.15
+# A valley lower than this part of the summits on its sides parts two peaks.
+VALLEY = 0.75
+
+
+@njit(nogil=True, cache=True)
+def unpack_integers(data, start, stop, out):
+    """Integers without their leading zero (or one) half bytes, as MS-Numpress packs residuals and counts.
+
+    Each begins with a half byte that tells how many of its eight half bytes are left out: up to 8 leading zeros, beyond that (less 8) ones; the
+    others follow, the lowest first. A last half byte of zero fills up the last byte.
+
+    Parameters
+    ----------
+    data : (bytes,) uint8.
+    start, stop : int64, the bytes that hold integers.
+    out : int64, to fill; further integers are only counted.
+
+    Returns
+    -------
+    n_integers : int64, -1 where the last one is cut off.
+    """
+    n = 0
+    half, last = 2 * start, 2 * stop
+    while half < last:
+        value, n_left, shift = 0, -1, 0
+        while n_left != 0:
+            if half >= last:
+                return -1
+            letter = np.int64(data[half >> 1])
+            nibble = letter & 15 if half & 1 else letter >> 4
+            half += 1
+            if n_left > 0:
+                value |= nibble << shift
+                shift += 4
+                n_left -= 1
+            elif half == last and nibble == 0:
+                return n
+            elif nibble > 8:
+                n_left = 16 - nibble
+                value = (-1) << (4 * n_left)
+            else:
+                n_left = 8 - nibble
+        if value >= 1 << 31:
+            value -= 1 << 32
+        if n < len(out):
+            out[n] = value
+        n += 1
+    return n
+
+
+@njit(nogil=True, cache=True)
+def find_summits(mz, intensity, offsets, summits, counts):
+    """Find the peaks of spectra that are samples of a profile.
+
+    A run of points is cut where the signal is zero or the step widens (more than three times the step before, or `WIDEST_STEP`). In a run a
+    point is a summit where the signal falls below `VALLEY` times its height on both sides before it rises above it.
+
+    Parameters
+    ----------
+    mz, intensity : float64, the points of all spectra.
+    offsets : (n + 1,) int64: those of spectrum i are ``offsets[i]:offsets[i + 1]``, ascending in m/z.
+    summits : int64, to fill, with room for all points: the summits' places in `mz`.
+    counts : (n,) int64, to fill: how many summits each spectrum has.
+
+    Returns
+    -------
+    n_summits : int64.
+    """
+    n = 0
+    for spectrum in range(len(offsets) - 1):
+        before = n
+        highest, lowest, step = -1, 0.0, WIDEST_STEP
+        is_rising = False
+        for i in range(offsets[spectrum], offsets[spectrum + 1] + 1):
+            is_cut = i == offsets[spectrum + 1] or intensity[i] <= 0.0
+            if not is_cut and highest >= 0:
+                ahead = mz[i] - mz[i - 1]
+                is_cut = ahead > WIDEST_STEP or ahead > 3.0 * step
+                step = ahead if ahead > 0.0 else step
+            if is_cut:
+                if is_rising:
+                    summits[n] = highest
+                    n += 1
+                is_rising, highest, step = False, -1, WIDEST_STEP
+                if i == offsets[spectrum + 1] or intensity[i] <= 0.0:
+                    continue
+            height = intensity[i]
+            if highest < 0:
+                is_rising, highest = True, i
+            elif is_rising:
+                if height > intensity[highest]:
+                    highest = i
+                elif height < VALLEY * intensity[highest]:
+                    summits[n] = highest
+                    n += 1
+                    is_rising, lowest = False, height
+            elif height < lowest:
+                lowest = height
+            elif VALLEY * height > lowest:
+                is_rising, highest = True, i
+        counts[spectrum] = n - before
+    return n

@@ -1,0 +1,168 @@
+"""Preprocessing of fragment spectra: what is noise goes, what remains is scaled so that spectra can be compared."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["TRANSFORM_LOG", "TRANSFORM_NONE", "TRANSFORM_RANK", "TRANSFORM_SQUARE_ROOT", "preprocess_spectra"]
+
+TRANSFORM_NONE, TRANSFORM_SQUARE_ROOT, TRANSFORM_LOG, TRANSFORM_RANK = 0, 1, 2, 3
+_PROTON_MASS = 1.007276466621
+_ISOTOPE_SPACING = 1.0033548378
+_CORRELATION_WINDOWS = 10
+_CORRELATION_HEIGHT = 50.0
+
+
+@njit(nogil=True, cache=True)
+def preprocess_spectra(
+    offsets,
+    mz,
+    intensity,
+    precursor_mz,
+    precursor_charge,
+    first,
+    last,
+    peaks_per_window,
+    window_width,
+    removal_width,
+    tolerance_absolute,
+    tolerance_relative,
+    deisotope,
+    transform,
+    min_mz,
+    out_count,
+    out_mz,
+    out_weight,
+    out_correlation,
+):
+    """Keep the informative peaks of spectra `first:last` and weight them.
+
+    Parameters
+    ----------
+    offsets, mz, intensity : CSR peaks as read (int64, float64 ascending, float32 positive).
+    precursor_mz, precursor_charge : (n,) float64 and int64 (0: unknown); peaks within `removal_width` (thomson) of the precursor, and of the same
+        ion with fewer charges (it loses charges by electron transfer), are removed; `removal_width` 0 keeps them.
+    peaks_per_window, window_width : the most intense peaks kept in each window of that width (thomson).
+    tolerance_absolute, tolerance_relative : fragment tolerance, for finding isotope peaks.
+    deisotope : remove a peak that stands one isotope spacing (for charge 1 or 2) above a more intense one that explains it.
+    transform : of intensities, one of the TRANSFORM constants.
+    min_mz : peaks below are dropped.
+    out_count : (n,) int64, peaks kept; out_mz, out_weight, out_correlation : written at the input's offsets. Weights of a spectrum have unit
+        length (their squares add up to 1); the correlation weights are Comet's: square roots, scaled to 50 in each of ten equal windows.
+    """
+    longest = 0
+    for s in range(first, last):
+        longest = max(longest, offsets[s + 1] - offsets[s])
+    keep = np.empty(longest, np.bool_)
+    window_top = np.empty(max(1, peaks_per_window), np.float32)
+    for s in range(first, last):
+        low, high = offsets[s], offsets[s + 1]
+        n = high - low
+        for i in range(n):
+            keep[i] = mz[low + i] >= min_mz
+        if removal_width > 0:
+            charge = max(1, precursor_charge[s])
+            mass = (precursor_mz[s] - _PROTON_MASS) * charge
+            for z in range(1, charge + 1):
+                centre = mass / z + _PROTON_MASS
+                for i in range(n):
+                    if abs(mz[low + i] - centre) <= removal_width:
+                        keep[i] = False
+        if deisotope:
+            _drop_isotopes(mz, intensity, low, n, tolerance_absolute, tolerance_relative, keep)
+        # The threshold of a window is its peaks_per_window-th largest intensity, found by insertion into a short sorted list.
+        start = 0
+        while start < n:
+            window = np.int64(mz[low + start] / window_width)
+            stop, found = start, 0
+            while stop < n and np.int64(mz[low + stop] / window_width) == window:
+                if keep[stop]:
+                    value = intensity[low + stop]
+                    if found < peaks_per_window or value > window_top[found - 1]:
+                        place = min(found, peaks_per_window - 1)
+                        while place > 0 and window_top[place - 1] < value:
+                            window_top[place] = window_top[place - 1]
+                            place -= 1
+                        window_top[place] = value
+                        found = min(found + 1, peaks_per_window)
+                stop += 1
+            if found == peaks_per_window:
+                threshold, room = window_top[found - 1], 0
+                for place in range(found):
+                    room += window_top[place] == threshold
+                for i in range(start, stop):
+                    if keep[i]:
+                        value = intensity[low + i]
+                        if value == threshold and room > 0:
+                            room -= 1
+                        elif value <= threshold:
+                            keep[i] = False
+            start = stop
+        count = 0
+        for i in range(n):
+            if keep[i]:
+                out_mz[low + count] = mz[low + i]
+                out_weight[low + count] = intensity[low + i]
+                count += 1
+        out_count[s] = count
+        _correlation_weights(out_mz, out_weight, low, count, out_correlation)
+        _transform(out_weight, low, count, transform)
+
+
+@njit(nogil=True, cache=True)
+def _drop_isotopes(mz, intensity, low, n, tolerance_absolute, tolerance_relative, keep):
+    for i in range(n):
+        for z in range(1, 3):
+            target = mz[low + i] + _ISOTOPE_SPACING / z
+            tolerance = tolerance_absolute + tolerance_relative * target
+            # An averagine of mass m has a second isotope peak of about m / 1800 of the first.
+            allowed = intensity[low + i] * max(0.6, 1.3 * mz[low + i] * z / 1800.0)
+            for j in range(i + 1, n):
+                difference = mz[low + j] - target
+                if difference > tolerance:
+                    break
+                if difference >= -tolerance and intensity[low + j] <= allowed:
+                    keep[j] = False
+
+
+@njit(nogil=True, cache=True)
+def _correlation_weights(mz, raw, low, count, out):
+    if count == 0:
+        return
+    width = (mz[low + count - 1] + 1.0) / _CORRELATION_WINDOWS
+    start = 0
+    while start < count:
+        window = np.int64(mz[low + start] / width)
+        stop, largest = start, np.float32(0)
+        while stop < count and np.int64(mz[low + stop] / width) == window:
+            largest = max(largest, raw[low + stop])
+            stop += 1
+        scale = _CORRELATION_HEIGHT / np.sqrt(largest)
+        for i in range(start, stop):
+            out[low + i] = np.sqrt(raw[low + i]) * scale
+        start = stop
+
+
+@njit(nogil=True, cache=True)
+def _transform(weight, low, count, transform):
+    if transform == TRANSFORM_SQUARE_ROOT:
+        for i in range(low, low + count):
+            weight[i] = np.sqrt(weight[i])
+    elif transform == TRANSFORM_LOG:
+        for i in range(low, low + count):
+            weight[i] = np.log(1.0 + weight[i])
+    elif transform == TRANSFORM_RANK:
+        raw = weight[low : low + count].copy()
+        for i in range(count):
+            rank = 1
+            for j in range(count):
+                rank += raw[j] < raw[i]
+            weight[low + i] = rank / count
+    total = 0.0
+    for i in range(low, low + count):
+        total += np.float64(weight[i]) * weight[i]
+    if total > 0:
+        scale = 1.0 / np.sqrt(total)
+        for i in range(low, low + count):
+            weight[i] *= scale

@@ -1,0 +1,582 @@
+"""Search of spectra against the mass-sorted peptide dictionary: candidates, their modified forms, and scores, straight from residues.
+
+The spectral dot product is that of Li 2014 (BMC Bioinformatics 15:121): the sum over theoretical fragment ions of the weight of the matching
+peak. KSDP is its kernel form with consecutive ions (Fu 2004, Bioinformatics 20:1948, equation 6), the hyperscore that of X!Tandem (Fenyö &
+Beavis 2003), XCorr that of SEQUEST in its fast form (Eng 2008). Theoretical ions are computed on the fly from running sums of residue and
+modification masses and never stored; modified forms are enumerated while searching and never stored.
+
+Functions on the hot path are compiled without Numba's reference counting (``_nrt=False``): they own no arrays, and counting the references to
+each array at every call took ten times as long as the work itself.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.cpu.digestion import FLAG_PROTEIN_C_TERM, FLAG_PROTEIN_N_TERM
+from kernels.layouts import HYPERSCORE, KSDP, XCORR
+
+__all__ = ["count_candidates", "feature_names", "measure_matches", "search_queries"]
+
+_PROTON_MASS = 1.007276466621
+_CORRELATION_HALF_WINDOW = 75
+_NONE = 255
+_LONGEST = 64
+_ANY_RESIDUE = np.uint32(0xFFFFFFFF)
+
+_FACTORIAL_LOG = np.concatenate((np.zeros(1), np.cumsum(np.log(np.arange(1.0, 512.0)))))
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _lower_bound(values, low, high, target):
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < target:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _mass_window(mass, settings, query_mass, isotope_error, combination_mass):
+    """Range of the dictionary whose peptides, with a combination of modifications, have the query's mass."""
+    observed = query_mass - isotope_error * settings.isotope_spacing
+    tolerance = settings.precursor_absolute + settings.precursor_relative * observed
+    low = _lower_bound(mass, 0, len(mass), observed - tolerance - combination_mass)
+    high = _lower_bound(mass, low, len(mass), np.nextafter(observed + tolerance - combination_mass, np.inf))
+    return low, high
+
+
+@njit(nogil=True, cache=True)
+def count_candidates(queries, mass, modifications, settings, first, last, out):
+    """Unmodified peptides in the mass windows of each query `first:last`, over all combinations and isotope errors: the cost of a query.
+
+    `out` (q,) int64. This is the pre-calculation of Li 2014: the plan cuts the queries into partitions of equal sums of it.
+    """
+    for q in range(first, last):
+        total = 0
+        for e in range(len(settings.isotope_errors)):
+            for c in range(len(modifications.combination_mass)):
+                low, high = _mass_window(mass, settings, queries.mass[q], settings.isotope_errors[e], modifications.combination_mass[c])
+                total += high - low
+        out[q] = total
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _index_peaks(mz, low, high, settings, words, first_peak):
+    """Set a bit for each bin that a peak's tolerance touches; `first_peak` names, for each word, the first peak that can match in it."""
+    words[:] = 0
+    inverse = 1.0 / settings.bin_width
+    last_bin = len(words) * 64 - 1
+    for i in range(low, high):
+        half = settings.fragment_absolute + settings.fragment_relative * mz[i] * 1.0001
+        begin = max(0, np.int64((mz[i] - half) * inverse))
+        end = min(last_bin, np.int64((mz[i] + half) * inverse))
+        for b in range(begin, end + 1):
+            words[b >> 6] |= np.uint64(1) << np.uint64(b & 63)
+    peak = low
+    for w in range(len(words)):
+        edge = w * 64 * settings.bin_width
+        while peak < high and mz[peak] + (settings.fragment_absolute + settings.fragment_relative * mz[peak] * 1.0001) < edge:
+            peak += 1
+        first_peak[w] = peak
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _correlation_vector(mz, weight, low, high, settings, raw, vector):
+    """SEQUEST's spectrum after subtracting the mean of the 150 bins around each bin (Eng 2008, equation 6)."""
+    n = len(vector)
+    raw[:] = 0
+    for i in range(low, high):
+        b = np.int64(mz[i] / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
+        if b < n:
+            raw[b] = max(raw[b], weight[i])
+    total = 0.0
+    for b in range(min(n, _CORRELATION_HALF_WINDOW)):
+        total += raw[b]
+    for b in range(n):
+        if b + _CORRELATION_HALF_WINDOW < n:
+            total += raw[b + _CORRELATION_HALF_WINDOW]
+        if b - _CORRELATION_HALF_WINDOW - 1 >= 0:
+            total -= raw[b - _CORRELATION_HALF_WINDOW - 1]
+        vector[b] = raw[b] - (total - raw[b]) / (2 * _CORRELATION_HALF_WINDOW)
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _ksdp(matched_peak, weight, n_rows, n, window, power):
+    """Kernel spectral dot product: windows of consecutive ions of one series, raised to a power so that runs count more than single ions."""
+    before = (window - 1) // 2
+    after = window - 1 - before
+    total = 0.0
+    for row in range(n_rows):
+        for j in range(n):
+            inside = 0.0
+            for k in range(max(0, j - before), min(n, j + after + 1)):
+                if matched_peak[row, k] >= 0:
+                    inside += weight[matched_peak[row, k]] ** (1.0 / power)
+            if inside > 0:
+                total += inside**power
+    return total
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _score_form(
+    shift, length, n_term, c_term, charges, mz, weight, high, absolute, relative, n_term_series, c_term_series, inverse_bin, words, first_peak,
+    use_vector, correlation_bin, correlation_offset, vector, matched_peak, keep,
+):  # fmt: skip
+    """Match the fragment ions of one peptidoform.
+
+    `shift` (length,) residue masses with modifications; overwritten. Returns (matched N-terminal ions, matched C-terminal ions, spectral dot product, sum of
+    `vector` over the ions). An ion matches the heaviest peak within the tolerance. With `keep`, `matched_peak` (rows, length - 1) gets the peak of
+    each ion or -1; there is a row for each series and charge, and columns count from the series' own end.
+
+    """
+    # Sums from the N-terminus replace the residue masses, so that the inner loop is one look-up for each ion.
+    total = n_term
+    for i in range(length):
+        total += shift[i]
+        shift[i] = total
+    total += c_term
+    n_n, n_c = len(n_term_series), len(c_term_series)
+    n_words = len(words)
+    inverse_correlation = 1.0 / correlation_bin
+    correlation_shift = 1.0 - correlation_offset
+    count_n, count_c, dot, correlation = 0, 0, 0.0, 0.0
+    for series in range(n_n + n_c):
+        is_n = series < n_n
+        for z in range(1, charges + 1):
+            sign = 1.0 / z if is_n else -1.0 / z
+            start = (n_term_series[series] if is_n else total + c_term_series[series - n_n]) / z + (z - 1) * _PROTON_MASS / z
+            row = series * charges + z - 1
+            count = 0
+            for i in range(length - 1):
+                target = start + sign * shift[i]
+                if use_vector:
+                    b = np.int64(target * inverse_correlation + correlation_shift)
+                    if b < len(vector):
+                        correlation += vector[b]
+                peak = -1
+                b = np.int64(target * inverse_bin)
+                w = b >> 6
+                if w < n_words and (words[w] >> np.uint64(b & 63)) & np.uint64(1):
+                    half = absolute + relative * target
+                    for k in range(first_peak[w], high):
+                        difference = mz[k] - target
+                        if difference > half:
+                            break
+                        if difference >= -half and (peak < 0 or weight[k] > weight[peak]):
+                            peak = k
+                    if peak >= 0:
+                        dot += weight[peak]
+                        count += 1
+                if keep:
+                    matched_peak[row, i if is_n else length - 2 - i] = peak
+            if is_n:
+                count_n += count
+            else:
+                count_c += count
+    return count_n, count_c, dot, correlation
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _hyperscore(count_n, count_c, dot):
+    """X!Tandem's: the logarithm of the product of both factorials and the dot product (weights have unit length, hence the factor)."""
+    return _FACTORIAL_LOG[min(count_n, 511)] + _FACTORIAL_LOG[min(count_c, 511)] + np.log(1.0 + 100.0 * dot)
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _find_sites(residues, position, length, flags, residue_mask, place, sites, m):
+    """Places of a peptide where a modification may sit, into row m of `sites`: 0 N-terminus, 1..length residues, length + 1 C-terminus; how many."""
+    n = 0
+    any_residue = residue_mask == _ANY_RESIDUE
+    if place == 0:
+        for i in range(length):
+            if (residue_mask >> np.uint32(residues[position + i] - 65)) & np.uint32(1):
+                sites[m, n] = i + 1
+                n += 1
+    elif place == 1 or (place == 3 and flags & FLAG_PROTEIN_N_TERM):
+        if (residue_mask >> np.uint32(residues[position] - 65)) & np.uint32(1):
+            sites[m, 0] = 0 if any_residue else 1
+            n = 1
+    elif place == 2 or (place == 4 and flags & FLAG_PROTEIN_C_TERM):
+        if (residue_mask >> np.uint32(residues[position + length - 1] - 65)) & np.uint32(1):
+            sites[m, 0] = length + 1 if any_residue else length
+            n = 1
+    return n
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modification):
+    """Keep a candidate among the best of query q; equal scores stay in the order in which they came."""
+    k = hits.score.shape[1]
+    place = k
+    while place > 0 and (hits.peptide[q, place - 1] < 0 or score > hits.score[q, place - 1]):
+        place -= 1
+    if place == k:
+        return
+    for j in range(k - 1, place, -1):
+        hits.score[q, j] = hits.score[q, j - 1]
+        hits.peptide[q, j] = hits.peptide[q, j - 1]
+        hits.isotope_error[q, j] = hits.isotope_error[q, j - 1]
+        for s in range(hits.site.shape[2]):
+            hits.site[q, j, s] = hits.site[q, j - 1, s]
+            hits.modification[q, j, s] = hits.modification[q, j - 1, s]
+    hits.score[q, place] = score
+    hits.peptide[q, place] = peptide
+    hits.isotope_error[q, place] = isotope_error
+    for s in range(hits.site.shape[2]):
+        if s < slots:
+            hits.site[q, place, s] = slot_site[s]
+            hits.modification[q, place, s] = slot_modification[s]
+        else:
+            hits.site[q, place, s] = _NONE
+            hits.modification[q, place, s] = _NONE
+
+
+class _Scratch(NamedTuple):
+    """Room for one thread: sums of masses, the bit table, XCorr's vector, matched peaks, and the arrangement of modifications."""
+
+    shift: NDArray[np.float64]
+    base: NDArray[np.float64]
+    words: NDArray[np.uint64]
+    first_peak: NDArray[np.int64]
+    raw: NDArray[np.float32]
+    vector: NDArray[np.float32]
+    matched_peak: NDArray[np.int64]
+    slot_modification: NDArray[np.int64]
+    slot_choice: NDArray[np.int64]
+    slot_site: NDArray[np.int64]
+    sites: NDArray[np.int64]
+    n_sites: NDArray[np.int64]
+
+
+@njit(nogil=True, cache=True)
+def _scratch(settings, n_modifications, slots, with_vector):
+    n_words = np.int64(settings.max_mz / settings.bin_width) // 64 + 1
+    n_bins = np.int64(settings.max_mz / settings.correlation_bin_width) + 2 if with_vector else 1
+    rows = (len(settings.n_term_series) + len(settings.c_term_series)) * settings.max_fragment_charge
+    return _Scratch(
+        np.empty(_LONGEST, np.float64),
+        np.empty(_LONGEST, np.float64),
+        np.zeros(n_words, np.uint64),
+        np.zeros(n_words, np.int64),
+        np.zeros(n_bins, np.float32),
+        np.zeros(n_bins, np.float32),
+        np.zeros((rows, _LONGEST), np.int64),
+        np.zeros(slots, np.int64),
+        np.zeros(slots, np.int64),
+        np.zeros(slots, np.int64),
+        np.zeros((max(1, n_modifications), _LONGEST), np.int64),
+        np.zeros(max(1, n_modifications), np.int64),
+    )
+
+
+@njit(nogil=True, cache=True)
+def search_queries(spectra, queries, peptides, modifications, settings, hits, first, last):
+    """Score every candidate of the queries `first:last` and keep the best of each.
+
+    All arguments are the bundles of `kernels.layouts`. Candidates of a query are the peptides, with any allowed combination of variable
+    modifications, whose mass agrees with the query's at one of the isotope errors. Work is proportional to the sum of `count_candidates`.
+    """
+    scratch = _scratch(settings, len(modifications.mass), hits.site.shape[2], settings.score == XCORR)
+    for q in range(first, last):
+        _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch)
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch):
+    """Score the candidates of one query."""
+    inverse_bin = 1.0 / settings.bin_width
+    inverse_histogram = 1.0 / hits.histogram_width
+    bins = hits.histogram.shape[1]
+    which = settings.score
+    keep, use_vector = which == KSDP, which == XCORR
+    absolute, relative = settings.fragment_absolute, settings.fragment_relative
+    n_modifications = len(modifications.mass)
+    residues, positions, lengths, flags, residue_mass = (
+        peptides.residues,
+        peptides.position,
+        peptides.length,
+        peptides.flags,
+        peptides.residue_mass,
+    )
+    mz, weight = spectra.mz, spectra.weight
+    n_term_series, c_term_series = settings.n_term_series, settings.c_term_series
+    combination_count, modification_mass = modifications.combination_count, modifications.mass
+    residue_mask, places = modifications.residue_mask, modifications.place
+    histogram, n_candidates, max_forms = hits.histogram, hits.n_candidates, modifications.max_forms
+    base_n_term, base_c_term, min_matched_ions = peptides.n_term_mass, peptides.c_term_mass, settings.min_matched_ions
+    correlation_bin, correlation_offset = settings.correlation_bin_width, settings.correlation_bin_offset
+    shift, base, words, first_peak, raw, vector = (
+        scratch.shift,
+        scratch.base,
+        scratch.words,
+        scratch.first_peak,
+        scratch.raw,
+        scratch.vector,
+    )
+    matched_peak, sites, n_sites = scratch.matched_peak, scratch.sites, scratch.n_sites
+    slot_modification, slot_choice, slot_site = scratch.slot_modification, scratch.slot_choice, scratch.slot_site
+    rows_per_charge = len(n_term_series) + len(c_term_series)
+    s = queries.spectrum[q]
+    low_peak, high_peak = spectra.offsets[s], spectra.offsets[s + 1]
+    if high_peak == low_peak:
+        return
+    _index_peaks(mz, low_peak, high_peak, settings, words, first_peak)
+    if use_vector:
+        _correlation_vector(mz, spectra.correlation_weight, low_peak, high_peak, settings, raw, vector)
+    charges = max(1, min(settings.max_fragment_charge, queries.charge[q] - 1))
+    for c in range(len(modifications.combination_mass)):
+        done = 0
+        for e in range(len(settings.isotope_errors)):
+            isotope_error = settings.isotope_errors[e]
+            low, high = _mass_window(peptides.mass, settings, queries.mass[q], isotope_error, modifications.combination_mass[c])
+            low = max(low, done)  # isotope errors come largest first, so windows ascend; where they overlap, a peptide is scored once
+            done = max(done, high)
+            for peptide in range(low, high):
+                position, length = np.int64(positions[peptide]), np.int64(lengths[peptide])
+                slots = 0
+                if c > 0:
+                    possible = True
+                    for m in range(n_modifications):
+                        wanted = combination_count[c, m]
+                        if wanted == 0:
+                            continue
+                        n_sites[m] = _find_sites(
+                            residues, position, length, flags[peptide], residue_mask[m], places[m], sites, m
+                        )
+                        if n_sites[m] < wanted:
+                            possible = False
+                            break
+                        for w in range(wanted):
+                            slot_modification[slots] = m
+                            slot_choice[slots] = w
+                            slots += 1
+                    if not possible:
+                        continue
+                for i in range(length):
+                    base[i] = residue_mass[np.int64(residues[position + i]) - 65]
+                forms = 0
+                while True:
+                    free = True
+                    for t in range(slots):
+                        slot_site[t] = sites[slot_modification[t], slot_choice[t]]
+                        for u in range(t):
+                            if slot_site[u] == slot_site[t]:
+                                free = False
+                    if free:
+                        n_term, c_term = base_n_term, base_c_term
+                        for i in range(length):
+                            shift[i] = base[i]
+                        for t in range(slots):
+                            if slot_site[t] == 0:
+                                n_term += modification_mass[slot_modification[t]]
+                            elif slot_site[t] == length + 1:
+                                c_term += modification_mass[slot_modification[t]]
+                            else:
+                                shift[slot_site[t] - 1] += modification_mass[slot_modification[t]]
+                        count_n, count_c, dot, correlation = _score_form(
+                            shift, length, n_term, c_term, charges, mz, weight, high_peak, absolute, relative, n_term_series,
+                            c_term_series, inverse_bin, words, first_peak, use_vector, correlation_bin,
+                            correlation_offset, vector, matched_peak, keep,
+                        )  # fmt: skip
+                        score = dot
+                        if which == HYPERSCORE:
+                            score = _hyperscore(count_n, count_c, dot) if dot > 0 else 0.0
+                        elif which == KSDP:
+                            score = _ksdp(matched_peak, weight, rows_per_charge * charges, length - 1, settings.ksdp_window, settings.ksdp_power)
+                        elif use_vector:
+                            score = correlation * 0.005
+                        n_candidates[q] += 1
+                        b = min(bins - 1, max(0, np.int64(score * inverse_histogram)))
+                        histogram[q, b] += 1
+                        if count_n + count_c >= min_matched_ions:
+                            _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modification)
+                        forms += 1
+                    if forms >= max_forms or not _next_choice(slots, slot_modification, slot_choice, n_sites):
+                        break
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _next_choice(slots, slot_modification, slot_choice, n_sites):
+    """Advance to the next arrangement: within one modification the chosen sites ascend. False after the last."""
+    t = slots - 1
+    while t >= 0:
+        m = slot_modification[t]
+        after = 0  # slots of the same modification that still follow need a site each
+        while t + after + 1 < slots and slot_modification[t + after + 1] == m:
+            after += 1
+        if slot_choice[t] + 1 + after < n_sites[m]:
+            slot_choice[t] += 1
+            for u in range(t + 1, slots):
+                if slot_modification[u] == m:
+                    slot_choice[u] = slot_choice[u - 1] + 1
+                elif slot_modification[u - 1] == slot_modification[u]:
+                    slot_choice[u] = slot_choice[u - 1] + 1
+                else:
+                    slot_choice[u] = 0
+            return True
+        t -= 1
+    return False
+
+
+def feature_names() -> tuple[str, ...]:
+    """Names of the columns that `measure_matches` writes."""
+    return (
+        "matched_ions",
+        "total_ions",
+        "matched_n_term_ions",
+        "matched_c_term_ions",
+        "spectral_dot_product",
+        "hyperscore",
+        "ksdp",
+        "xcorr",
+        "longest_run",
+        "complementary_pairs",
+        "explained_weight",
+        "matched_peaks",
+        "mean_fragment_error",
+        "mean_absolute_fragment_error",
+        "top_peaks_matched",
+        "c_term_dot_product",
+    )
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _sparse_correlation(target, mz, weight, low, high, settings):
+    """Value of SEQUEST's subtracted spectrum at one ion, from the peaks alone: no vector of bins."""
+    b = np.int64(target / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
+    left = (b - 1.0 - _CORRELATION_HALF_WINDOW + settings.correlation_bin_offset) * settings.correlation_bin_width
+    start = _lower_bound(mz, low, high, left - settings.correlation_bin_width)
+    own, around = 0.0, 0.0
+    last_bin, last_height = np.int64(-1), 0.0
+    for i in range(start, high):
+        bin_here = np.int64(mz[i] / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
+        if bin_here > b + _CORRELATION_HALF_WINDOW:
+            break
+        if bin_here < b - _CORRELATION_HALF_WINDOW:
+            continue
+        height = np.float64(weight[i])
+        if bin_here == last_bin:  # a bin holds its highest peak
+            height, previous = max(height, last_height), last_height
+        else:
+            previous = 0.0
+        if bin_here == b:
+            own += height - previous
+        else:
+            around += height - previous
+        last_bin, last_height = bin_here, height
+    return own - around / (2 * _CORRELATION_HALF_WINDOW)
+
+
+@njit(nogil=True, cache=True)
+def measure_matches(spectra, query_spectrum, query_charge, peptides, peptide, modification_mass, site, modification, settings, first, last, out):
+    """All scores and match features of given peptidoforms, row by row.
+
+    `query_spectrum`, `query_charge`, `peptide` (n,) int64; `site`, `modification` (n, s) uint8 as in HitArrays; `modification_mass` (m,)
+    float64; `out` (n, len(feature_names())) float64. Fragment errors are in ppm of the fragment's m/z.
+    """
+    scratch = _scratch(settings, 0, 1, False)
+    shift, words, first_peak, matched_peak, vector = scratch.shift, scratch.words, scratch.first_peak, scratch.matched_peak, scratch.vector
+    n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
+    inverse_bin = 1.0 / settings.bin_width
+    mz, weight = spectra.mz, spectra.weight
+    previous_spectrum = np.int64(-1)
+    for row in range(first, last):
+        s = query_spectrum[row]
+        low, high = spectra.offsets[s], spectra.offsets[s + 1]
+        if s != previous_spectrum:
+            _index_peaks(spectra.mz, low, high, settings, words, first_peak)
+            previous_spectrum = s
+        position, length = np.int64(peptides.position[peptide[row]]), np.int64(peptides.length[peptide[row]])
+        charges = max(1, min(settings.max_fragment_charge, query_charge[row] - 1))
+        n_term, c_term, total = peptides.n_term_mass, peptides.c_term_mass, 0.0
+        for i in range(length):
+            shift[i] = peptides.residue_mass[np.int64(peptides.residues[position + i]) - 65]
+        for t in range(site.shape[1]):
+            if modification[row, t] == _NONE:
+                break
+            if site[row, t] == 0:
+                n_term += modification_mass[modification[row, t]]
+            elif site[row, t] == length + 1:
+                c_term += modification_mass[modification[row, t]]
+            else:
+                shift[site[row, t] - 1] += modification_mass[modification[row, t]]
+        for i in range(length):
+            total += shift[i]
+        total += n_term + c_term
+        count_n, count_c, dot, _ = _score_form(
+            shift, length, n_term, c_term, charges, mz, weight, high, settings.fragment_absolute, settings.fragment_relative,
+            settings.n_term_series, settings.c_term_series, inverse_bin, words, first_peak, False, settings.correlation_bin_width,
+            settings.correlation_bin_offset, vector, matched_peak, True,
+        )  # fmt: skip
+        used = np.zeros(high - low, np.bool_)
+        dot_c, correlation, error, absolute_error = 0.0, 0.0, 0.0, 0.0
+        for i in range(length - 1):
+            prefix = shift[i]
+            for series in range(n_n + n_c):
+                if series < n_n:
+                    single, place = prefix + settings.n_term_series[series], i
+                else:
+                    single, place = total - prefix + settings.c_term_series[series - n_n], length - 2 - i
+                for z in range(1, charges + 1):
+                    target = (single + (z - 1) * _PROTON_MASS) / z
+                    correlation += _sparse_correlation(target, mz, spectra.correlation_weight, low, high, settings)
+                    peak = matched_peak[series * charges + z - 1, place]
+                    if peak < 0:
+                        continue
+                    used[peak - low] = True
+                    difference = (mz[peak] - target) / target * 1e6
+                    error += difference
+                    absolute_error += abs(difference)
+                    if series >= n_n:
+                        dot_c += weight[peak]
+        n_matched = count_n + count_c
+        longest_run = 0
+        for r in range((n_n + n_c) * charges):
+            run = 0
+            for i in range(length - 1):
+                run = run + 1 if matched_peak[r, i] >= 0 else 0
+                longest_run = max(longest_run, run)
+        pairs = 0
+        for i in range(length - 1):
+            has_n, has_c = False, False
+            for r in range(n_n * charges):
+                has_n |= matched_peak[r, i] >= 0
+            for r in range(n_n * charges, (n_n + n_c) * charges):
+                has_c |= matched_peak[r, length - 2 - i] >= 0
+            pairs += has_n and has_c
+        explained, peaks = 0.0, 0
+        for i in range(high - low):
+            if used[i]:
+                explained += np.float64(spectra.weight[low + i]) * spectra.weight[low + i]
+                peaks += 1
+        # Of the ten heaviest peaks, those that are explained: an answer that leaves the strongest peaks unexplained is seldom right.
+        top_matched = 0
+        for i in range(high - low):
+            if used[i]:
+                heavier = 0
+                for j in range(high - low):
+                    heavier += spectra.weight[low + j] > spectra.weight[low + i]
+                top_matched += heavier < 10
+        out[row, 0] = n_matched
+        out[row, 1] = (length - 1) * (n_n + n_c) * charges
+        out[row, 2] = count_n
+        out[row, 3] = count_c
+        out[row, 4] = dot
+        out[row, 5] = _hyperscore(count_n, count_c, dot) if dot > 0 else 0.0
+        out[row, 6] = _ksdp(matched_peak, weight, (n_n + n_c) * charges, length - 1, settings.ksdp_window, settings.ksdp_power)
+        out[row, 7] = correlation * 0.005
+        out[row, 8] = longest_run
+        out[row, 9] = pairs
+        out[row, 10] = explained
+        out[row, 11] = peaks
+        out[row, 12] = error / max(1, n_matched)
+        out[row, 13] = absolute_error / max(1, n_matched)
+        out[row, 14] = top_matched
+        out[row, 15] = dot_c

@@ -1,0 +1,526 @@
+"""Scanners of text: numbers, base64, lines of peaks, tags of XML, and FASTA; from bytes to columns, without the interpreter lock.
+
+They say where things stand and turn digits into numbers; what the words mean is the caller's. They are few and plain because a compiler has to
+build them on the user's machine: what NumPy can do on whole columns is left to it.
+
+Numbers are converted after D. Lemire, "Number parsing at a gigabyte per second", Software: Practice and Experience 51:1700 (2021).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["TAG_COLUMNS", "decode_base64", "parse_number", "parse_numbers", "scan_fasta", "scan_peak_lines", "scan_tags"]
+
+LINE_OTHER, LINE_NO_NUMBER, LINE_NO_INTENSITY = range(3)
+TAG_START, TAG_END, TAG_EMPTY, TAG_BROKEN = range(4)
+TAG_ELEMENT, TAG_KIND, TAG_BEGIN, TAG_AFTER = range(4)
+TAG_COLUMNS = 4
+
+
+def _word(text: str) -> np.ndarray:
+    return np.frombuffer(text.encode(), dtype=np.uint8)
+
+
+def _powers_of_five() -> tuple[np.ndarray, np.ndarray]:
+    """The upper 128 bits of 5^q for q from -TABLE_REACH to TABLE_REACH (of the reciprocal, rounded up, for q < 0), as two words."""
+    values = []
+    for q in range(-TABLE_REACH, TABLE_REACH + 1):
+        power = 5 ** abs(q)
+        if q >= 0:
+            shift = power.bit_length() - 128
+            values.append(power >> shift if shift >= 0 else power << -shift)
+        else:
+            # The published proof rounds the reciprocal up as far as 5^27 fits a word, and down beyond.
+            values.append((1 << (power.bit_length() + 127)) // power + (1 if q >= -27 else 0))
+    word = (1 << 64) - 1
+    return np.array([v >> 64 for v in values], dtype=np.uint64), np.array([v & word for v in values], dtype=np.uint64)
+
+
+TABLE_REACH = 340
+_FIVE_HIGH, _FIVE_LOW = _powers_of_five()
+_TEN = 10.0 ** np.arange(23)  # every one of them is a double exactly
+
+_U0, _U1, _U10 = np.uint64(0), np.uint64(1), np.uint64(10)
+_U32, _U63 = np.uint64(32), np.uint64(63)
+_LOW32 = np.uint64(0xFFFFFFFF)
+_TOP_BIT = np.uint64(1 << 63)
+_EXACT = np.uint64(1 << 53)
+_FRACTION = np.uint64((1 << 52) - 1)
+
+
+@njit(nogil=True, cache=True)
+def _product(a, b):
+    """Both words of the 128-bit product of two 64-bit words."""
+    a_high, a_low = a >> _U32, a & _LOW32
+    b_high, b_low = b >> _U32, b & _LOW32
+    low, middle, other, high = a_low * b_low, a_high * b_low, a_low * b_high, a_high * b_high
+    carry = (low >> _U32) + (middle & _LOW32) + (other & _LOW32)
+    return high + (middle >> _U32) + (other >> _U32) + (carry >> _U32), (carry << _U32) | (low & _LOW32)
+
+
+@njit(nogil=True, cache=True)
+def _scaled(digits, exponent):
+    """The double nearest to digits * 10^exponent (digits: uint64, not 0)."""
+    if digits <= _EXACT and -22 <= exponent <= 22:
+        # Clinger's case: both operands are exact, so one operation rounds correctly.
+        return np.float64(digits) / _TEN[-exponent] if exponent < 0 else np.float64(digits) * _TEN[exponent]
+    if exponent > TABLE_REACH or exponent < -TABLE_REACH:
+        return np.inf if exponent > 0 else 0.0
+    zeros = 0
+    while digits & _TOP_BIT == _U0:
+        digits <<= _U1
+        zeros += 1
+    high, low = _product(digits, _FIVE_HIGH[exponent + TABLE_REACH])
+    if high & np.uint64(0x1FF) == np.uint64(0x1FF):
+        more, _ = _product(digits, _FIVE_LOW[exponent + TABLE_REACH])
+        low += more
+        if low < more:
+            high += _U1
+    upper = np.int64(high >> _U63)
+    kept = np.uint64(upper + 9)
+    mantissa = high >> kept
+    binary = ((217706 * exponent) >> 16) + 63 + upper - zeros + 1023
+    if low <= _U1 and -4 <= exponent <= 23 and mantissa & np.uint64(3) == _U1 and mantissa << kept == high:
+        mantissa ^= _U1  # exactly half way: to even
+    mantissa = (mantissa + (mantissa & _U1)) >> _U1
+    if mantissa >= _EXACT:
+        mantissa = np.uint64(1 << 52)
+        binary += 1
+    if binary >= 2047:
+        return np.inf
+    if binary <= 0:
+        return 0.0  # below 2.3e-308
+    bits = np.uint64((mantissa & _FRACTION) | (np.uint64(binary) << np.uint64(52)))
+    return bits.view(np.float64)
+
+
+@njit(nogil=True, cache=True)
+def parse_number(text, start, stop):
+    """The decimal number that begins at text[start], and where it ends.
+
+    Parameters
+    ----------
+    text : (bytes,) uint8.
+    start, stop : int64, the part of `text` to look at.
+
+    Returns
+    -------
+    value : float64; correctly rounded up to 19 significant digits, at most one unit in the last place off beyond; nothing below 2.3e-308. ``nan`` and ``inf`` are numbers.
+    end : int64, the first byte after the number; `start` where there is none.
+    """
+    position = start
+    negative = False
+    if position < stop and (text[position] == 43 or text[position] == 45):
+        negative = text[position] == 45
+        position += 1
+    digits, n_digits, exponent = _U0, 0, 0
+    seen, point = False, False
+    while position < stop:
+        letter = text[position]
+        if 48 <= letter <= 57:
+            seen = True
+            if n_digits < 19:
+                digits = digits * _U10 + np.uint64(letter - 48)
+                if digits != _U0:
+                    n_digits += 1
+                if point:
+                    exponent -= 1
+            elif not point:
+                exponent += 1
+        elif letter == 46 and not point:
+            point = True
+        else:
+            break
+        position += 1
+    if not seen:
+        position = start + 1 if negative or (start < stop and text[start] == 43) else start
+        if position + 3 <= stop:
+            first, second, third = text[position] | 32, text[position + 1] | 32, text[position + 2] | 32
+            if first == 110 and second == 97 and third == 110:
+                return np.nan, position + 3
+            if first == 105 and second == 110 and third == 102:
+                return -np.inf if negative else np.inf, position + 3
+        return np.nan, start
+    if position + 1 < stop and text[position] | 32 == 101:
+        ahead = position + 1
+        minus = text[ahead] == 45
+        if minus or text[ahead] == 43:
+            ahead += 1
+        if ahead < stop and 48 <= text[ahead] <= 57:
+            power = 0
+            while ahead < stop and 48 <= text[ahead] <= 57:
+                power = min(power * 10 + text[ahead] - 48, 100000)
+                ahead += 1
+            exponent += -power if minus else power
+            position = ahead
+    value = 0.0 if digits == _U0 else _scaled(digits, exponent)
+    return -value if negative else value, position
+
+
+@njit(nogil=True, cache=True)
+def parse_numbers(text, starts, stops, ends):
+    """`parse_number` for many spans: the values, (n,) float64, NaN where there is none; `ends` (n,) int64 is filled."""
+    values = np.empty(len(starts))
+    for i in range(len(starts)):
+        values[i], ends[i] = parse_number(text, starts[i], stops[i])
+    return values
+
+
+# --- Lines of peaks ----------------------------------------------------------------------------------------------------------------------
+
+
+@njit(nogil=True, cache=True)
+def scan_peak_lines(text, is_headed, mz, intensity, lines):
+    """Read the lines that are peaks, and say where the others are.
+
+    A peak is a line that begins (after blanks) with a digit, a point or a sign: m/z, intensity, and what may follow after a blank.
+
+    Parameters
+    ----------
+    text : (bytes,) uint8; lines end in LF, CR LF or CR.
+    is_headed : bool, whether the first line of numbers, at the beginning or after a blank line or one that begins with ``=``, is no peak.
+    mz, intensity : float64, to fill, with room for all peaks (each takes four bytes of text at least).
+    lines : (m, 5) int64, to fill, with room for all lines: of each that is no peak, where it begins and stops without the blanks around it, its
+        number from 1, how many peaks came before it, and ``LINE_OTHER`` or what is wrong with a line of numbers.
+
+    Returns
+    -------
+    n_peaks, n_others, n_lines : int64.
+    """
+    n_peaks, n_others, n_lines = 0, 0, 0
+    position, size = 0, len(text)
+    expects_head = is_headed
+    while position < size:
+        n_lines += 1
+        while position < size and (text[position] == 32 or text[position] == 9):
+            position += 1
+        start = position
+        letter = text[start] if start < size else np.uint8(10)
+        code = LINE_OTHER
+        is_peak = False
+        if 48 <= letter <= 57 or letter == 46 or letter == 43 or letter == 45:
+            is_peak = not expects_head
+            expects_head = False
+        elif letter == 10 or letter == 13 or letter == 61:
+            expects_head = is_headed
+        if is_peak:
+            # The first number, blanks, the second.
+            value, height, after = 0.0, 0.0, start
+            for field in range(2):
+                begin = after
+                while begin < size and (text[begin] == 32 or text[begin] == 9):
+                    begin += 1
+                number, end = parse_number(text, begin, size)
+                if end == begin or (end < size and text[end] > 32):
+                    is_bare = begin >= size or text[begin] == 10 or text[begin] == 13
+                    code = LINE_NO_INTENSITY if field == 1 and is_bare else LINE_NO_NUMBER
+                    break
+                if field == 0:
+                    value = number
+                else:
+                    height = number
+                after = end
+            position = after
+            if code == LINE_OTHER:
+                mz[n_peaks] = value
+                intensity[n_peaks] = height
+                n_peaks += 1
+        while position < size and text[position] != 10 and text[position] != 13:
+            position += 1
+        if not is_peak or code != LINE_OTHER:
+            stop = position
+            while stop > start and (text[stop - 1] == 32 or text[stop - 1] == 9):
+                stop -= 1
+            lines[n_others, 0] = start
+            lines[n_others, 1] = stop
+            lines[n_others, 2] = n_lines
+            lines[n_others, 3] = n_peaks
+            lines[n_others, 4] = code
+            n_others += 1
+        if position + 1 < size and text[position] == 13 and text[position + 1] == 10:
+            position += 1
+        position += 1
+    return n_peaks, n_others, n_lines
+
+
+# --- Tags of XML -------------------------------------------------------------------------------------------------------------------------
+
+
+@njit(nogil=True, cache=True)
+def _look_up(text, start, stop, names, offsets):
+    """Which of `names` text[start:stop] is; -1: none."""
+    for i in range(len(offsets) - 1):
+        first = offsets[i]
+        if offsets[i + 1] - first == stop - start and text[start] == names[first]:
+            j = 1
+            while j < stop - start and text[start + j] == names[first + j]:
+                j += 1
+            if j == stop - start:
+                return i
+    return -1
+
+
+@njit(nogil=True, cache=True)
+def scan_tags(text, elements, element_offsets, attributes, attribute_offsets, tags):
+    """Find the tags of some elements, and the values of some of their attributes.
+
+    Comments, CDATA sections and processing instructions are passed over. A declaration (``<!DOCTYPE``) is a broken tag: no entity is ever
+    defined, and none replaced.
+
+    Parameters
+    ----------
+    text : (bytes,) uint8.
+    elements, attributes : uint8, the names looked for, end to end; with `element_offsets` and `attribute_offsets`, int64.
+    tags : (m, TAG_COLUMNS + 2 * attributes) int64, to fill, with room for every ``<``. Columns: which element (-1 for a broken tag), its kind
+        (``TAG_...``), the byte where the tag begins, the byte after it, and where each attribute's value begins (-1: absent) and stops.
+
+    Returns
+    -------
+    n_tags : int64, rows written.
+    """
+    position, size, n_tags = 0, len(text), 0
+    n_attributes = len(attribute_offsets) - 1
+    while True:
+        while position < size and text[position] != 60:
+            position += 1
+        if position >= size:
+            return n_tags
+        begin = position
+        position += 1
+        letter = text[position] if position < size else np.uint8(0)
+        if letter == 33 or letter == 63:
+            # <!-- ... -->, <![CDATA[ ... ]]> or <? ... ?>
+            is_comment = position + 2 < size and text[position + 1] == 45 and text[position + 2] == 45
+            is_known = letter == 63 or is_comment or (position + 1 < size and text[position + 1] == 91)
+            closing = np.uint8(63) if letter == 63 else (np.uint8(45) if is_comment else np.uint8(93))
+            position += 5 if is_comment else 3
+            while position < size and not (
+                text[position] == 62 and text[position - 1] == closing and (letter == 63 or text[position - 2] == closing)
+            ):
+                position += 1
+            if position < size and is_known:
+                continue
+            position = begin + 1
+        is_end = letter == 47
+        position += is_end
+        start = position
+        while position < size and text[position] > 32 and text[position] != 62 and text[position] != 47 and text[position] != 60:
+            position += 1
+        element = _look_up(text, start, position, elements, element_offsets) if position > start else -1
+        kind = TAG_BROKEN
+        for column in range(TAG_COLUMNS, TAG_COLUMNS + 2 * n_attributes):
+            tags[n_tags, column] = -1
+        while position > start:
+            while position < size and text[position] <= 32:
+                position += 1
+            if position >= size:
+                break
+            if text[position] == 62:
+                kind = TAG_END if is_end else TAG_START
+                break
+            if text[position] == 47:
+                position += 1
+                if position < size and text[position] == 62:
+                    kind = TAG_EMPTY
+                break
+            name = position
+            while position < size and text[position] > 32 and text[position] != 61 and text[position] != 62 and text[position] != 60:
+                position += 1
+            name_stop = position
+            while position < size and text[position] <= 32:
+                position += 1
+            if position >= size or text[position] != 61 or name == name_stop:
+                break
+            position += 1
+            while position < size and text[position] <= 32:
+                position += 1
+            if position >= size or (text[position] != 34 and text[position] != 39):
+                break
+            quote = text[position]
+            position += 1
+            value = position
+            while position < size and text[position] != quote and text[position] != 60:
+                position += 1
+            if position >= size or text[position] != quote:
+                break
+            if element >= 0:
+                attribute = _look_up(text, name, name_stop, attributes, attribute_offsets)
+                if attribute >= 0:
+                    tags[n_tags, TAG_COLUMNS + 2 * attribute] = value
+                    tags[n_tags, TAG_COLUMNS + 2 * attribute + 1] = position
+            position += 1
+        if kind == TAG_BROKEN:
+            position = begin
+            element = -1
+        position += 1
+        if element >= 0 or kind == TAG_BROKEN:
+            tags[n_tags, TAG_ELEMENT] = element
+            tags[n_tags, TAG_KIND] = kind
+            tags[n_tags, TAG_BEGIN] = begin
+            tags[n_tags, TAG_AFTER] = position
+            n_tags += 1
+
+
+# --- Base64 ------------------------------------------------------------------------------------------------------------------------------
+
+
+def _base64_values() -> np.ndarray:
+    """Value of each letter of the base64 alphabet (RFC 4648); 64: white space, to be passed over; 65: padding; 255: not of the alphabet."""
+    values = np.full(256, 255, dtype=np.uint8)
+    values[_word("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")] = np.arange(64)
+    values[_word(" \t\r\n")] = 64
+    values[_word("=")] = 65
+    return values
+
+
+_BASE64 = _base64_values()
+
+
+@njit(nogil=True, cache=True)
+def decode_base64(text, starts, stops, out, offsets):
+    """Decode spans of base64 text, one after the other.
+
+    Parameters
+    ----------
+    text : (bytes,) uint8.
+    starts, stops : (n,) int64, the spans.
+    out : uint8, to fill, with room for three quarters of the spans' bytes and 3 more for each.
+    offsets : (n + 1,) int64, to fill: span i becomes ``out[offsets[i]:offsets[i + 1]]``.
+
+    Returns
+    -------
+    (n,) bool, whether each span is sound; that of a broken one becomes nothing.
+    """
+    sound = np.ones(len(starts), dtype=np.bool_)
+    written = 0
+    offsets[0] = 0
+    for i in range(len(starts)):
+        position, stop, first = starts[i], stops[i], written
+        # Four letters at a time while they are plain, then letter by letter through white space and padding.
+        while position + 4 <= stop:
+            a, b, c, d = _BASE64[text[position]], _BASE64[text[position + 1]], _BASE64[text[position + 2]], _BASE64[text[position + 3]]
+            if (a | b | c | d) >= 64:
+                break
+            out[written] = (a << 2) | (b >> 4)
+            out[written + 1] = (b << 4) | (c >> 2)
+            out[written + 2] = (c << 6) | d
+            written += 3
+            position += 4
+        gathered, n_letters, n_padding = 0, 0, 0
+        while position < stop:
+            value = _BASE64[text[position]]
+            position += 1
+            if value == 64:
+                continue
+            if value == 65:
+                n_padding += 1
+                continue
+            if value == 255 or n_padding > 0:
+                sound[i] = False
+                break
+            gathered = (gathered << 6) | value
+            n_letters += 1
+            if n_letters == 4:
+                out[written] = gathered >> 16
+                out[written + 1] = (gathered >> 8) & 255
+                out[written + 2] = gathered & 255
+                written += 3
+                gathered, n_letters = 0, 0
+        if n_letters == 2:
+            out[written] = gathered >> 4
+            written += 1
+        elif n_letters == 3:
+            out[written] = gathered >> 10
+            out[written + 1] = (gathered >> 2) & 255
+            written += 2
+        if n_letters == 1 or n_padding > 2 or (n_padding > 0 and n_letters + n_padding != 4):
+            sound[i] = False
+        if not sound[i]:
+            written = first
+        offsets[i + 1] = written
+    return sound
+
+
+# --- FASTA -------------------------------------------------------------------------------------------------------------------------------
+
+
+def _residue_values() -> np.ndarray:
+    """What becomes of each byte of a sequence line: the capital letter or ``*``; 0: dropped (blanks, digits, gaps); 255: refused."""
+    values = np.full(256, 255, dtype=np.uint8)
+    values[65:91] = values[97:123] = np.arange(65, 91)
+    values[_word("*")] = 42
+    values[_word(" \t\v\f0123456789-.")] = 0
+    return values
+
+
+_RESIDUES = _residue_values()
+_HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_U29 = np.uint64(29)
+
+
+@njit(nogil=True, cache=True)
+def scan_fasta(text, headers, residues, offsets, digests):
+    """Scan a part of a FASTA file that begins at a record (or with comments before the first).
+
+    Parameters
+    ----------
+    text : (bytes,) uint8.
+    headers : (n, 3) int64, to fill: where the header (after ``>``) begins and stops, and its line, from 1.
+    residues : uint8, to fill, with room for every byte of `text`.
+    offsets : (n + 1,) int64, to fill: the residues of record i are ``residues[offsets[i]:offsets[i + 1]]``.
+    digests : (n,) uint64, to fill: of the residues.
+
+    Returns
+    -------
+    n_records : int64.
+    n_lines : int64.
+    refused : int64, the byte of the first letter that no sequence can have; -1: none.
+    refused_line : int64.
+    """
+    record, line, refused, refused_line = -1, 0, -1, 0
+    written, position, size = 0, 0, len(text)
+    digest = _U0
+    while position < size:
+        line += 1
+        letter = text[position]
+        if letter == 62 or letter == 59:
+            start = position + 1
+            while position < size and text[position] != 10 and text[position] != 13:
+                position += 1
+            if letter == 62:
+                if record >= 0:
+                    while written > offsets[record] and residues[written - 1] == 42:
+                        written -= 1
+                    offsets[record + 1] = written
+                record += 1
+                offsets[record] = written
+                headers[record, 0], headers[record, 1], headers[record, 2] = start, position, line
+        else:
+            while position < size and text[position] != 10 and text[position] != 13:
+                value = _RESIDUES[text[position]]
+                if value == 255:
+                    if refused < 0:
+                        refused, refused_line = position, line
+                elif value != 0 and record >= 0:
+                    residues[written] = value
+                    written += 1
+                position += 1
+        if position < size and text[position] == 13:
+            position += 1
+            if position < size and text[position] == 10:
+                position += 1
+        else:
+            position += 1
+    if record >= 0:
+        while written > offsets[record] and residues[written - 1] == 42:
+            written -= 1
+        offsets[record + 1] = written
+    for i in range(record + 1):
+        digest = _U0
+        for j in range(offsets[i], offsets[i + 1]):
+            digest = (digest ^ np.uint64(residues[j])) * _HASH_FACTOR
+            digest ^= digest >> _U29
+        digests[i] = digest
+    return record + 1, line, refused, refused_line

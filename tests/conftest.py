@@ -1,0 +1,36 @@
+"""Fixtures that every test folder shares."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The unpacked real data: spectra, proteomes and more that may not ship with the program.
+
+    Unpacked once into a cache (``PROTEOSCOPE_TEST_DATA``, else the user's cache folder); tests are skipped where the data is absent.
+    """
+    archive = Path(os.environ.get("PROTEOSCOPE_SHARED_DATA", REPOSITORY.parent / "shared" / "data"))
+    unpack = archive / "unpack.py"
+    if not unpack.exists():
+        pytest.skip(f"the shared test data is not there ({archive}); set PROTEOSCOPE_SHARED_DATA to its folder")
+    cache = Path(os.environ.get("PROTEOSCOPE_TEST_DATA", Path.home() / ".cache" / "proteoscope-test-data"))
+    complete = cache / ".complete"
+    if not complete.exists():
+        subprocess.run([sys.executable, str(unpack), str(cache)], check=True, capture_output=True)
+        complete.touch()
+    return cache
+
+
+@pytest.fixture
+def sample_data() -> Path:
+    """The sample data that ships with the program."""
+    return REPOSITORY / "resources" / "samples"

@@ -1,0 +1,225 @@
+"""The Unimod catalogue and the texts of modifications, against compositions and figures of the literature."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyteomics import mass as pyteomics_mass
+
+from engine.chemistry.modifications import (
+    POSITIONS,
+    SearchModification,
+    parse_modification,
+    parse_modifications,
+    parse_site,
+    unimod,
+)
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import ParameterError
+
+UNITS = {
+    "Hex": "C6H10O5",
+    "HexNAc": "C8H13NO5",
+    "HexN": "C6H11NO4",
+    "dHex": "C6H10O4",
+    "NeuAc": "C11H17NO8",
+    "NeuGc": "C11H17NO9",
+    "Pent": "C5H8O4",
+    "HexA": "C6H8O6",
+    "Ac": "C2H2O",
+    "Me": "CH2",
+    "Phos": "HO3P",
+    "Sulf": "SO3",
+    "Kdn": "C9H14O8",
+    "Hep": "C7H12O6",
+    "Kdo": "C8H12O7",
+    "Water": "H2O",
+}
+
+
+def test_masses_follow_from_compositions() -> None:
+    compared = 0
+    for entry in unimod():
+        mass = 0.0
+        for term in entry.composition.split():
+            unit, count = re.fullmatch(r"(\w+?)(?:\((-?\d+)\))?", term).groups()
+            if unit in UNITS:
+                mass += int(count or 1) * pyteomics_mass.calculate_mass(formula=UNITS[unit])
+                continue
+            number, symbol = re.fullmatch(r"(\d*)([A-Z][a-z]?)", unit).groups()
+            mass += int(count or 1) * pyteomics_mass.nist_mass[symbol][int(number or 0)][0]
+        compared += 1
+        # Unimod's own table of elements is older in the sixth digit, and there are sums of hundreds of atoms.
+        assert entry.mass == pytest.approx(mass, abs=0.006), entry
+    assert compared == len(unimod()) > 1500
+
+
+@pytest.mark.parametrize(
+    ("record", "title", "mass"),
+    [
+        (1, "Acetyl", 42.010565),
+        (4, "Carbamidomethyl", 57.021464),
+        (21, "Phospho", 79.966331),
+        (35, "Oxidation", 15.994915),
+        (737, "TMT6plex", 229.162932),
+    ],
+)
+def test_well_known_entries(record: int, title: str, mass: float) -> None:
+    assert unimod().by_id(record) is unimod().by_name(title.upper())
+    assert unimod().by_id(record).title == title
+    assert unimod().by_id(record).mass == mass
+    assert unimod().by_id(record).accession == f"UNIMOD:{record}"
+
+
+def test_sites_carry_position_classification_and_losses() -> None:
+    methionine = next(site for site in unimod().by_name("Oxidation").sites if site.residue == "M")
+    assert (methionine.position, methionine.classification, methionine.is_hidden) == ("anywhere", "Artefact", False)
+    assert methionine.neutral_losses == (63.998285,)
+    assert all(site.position in POSITIONS for entry in unimod() for site in entry.sites)
+    assert "Carboxyamidomethylation" in unimod().by_name("Carbamidomethyl").alternative_names
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Oxidation (M)", ("Oxidation", 35, "M", "anywhere", (63.998285,))),
+        ("phospho (yts)", ("Phospho", 21, "STY", "anywhere", (97.976896,))),
+        ("TMT6plex (N-term)", ("TMT6plex", 737, "", "peptide N-term", ())),
+        ("Acetyl (Protein N-term)", ("Acetyl", 1, "", "protein N-term", ())),
+        ("Acetyl (Protein N-term M)", ("Acetyl", 1, "M", "protein N-term", ())),
+        ("Gln->pyro-Glu (N-term Q)", ("Gln->pyro-Glu", 28, "Q", "peptide N-term", ())),
+        ("Amidated (C-term)", ("Amidated", 2, "", "peptide C-term", ())),
+        ("Label:13C(6)15N(2) (K)", ("Label:13C(6)15N(2)", 259, "K", "anywhere", ())),
+        ("UNIMOD:4 (C)", ("Carbamidomethyl", 4, "C", "anywhere", ())),
+        ("Cation:Fe[III] (D)", ("Cation:Fe[III]", 1870, "D", "anywhere", ())),
+    ],
+)
+def test_texts_of_unimod(text: str, expected: tuple[object, ...]) -> None:
+    found = parse_modification(text)
+    assert (found.name, found.unimod_id, found.residues, found.position, found.neutral_losses) == expected
+    assert parse_modification(str(found)) == found
+
+
+def test_losses_are_kept_by_residue() -> None:
+    phospho = parse_modification("Phospho (STY)")
+    assert [phospho.losses_of(residue) for residue in "STY"] == [(97.976896,), (97.976896,), ()]
+    assert str(phospho) == "Phospho (STY)"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "mass", "written"),
+    [
+        ("+15.9949 (M)", "+15.9949", 15.9949, "+15.9949 (M)"),
+        ("My label:-1.5 (N-term)", "My label", -1.5, "My label:-1.5 (N-term)"),
+        ("a:b: + 3 (Protein C-term K)", "a:b", 3.0, "a:b:+3 (Protein C-term K)"),
+    ],
+)
+def test_texts_of_ones_own(text: str, name: str, mass: float, written: str) -> None:
+    found = parse_modification(text)
+    assert (found.name, found.unimod_id, found.mass, str(found)) == (name, None, mass, written)
+    assert parse_modification(written) == found
+
+
+@given(
+    st.text("abcXYZ 123", min_size=1, max_size=12).map(str.strip).filter(lambda name: name and name not in unimod()) | st.none(),
+    st.integers(-(10**9), 10**9).filter(bool),
+    st.sets(st.sampled_from("ACDEFGHIKLMNPQRSTVWY"), max_size=5),
+    st.sampled_from(POSITIONS),
+)
+def test_custom_round_trip(name: str | None, microdalton: int, residues: set[str], position: str) -> None:
+    if not residues and position == "anywhere":
+        return
+    where = {"anywhere": "", "peptide N-term": "N-term", "peptide C-term": "C-term"}.get(position, position.replace("p", "P", 1))
+    found = parse_modification(f"{name + ':' if name else ''}{microdalton / 1e6:+.6f} ({where} {''.join(residues)})")
+    assert found.mass == pytest.approx(microdalton / 1e6, abs=1e-9)
+    assert (found.residues, found.position) == ("".join(sorted(residues)), position)
+    assert parse_modification(str(found)) == found
+
+
+def test_every_listed_site_can_be_written() -> None:
+    for entry in unimod():
+        for site in entry.sites:
+            found = parse_modification(f"{entry.title} ({site})")
+            assert (found.unimod_id, found.residues, found.position) == (entry.id, site.residue, site.position)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Oxydation (M)", "did you mean Oxidation"),
+        ("Carbamidomethylation (C)", "did you mean Carbamidomethyl"),
+        ("Phospho (M)", "expected S; T; Y"),
+        ("Gln->pyro-Glu (Q)", "expected N-term Q"),
+        ("Oxidation", "as Oxidation \\(M\\)"),
+        ("Oxidation:+3 (M)", "leave the mass out"),
+        ("Phospho (X)", "no residue"),
+        ("Phospho (N-foo)", "not a site"),
+        ("UNIMOD:99999 (M)", "no entry"),
+        ("+0 (M)", "other than 0"),
+        ("", "not a modification"),
+        ("qwertyqwerty (M)", "expected a title"),
+    ],
+)
+def test_errors_tell_what_was_expected(text: str, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        parse_modification(text)
+
+
+def test_lists() -> None:
+    one_text = parse_modifications("Oxidation (M), Phospho (STY); Acetyl (Protein N-term)\nOxidation (M)")
+    assert [str(found) for found in one_text] == ["Oxidation (M)", "Phospho (STY)", "Acetyl (Protein N-term)"]
+    assert parse_modifications(["Oxidation (M)", "Phospho (STY)", "Acetyl (Protein N-term)"]) == one_text
+    assert parse_modifications("") == ()
+    assert isinstance(one_text[0], SearchModification)
+
+
+def test_sites_are_read_however_they_are_spelt() -> None:
+    assert parse_site("any n-term") == parse_site("N-Terminus") == parse_site("peptide N-term") == ("", "peptide N-term")
+    assert parse_site("protein c-term rk") == ("KR", "protein C-term")
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ({"text": "oxid"}, "Oxidation"),
+        ({"text": "phosphorylation"}, "Phospho"),
+        ({"text": "carboxyamido"}, "Carbamidomethyl"),
+        ({"text": "UNIMOD:121"}, "GG"),
+        ({"text": "tag sixplex"}, "TMT6plex"),
+        ({"mass": 15.9949}, "Oxidation"),
+        ({"mass": 79.9663}, "Phospho"),
+        ({"mass": 79.9568}, "Sulfo"),
+        ({"mass": 42.0106, "tolerance": Tolerance(20, "ppm")}, "Acetyl"),
+        ({"text": "methyl", "site": "K"}, "Methyl"),
+    ],
+)
+def test_search_puts_the_likeliest_first(query: dict[str, object], first: str) -> None:
+    assert unimod().search(**query)[0].title == first
+
+
+@settings(max_examples=30)
+@given(st.sampled_from([entry.title for entry in unimod()]))
+def test_a_whole_title_finds_its_entry_first(title: str) -> None:
+    assert unimod().search(title.lower(), limit=3)[0].title == title
+
+
+def test_search_keeps_to_what_was_asked() -> None:
+    found = unimod().search(site="Protein N-term", mass=42.0, tolerance=0.1)
+    assert all(entry.sites_covering("", "protein N-term") and abs(entry.mass - 42) <= 0.1 for entry in found)
+    assert {"Acetyl"} <= {entry.title for entry in found}
+    assert unimod().search("no such thing at all") == []
+    assert len(unimod().search()) == len(unimod())
+    assert len(unimod().search(limit=5)) == 5
+
+
+def test_nothing_heavy_is_imported_or_read_before_it_is_needed() -> None:
+    code = (
+        "import sys, engine.chemistry.fragments, engine.chemistry.modifications as m; "
+        "print(m.unimod.cache_info().currsize, [x for x in ('lxml', 'pyteomics', 'scipy') if x in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "0 []"

@@ -1,0 +1,115 @@
+"""FASTA in its variety, against Biopython, and what is broken."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from Bio.SeqIO.FastaIO import SimpleFastaParser
+
+from engine.errors import InputError
+from engine.formats import Proteins, read_proteins
+
+PROTEOMES = ("shew.fasta", "human.small.comet.fasta", "ecoli_13spiked_2021_04.fasta", "combo.fasta")
+
+
+def records(proteins: Proteins) -> list[tuple[str, str, str]]:
+    return [(proteins.accession(i), proteins.description(i), proteins.sequence(i)) for i in range(len(proteins))]
+
+
+@pytest.mark.parametrize("name", PROTEOMES)
+def test_agrees_with_biopython(shared_data: Path, name: str) -> None:
+    path = shared_data / "proteomes" / name
+    expected = []
+    with path.open() as handle:
+        for header, sequence in SimpleFastaParser(handle):
+            accession, _, description = header.partition(" ")
+            expected.append((accession, description.strip(), sequence.upper().rstrip("*")))
+    expected = list(dict.fromkeys(record for record in expected if record[2]))
+    proteins = read_proteins([path])
+    assert records(proteins) == expected
+
+
+def test_blocks_and_gzip_change_nothing(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = shared_data / "proteomes" / "shew.fasta"
+    whole = records(read_proteins([path]))
+    packed = tmp_path / "packed.fasta"
+    packed.write_bytes(gzip.compress(path.read_bytes(), 1))
+    monkeypatch.setattr("engine.formats.sources.blocks.__defaults__", (10_000,))
+    assert records(read_proteins([path])) == whole
+    assert records(read_proteins([packed])) == whole
+
+
+ODD = (
+    """;a comment
+>sp|P1|ONE first  protein, é
+acde FGH 10
+iklm-N.*
+
+;another
+>P2\ttab
+XBZJOU*ACD**
+>P3 nothing
+>P4
+*
+>  P5   blanks
+"""
+    + "A" * 200_000
+    + "\n"
+)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_fasta_as_it_is_met(written: Callable[..., Path], end: str) -> None:
+    proteins = read_proteins([written(("\ufeff" + ODD).replace("\n", end))])
+    assert records(proteins) == [
+        ("sp|P1|ONE", "first  protein, é", "ACDEFGHIKLMN"),
+        ("P2", "tab", "XBZJOU*ACD"),
+        ("P5", "blanks", "A" * 200_000),
+    ]
+    assert proteins.residues.dtype == np.uint8
+    assert proteins.offsets.dtype == np.int64
+    assert len(proteins) == 3
+
+
+def test_headers_in_latin_1_are_read(written: Callable[..., Path]) -> None:
+    assert read_proteins([written(">P1 Köln\nACD\n".encode("latin-1"))]).description(0) == "Köln"
+
+
+def test_the_same_record_twice_is_counted_once(written: Callable[..., Path]) -> None:
+    one = written(">P1 a\nACD\n>P2\nEFG\n>P1 b\nACD\n", "one.fasta")
+    other = written(">P2\nEFG\n>P3\nACD\n", "other.fasta")
+    proteins = read_proteins([one, other])
+    assert records(proteins) == [("P1", "a", "ACD"), ("P2", "", "EFG"), ("P3", "", "ACD")]
+    assert proteins.n_duplicates == 2
+
+
+def test_one_name_for_two_sequences_is_an_error(written: Callable[..., Path]) -> None:
+    one = written(">P1\nACD\n>P2\nEFG\n", "one.fasta")
+    other = written("\n>P1\nACE\n", "other.fasta")
+    with pytest.raises(
+        InputError, match=r"other\.fasta, line 2: the accession P1 has another sequence here than in .*one\.fasta, line 1\. Rename"
+    ):
+        read_proteins([one, other])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (">P1\nACD\n>P2\nAC@D\n", r"line 4: '@' is not a residue"),
+        (">P1\nAC\x01D\n", r"line 2: byte 1 is not a residue"),
+        (">P1\nACD\n>\nEFG\n", r"line 3: the record has no name"),
+        (";x\nACD\n>P1\nACD\n", r"line 1: is in no known format"),
+        (">P1\n>P2\n*\n", r"there is no protein sequence in it"),
+        (">c1\n" + "ACGTN" * 300 + "\n", r"the sequences are nucleotides"),
+    ],
+)
+def test_a_broken_fasta_is_told(written: Callable[..., Path], content: str, message: str) -> None:
+    path = written(content)
+    with pytest.raises(InputError, match=message) as raised:
+        read_proteins([path])
+    assert str(path) in str(raised.value)
+    assert raised.value.remedy

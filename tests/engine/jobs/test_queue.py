@@ -1,0 +1,194 @@
+"""The queue of jobs: order, cancelling, faults and shutting down, with no window."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from engine.errors import InputError
+from engine.jobs import Job, JobEvent, JobQueue, Progress
+
+
+@pytest.fixture
+def events() -> list[tuple[str, int]]:
+    return []
+
+
+@pytest.fixture
+def queue(events: list[tuple[str, int]]) -> Iterator[JobQueue]:
+    queue = JobQueue(lambda event: events.append((event.kind, event.job.id)))
+    yield queue
+    assert queue.shutdown(5)
+
+
+class Gate:
+    """Work that waits until it is let through or cancelled."""
+
+    def __init__(self) -> None:
+        self.entered, self.opened = threading.Event(), threading.Event()
+
+    def __call__(self, progress: Progress) -> str:
+        progress.stage("Waiting")
+        self.entered.set()
+        while not self.opened.wait(0.01):
+            progress.advance()
+        return "through"
+
+
+def test_jobs_are_done_one_at_a_time_in_the_order_added(queue: JobQueue) -> None:
+    running, most, order = [0], [0], []
+
+    def work(number: int, progress: Progress) -> int:
+        running[0] += 1
+        most[0] = max(most[0], running[0])
+        time.sleep(0.005)
+        order.append(number)
+        running[0] -= 1
+        return number * number
+
+    jobs = [queue.add(f"job {i}", lambda progress, i=i: work(i, progress)) for i in range(8)]
+    assert queue.wait(5)
+    assert order == list(range(8)) and most == [1]
+    assert [job.result for job in jobs] == [i * i for i in range(8)]
+    assert {job.state for job in jobs} == {"done"}
+
+
+def test_work_runs_in_the_background_thread(queue: JobQueue) -> None:
+    job = queue.add("who", lambda progress: threading.current_thread())
+    assert queue.wait(5)
+    assert job.result is not threading.current_thread()
+    assert job.result.name == "proteoscope-engine"
+
+
+def test_handlers_see_a_job_from_beginning_to_end(queue: JobQueue, events: list[tuple[str, int]]) -> None:
+    def work(progress: Progress) -> None:
+        progress.stage("Counting", 2)
+        progress.message("by hand")
+        progress.advance(2)
+
+    job = queue.add("counted", work)
+    assert queue.wait(5)
+    assert [kind for kind, _ in events] == ["added", "started", "progress", "message", "progress", "finished"]
+    assert job.progress is not None and (job.progress.stage, job.progress.done, job.progress.total) == ("Counting", 2, 2)
+
+
+def test_a_running_job_obeys_a_cancel_within_half_a_second(queue: JobQueue) -> None:
+    gate = Gate()
+    job = queue.add("gate", gate)
+    assert gate.entered.wait(5)
+    asked = time.monotonic()
+    queue.cancel(job)
+    assert queue.wait(5)
+    assert time.monotonic() - asked < 0.5
+    assert job.state == "cancelled" and job.result is None
+
+
+def test_a_job_cancelled_while_queued_never_starts(queue: JobQueue, events: list[tuple[str, int]]) -> None:
+    gate, called = Gate(), []
+    first = queue.add("gate", gate)
+    second = queue.add("never", called.append)
+    third = queue.add("after", lambda progress: "done")
+    assert gate.entered.wait(5)
+    queue.cancel(second)
+    assert second.state == "cancelled" and queue.waiting == [third]
+    gate.opened.set()
+    assert queue.wait(5)
+    assert not called
+    assert (first.state, third.state) == ("done", "done")
+    assert [kind for kind, number in events if number == second.id] == ["added", "finished"]
+
+
+def test_a_cancel_after_the_end_changes_nothing(queue: JobQueue, events: list[tuple[str, int]]) -> None:
+    job = queue.add("quick", lambda progress: 1)
+    assert queue.wait(5)
+    before = list(events)
+    queue.cancel(job)
+    assert job.state == "done" and events == before
+
+
+def test_an_unexpected_exception_fails_its_job_alone_and_keeps_the_report(queue: JobQueue) -> None:
+    broken = queue.add("broken", lambda progress: 1 // 0)
+    after = queue.add("after", lambda progress: "fine")
+    assert queue.wait(5)
+    assert broken.state == "failed" and isinstance(broken.error, ZeroDivisionError)
+    assert "ZeroDivisionError" in broken.error_report
+    assert broken.error.__traceback__ is None
+    assert after.result == "fine"
+
+
+def test_an_error_of_the_user_s_making_has_no_report(queue: JobQueue) -> None:
+    def work(progress: Progress) -> None:
+        raise InputError("run.mzML", "is not there")
+
+    job = queue.add("missing", work)
+    assert queue.wait(5)
+    assert job.state == "failed" and str(job.error) == "run.mzML: is not there." and not job.error_report
+
+
+def test_shutdown_during_a_run_cancels_it_and_what_waits(events: list[tuple[str, int]]) -> None:
+    queue = JobQueue(lambda event: events.append((event.kind, event.job.id)))
+    gate = Gate()
+    jobs = [queue.add("gate", gate), queue.add("next", gate)]
+    assert gate.entered.wait(5)
+    assert queue.shutdown(5)
+    assert [job.state for job in jobs] == ["cancelled", "cancelled"]
+    assert queue.is_idle and queue.shutdown(1)
+    with pytest.raises(RuntimeError):
+        queue.add("late", gate)
+
+
+def test_shutdown_tells_when_a_job_does_not_listen() -> None:
+    queue, opened = JobQueue(), threading.Event()
+    queue.add("deaf", lambda progress: opened.wait(10))
+    time.sleep(0.02)
+    assert not queue.shutdown(0.05)
+    opened.set()
+    assert queue.shutdown(5)
+
+
+def test_a_thousand_quick_jobs_from_four_threads(queue: JobQueue, events: list[tuple[str, int]]) -> None:
+    jobs: list[Job] = []
+
+    def add() -> None:
+        for i in range(250):
+            jobs.append(queue.add(str(i), lambda progress, i=i: i))  # noqa: PERF401 - others add meanwhile
+
+    threads = [threading.Thread(target=add) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert queue.wait(20)
+    assert sorted(job.id for job in jobs) == list(range(1, 1001))
+    assert all(job.state == "done" and job.result == int(job.title) for job in jobs)
+    assert [number for kind, number in events if kind == "started"] == list(range(1, 1001))
+    for kinds in ("added", "started", "finished"):
+        assert sum(kind == kinds for kind, _ in events) == 1000
+
+
+def test_cancels_that_race_with_the_worker_leave_every_job_in_one_final_state(queue: JobQueue, events: list[tuple[str, int]]) -> None:
+    jobs = [queue.add(str(i), lambda progress: progress.stage("One", 1)) for i in range(300)]
+    for job in jobs[::2]:
+        queue.cancel(job)
+    assert queue.wait(20)
+    assert all(job.state in ("done", "cancelled") for job in jobs)
+    assert all(job.state == "done" for job in jobs[1::2])
+    finished = [number for kind, number in events if kind == "finished"]
+    assert sorted(finished) == [job.id for job in jobs]
+
+
+def test_a_handler_that_fails_is_logged_and_the_job_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(event: JobEvent) -> None:
+        raise OSError("the handler is broken")
+
+    queue = JobQueue(fail)
+    with caplog.at_level(logging.ERROR):
+        job = queue.add("still done", lambda progress: "yes")
+        assert queue.wait(5)
+    assert queue.shutdown(5)
+    assert job.result == "yes"
+    assert "the handler is broken" in caplog.text

@@ -1,0 +1,58 @@
+"""Digests are those of the tools that everyone has, and say the same for the same contents."""
+
+import hashlib
+import shutil
+import subprocess
+
+import pytest
+
+from engine.errors import InputError
+from engine.jobs.progress import Cancelled, Progress
+from engine.project.digests import canonical_json, file_digest, files_digest, parts_digest
+
+
+def test_a_file_has_the_digest_that_sha256sum_tells(tmp_path):
+    path = tmp_path / "large.bin"
+    path.write_bytes(bytes(range(256)) * 40_000)
+    if shutil.which("sha256sum") is None:
+        pytest.skip("sha256sum is not installed")
+    told = subprocess.run(["sha256sum", path], check=True, capture_output=True, text=True).stdout.split()[0]
+    assert file_digest(path) == told
+
+
+def test_an_empty_file_has_the_published_digest_of_nothing(tmp_path):
+    (tmp_path / "empty").touch()
+    assert file_digest(tmp_path / "empty") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+
+def test_a_boundary_moved_between_files_changes_their_digest(tmp_path):
+    texts = {"a": "one", "b": "two", "c": "onet", "d": "wo"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    assert files_digest([tmp_path / "a", tmp_path / "b"]) != files_digest([tmp_path / "c", tmp_path / "d"])
+    assert files_digest([tmp_path / "a", tmp_path / "b"]) != files_digest([tmp_path / "b", tmp_path / "a"])
+
+
+def test_what_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"absent\.fasta: cannot be read"):
+        file_digest(tmp_path / "absent.fasta")
+    with pytest.raises(InputError, match="cannot be read"):
+        file_digest(tmp_path)
+
+
+def test_a_digest_stops_when_the_user_wants(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"x")
+    progress = Progress()
+    progress.cancel()
+    with pytest.raises(Cancelled):
+        file_digest(path, progress)
+
+
+def test_equal_parts_have_equal_keys_whatever_their_order():
+    one = {"database": "ab", "parameters": {"enzyme": "Trypsin", "missed": 2}}
+    two = {"parameters": {"missed": 2, "enzyme": "Trypsin"}, "database": "ab"}
+    assert parts_digest(one) == parts_digest(two) == hashlib.sha256(canonical_json(two).encode()).hexdigest()
+    assert parts_digest(one) != parts_digest({**one, "format": 2})
+    with pytest.raises(ValueError):
+        canonical_json({"nan": float("nan")})

@@ -1,0 +1,592 @@
+"""A project keeps whole results and nothing else, whatever happens to the process, the disk or the folder."""
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.errors import InputError, ParameterError, StorageError
+from engine.jobs.progress import Cancelled, Progress
+from engine.project import Project, RunInput
+from engine.project import schema as project_schema
+from engine.project.database import is_network_file_system
+from engine.project.digests import file_digest
+from engine.project.locks import ProcessIdentity
+
+TABLE = pa.table({"peptide": ["PEPTIDE", "ELVISK"], "score": [1.5, 2.5]})
+
+
+@pytest.fixture
+def project(tmp_path) -> Project:
+    return Project.create_or_open(tmp_path / "project")
+
+
+def python(script: str, *arguments: object, **options: object) -> subprocess.Popen:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)]
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, **options
+    )
+
+
+def do_run(project: Project, kind: str = "identify") -> str:
+    with project.run(kind, {"fdr": 0.01}) as run:
+        run.write_table("psms", TABLE)
+    return run.id
+
+
+def result_folders(project: Project) -> list[str]:
+    return sorted(path.name for path in (project.folder / "results").iterdir())
+
+
+# What a run keeps
+
+
+def test_a_run_and_all_about_it_are_found_again(project, tmp_path):
+    spectra = tmp_path / "Läufe & more.mzML"
+    spectra.write_text("spectra")
+    parameters = {"enzyme": "Trypsin", "fdr": 0.01, "modifications": ["Oxidation (M)"]}
+    with project.run(
+        "identify", parameters, [RunInput(spectra, "spectra"), RunInput(spectra, "database", "ab" * 32)], version="1.2.3", device="cpu"
+    ) as run:
+        run.write_table("psms", TABLE)
+        run.write_json("summary", {"n": 2, "name": "β"})
+        run.log("info", "two PSMs")
+        run.message = "2 PSMs at 1 %"
+    reopened = Project.open(project.folder)
+    (record,) = reopened.runs()
+    assert (record.id, record.kind, record.status, record.parameters) == ("identify-0001", "identify", "done", parameters)
+    assert (record.version, record.device, record.message) == ("1.2.3", "cpu", "2 PSMs at 1 %")
+    assert record.finished >= record.started
+    assert [(one.path, one.kind, one.size, one.sha256) for one in reopened.inputs(record.id)] == [
+        (spectra, "spectra", 7, file_digest(spectra)),
+        (spectra, "database", 7, "ab" * 32),
+    ]
+    assert [(entry.level, entry.text) for entry in reopened.log(record.id)] == [("info", "two PSMs")]
+    assert reopened.latest("identify") == record.id
+    assert {one.name: one.rows for one in reopened.results()} == {"psms": 2, "summary": None}
+    assert json.loads(reopened.table("summary").read_text()) == {"n": 2, "name": "β"}
+
+
+def test_other_tools_read_everything(project):
+    run = do_run(project)
+    path = project.table("psms")
+    assert path == project.folder / "results" / run / "psms.parquet"
+    assert duckdb.sql(f"SELECT sum(score) FROM '{path}'").fetchall() == [(4.0,)]
+    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:
+        assert connection.execute("SELECT id, status FROM runs").fetchall() == [(run, "done")]
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA journal_mode").fetchall() == [("wal",)]
+
+
+def test_a_table_may_come_in_pieces(project):
+    with project.run("identify", {}) as run:
+        run.write_table("reader", pa.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches() * 3))
+        with run.table_writer("pieces", TABLE.schema) as writer:
+            for batch in TABLE.to_batches() * 5:
+                writer.write(batch)
+        run.write_table("empty", TABLE.slice(0, 0))
+    assert pq.read_table(project.table("reader")).num_rows == 6
+    assert pq.read_table(project.table("pieces"))["score"].to_pylist() == [1.5, 2.5] * 5
+    assert pq.read_table(project.table("empty")).num_rows == 0
+    assert {one.name: one.rows for one in project.results()} == {"empty": 0, "pieces": 10, "reader": 6}
+
+
+def test_the_latest_run_that_is_done_counts(project):
+    first = do_run(project)
+    second = do_run(project)
+    cluster = do_run(project, "cluster")
+    with pytest.raises(RuntimeError), project.run("identify", {}) as run:
+        run.write_table("psms", TABLE)
+        raise RuntimeError("no")
+    assert [record.id for record in project.runs()] == [first, second, cluster, "identify-0004"]
+    assert project.latest("identify") == second
+    assert project.latest() == cluster
+    assert project.latest("align") is None
+    assert project.table("psms", first).parent.name == first
+    assert project.table("psms").parent.name == cluster
+    with pytest.raises(InputError, match="holds no finished result 'peptides'"):
+        project.table("peptides")
+    with pytest.raises(InputError, match="of run identify-0004"):
+        project.table("psms", "identify-0004")
+
+
+@pytest.mark.parametrize("name", ["", "../psms", "/etc/passwd", "a/b", "a\\b", ".hidden", "..", "x" * 200, "a\0b", "ä"])
+def test_a_result_cannot_have_a_name_that_leads_elsewhere(project, name):
+    with pytest.raises(ParameterError, match="cannot name a result"), project.run("identify", {}) as run:
+        run.write_table(name, TABLE)
+    assert result_folders(project) == []
+
+
+@pytest.mark.parametrize("kind", ["", "..", "a/b", "a b", "-a"])
+def test_a_kind_cannot_lead_elsewhere_either(project, kind):
+    with pytest.raises(ParameterError, match="is not a kind of run"), project.run(kind, {}):
+        pass
+
+
+def test_results_do_not_change(project):
+    with pytest.raises(ParameterError, match="do not change"), project.run("identify", {}) as run:
+        run.write_table("psms", TABLE)
+        run.write_json("psms", {})
+
+
+# What a run that ends badly leaves
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (RuntimeError("it broke"), "failed", "it broke"),
+        (MemoryError(), "failed", "MemoryError"),
+        (Cancelled(), "cancelled", "stopped by the user"),
+        (KeyboardInterrupt(), "cancelled", "stopped by the user"),
+    ],
+)
+def test_a_run_that_ends_badly_leaves_a_note_and_no_file(project, error, status, message):
+    with pytest.raises(type(error)), project.run("identify", {}) as run:
+        run.write_table("psms", TABLE)
+        raise error
+    (record,) = project.runs()
+    assert (record.status, record.message) == (status, message)
+    assert record.finished is not None
+    assert project.results() == []
+    assert result_folders(project) == []
+
+
+def test_a_missing_input_fails_before_anything_is_done(project, tmp_path):
+    with pytest.raises(InputError, match=r"gone\.mzML"), project.run("identify", {}, [RunInput(tmp_path / "gone.mzML", "spectra")]):
+        pytest.fail("the run must not begin")
+    assert project.runs()[0].status == "failed"
+
+
+def test_a_killed_run_is_swept_when_the_project_is_opened(project):
+    script = """
+        import sys
+        import pyarrow as pa
+        from engine.project import Project
+        with Project.open(sys.argv[1]).run("identify", {}) as run:
+            run.write_table("psms", pa.table({"a": [1]}))
+            (run.folder / ".peptides.parquet.123456.partial").write_bytes(b"half")
+            print("written", flush=True)
+            sys.stdin.readline()
+    """
+    before = do_run(project)
+    process = python(script, project.folder)
+    assert process.stdout.readline() == "written\n"
+
+    # While it lives nobody sweeps, and others read.
+    other = Project.open(project.folder)
+    assert [record.status for record in other.runs()] == ["done", "running"]
+    assert other.table("psms").parent.name == before
+    assert len(list((project.folder / "results" / "identify-0002").iterdir())) == 2
+
+    process.kill()
+    process.communicate()
+    other = Project.open(project.folder)
+    assert [record.status for record in other.runs()] == ["done", "failed"]
+    assert "interrupted" in other.runs()[1].message
+    assert result_folders(other) == [before]
+
+
+KILLED = """
+    import sys, time
+    import numpy as np
+    import pyarrow as pa
+    from engine.project import Project
+    project = Project.open(sys.argv[1])
+    table = pa.table({"x": np.random.default_rng(1).random(20_000)})
+    while True:
+        began = time.monotonic()
+        with project.run("identify", {}) as run:
+            for name in ("psms", "peptides", "proteins"):
+                run.write_table(name, table)
+            run.log("info", "written")
+        print(time.monotonic() - began, flush=True)
+"""
+
+
+def test_killed_at_any_moment_every_registered_result_is_whole(project):
+    n_killed_inside = 0
+    for i in range(12):
+        process = python(KILLED, project.folder)
+        process.stdout.readline()
+        seconds = float(process.stdout.readline())
+        # Moments spread over the length of a run, whatever that is on this machine today.
+        time.sleep(seconds * (i * 5 % 12) / 8)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        reopened = Project.open(project.folder)
+        done = [record.id for record in reopened.runs() if record.status == "done"]
+        assert {record.status for record in reopened.runs()} <= {"done", "failed"}
+        assert reopened.verify() == []
+        assert sorted(one.run for one in reopened.results()) == sorted(done * 3), "a run has all of its results or none"
+        assert result_folders(reopened) == sorted(done)
+        assert [path.name for path in reopened.folder.rglob(".*")] == []
+        n_killed_inside += len(reopened.runs()) - len(done)
+    assert n_killed_inside > 0, "some runs must have been interrupted, or nothing was tested"
+    do_run(project)
+
+
+def test_what_the_user_put_beside_results_is_not_swept(project):
+    run = do_run(project)
+    (project.folder / "results" / "my notes").mkdir()
+    (project.folder / "results" / run / "notes.txt").write_text("mine")
+    (project.folder / "exports").mkdir()
+    (project.folder / "exports" / ".psms.tsv.123456.partial").write_text("another process is writing this")
+    Project.open(project.folder)
+    assert (project.folder / "results" / "my notes").exists()
+    assert (project.folder / "results" / run / "notes.txt").exists()
+    assert (project.folder / "exports" / ".psms.tsv.123456.partial").exists()
+
+
+# Two at once
+
+
+def test_a_second_writer_is_told_who_holds_the_project_and_may_read(project):
+    other = Project.open(project.folder)
+    with project.run("identify", {}):
+        began = time.monotonic()
+        with (
+            pytest.raises(StorageError, match=rf"process {os.getpid()} on .* \(run identify-0001\) is writing this project"),
+            other.run("x", {}),
+        ):
+            pytest.fail("two must not write at once")
+        assert time.monotonic() - began < 3
+        assert [record.status for record in other.runs()] == ["running", "failed"]
+    do_run(other)
+
+
+def test_a_second_writer_may_wait_and_is_queued_meanwhile(project):
+    inside, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with Project.open(project.folder).run("first", {}):
+            inside.set()
+            done.wait(10)
+
+    def wait_for_it() -> None:
+        with project.run("second", {}, wait=20) as run:
+            run.write_table("psms", TABLE)
+
+    holder, waiter = threading.Thread(target=hold), threading.Thread(target=wait_for_it)
+    holder.start()
+    assert inside.wait(10)
+    waiter.start()
+    deadline = time.monotonic() + 10
+    while len(project.runs()) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert [record.status for record in project.runs()] == ["running", "queued"]
+    assert [record.status for record in Project.open(project.folder).runs()] == ["running", "queued"]
+    done.set()
+    holder.join()
+    waiter.join()
+    assert [record.status for record in project.runs()] == ["done", "done"]
+
+
+def test_waiting_can_be_cancelled(project):
+    other, progress = Project.open(project.folder), Progress()
+    with project.run("identify", {}):
+        threading.Timer(0.2, progress.cancel).start()
+        began = time.monotonic()
+        with pytest.raises(Cancelled), other.run("second", {}, wait=60, progress=progress):
+            pass
+        assert time.monotonic() - began < 0.7
+    assert [record.status for record in project.runs()] == ["done", "cancelled"]
+
+
+def test_a_forked_child_does_not_hold_its_dead_parents_lock(project):
+    script = """
+        import os, sys, time
+        from engine.project import Project
+        with Project.open(sys.argv[1]).run("identify", {}):
+            child = os.fork()
+            if child == 0:
+                print("child", os.getpid(), flush=True)
+                time.sleep(60)
+                os._exit(0)
+            time.sleep(60)
+    """
+    process = python(script, project.folder)
+    child = int(process.stdout.readline().split()[1])
+    process.kill()
+    process.wait()
+    try:
+        do_run(project)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        process.communicate()
+    assert [record.status for record in project.runs()] == ["failed", "done"]
+
+
+def test_a_queued_run_of_a_dead_process_is_swept_even_if_its_number_was_given_again(project):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    here = ProcessIdentity.current()
+    owners = [here, ProcessIdentity(here.host, dead.pid, "boot:1"), ProcessIdentity(here.host, here.pid, "boot:1")]
+    owners.append(ProcessIdentity("elsewhere", dead.pid, "boot:1"))
+    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
+        for i, one in enumerate(owners):
+            connection.execute(
+                "INSERT INTO runs (id, kind, parameters, version, device, status, started, host, pid, process_started) "
+                "VALUES (?, 'x', '{}', '', '', 'queued', '2025-01-01T00:00:00+00:00', ?, ?, ?)",
+                (f"x-{i}", one.host, one.pid, one.started),
+            )
+    assert [record.status for record in Project.open(project.folder).runs()] == ["queued", "failed", "failed", "queued"]
+
+
+def test_two_processes_that_create_the_same_project_both_get_it(tmp_path):
+    script = """
+        import sys
+        from engine.project import Project
+        sys.stdin.readline()
+        Project.create_or_open(sys.argv[1])
+    """
+    processes = [python(script, tmp_path / "new") for _ in range(3)]
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in processes:
+        assert process.communicate()[1] == ""
+    assert Project.open(tmp_path / "new").runs() == []
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["project.lock", "project.sqlite"]
+
+
+# Folders that are no project, and projects that are not well
+
+
+def test_a_folder_with_other_content_is_refused(tmp_path):
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(InputError, match=r"other things in it \(thesis.tex\)"):
+        Project.create_or_open(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+    with pytest.raises(InputError, match="is not a Proteoscope project"):
+        Project.open(tmp_path)
+
+
+def test_a_file_is_refused(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InputError, match="is a file"):
+        Project.create_or_open(tmp_path / "file")
+    with pytest.raises(StorageError, match="a part of this path is a file"):
+        Project.create_or_open(tmp_path / "file" / "project")
+    with pytest.raises(InputError, match="is not a Proteoscope project"):
+        Project.open(tmp_path / "file")
+    with pytest.raises(InputError, match="does not exist"):
+        Project.open(tmp_path / "absent")
+
+
+def test_a_creation_that_was_killed_is_done_again(tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / ".project.sqlite.aabbccddeeff.partial").write_bytes(b"half")
+    (folder / "project.lock").touch()
+    Project.create_or_open(folder)
+    assert sorted(path.name for path in folder.iterdir()) == ["project.lock", "project.sqlite"]
+
+
+def test_a_project_of_a_newer_version_is_refused(project):
+    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    for opening in (Project.open, Project.create_or_open):
+        with pytest.raises(InputError, match=r"newer version of Proteoscope \(project format 99; .* up to 1\).* Update"):
+            opening(project.folder)
+
+
+def test_a_project_of_an_older_version_is_brought_up_to_date(project, monkeypatch):
+    run = do_run(project)
+    newer = (*project_schema.MIGRATIONS, "ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT 'old';")
+    monkeypatch.setattr(project_schema, "MIGRATIONS", newer)
+    reopened = Project.open(project.folder)
+    assert [record.id for record in reopened.runs()] == [run]
+    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:
+        assert connection.execute("PRAGMA user_version").fetchall() == [(2,)]
+        assert connection.execute("SELECT note FROM runs").fetchall() == [("old",)]
+    do_run(reopened)
+
+
+def test_a_migration_that_fails_changes_nothing(project, monkeypatch):
+    do_run(project)
+    broken = (*project_schema.MIGRATIONS, "ALTER TABLE runs ADD COLUMN note TEXT; ALTER TABLE absent ADD COLUMN note TEXT;")
+    monkeypatch.setattr(project_schema, "MIGRATIONS", broken)
+    with pytest.raises(StorageError):
+        Project.open(project.folder)
+    monkeypatch.undo()
+    assert len(Project.open(project.folder).runs()) == 1
+    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:
+        assert "note" not in {row[1] for row in connection.execute("PRAGMA table_info(runs)")}
+
+
+def test_a_database_of_another_program_is_refused(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "project.sqlite")) as connection, connection:
+        connection.execute("CREATE TABLE theirs (a)")
+    with pytest.raises(InputError, match="a database of another program"):
+        Project.create_or_open(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"binary garbage" * 1000, b""])
+def test_a_damaged_database_is_one_clear_error(project, content):
+    (project.folder / "project.sqlite").write_bytes(content)
+    with pytest.raises((StorageError, InputError), match=r"project\.sqlite.*(damaged|another program)"):
+        Project.open(project.folder)
+
+
+@pytest.mark.parametrize(
+    ("harm", "told"),
+    [
+        (lambda path: path.unlink(), "is missing"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "bytes instead of"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-8] + b"\x01\x01\x01\x01PAR1"), "was changed or is damaged"),
+    ],
+)
+def test_a_result_that_is_not_what_was_registered_is_not_given_out(project, harm, told):
+    run = do_run(project)
+    path = project.table("psms")
+    harm(path)
+    with pytest.raises(StorageError, match=rf"{told}.*do run {run} again"):
+        project.table("psms")
+    assert len(project.verify()) == 1
+
+
+def test_a_registered_path_cannot_lead_out_of_the_project(project, tmp_path):
+    do_run(project)
+    pq.write_table(TABLE, tmp_path / "outside.parquet")
+    for path in ("../outside.parquet", str(tmp_path / "outside.parquet"), "results/link/outside.parquet"):
+        (project.folder / "results" / "link").unlink(missing_ok=True)
+        (project.folder / "results" / "link").symlink_to(tmp_path)
+        with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
+            connection.execute("UPDATE results SET path = ?", (path,))
+        with pytest.raises(StorageError, match="outside the project"):
+            project.table("psms")
+
+
+def test_a_project_can_be_moved(project, tmp_path):
+    do_run(project)
+    moved = tmp_path / "moved #1 ?&%"
+    shutil.move(project.folder, moved)
+    assert Project.open(moved).table("psms").is_relative_to(moved)
+
+
+# Disks that refuse
+
+
+def test_a_read_only_project_is_read_and_says_that_it_cannot_be_written(project):
+    """In a process without root's rights, which no permission holds back."""
+    do_run(project)
+    for folder in (project.folder.parent, project.folder, project.folder / "results"):
+        folder.chmod(0o755)
+    subprocess.run(["chmod", "-R", "a+rX,a-w", project.folder], check=True)
+    script = """
+        import os, sys
+        from engine.errors import ProteoscopeError
+        from engine.project import Project
+        if os.getuid() == 0:
+            os.setgid(65534)
+            os.setuid(65534)
+        project = Project.open(sys.argv[1])
+        print(project.read_only, len(project.runs()), project.table("psms").name)
+        def run():
+            with project.run("identify", {}):
+                pass
+        for refused in (run, lambda: Project.create_or_open(sys.argv[1]), lambda: Project.create_or_open(sys.argv[1] + "/inner")):
+            try:
+                refused()
+            except ProteoscopeError as error:
+                print(type(error).__name__, error)
+    """
+    for folder in [project.folder, *project.folder.parents]:
+        if folder.stat().st_uid == os.getuid() and os.getuid() == 0 and folder.is_relative_to("/tmp") and folder != Path("/tmp"):
+            folder.chmod(folder.stat().st_mode | 0o055)
+    out, err = python(script, project.folder).communicate()
+    project.folder.chmod(0o755)
+    assert err == ""
+    lines = out.splitlines()
+    assert lines[0] == "True 1 psms.parquet"
+    assert [line.split()[0] for line in lines[1:]] == ["StorageError"] * 3
+    assert all("you may not write here" in line or "other things" in line for line in lines[1:])
+
+
+def test_a_full_disk_fails_the_run_and_keeps_what_was_finished(project):
+    """A limit for the size of a file stands for the full disk: the system refuses the write in the same way."""
+    script = """
+        import resource, sys
+        import numpy as np
+        import pyarrow as pa
+        from engine.errors import StorageError
+        from engine.project import Project
+        project = Project.open(sys.argv[1])
+        table = pa.table({"x": np.random.default_rng(1).random(200_000)})
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+        for write in (lambda run: run.write_table("psms", table), lambda run: run.write_json("psms", "x" * 400_000)):
+            try:
+                with project.run("identify", {}) as run:
+                    run.write_table("small", table.slice(0, 10))
+                    write(run)
+            except StorageError as error:
+                print(error)
+    """
+    run = do_run(project)
+    out, err = python(script, project.folder).communicate()
+    assert err == ""
+    assert [("psms." in line, "limit for files" in line) for line in out.splitlines()] == [(True, True)] * 2
+    reopened = Project.open(project.folder)
+    assert [record.status for record in reopened.runs()] == ["done", "failed", "failed"]
+    assert reopened.verify() == []
+    assert result_folders(reopened) == [run]
+
+
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="only root can mount a small disk")
+def test_a_disk_that_fills_up_keeps_what_was_finished(tmp_path):
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", tmp_path], capture_output=True).returncode:
+        pytest.skip("mounting is not allowed here")
+    try:
+        project = Project.create_or_open(tmp_path / "project")
+        run = do_run(project)
+        with pytest.raises(StorageError, match=r"psms\.parquet: the disk is full"), project.run("identify", {}) as second:
+            second.write_table("psms", pa.table({"x": [os.urandom(3 << 20)]}))
+        reopened = Project.open(tmp_path / "project")
+        assert [record.status for record in reopened.runs()] == ["done", "failed"]
+        assert reopened.verify() == []
+        (tmp_path / "filler").write_bytes(bytes(1))
+        with pytest.raises(OSError), (tmp_path / "filler").open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        with pytest.raises(StorageError, match="the disk is full"):
+            do_run(reopened)
+        (tmp_path / "filler").unlink()
+        reopened = Project.open(tmp_path / "project")
+        assert reopened.table("psms").parent.name == run
+        do_run(reopened)
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
+
+
+def test_file_systems_of_other_machines_are_known_by_their_mount():
+    mounts = (
+        "/dev/sda1 / ext4 rw 0 0\nserver:/home /home nfs4 rw 0 0\n/dev/sdb1 /home/local ext4 rw 0 0\n"
+        "//lab/share /mnt/lab\\040share cifs rw 0 0\n"
+    )
+    assert not is_network_file_system(Path("/opt/project"), mounts)
+    assert is_network_file_system(Path("/home/ada/project"), mounts)
+    assert not is_network_file_system(Path("/home/local/project"), mounts)
+    assert is_network_file_system(Path("/mnt/lab share/project"), mounts)
+
+
+def test_a_network_file_system_gets_a_rollback_journal(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.project.database.is_network_file_system", lambda folder: True)
+    project = Project.create_or_open(tmp_path / "project")
+    do_run(project)
+    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchall() == [("delete",)]

@@ -1,0 +1,83 @@
+"""The set-up scripts, run on a copy of themselves with a search path that lacks what a test wants to be missing."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+BASH = shutil.which("bash")
+pytestmark = pytest.mark.skipif(BASH is None, reason="the scripts need bash")
+
+
+@pytest.fixture
+def bare_machine(tmp_path: Path) -> Path:
+    """A copy of the installer beside a `bin` that holds the few commands every machine has: no Python, no package manager, no sudo."""
+    shutil.copytree(REPOSITORY / "installer", tmp_path / "installer")
+    shutil.copy(REPOSITORY / "pyproject.toml", tmp_path)
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    for name in ("bash", "cat", "cut", "dirname", "env", "grep", "id", "mkdir", "mktemp", "rm", "sed", "sha256sum"):
+        found = shutil.which(name)
+        assert found, name
+        (commands / name).symlink_to(found)
+    return tmp_path
+
+
+def run(machine: Path, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a script as a user would, from another folder, with nobody at the keyboard."""
+    assert BASH
+    variables = {"PATH": str(machine / "bin"), "HOME": str(machine), **environment}
+    command = [BASH, str(machine / "installer" / script)]
+    return subprocess.run(
+        command, cwd="/", env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+@pytest.mark.parametrize("script", ["run.sh", "test.sh"])
+def test_without_python_says_which_is_needed(bare_machine: Path, script: str) -> None:
+    # An absolute path, because /usr/bin/python3 is looked for by name whatever the search path.
+    ended = run(bare_machine, script, PROTEOSCOPE_PYTHON=str(bare_machine / "no-python"))
+    assert ended.returncode == 1
+    assert "Python 3.11, 3.12 or 3.13" in ended.stderr
+    assert "PROTEOSCOPE_PYTHON" in ended.stderr
+    assert not (bare_machine / ".venv").exists()
+
+
+def test_a_python_that_is_too_old_is_not_taken(bare_machine: Path) -> None:
+    old = bare_machine / "python3.10"
+    old.write_text("#!/bin/sh\nexit 1\n")  # what the version check of an unsuitable Python ends with
+    old.chmod(0o755)
+    assert run(bare_machine, "run.sh", PROTEOSCOPE_PYTHON=str(old)).returncode == 1
+
+
+def test_a_system_that_is_set_up_is_left_alone(bare_machine: Path) -> None:
+    """With a whole environment and a stamp of the present pyproject.toml, only the program itself is run: neither pip nor apt-get."""
+    environment = bare_machine / ".venv"
+    (environment / "bin").mkdir(parents=True)
+    called = bare_machine / "called"
+    for name in ("python", "proteoscope"):
+        program = environment / "bin" / name
+        program.write_text(f'#!/bin/sh\necho "{name} $*" >>"{called}"\n')
+        program.chmod(0o755)
+    libraries = bare_machine / "bin" / "ldconfig"
+    script = (bare_machine / "installer" / "common.sh").read_text()
+    names = [line.split()[0] for line in script.splitlines() if line.startswith("lib") and ".so." in line]
+    libraries.write_text("#!/bin/sh\n" + "".join(f"echo '\t{name} (libc6,x86-64) => /lib/{name}'\n" for name in names))
+    libraries.chmod(0o755)
+    refuses = bare_machine / "bin" / "apt-get"
+    refuses.write_text(f'#!/bin/sh\necho "apt-get $*" >>"{called}"\nexit 1\n')
+    refuses.chmod(0o755)
+    (environment / ".proteoscope-place").write_text(f"{environment}\n")
+    digest = subprocess.run(["sha256sum", bare_machine / "pyproject.toml"], capture_output=True, text=True, check=True).stdout.split()[0]
+    (environment / ".proteoscope-installed").write_text(f"{digest} dev\n")
+
+    ended = run(bare_machine, "run.sh")
+
+    assert ended.returncode == 0, ended.stderr
+    calls = [line for line in called.read_text().splitlines() if not line.startswith("python -c")]
+    assert calls == [f"proteoscope demo --out {bare_machine / 'sample_project'}"]
+    assert "no display" in ended.stdout

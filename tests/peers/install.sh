@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Fetch the programs that the benchmarks compare with, into a folder of their own; nothing of the system changes and root is not needed.
+#
+#     bash tests/peers/install.sh [FOLDER]        (default: $PROTEOSCOPE_PEERS, else ~/.cache/proteoscope-peers)
+#
+# X!Tandem and Comet come from the packages of Debian or Ubuntu (unpacked, not installed), Sage's core as the Python package sagepy,
+# and Pyteomics to convert spectra for them, in a virtual environment.
+# To compare with another Comet, name its binary in PROTEOSCOPE_COMET when the benchmark runs.
+set -euo pipefail
+
+folder=${1:-${PROTEOSCOPE_PEERS:-$HOME/.cache/proteoscope-peers}}
+mkdir -p "$folder"
+folder=$(cd -- "$folder" && pwd -P)
+
+if [ ! -x "$folder/debian/usr/bin/comet-ms" ] || [ ! -x "$folder/debian/usr/bin/tandem" ]; then
+    command -v apt-get >/dev/null && command -v dpkg >/dev/null || { echo "Debian or Ubuntu is needed for X!Tandem and Comet" >&2; exit 1; }
+    packages=(tandem-mass comet-ms)
+    # Comet's own library, whose name carries its version; what else the two need (C++, expat, zlib) any system has.
+    mapfile -t libraries < <(apt-cache depends comet-ms | sed -n 's/^ *Depends: \(libmstoolkit[^ ]*\)$/\1/p')
+    download=$(mktemp -d)
+    trap 'rm -rf "$download"' EXIT
+    (cd "$download" && apt-get download -q "${packages[@]}" "${libraries[@]}")
+    for package in "$download"/*.deb; do
+        dpkg -x "$package" "$folder/debian"
+    done
+fi
+
+if ! "$folder/python/bin/python" -c 'import psims, pyteomics, sagepy' 2>/dev/null; then
+    python=""
+    for candidate in python3.12 python3.11 python3.13 /usr/bin/python3 python3; do
+        if "$candidate" -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            python=$candidate
+            break
+        fi
+    done
+    [ -n "$python" ] || { echo "sagepy needs Python 3.11 or newer with the venv module" >&2; exit 1; }
+    "$python" -m venv --clear "$folder/python"
+    "$folder/python/bin/python" -m pip install --quiet --disable-pip-version-check sagepy pyteomics psims lxml
+fi
+
+echo "The peers are in $folder"

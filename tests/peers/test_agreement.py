@@ -1,0 +1,45 @@
+"""Proteoscope beside Comet and X!Tandem on real runs: the same peptides, and no foreign ones. Needs the peers (tests/peers/install.sh)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from peer_datasets import DATASETS, EIGHTEEN_PROTEINS, read_fasta
+from peer_figures import accepted, agreement, entrapment
+from peer_programs import installed, run_peer, run_proteoscope
+
+pytestmark = [
+    pytest.mark.peers,
+    pytest.mark.skipif(
+        not (installed("comet") and installed("xtandem")),
+        reason="Comet and X!Tandem are not installed; run bash tests/peers/install.sh",
+    ),
+]
+
+
+@pytest.mark.parametrize("name", ["qc_shew", "metaproteome"])
+def test_names_the_same_peptide_as_comet_and_xtandem_where_all_accept(name: str, shared_data: Path, tmp_path: Path) -> None:
+    dataset = DATASETS[name]
+    ours = accepted(run_proteoscope(dataset, shared_data, tmp_path / "project", threads=2).matches)
+    theirs = [accepted(run_peer(program, dataset, shared_data, threads=2).matches) for program in ("comet", "xtandem")]
+    same, common = agreement(ours, *theirs)
+    assert common >= 0.8 * min(map(len, theirs))
+    assert same >= 0.99 * common
+
+
+@pytest.mark.parametrize("name", ["entrapment_shew", "entrapment_yeast"])
+def test_one_percent_means_one_percent_among_foreign_proteomes(name: str, shared_data: Path, tmp_path: Path) -> None:
+    dataset = DATASETS[name]
+    ours = accepted(run_proteoscope(dataset, shared_data, tmp_path / "project", threads=2).matches)
+    proteome, database, eighteen_proteins = (
+        read_fasta(shared_data / path) for path in (dataset.proteome, dataset.database, EIGHTEEN_PROTEINS)
+    )
+    result = entrapment(ours, proteome, database, eighteen_proteins)
+    assert result.accepted > 0
+    # One foreign match more than 1.5 % is within what chance does to a list as short as these.
+    assert result.foreign <= 0.015 * result.accepted + 1
