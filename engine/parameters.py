@@ -1,6 +1,7 @@
 """One description of every parameter: the base of each search's `Parameters`, and what the command line, forms and presets make of it.
 
-A parameter is a field of a frozen pydantic model, declared with `parameter`: title, unit, bounds, default, one sentence of help and the group it
+A parameter is a field of a frozen pydantic model, declared with `parameter`: title, unit, bounds, default, one sentence of help and the
+group it
 belongs to. It exists in one place; everything else is read from there.
 """
 
@@ -18,6 +19,8 @@ from pydantic.fields import FieldInfo
 
 import resources
 from engine.errors import InputError, ParameterError
+
+ParameterKind = Literal["truth", "integer", "number", "text", "choice", "list"]
 
 __all__ = ["ParameterDescription", "SearchParameters", "parameter", "preset_names", "read_preset"]
 
@@ -41,7 +44,7 @@ class ParameterDescription:
     choices: tuple[str, ...]
     minimum: float | None
     maximum: float | None
-    kind: Literal["truth", "integer", "number", "text", "choice", "list"]
+    kind: ParameterKind
 
 
 class SearchParameters(BaseModel):
@@ -103,26 +106,25 @@ def _description(name: str, field: FieldInfo) -> ParameterDescription:
     extra: dict[str, Any] = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
     bounds: dict[str, float] = {}
     for constraint in field.metadata:
-        for kind, end in (("ge", "minimum"), ("gt", "minimum"), ("le", "maximum"), ("lt", "maximum")):
-            if getattr(constraint, kind, None) is not None:
-                bounds[end] = getattr(constraint, kind)
-    annotation, choices = field.annotation, ()
-    origin = get_origin(annotation)
-    kind: Literal["truth", "integer", "number", "text", "choice", "list"] = "text"
-    if origin is Literal:
-        kind, choices = "choice", tuple(str(choice) for choice in get_args(annotation))
-    elif origin is tuple:
-        kind = "list"
-    elif annotation is bool:
-        kind = "truth"
-    elif annotation is int:
-        kind = "integer"
-    elif annotation is float:
-        kind = "number"
+        for bound, end in (("ge", "minimum"), ("gt", "minimum"), ("le", "maximum"), ("lt", "maximum")):
+            if getattr(constraint, bound, None) is not None:
+                bounds[end] = getattr(constraint, bound)
+    origin = get_origin(field.annotation)
+    simple: dict[Any, ParameterKind] = {bool: "truth", int: "integer", float: "number"}
+    containers: dict[Any, ParameterKind] = {Literal: "choice", tuple: "list"}
     return ParameterDescription(
-        name, field.title or name, field.description or "", str(extra.get("group", "")), str(extra.get("unit", "")), bool(extra.get("advanced")),
-        field.default, choices, bounds.get("minimum"), bounds.get("maximum"), kind,
-    )  # fmt: skip
+        name=name,
+        title=field.title or name,
+        help=field.description or "",
+        group=str(extra.get("group", "")),
+        unit=str(extra.get("unit", "")),
+        advanced=bool(extra.get("advanced")),
+        default=field.default,
+        choices=tuple(str(choice) for choice in get_args(field.annotation)) if origin is Literal else (),
+        minimum=bounds.get("minimum"),
+        maximum=bounds.get("maximum"),
+        kind=containers.get(origin) or simple.get(field.annotation, "text"),
+    )
 
 
 def preset_names(search: str) -> list[str]:

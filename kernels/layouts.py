@@ -1,6 +1,7 @@
 """The arrays that the spectrum kernels take, bundled by what they describe. The same for the processor and for CUDA.
 
-A tolerance is a pair (`*_absolute` in dalton or thomson, `*_relative` as a fraction): the half width at m is absolute + relative * m, so that
+A tolerance is a pair (`*_absolute` in dalton or thomson, `*_relative` as a fraction): the half width at m is absolute + relative * m, so
+that
 ppm and Da need no branch in the kernels.
 """
 
@@ -63,8 +64,10 @@ class PeptideArrays(NamedTuple):
 class ModificationArrays(NamedTuple):
     """Variable modifications and their combinations.
 
-    `mass` (m,) float64 Da; `residue_mask` (m,) uint32 with bit k for letter k (all ones: any residue); `place` (m,) int64: 0 anywhere, 1 peptide
-    N-terminus, 2 peptide C-terminus, 3 protein N-terminus, 4 protein C-terminus. `combination_mass` (c,) and `combination_count` (c, m) int64:
+    `mass` (m,) float64 Da; `residue_mask` (m,) uint32 with bit k for letter k (all ones: any residue); `place` (m,) int64: 0 anywhere, 1
+    peptide
+    N-terminus, 2 peptide C-terminus, 3 protein N-terminus, 4 protein C-terminus. `combination_mass` (c,) and `combination_count` (c, m)
+    int64:
     the multisets of modifications that a peptide may carry, the empty one first. `max_forms`: site arrangements tried for one peptide and
     combination.
     """
@@ -80,6 +83,7 @@ class ModificationArrays(NamedTuple):
 class ScoringSettings(NamedTuple):
     """Tolerances, ion series and the score.
 
+    `isotope_errors` come largest first; each is tried from its `isotope_minimum_mass` (dalton) on.
     `n_term_series` and `c_term_series`: float64, what is added to the sum of residue masses from that end to give the singly charged m/z.
     `bin_width`: thomson, of the bit table of peaks. `correlation_bin_width`, `correlation_bin_offset`: of XCorr.
     """
@@ -87,6 +91,7 @@ class ScoringSettings(NamedTuple):
     precursor_absolute: float
     precursor_relative: float
     isotope_errors: NDArray[np.int64]
+    isotope_minimum_mass: NDArray[np.float64]
     isotope_spacing: float
     fragment_absolute: float
     fragment_relative: float

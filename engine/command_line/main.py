@@ -1,4 +1,5 @@
-"""The command line: sub-commands for people at a terminal and for scripts. Imports of what computes happen inside the commands, so that help is quick."""
+"""The command line: sub-commands for people at a terminal and for scripts. Imports of what computes happen inside the commands, so that
+help is quick."""
 
 from __future__ import annotations
 
@@ -48,7 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except MemoryError:
-        print("proteoscope: the memory is not enough; lower index_memory, or search fewer modifications or a smaller database", file=sys.stderr)
+        print(
+            "proteoscope: the memory is not enough; lower index_memory, or search fewer modifications or a smaller database",
+            file=sys.stderr,
+        )
         return _WRONG
     return 0
 
@@ -56,7 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     from engine.version import VERSION
 
-    parser = argparse.ArgumentParser(prog="proteoscope", description="Protein evidence from mass spectra. Without arguments the window opens.")
+    parser = argparse.ArgumentParser(
+        prog="proteoscope", description="Protein evidence from mass spectra. Without arguments the window opens."
+    )
     parser.add_argument("--version", action="version", version=f"proteoscope {VERSION}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
@@ -67,7 +73,9 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Parameters: proteoscope parameters identify. Presets: proteoscope presets.",
     )
     identify.add_argument("spectra", nargs="+", metavar="SPECTRA", help="mzML, mzXML, MGF, MS2, DTA or PKL files, also gzipped")
-    identify.add_argument("--database", action="append", required=True, metavar="FASTA", help="protein sequences; may be given several times")
+    identify.add_argument(
+        "--database", action="append", required=True, metavar="FASTA", help="protein sequences; may be given several times"
+    )
     identify.add_argument("--out", required=True, metavar="DIR", help="project folder, made where it does not exist")
     _add_search_options(identify)
     identify.set_defaults(command=_identify)
@@ -101,7 +109,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_search_options(parser: argparse.ArgumentParser, preset: str = "high-resolution") -> None:
     parser.add_argument("--preset", default=preset, metavar="NAME|FILE.toml", help="parameters to begin with (default: %(default)s)")
-    parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="change one parameter; may be given several times")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=VALUE", help="change one parameter; may be given several times"
+    )
     parser.add_argument("--device", default="auto", metavar="auto|cpu|cuda|cuda:N|all", help="what computes (default: %(default)s)")
     parser.add_argument("--threads", type=_thread_count, metavar="N", help="threads of the processor (default: all)")
     parser.add_argument("--skip-broken", action="store_true", help="leave out spectra that cannot be read, and count them")

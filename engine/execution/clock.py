@@ -16,8 +16,8 @@ _STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 class StageClock:
     """Measures named stages; a stage entered twice adds up.
 
-    `stages` maps each name to ``{"seconds": float, "peak_memory_mb": float}``: wall seconds, and the largest resident memory of the process during
-    the stage (where the system cannot reset its mark: since the process began), in units of 10^6 bytes.
+    `stages` maps each name to ``{"seconds": float, "peak_memory_mb": float}``: wall seconds, and the largest resident memory of the process
+    during the stage (where the system cannot reset its mark: since the process began), in units of 10^6 bytes.
     """
 
     def __init__(self) -> None:

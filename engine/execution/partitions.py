@@ -7,6 +7,7 @@ partitions than workers, the largest first, even out what the estimate missed.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,5 +46,5 @@ def equal_partitions(cost: NDArray[np.number], workers: int, *, most_cost: float
     marks = total[-1] * np.arange(1, pieces) / pieces
     cuts = np.unique(np.concatenate(([0], np.searchsorted(total, marks), [n])))
     before = np.concatenate(([0.0], total))
-    partitions = [Partition(int(a), int(b), float(before[b] - before[a])) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    partitions = [Partition(int(a), int(b), float(before[b] - before[a])) for a, b in pairwise(cuts.tolist())]
     return sorted(partitions, key=lambda partition: -partition.cost)

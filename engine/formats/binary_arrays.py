@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.formats.spectrum_blocks import FaultCode
 
-__all__ = ["LINEAR", "PAIRS", "PIC", "PLAIN", "SLOF", "UNSUPPORTED", "Arrays", "decode_arrays"]
+__all__ = ["LINEAR", "PIC", "PLAIN", "SLOF", "UNSUPPORTED", "Arrays", "decode_arrays"]
 
-# Compressions that may lie under zlib. PAIRS: m/z and intensity in turn, in one array.
+# Compressions that may lie under zlib.
 PLAIN, LINEAR, PIC, SLOF = range(4)
 UNSUPPORTED = 9
-PAIRS = 2
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Arrays:
     dtype : n NumPy dtypes as text (``<f4``), empty where the file does not say.
     compression : (n,) int64, one of the constants above; is_zlib : (n,) bool, whether zlib comes on top.
     length : (n,) int64, the number of peaks it should have, -1: unknown.
-    per_peak : numbers in the array for each peak.
+    per_peak : numbers in the array for each peak: 2 where m/z and intensity come in turn.
     """
 
     start: NDArray[np.int64]
@@ -41,8 +41,15 @@ class Arrays:
 
     def of(self, rows: NDArray[np.int64]) -> Arrays:
         """The arrays of some spectra."""
-        columns = (self.start, self.stop, self.dtype, self.compression, self.is_zlib, self.length)
-        return Arrays(*(column[rows] for column in columns), per_peak=self.per_peak)  # type: ignore[arg-type]
+        return Arrays(
+            self.start[rows],
+            self.stop[rows],
+            self.dtype[rows],
+            self.compression[rows],
+            self.is_zlib[rows],
+            self.length[rows],
+            self.per_peak,
+        )
 
 
 def decode_arrays(text: NDArray[np.uint8], arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
@@ -106,7 +113,7 @@ def _runs(arrays: Arrays, faults: NDArray[np.int64], n_bytes: NDArray[np.int64])
     is_plain = (arrays.compression == PLAIN) & ((faults == 0) | (n_bytes == 0))
     joins = is_plain[1:] & is_plain[:-1] & (arrays.dtype[1:] == arrays.dtype[:-1])
     borders = [0, *(np.flatnonzero(~joins) + 1).tolist(), n]
-    return [slice(a, b) for a, b in zip(borders[:-1], borders[1:], strict=True)]
+    return [slice(a, b) for a, b in pairwise(borders)]
 
 
 def _unpack_run(
@@ -175,7 +182,7 @@ def _inflate(
 
     zlib releases the interpreter lock, so that the threads of the reader unpack side by side.
     """
-    view = memoryview(data)
+    view = data.data
     bounds = ends.tolist()
     intact = np.ones(len(most), dtype=np.bool_)
     pieces: list[bytes | memoryview] = []

@@ -39,16 +39,16 @@ class _Records:
 def read_proteins(paths: Sequence[str | Path], *, progress: Progress | None = None) -> Proteins:
     """Read the proteins of FASTA files, in the order given.
 
-    Letters become capitals; blanks, digits and gaps (``-``, ``.``) within a sequence are dropped, ``*`` at its end too. Lines that begin with
-    ``;`` are comments. Records without residues are left out. A record whose accession and sequence both stood before is left out and counted
-    in `Proteins.n_duplicates`; the same accession with another sequence is an error, because results are reported by accession and nobody
-    could tell which of the two was found.
+    Letters become capitals; blanks, digits and gaps (``-``, ``.``) within a sequence are dropped, ``*`` at its end too. Lines that begin
+    with ``;`` are comments. Records without residues are left out. A record whose accession and sequence both stood before is left out
+    and counted in `Proteins.n_duplicates`; the same accession with another sequence is an error, because results are reported by
+    accession and nobody could tell which of the two was found.
 
     Raises
     ------
     InputError
-        Naming the file, the line, the reason and the remedy: a file that is missing, unreadable, empty, cut off or no FASTA, a character that
-        is no residue, a record without a name, two sequences of one name, nucleotides instead of proteins, no sequence at all.
+        Naming the file, the line, the reason and the remedy: a file that is missing, unreadable, empty, cut off or no FASTA, a character
+        that is no residue, a record without a name, two sequences of one name, nucleotides instead of proteins, no sequence at all.
     Cancelled
         When the user asked to stop.
     """

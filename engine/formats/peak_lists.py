@@ -133,8 +133,8 @@ def _scan(data: bytes, *, is_headed: bool) -> _Lines:
     mz, intensity = np.empty(n_most), np.empty(n_most)
     table = np.empty((data.count(b"\n") + data.count(b"\r") + 1, 5), dtype=np.int64)
     n_peaks, n_others, n_lines = kernels.scan_peak_lines(text, is_headed, mz, intensity, table)
-    columns = (table[:n_others, k].copy() for k in range(5))
-    return _Lines(data, text, *columns, mz=mz[:n_peaks], intensity=intensity[:n_peaks], n_lines=n_lines)
+    start, stop, number, n_before, code = (table[:n_others, k].copy() for k in range(5))
+    return _Lines(data, text, start, stop, number, n_before, code, mz[:n_peaks], intensity[:n_peaks], n_lines)
 
 
 def _peaks_of(
@@ -166,7 +166,7 @@ def _text(content: bytes) -> str:
         return content.decode("latin-1")
 
 
-def _read_mgf(lines: _Lines, _: str) -> tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]:
+def _read_mgf(lines: _Lines, dialect: str) -> tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]:
     """Spectra of an MGF block, the line of the table where each begins and ends, and the first line that belongs nowhere (0: none)."""
     from kernels.cpu import text as kernels
 
@@ -208,7 +208,8 @@ def _read_mgf(lines: _Lines, _: str) -> tuple[SpectrumTable, NDArray[np.int64], 
     heights = kernels.parse_numbers(lines.text, second, stop, ends_of_numbers)
     table.precursor_intensity[owners] = np.where((ends_of_numbers > second) & (heights > 0), heights, 0.0)
     at, owners, start, stop = field(b"RTINSECONDS")
-    table.retention_time[owners] = kernels.parse_numbers(lines.text, start, stop, ends_of_numbers := np.empty(len(at), dtype=np.int64))
+    ends_of_numbers = np.empty(len(at), dtype=np.int64)
+    table.retention_time[owners] = kernels.parse_numbers(lines.text, start, stop, ends_of_numbers)
     broken = (ends_of_numbers == start) & (start < stop)
     table.note(owners[broken], FaultCode.NUMBER, lines.number[at[broken]])
     at, owners, start, stop = field(b"SCANS")
@@ -243,7 +244,7 @@ def _read_mgf(lines: _Lines, _: str) -> tuple[SpectrumTable, NDArray[np.int64], 
     return table, firsts, ends, stray
 
 
-def _read_ms2(lines: _Lines, _: str) -> tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]:
+def _read_ms2(lines: _Lines, dialect: str) -> tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]:
     """Spectra of an MS2 block; see `_read_mgf`."""
     letters = np.zeros(len(lines), dtype=np.uint8)
     filled = np.flatnonzero((lines.stop > lines.start) & (lines.code == 0))

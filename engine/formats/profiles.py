@@ -16,7 +16,8 @@ _LOWEST_PART = 0.05
 def looks_sampled(mz: NDArray[np.float64], intensity: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which spectra are samples of a profile: most of their summits (weighed by height) fall off over two near points on each side.
 
-    A summit is a point that no near neighbour overtops. Centroids have no such neighbours, isobaric reporter ions in threes and fours included.
+    A summit is a point that no near neighbour overtops. Centroids have no such neighbours, isobaric reporter ions in threes and fours
+    included.
 
     Parameters
     ----------
@@ -47,9 +48,9 @@ def centroid_profiles(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Replace the samples of some spectra by the peaks that they show.
 
-    A peak stands where the signal rises above the valleys on its sides by a third (`kernels.cpu.peaks.find_summits`). Its place and height are
-    those of the parabola through the logarithms of the highest point and its neighbours, which is exact for a Gaussian peak; a point without
-    two near neighbours stays as it is.
+    A peak stands where the signal rises above the valleys on its sides by a third (`kernels.cpu.peaks.find_summits`). Its place and
+    height are those of the parabola through the logarithms of the highest point and its neighbours, which is exact for a Gaussian peak; a
+    point without two near neighbours stays as it is.
 
     Parameters
     ----------

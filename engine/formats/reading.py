@@ -26,6 +26,27 @@ __all__ = ["read_spectra"]
 _WAIT_SECONDS = 0.1
 
 
+class _GrowingColumn:
+    """A flat array that is added to at its end. It grows in place where the system can move pages, so that little is held twice."""
+
+    def __init__(self, dtype: type) -> None:
+        self._values: NDArray = np.empty(0, dtype=dtype)
+        self._length = 0
+
+    def append(self, values: NDArray) -> None:
+        """Add values at the end."""
+        stop = self._length + len(values)
+        if stop > len(self._values):
+            self._values.resize(stop + stop // 8, refcheck=False)
+        self._values[self._length : stop] = values
+        self._length = stop
+
+    def finish(self) -> NDArray:
+        """The whole array; nothing can be added any more."""
+        self._values.resize(self._length, refcheck=False)
+        return self._values
+
+
 @dataclass
 class _FileState:
     """What is known of a file while its blocks come in."""
@@ -51,9 +72,9 @@ def read_spectra(
 ) -> Spectra:
     """Read the MS2 spectra of files, in the order given, into one set of columns.
 
-    The format (mzML, mzXML, MGF, MS2, DTA, PKL, each also gzipped) is seen from the content. Peaks are sorted by m/z; those without a positive
-    finite intensity are left out. An MGF spectrum without a SCANS entry gets its scan number from a title that holds ``scan=12`` or
-    ``.12.12.2``.
+    The format (mzML, mzXML, MGF, MS2, DTA, PKL, each also gzipped) is seen from the content. Peaks are sorted by m/z; those without a
+    positive finite intensity are left out. An MGF spectrum without a SCANS entry gets its scan number from a title that holds ``scan=12``
+    or ``.12.12.2``.
 
     Parameters
     ----------
@@ -61,8 +82,8 @@ def read_spectra(
     progress : told of the file bytes read, of spectra left out and of profiles centroided; asked for a cancel several times a second.
     skip_broken : leave broken spectra out and count them in `Spectra.n_skipped`, instead of raising at the first.
     threads : how many blocks are parsed at a time; all processors (four at most) by default.
-    centroid : what to do with MS2 spectra in profile mode. ``"auto"``: centroid those that the file does not call centroids and whose signal
-        looks sampled; True: also those that the file calls centroids; False: refuse them.
+    centroid : what to do with MS2 spectra in profile mode. ``"auto"``: centroid those that the file does not call centroids and whose
+        signal looks sampled (`engine.formats.profiles`); True: also those that the file calls centroids; False: refuse them.
 
     Raises
     ------
@@ -85,11 +106,19 @@ def read_spectra(
     n_threads = threads or min(4, _n_processors())
     pool = ThreadPoolExecutor(n_threads, thread_name_prefix="spectrum-reader")
     try:
-        states = [_read_file(path, pool, n_threads, progress, skip_broken, centroid) for path in files]
+        mz, intensity = _GrowingColumn(np.float64), _GrowingColumn(np.float32)
+        states = []
+        for path in files:
+            state = _FileState(path)
+            for parsed in _read_file(state, pool, n_threads, progress, skip_broken, centroid):
+                mz.append(parsed.mz)
+                intensity.append(parsed.intensity)
+                parsed.mz, parsed.intensity = parsed.mz[:0].copy(), parsed.intensity[:0].copy()
+            states.append(state)
     finally:
         # A block in work ends by itself within milliseconds; nobody waits for it after a cancel.
         pool.shutdown(wait=False, cancel_futures=True)
-    return _assemble(files, states)
+    return _assemble(files, states, mz.finish(), intensity.finish())
 
 
 def _n_processors() -> int:
@@ -114,13 +143,15 @@ def _parser(source: ByteSource) -> SpectrumParser:
 
 
 def _read_file(
-    path: Path, pool: ThreadPoolExecutor, n_threads: int, progress: Progress, skip_broken: bool, centroid: bool | str
-) -> _FileState:
-    state = _FileState(path)
+    state: _FileState, pool: ThreadPoolExecutor, n_threads: int, progress: Progress, skip_broken: bool, centroid: bool | str
+) -> Iterator[ParsedBlock]:
+    """The blocks of a file, in order; they stay in `state` too."""
+    path = state.path
     with ByteSource(path) as source:
         parser = _parser(source)
         for parsed, consumed in _parse_blocks(source, parser, pool, n_threads, progress, centroid):
             _take(state, parsed, skip_broken, centroid)
+            yield parsed
             progress.advance(consumed)
     if state.n_kept == 0:
         if state.n_skipped:
@@ -131,7 +162,6 @@ def _read_file(
         progress.message(f"{path}: {state.n_skipped:,} broken spectra left out; the first: {state.first_skipped}")
     if state.n_profiles:
         progress.message(f"{path}: {state.n_profiles:,} spectra in profile mode were centroided")
-    return state
 
 
 def _parse_blocks(
@@ -195,19 +225,11 @@ def _place(state: _FileState, parsed: ParsedBlock, fault: Fault) -> str:
     return f"after spectrum {last}" if last else "before the first spectrum"
 
 
-def _assemble(files: list[Path], states: list[_FileState]) -> Spectra:
-    """Join the blocks of all files. Each block's peaks are freed when they are copied, so that they are not held twice."""
+def _assemble(files: list[Path], states: list[_FileState], mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> Spectra:
+    """Join the blocks of all files, whose peaks are joined already."""
     parsed = [block for state in states for block in state.parsed]
-    n_peaks = sum(int(block.offsets[-1]) for block in parsed)
-    mz, intensity = np.empty(n_peaks), np.empty(n_peaks, dtype=np.float32)
-    starts = []
-    start = 0
-    for block in parsed:
-        stop = start + int(block.offsets[-1])
-        mz[start:stop], intensity[start:stop] = block.mz, block.intensity
-        block.mz, block.intensity = mz[start:stop], intensity[start:stop]
-        starts.append(block.offsets[:-1] + start)
-        start = stop
+    ends = np.cumsum([0] + [int(block.offsets[-1]) for block in parsed])
+    starts = [block.offsets[:-1] + start for block, start in zip(parsed, ends.tolist(), strict=False)]
 
     def joined(name: str, dtype: type) -> NDArray:
         return np.concatenate([getattr(block, name) for block in parsed]).astype(dtype, copy=False)
@@ -222,7 +244,7 @@ def _assemble(files: list[Path], states: list[_FileState]) -> Spectra:
         precursor_mz=joined("precursor_mz", np.float64),
         precursor_intensity=joined("precursor_intensity", np.float32),
         charge_mask=joined("charge_mask", np.uint32),
-        offsets=np.concatenate([*starts, [n_peaks]]).astype(np.int64, copy=False),
+        offsets=np.concatenate([*starts, ends[-1:]]).astype(np.int64, copy=False),
         mz=mz,
         intensity=intensity,
         n_skipped=sum(state.n_skipped for state in states),

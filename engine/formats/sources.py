@@ -24,7 +24,8 @@ _DATA_FOLDERS = {
 class ByteSource:
     """A file opened for reading, unpacked on the way where its content (not its name) is gzip.
 
-    Raises `InputError` where the file is missing, unreadable, a folder or empty, and, while reading, where gzip data are damaged or cut off.
+    Raises `InputError` where the file is missing, unreadable, a folder or empty, and, while reading, where gzip data are damaged or cut
+    off.
     """
 
     def __init__(self, path: str | Path) -> None:

@@ -1,7 +1,9 @@
 """Peptide inverted index: the dictionary of distinct peptides in order of mass, and for each the list of its places in the proteins.
 
-Li's thesis, chapter 3: a dictionary entry holds mass, position, length, a pointer into the inverted lists and thereby the number of proteins;
-duplicates are found by a 64-bit signature and verified. When the digest would exceed the memory budget, it is built in mass partitions that the
+Li's thesis, chapter 3: a dictionary entry holds mass, position, length, a pointer into the inverted lists and thereby the number of
+proteins;
+duplicates are found by a 64-bit signature and verified. When the digest would exceed the memory budget, it is built in mass partitions
+that the
 counts of a first pass choose. Modified forms are made while searching and are not stored.
 """
 
@@ -81,7 +83,8 @@ class PeptideIndex:
     mass : (n,) float64, dalton, neutral, with fixed modifications.
     position : (n,) uint32, place of the first residue of the first occurrence in the protein index.
     length : (n,) uint8. flags : (n,) uint8, see `kernels.cpu.digestion`.
-    pointer : (n + 1,) int64; occurrence : (pointer[n],) uint32: the positions of peptide i are `occurrence[pointer[i]:pointer[i + 1]]`, ascending,
+    pointer : (n + 1,) int64; occurrence : (pointer[n],) uint32: the positions of peptide i are `occurrence[pointer[i]:pointer[i + 1]]`,
+        ascending,
         so that a peptide is a target when its first position is.
     """
 
@@ -130,7 +133,9 @@ class _ArrayFile:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         text = repr({"descr": self._dtype.str, "fortran_order": False, "shape": (self.length,)})
-        header = b"\x93NUMPY\x01\x00" + (self._HEADER_BYTES - 10).to_bytes(2, "little") + text.ljust(self._HEADER_BYTES - 11).encode() + b"\n"
+        header = (
+            b"\x93NUMPY\x01\x00" + (self._HEADER_BYTES - 10).to_bytes(2, "little") + text.ljust(self._HEADER_BYTES - 11).encode() + b"\n"
+        )
         self._file.seek(0)
         self._file.write(header)
         self._file.close()
@@ -148,7 +153,8 @@ def build_peptide_index(
 ) -> PeptideIndex:
     """Digest the proteins (all, or those `selected`) and write the index into `folder`.
 
-    Memory: at most about `memory_bytes` beyond the proteins, unless a single mass bucket needs more. Time: two passes over the digest and a sort
+    Memory: at most about `memory_bytes` beyond the proteins, unless a single mass bucket needs more. Time: two passes over the digest
+    and a sort
     inside buckets; on disk 22 bytes for each distinct peptide and 4 for each occurrence.
     """
     residues, offsets = np.asarray(proteins.proteins.residues), np.asarray(proteins.proteins.offsets)

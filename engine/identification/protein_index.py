@@ -1,6 +1,7 @@
 """Protein index: accessions, descriptions and sequences in memory-mapped columns, targets first, then contaminants' and targets' decoys.
 
-Li's thesis, chapter 3, keeps proteins as three files (accession, description, sequence) that are read both in order and at random; these are
+Li's thesis, chapter 3, keeps proteins as three files (accession, description, sequence) that are read both in order and at random; these
+are
 they, as columns. All decoys stand behind all targets, so that one number tells them apart everywhere.
 """
 
@@ -104,7 +105,9 @@ def build_protein_index(
         accessions, descriptions = accessions.take(order), descriptions.take(order)
         n_targets = int((~has_prefix).sum())
         if contaminants is not None:
-            raise ParameterError("contaminants: a database with decoys of its own cannot take contaminants; add them and their decoys to the file")
+            raise ParameterError(
+                "contaminants: a database with decoys of its own cannot take contaminants; add them and their decoys to the file"
+            )
     else:
         if has_prefix.all():
             raise InputError(
@@ -137,8 +140,13 @@ def build_protein_index(
         raise InputError(database, f"{len(residues):,} residues with decoys are more than 4,294,967,295", remedy="Split the database")
     columns = (residues, offsets, accessions.characters, accessions.offsets, descriptions.characters, descriptions.offsets)
     for name, column in zip(_COLUMNS, columns, strict=True):
-        np.save(folder / f"protein_{name}.npy", column)
-    description = {"n_targets": n_targets, "decoy_prefix": decoy_prefix, "n_contaminants": n_contaminants, "n_duplicates": proteins.n_duplicates}
+        np.save(folder / f"protein_{name}.npy", np.asarray(column))
+    description = {
+        "n_targets": n_targets,
+        "decoy_prefix": decoy_prefix,
+        "n_contaminants": n_contaminants,
+        "n_duplicates": proteins.n_duplicates,
+    }
     (folder / "proteins.json").write_text(json.dumps(description), encoding="utf-8")
     return open_protein_index(folder)
 
@@ -175,7 +183,9 @@ class _Texts:
         return cls(np.asarray(getattr(proteins, f"{name}_bytes")), np.asarray(getattr(proteins, f"{name}_offsets")))
 
     def __add__(self, other: _Texts) -> _Texts:
-        return _Texts(np.concatenate((self.characters, other.characters)), np.concatenate((self.offsets, other.offsets[1:] + self.offsets[-1])))
+        return _Texts(
+            np.concatenate((self.characters, other.characters)), np.concatenate((self.offsets, other.offsets[1:] + self.offsets[-1]))
+        )
 
     def take(self, order: NDArray[np.int64]) -> _Texts:
         return _Texts(*_take(self.characters, self.offsets, order))

@@ -1,4 +1,5 @@
-"""Peptide-spectrum matches as columns that no longer depend on the index they were found in, and the features that rescoring learns from."""
+"""Peptide-spectrum matches as columns that no longer depend on the index they were found in, and the features that rescoring learns
+from."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from engine.identification.protein_index import ProteinIndex
 from engine.identification.scoring import Matches
 from kernels.cpu.digestion import MISSED_CLEAVAGE_SHIFT
 
-__all__ = ["Psms", "collect_psms", "joined_psms", "rescoring_features"]
+__all__ = ["Psms", "collect_psms", "joined_psms", "rescoring_features", "search_score"]
 
 _NO_MODIFICATION = 255
 
@@ -82,9 +83,7 @@ class Psms:
         return Psms(**chosen)  # type: ignore[arg-type]
 
 
-def collect_psms(
-    matches: Matches, peptides: PeptideIndex, proteins: ProteinIndex, variable: Sequence[SearchModification]
-) -> Psms:
+def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinIndex, variable: Sequence[SearchModification]) -> Psms:
     """Matches with all that the indexes know of them."""
     n, peptide = len(matches), matches.peptide
     position = peptides.position[peptide].astype(np.int64)
@@ -160,7 +159,17 @@ def joined_psms(first: Psms, second: Psms) -> Psms:
     return Psms(**joined)  # type: ignore[arg-type]
 
 
-def rescoring_features(psms: Psms, initial_score: NDArray[np.float64], is_confident: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
+def search_score(psms: Psms) -> NDArray[np.float64]:
+    """-log10 of the number of candidates that would match as well by chance; (n,) float64, comparable between spectra.
+
+    The mean of two estimates that fail in different places: from the scores of the spectrum's own candidates (unsure where they are few) and
+    from the binomial probability of matching so many ions, times the number of candidates (blind to intensities).
+    """
+    by_counts = psms.features["chance"] + np.log10(psms.n_candidates + 1.0)
+    return -(psms.expectation + by_counts) / 2
+
+
+def rescoring_features(psms: Psms, is_confident: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
     """Columns that tell right matches from wrong ones, by name; each (n,) float64.
 
     `is_confident` marks rows from which the instrument's systematic mass errors are estimated (their medians), so that what counts is the
@@ -171,7 +180,9 @@ def rescoring_features(psms: Psms, initial_score: NDArray[np.float64], is_confid
     precursor_error, fragment_error = psms.mass_error_ppm, measured["mean_fragment_error"]
     bonds = np.maximum(length - 1, 1)
     return {
-        "expectation": initial_score,
+        "expectation": -psms.expectation,
+        "chance": -measured["chance"],
+        "chance_expectation": -measured["chance"] - np.log10(psms.n_candidates + 1.0),
         "hyperscore": measured["hyperscore"],
         "delta_score": psms.delta_score,
         "log_candidates": np.log1p(psms.n_candidates),

@@ -14,7 +14,7 @@ from engine.identification.parameters import IdentificationParameters
 from engine.identification.posterior_error import posterior_error_probabilities
 from engine.identification.protein_groups import ProteinGroups, coverage, infer_protein_groups
 from engine.identification.protein_index import ProteinIndex
-from engine.identification.psms import Psms, joined_psms, rescoring_features
+from engine.identification.psms import Psms, joined_psms, rescoring_features, search_score
 from engine.identification.rescoring import rescore
 from engine.identification.target_decoy import best_by_group, q_values
 
@@ -28,7 +28,8 @@ __all__ = ["Scored", "Tables", "identified_proteins", "joined_passes", "score_st
 class Scored:
     """Matches with their statistics; n rows.
 
-    `score` decides the order of all matches: the learnt one, or -log10 of the expectation. `q_value` and `posterior_error` (n,) float64; rows of
+    `score` decides the order of all matches: the learnt one, or `search_score`. `q_value` and `posterior_error` (n,) float64;
+    rows of
     rank 2 and worse get those that their score would have at rank 1. `features` are those that rescoring used.
     """
 
@@ -53,15 +54,16 @@ class Tables:
 
 
 def score_statistics(psms: Psms, parameters: IdentificationParameters) -> Scored:
-    """Rescore the matches where that helps, and estimate q-values and posterior error probabilities by the decoys among the best of each spectrum."""
-    initial = -psms.expectation
+    """Rescore the matches where that helps, and estimate q-values and posterior error probabilities by the decoys among the best of each
+    spectrum."""
+    initial = search_score(psms)
     first = psms.rank == 1
     if parameters.decoys == "none":
         unknown = np.full(len(psms), np.nan)
         return Scored(psms, initial, unknown, unknown, {}, "no decoys: no false discovery rate can be estimated")
     confident = np.zeros(len(psms), bool)
     confident[first] = (q_values(initial[first], psms.is_decoy[first], plus_one=parameters.plus_one) <= 0.01) & ~psms.is_decoy[first]
-    features = rescoring_features(psms, initial, confident)
+    features = rescoring_features(psms, confident)
     score, message = initial, "rescoring is off"
     if parameters.rescoring == "automatic":
         matrix = np.column_stack(list(features.values())) if len(psms) else np.empty((0, len(features)))
@@ -97,7 +99,8 @@ def identified_proteins(scored: Scored, proteins: ProteinIndex, fdr: float) -> N
 def joined_passes(first: Scored, second: Scored, fdr: float) -> Scored:
     """The first pass's matches, and the second pass's for the spectra that it searched.
 
-    Each pass has q-values of its own, since each has its own decoys. Scores of the second are shifted so that the threshold of `fdr` is the same
+    Each pass has q-values of its own, since each has its own decoys. Scores of the second are shifted so that the threshold of `fdr` is
+    the same
     in both.
     """
     searched = np.unique(second.psms.spectrum)
@@ -238,7 +241,7 @@ def _psm_table(
         "search_score": pa.array(psms.score),
         "xcorr": pa.array(measured["xcorr"]),
         "ksdp": pa.array(measured["ksdp"]),
-        "expectation": pa.array(10.0**psms.expectation),
+        "expectation": pa.array(10.0 ** -search_score(psms)),
         "modification_positions": pa.ListArray.from_arrays(modification_lists, pa.array(psms.modification_site, pa.int16())),
         "modification_names": pa.ListArray.from_arrays(modification_lists, names.take(which)),
         "modification_masses": pa.ListArray.from_arrays(modification_lists, masses.take(which)),

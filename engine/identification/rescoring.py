@@ -72,7 +72,7 @@ def rescore(
     folds: int = 10,
     iterations: int = 6,
     minimum_targets: int = 30,
-    ridge: float = 10.0,
+    ridge: float = 3.0,
     seed: int = 1,
 ) -> Rescoring:
     """Score matches by a linear combination of their features that is learnt from targets and decoys.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
+from math import factorial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ _PLACES = ("anywhere", "peptide N-term", "peptide C-term", "protein N-term", "pr
 _KEPT = 5  # candidates kept for each query: the next different peptide gives the delta score
 _HISTOGRAM_BINS = 96
 _MOST_CANDIDATES = 300_000  # of a partition: about a tenth of a second between two looks at a cancel
+_MASS_OF_AN_ISOTOPE = 1800.0
+_LEAST_ISOTOPE_HEIGHT = 0.02
 _COST_OF_A_QUERY = 50  # in candidates: the bit table of its peaks
 _ALL_LETTERS = np.uint32(0xFFFFFFFF)
 _HISTOGRAM_WIDTH = {"spectral-dot-product": 0.1, "ksdp": 0.5, "hyperscore": 0.5, "xcorr": 0.05}
@@ -72,11 +75,13 @@ def scoring_settings(parameters: IdentificationParameters, max_mz: float) -> Sco
     fragment = Tolerance.parse(parameters.fragment_tolerance)
     # A bin about as wide as the tolerance: a peak sets few bits and few bits are set by none that matches.
     bin_width = float(np.clip(fragment.width(1000.0), 0.01, 0.5))
+    isotope_errors = sorted(parameters.isotope_errors, reverse=True)
     series = [(letter, SERIES_MASS[letter] + PROTON_MASS) for letter in dict.fromkeys(parameters.ion_series)]
     low_resolution = parameters.correlation_bin > 0.5
     return ScoringSettings(
         *precursor,
-        np.array(sorted(parameters.isotope_errors, reverse=True), np.int64),
+        np.array(isotope_errors, np.int64),
+        np.array([_isotope_minimum_mass(error) for error in isotope_errors]),
         ISOTOPE_SPACING,
         *absolute_and_relative(fragment),
         np.array([offset for letter, offset in series if letter in "abc"], np.float64),
@@ -93,10 +98,23 @@ def scoring_settings(parameters: IdentificationParameters, max_mz: float) -> Sco
     )
 
 
+def _isotope_minimum_mass(error: int) -> float:
+    """Mass (dalton) from which an isotope peak is tall enough to be taken for the monoisotopic one.
+
+    With m / 1800 heavy isotopes expected in a peptide of mass m (averagine, Senko 1995), the peak of k of them has (m / 1800)^k / k! of the
+    monoisotopic height (Poisson).
+    """
+    if error <= 0:
+        return 0.0
+    return _MASS_OF_AN_ISOTOPE * (_LEAST_ISOTOPE_HEIGHT * factorial(error)) ** (1 / error)
+
+
 def modification_arrays(modifications: Sequence[SearchModification], parameters: IdentificationParameters) -> ModificationArrays:
     """Variable modifications and the combinations of them that a peptide may carry."""
     most = parameters.maximum_modifications if modifications else 0
-    combinations = [combination for size in range(most + 1) for combination in combinations_with_replacement(range(len(modifications)), size)]
+    combinations = [
+        combination for size in range(most + 1) for combination in combinations_with_replacement(range(len(modifications)), size)
+    ]
     counts = np.zeros((len(combinations), len(modifications)), np.int64)
     for row, combination in enumerate(combinations):
         for modification in combination:
@@ -135,11 +153,11 @@ class Search:
         cost = np.zeros(n, np.int64)
 
         def count(part: Partition) -> None:
-            count_candidates(
-                self._index.queries, self._peptides.mass, self._modifications, self._settings, part.first, part.last, cost
-            )
+            count_candidates(self._index.queries, self._peptides.mass, self._modifications, self._settings, part.first, part.last, cost)
 
-        run_on_threads(count, equal_partitions(np.ones(n), self._threads), self._threads, progress, steps=lambda part: part.last - part.first)
+        run_on_threads(
+            count, equal_partitions(np.ones(n), self._threads), self._threads, progress, steps=lambda part: part.last - part.first
+        )
         self._partitions = equal_partitions(cost + _COST_OF_A_QUERY, self._threads, most_cost=_MOST_CANDIDATES)
 
     def run(self, progress: Progress) -> Matches:
@@ -217,7 +235,8 @@ def _best_rows(index: SpectrumIndex, hits: HitArrays, parameters: Identification
 def _expectation(hits: HitArrays, query: NDArray[np.int64], score: NDArray[np.float64]) -> NDArray[np.float64]:
     """log10 of how many candidates of the query are expected to reach `score` by chance.
 
-    The logarithm of the number of candidates that reach a score falls in a straight line at its upper end (Fenyö & Beavis 2003). The line is
+    The logarithm of the number of candidates that reach a score falls in a straight line at its upper end (Fenyö & Beavis 2003). The
+    line is
     fitted to the candidates of the query but for the best; the fewer they are, the more its slope is drawn to that of all queries together.
     """
     histogram = hits.histogram[query].astype(np.float64)

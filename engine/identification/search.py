@@ -42,7 +42,8 @@ _MB = 1_000_000
 class IdentificationSummary:
     """What an identification found, counted at the false discovery rate, targets only.
 
-    `folder` is the project's, `run_id` the run in it. `stages` holds seconds and peak memory of each of the five steps, `messages` what the user
+    `folder` is the project's, `run_id` the run in it. `stages` holds seconds and peak memory of each of the five steps, `messages` what
+    the user
     should know. `top_proteins`: (accession, description, peptides, coverage) of the best groups.
     """
 
@@ -78,7 +79,8 @@ def identify(
     Parameters
     ----------
     spectra, databases : spectrum files of any known format; FASTA files.
-    project_folder : made where it does not exist; a run is added to a project that does. ``exports/*.tsv`` and ``run.json`` of the newest run
+    project_folder : made where it does not exist; a run is added to a project that does. ``exports/*.tsv`` and ``run.json`` of the
+        newest run
         stand beside it.
     device : ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``all``. threads : of the processor, all when None.
     skip_broken : leave out spectra that cannot be read, and count them, instead of stopping.
@@ -135,7 +137,8 @@ def identify(
         export(exported, "tsv", project.folder / "exports", parameters.model_dump(mode="json"), progress)
     best = tables.proteins.filter(_found(tables.proteins, parameters)).slice(0, 10).to_pylist()
     summary = IdentificationSummary(
-        run.id, project.folder, len(read), n_searched, proteins.n_targets, len(peptides), tables.n_psms, tables.n_peptides, tables.n_proteins,
+        run.id, project.folder, len(read), n_searched, proteins.n_targets, len(peptides), tables.n_psms, tables.n_peptides,
+        tables.n_proteins,
         round(time.perf_counter() - began, 3), chosen.name, clock.stages, tuple(messages),
         tuple((row["accessions"][0], row["description"], row["n_peptides"], row["coverage"]) for row in best),
     )  # fmt: skip
@@ -148,7 +151,9 @@ def _kinds(spectra: list[Path], databases: list[Path], contaminants: list[Path])
         raise ParameterError("no spectrum file was given")
     if not databases:
         raise ParameterError("no database was given; add --database PROTEINS.fasta")
-    kinds = [(path, kind) for kind, paths in (("spectra", spectra), ("database", databases), ("contaminants", contaminants)) for path in paths]
+    kinds = [
+        (path, kind) for kind, paths in (("spectra", spectra), ("database", databases), ("contaminants", contaminants)) for path in paths
+    ]
     for path, kind in kinds:
         if not path.exists():
             raise InputError(path, "does not exist", remedy="Check the path")
@@ -184,14 +189,23 @@ def _indexes(
     store: IndexStore,
     databases: list[Path],
     contaminants: list[Path],
-    digests: dict[str, list[str]],
+    digests: dict[str, list[str | None]],
     parameters: IdentificationParameters,
     threads: int,
     progress: Progress,
 ) -> tuple[ProteinIndex, PeptideIndex]:
     """The protein and the peptide index, opened where the project has them, else built."""
     digestion = _digestion(parameters, parameters.specificity)
-    names = ("enzyme", "specificity", "missed_cleavages", "minimum_length", "maximum_length", "minimum_mass", "maximum_mass", "clip_methionine")
+    names = (
+        "enzyme",
+        "specificity",
+        "missed_cleavages",
+        "minimum_length",
+        "maximum_length",
+        "minimum_mass",
+        "maximum_mass",
+        "clip_methionine",
+    )
     parts: dict[str, Any] = {
         "format": _INDEX_FORMAT,
         "inputs": digests,
@@ -219,7 +233,9 @@ def _indexes(
             )
             if len(peptides) == 0:
                 raise InputError(
-                    databases[0], "no protein gives a peptide within the limits of length and mass", remedy="Check the enzyme and the limits"
+                    databases[0],
+                    "no protein gives a peptide within the limits of length and mass",
+                    remedy="Check the enzyme and the limits",
                 )
             del proteins, peptides
         folder = store.path(key)
@@ -263,7 +279,8 @@ def _second_pass(
     clock: StageClock,
     progress: Progress,
 ) -> Scored:
-    """Search the spectra that the first pass left, on the proteins it found and their decoys, with more modifications and fewer required cuts."""
+    """Search the spectra that the first pass left, on the proteins it found and their decoys, with more modifications and fewer required
+    cuts."""
     from engine.identification.report import identified_proteins, joined_passes
 
     found = identified_proteins(first, proteins, parameters.fdr)

@@ -1,6 +1,7 @@
 """Peaks of spectra: the integers of MS-Numpress, and the summits of profiles.
 
-MS-Numpress after Teleman et al., "Numerical compression schemes for proteomics mass spectrometry data", Mol. Cell. Proteomics 13:1537 (2014).
+MS-Numpress after Teleman et al., "Numerical compression schemes for proteomics mass spectrometry data", Mol. Cell. Proteomics 13:1537
+(2014).
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ VALLEY = 0.75
 def unpack_integers(data, start, stop, out):
     """Integers without their leading zero (or one) half bytes, as MS-Numpress packs residuals and counts.
 
-    Each begins with a half byte that tells how many of its eight half bytes are left out: up to 8 leading zeros, beyond that (less 8) ones; the
+    Each begins with a half byte that tells how many of its eight half bytes are left out: up to 8 leading zeros, beyond that (less 8)
+    ones; the
     others follow, the lowest first. A last half byte of zero fills up the last byte.
 
     Parameters
@@ -36,7 +38,7 @@ def unpack_integers(data, start, stop, out):
     n = 0
     half, last = 2 * start, 2 * stop
     while half < last:
-        value, n_left, shift = 0, -1, 0
+        value, n_left, shift = np.int64(0), np.int64(-1), 0
         while n_left != 0:
             if half >= last:
                 return -1
@@ -51,11 +53,11 @@ def unpack_integers(data, start, stop, out):
                 return n
             elif nibble > 8:
                 n_left = 16 - nibble
-                value = (-1) << (4 * n_left)
+                value = np.int64(-1) << (4 * n_left)
             else:
                 n_left = 8 - nibble
         if value >= 1 << 31:
-            value -= 1 << 32
+            value -= np.int64(1 << 32)
         if n < len(out):
             out[n] = value
         n += 1

@@ -1,11 +1,13 @@
 """Search of spectra against the mass-sorted peptide dictionary: candidates, their modified forms, and scores, straight from residues.
 
-The spectral dot product is that of Li 2014 (BMC Bioinformatics 15:121): the sum over theoretical fragment ions of the weight of the matching
+The spectral dot product is that of Li 2014 (BMC Bioinformatics 15:121): the sum over theoretical fragment ions of the weight of the
+matching
 peak. KSDP is its kernel form with consecutive ions (Fu 2004, Bioinformatics 20:1948, equation 6), the hyperscore that of X!Tandem (Fenyö &
 Beavis 2003), XCorr that of SEQUEST in its fast form (Eng 2008). Theoretical ions are computed on the fly from running sums of residue and
 modification masses and never stored; modified forms are enumerated while searching and never stored.
 
-Functions on the hot path are compiled without Numba's reference counting (``_nrt=False``): they own no arrays, and counting the references to
+Functions on the hot path are compiled without Numba's reference counting (``_nrt=False``): they own no arrays, and counting the
+references to
 each array at every call took ten times as long as the work itself.
 """
 
@@ -61,6 +63,8 @@ def count_candidates(queries, mass, modifications, settings, first, last, out):
     for q in range(first, last):
         total = 0
         for e in range(len(settings.isotope_errors)):
+            if queries.mass[q] < settings.isotope_minimum_mass[e]:
+                continue
             for c in range(len(modifications.combination_mass)):
                 low, high = _mass_window(mass, settings, queries.mass[q], settings.isotope_errors[e], modifications.combination_mass[c])
                 total += high - low
@@ -109,7 +113,8 @@ def _correlation_vector(mz, weight, low, high, settings, raw, vector):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _ksdp(matched_peak, weight, n_rows, n, window, power):
-    """Kernel spectral dot product: windows of consecutive ions of one series, raised to a power so that runs count more than single ions."""
+    """Kernel spectral dot product: windows of consecutive ions of one series, raised to a power so that runs count more than single
+    ions."""
     before = (window - 1) // 2
     after = window - 1 - before
     total = 0.0
@@ -126,13 +131,16 @@ def _ksdp(matched_peak, weight, n_rows, n, window, power):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _score_form(
-    shift, length, n_term, c_term, charges, mz, weight, high, absolute, relative, n_term_series, c_term_series, inverse_bin, words, first_peak,
+    shift, length, n_term, c_term, charges, mz, weight, high, absolute, relative, n_term_series, c_term_series, inverse_bin, words,
+    first_peak,
     use_vector, correlation_bin, correlation_offset, vector, matched_peak, keep,
 ):  # fmt: skip
     """Match the fragment ions of one peptidoform.
 
-    `shift` (length,) residue masses with modifications; overwritten. Returns (matched N-terminal ions, matched C-terminal ions, spectral dot product, sum of
-    `vector` over the ions). An ion matches the heaviest peak within the tolerance. With `keep`, `matched_peak` (rows, length - 1) gets the peak of
+    `shift` (length,) residue masses with modifications; overwritten. Returns (matched N-terminal ions, matched C-terminal ions, spectral
+    dot product, sum of
+    `vector` over the ions). An ion matches the heaviest peak within the tolerance. With `keep`, `matched_peak` (rows, length - 1) gets
+    the peak of
     each ion or -1; there is a row for each series and charge, and columns count from the series' own end.
 
     """
@@ -191,7 +199,8 @@ def _hyperscore(count_n, count_c, dot):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _find_sites(residues, position, length, flags, residue_mask, place, sites, m):
-    """Places of a peptide where a modification may sit, into row m of `sites`: 0 N-terminus, 1..length residues, length + 1 C-terminus; how many."""
+    """Places of a peptide where a modification may sit, into row m of `sites`: 0 N-terminus, 1..length residues, length + 1 C-terminus;
+    how many."""
     n = 0
     any_residue = residue_mask == _ANY_RESIDUE
     if place == 0:
@@ -199,14 +208,15 @@ def _find_sites(residues, position, length, flags, residue_mask, place, sites, m
             if (residue_mask >> np.uint32(residues[position + i] - 65)) & np.uint32(1):
                 sites[m, n] = i + 1
                 n += 1
-    elif place == 1 or (place == 3 and flags & FLAG_PROTEIN_N_TERM):
-        if (residue_mask >> np.uint32(residues[position] - 65)) & np.uint32(1):
-            sites[m, 0] = 0 if any_residue else 1
-            n = 1
-    elif place == 2 or (place == 4 and flags & FLAG_PROTEIN_C_TERM):
-        if (residue_mask >> np.uint32(residues[position + length - 1] - 65)) & np.uint32(1):
-            sites[m, 0] = length + 1 if any_residue else length
-            n = 1
+        return n
+    at_n_term = place == 1 or (place == 3 and flags & FLAG_PROTEIN_N_TERM)
+    at_c_term = place == 2 or (place == 4 and flags & FLAG_PROTEIN_C_TERM)
+    if not (at_n_term or at_c_term):
+        return 0
+    end = 0 if at_n_term else length - 1
+    if (residue_mask >> np.uint32(residues[position + end] - 65)) & np.uint32(1):
+        sites[m, 0] = (0 if at_n_term else length + 1) if any_residue else end + 1
+        n = 1
     return n
 
 
@@ -334,6 +344,8 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
     for c in range(len(modifications.combination_mass)):
         done = 0
         for e in range(len(settings.isotope_errors)):
+            if queries.mass[q] < settings.isotope_minimum_mass[e]:
+                continue
             isotope_error = settings.isotope_errors[e]
             low, high = _mass_window(peptides.mass, settings, queries.mass[q], isotope_error, modifications.combination_mass[c])
             low = max(low, done)  # isotope errors come largest first, so windows ascend; where they overlap, a peptide is scored once
@@ -347,9 +359,7 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
                         wanted = combination_count[c, m]
                         if wanted == 0:
                             continue
-                        n_sites[m] = _find_sites(
-                            residues, position, length, flags[peptide], residue_mask[m], places[m], sites, m
-                        )
+                        n_sites[m] = _find_sites(residues, position, length, flags[peptide], residue_mask[m], places[m], sites, m)
                         if n_sites[m] < wanted:
                             possible = False
                             break
@@ -389,7 +399,9 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
                         if which == HYPERSCORE:
                             score = _hyperscore(count_n, count_c, dot) if dot > 0 else 0.0
                         elif which == KSDP:
-                            score = _ksdp(matched_peak, weight, rows_per_charge * charges, length - 1, settings.ksdp_window, settings.ksdp_power)
+                            score = _ksdp(
+                                matched_peak, weight, rows_per_charge * charges, length - 1, settings.ksdp_window, settings.ksdp_power
+                            )
                         elif use_vector:
                             score = correlation * 0.005
                         n_candidates[q] += 1
@@ -414,9 +426,7 @@ def _next_choice(slots, slot_modification, slot_choice, n_sites):
         if slot_choice[t] + 1 + after < n_sites[m]:
             slot_choice[t] += 1
             for u in range(t + 1, slots):
-                if slot_modification[u] == m:
-                    slot_choice[u] = slot_choice[u - 1] + 1
-                elif slot_modification[u - 1] == slot_modification[u]:
+                if slot_modification[u] == m or slot_modification[u - 1] == slot_modification[u]:
                     slot_choice[u] = slot_choice[u - 1] + 1
                 else:
                     slot_choice[u] = 0
@@ -444,7 +454,23 @@ def feature_names() -> tuple[str, ...]:
         "mean_absolute_fragment_error",
         "top_peaks_matched",
         "c_term_dot_product",
+        "chance",
     )
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _log_binomial_tail(k, n, probability):
+    """log10 of the probability that of n ions k or more match by chance."""
+    log_p, log_q = np.log(probability), np.log(1.0 - probability)
+    largest, total = 0.0, 0.0
+    for j in range(k, n + 1):
+        term = _FACTORIAL_LOG[n] - _FACTORIAL_LOG[j] - _FACTORIAL_LOG[n - j] + j * log_p + (n - j) * log_q
+        if j == k:
+            largest = term
+        total += np.exp(term - largest)
+        if j > n * probability and term < largest - 20.0:
+            break
+    return min(0.0, (largest + np.log(total)) / np.log(10.0))
 
 
 @njit(nogil=True, cache=True, _nrt=False)
@@ -475,11 +501,14 @@ def _sparse_correlation(target, mz, weight, low, high, settings):
 
 
 @njit(nogil=True, cache=True)
-def measure_matches(spectra, query_spectrum, query_charge, peptides, peptide, modification_mass, site, modification, settings, first, last, out):
+def measure_matches(
+    spectra, query_spectrum, query_charge, peptides, peptide, modification_mass, site, modification, settings, first, last, out
+):
     """All scores and match features of given peptidoforms, row by row.
 
     `query_spectrum`, `query_charge`, `peptide` (n,) int64; `site`, `modification` (n, s) uint8 as in HitArrays; `modification_mass` (m,)
-    float64; `out` (n, len(feature_names())) float64. Fragment errors are in ppm of the fragment's m/z.
+    float64; `out` (n, len(feature_names())) float64. Fragment errors are in ppm of the fragment's m/z;
+    ``chance`` is log10 of the probability that as many ions match at random.
     """
     scratch = _scratch(settings, 0, 1, False)
     shift, words, first_peak, matched_peak, vector = scratch.shift, scratch.words, scratch.first_peak, scratch.matched_peak, scratch.vector
@@ -580,3 +609,9 @@ def measure_matches(spectra, query_spectrum, query_charge, peptides, peptide, mo
         out[row, 13] = absolute_error / max(1, n_matched)
         out[row, 14] = top_matched
         out[row, 15] = dot_c
+        # A random ion matches where the peaks' tolerances cover the range of the spectrum.
+        covered = 0.0
+        for i in range(low, high):
+            covered += 2.0 * (settings.fragment_absolute + settings.fragment_relative * mz[i])
+        probability = min(0.5, covered / max(mz[high - 1] - mz[low], 100.0)) if high > low else 0.5
+        out[row, 16] = _log_binomial_tail(min(count_n + count_c, 500), min((length - 1) * (n_n + n_c) * charges, 500), probability)

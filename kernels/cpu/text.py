@@ -1,6 +1,7 @@
 """Scanners of text: numbers, base64, lines of peaks, tags of XML, and FASTA; from bytes to columns, without the interpreter lock.
 
-They say where things stand and turn digits into numbers; what the words mean is the caller's. They are few and plain because a compiler has to
+They say where things stand and turn digits into numbers; what the words mean is the caller's. They are few and plain because a compiler
+has to
 build them on the user's machine: what NumPy can do on whole columns is left to it.
 
 Numbers are converted after D. Lemire, "Number parsing at a gigabyte per second", Software: Practice and Experience 51:1700 (2021).
@@ -107,7 +108,8 @@ def parse_number(text, start, stop):
 
     Returns
     -------
-    value : float64; correctly rounded up to 19 significant digits, at most one unit in the last place off beyond; nothing below 2.3e-308. ``nan`` and ``inf`` are numbers.
+    value : float64; correctly rounded up to 19 significant digits, at most one unit in the last place off beyond; nothing below
+        2.3e-308. ``nan`` and ``inf`` are numbers.
     end : int64, the first byte after the number; `start` where there is none.
     """
     position = start
@@ -182,7 +184,8 @@ def scan_peak_lines(text, is_headed, mz, intensity, lines):
     text : (bytes,) uint8; lines end in LF, CR LF or CR.
     is_headed : bool, whether the first line of numbers, at the beginning or after a blank line or one that begins with ``=``, is no peak.
     mz, intensity : float64, to fill, with room for all peaks (each takes four bytes of text at least).
-    lines : (m, 5) int64, to fill, with room for all lines: of each that is no peak, where it begins and stops without the blanks around it, its
+    lines : (m, 5) int64, to fill, with room for all lines: of each that is no peak, where it begins and stops without the blanks around
+        it, its
         number from 1, how many peaks came before it, and ``LINE_OTHER`` or what is wrong with a line of numbers.
 
     Returns
@@ -273,7 +276,8 @@ def scan_tags(text, elements, element_offsets, attributes, attribute_offsets, ta
     ----------
     text : (bytes,) uint8.
     elements, attributes : uint8, the names looked for, end to end; with `element_offsets` and `attribute_offsets`, int64.
-    tags : (m, TAG_COLUMNS + 2 * attributes) int64, to fill, with room for every ``<``. Columns: which element (-1 for a broken tag), its kind
+    tags : (m, TAG_COLUMNS + 2 * attributes) int64, to fill, with room for every ``<``. Columns: which element (-1 for a broken tag), its
+        kind
         (``TAG_...``), the byte where the tag begins, the byte after it, and where each attribute's value begins (-1: absent) and stops.
 
     Returns

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -85,7 +84,9 @@ def main() -> None:
 
     if arguments.memory_of:
         spectra = read_spectra([arguments.memory_of], threads=arguments.threads)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        # The kernel's own mark: ru_maxrss begins with the memory of the process that started this one.
+        status = Path("/proc/self/status")
+        peak = int(status.read_text().partition("VmHWM:")[2].split()[0]) * 1024 if status.exists() else 0
         print(json.dumps({"peak": peak, "peaks": spectra.mz.nbytes + spectra.intensity.nbytes}))
         return
     spectra_folder = arguments.data / "spectra"

@@ -21,7 +21,7 @@ spectrum = st.fixed_dictionaries(
         "mz": st.floats(min_value=0.001, max_value=1e6),
         "intensity": st.none() | finite,
         "charges": st.sets(st.integers(1, 31)),
-        "time": st.none() | st.floats(0, 1e6),
+        "time": st.none() | st.floats(0, 1e6, allow_subnormal=False),
         "scan": st.none() | st.integers(0, 10**12),
         "peaks": st.lists(st.tuples(finite, st.floats(min_value=-10, max_value=2.0**100, width=32), st.booleans()), max_size=12),
     }

@@ -1,0 +1,79 @@
+"""Between the engine's thread and the window: job events become Qt signals, a few times a second."""
+
+from __future__ import annotations
+
+import threading
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+
+from engine.jobs import Job, JobEvent, ProgressEvent
+
+__all__ = ["JobBridge"]
+
+_INTERVAL_MS = 70
+_MOST_MESSAGES = 200
+
+
+class JobBridge(QObject):
+    """Takes job events in any thread (`handle` is the queue's handler) and emits them as signals in the window's thread.
+
+    Events are handed over together, 14 times a second at most. Of a job's progress only the latest is told; everything else is told, in its
+    order, but a flood of messages is cut to the last 200 between two deliveries.
+    """
+
+    added = Signal(Job)
+    started = Signal(Job)
+    progressed = Signal(Job, ProgressEvent)
+    message = Signal(Job, str)
+    finished = Signal(Job)
+    _arrived = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._lock = threading.Lock()
+        self._pending: list[JobEvent] = []
+        self._is_awake = False
+        self._is_open = True
+        self._timer = QTimer(self, interval=_INTERVAL_MS, singleShot=True)  # type: ignore[call-overload]
+        self._timer.timeout.connect(self.deliver)
+        self._arrived.connect(self._timer.start, Qt.ConnectionType.QueuedConnection)
+
+    def handle(self, event: JobEvent) -> None:
+        """Take an event; called in the thread where it happened, and returns at once."""
+        with self._lock:
+            if not self._is_open:
+                return
+            if event.kind == "progress":
+                self._pending = [one for one in self._pending if one.kind != "progress" or one.job is not event.job]
+            elif event.kind == "message":
+                messages = [i for i, one in enumerate(self._pending) if one.kind == "message"]
+                if len(messages) >= _MOST_MESSAGES:
+                    del self._pending[messages[0]]
+            self._pending.append(event)
+            if not self._is_awake:
+                self._is_awake = True
+                self._arrived.emit()
+
+    def deliver(self) -> None:
+        """Emit what has come in; called in the window's thread."""
+        with self._lock:
+            events, self._pending = self._pending, []
+            self._is_awake = False
+        for event in events:
+            if event.kind == "progress":
+                self.progressed.emit(event.job, event.progress)
+            elif event.kind == "message" and event.progress is not None:
+                self.message.emit(event.job, event.progress.message)
+            elif event.kind == "added":
+                self.added.emit(event.job)
+            elif event.kind == "started":
+                self.started.emit(event.job)
+            else:
+                self.finished.emit(event.job)
+
+    def close(self) -> None:
+        """Take no more events: the window is going."""
+        with self._lock:
+            self._is_open = False
+            self._pending.clear()
+        self._timer.stop()

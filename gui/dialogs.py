@@ -1,0 +1,88 @@
+"""The few things that the window says in a dialog: a fault of the program, the question before closing, and what it is."""
+
+from __future__ import annotations
+
+import platform
+
+import PySide6
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QFontDatabase, QGuiApplication
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QHBoxLayout, QLabel, QMessageBox, QPlainTextEdit, QVBoxLayout, QWidget
+
+from engine.version import VERSION
+from gui.icons import pixmap, set_icon
+from gui.theme import colours
+
+__all__ = ["CloseQuestion", "CrashDialog", "about", "report_text"]
+
+
+def report_text(error_report: str, log: str) -> str:
+    """All that a report of a fault needs: versions, the traceback, the last lines of the log."""
+    versions = f"Proteoscope {VERSION}, Python {platform.python_version()}, Qt for Python {PySide6.__version__}, {platform.platform()}"
+    return f"{versions}\n\n{error_report.strip()}\n\nLog:\n" + "\n".join(log.splitlines()[-60:])
+
+
+class CrashDialog(QDialog):
+    """Tells that the program was at fault, with a report to copy. The window stays usable."""
+
+    def __init__(self, summary: str, report: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Proteoscope: unexpected error")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.resize(720, 460)
+        sign = QLabel()
+        sign.setPixmap(pixmap("warning", 36, QColor(colours().wrong), self.devicePixelRatioF()))
+        words = QLabel(
+            f"{summary}\n\nThis is a fault of the program, not yours. Finished results are untouched, and you can go on. "
+            "Please send the report below to the developers.",
+            wordWrap=True,
+        )
+        words.setTextFormat(Qt.TextFormat.PlainText)
+        self.report = QPlainTextEdit(report, readOnly=True)
+        self.report.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.report.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        self.copy_button = buttons.addButton("Copy report", QDialogButtonBox.ButtonRole.ActionRole)
+        set_icon(self.copy_button, "copy")
+        self.copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.report.toPlainText()))
+        buttons.rejected.connect(self.reject)
+        top = QHBoxLayout()
+        top.setSpacing(14)
+        top.addWidget(sign, 0, Qt.AlignmentFlag.AlignTop)
+        top.addWidget(words, 1)
+        page = QVBoxLayout(self)
+        page.addLayout(top)
+        page.addWidget(self.report, 1)
+        page.addWidget(buttons)
+
+
+class CloseQuestion(QMessageBox):
+    """Asks once, when the window is closed while something runs."""
+
+    def __init__(self, n_jobs: int, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setIconPixmap(pixmap("warning", 36, QColor(colours().attention), self.devicePixelRatioF()))
+        self.setWindowTitle("Close Proteoscope?")
+        self.setText("A run is not finished." if n_jobs == 1 else f"{n_jobs} runs are not finished.")
+        self.setInformativeText("Closing cancels what runs and what waits. Finished results are kept.")
+        self.close_button = self.addButton("Cancel run and close", QMessageBox.ButtonRole.DestructiveRole)
+        self.keep_button = self.addButton("Keep running", QMessageBox.ButtonRole.RejectRole)
+        self.setDefaultButton(self.keep_button)
+        self.setEscapeButton(self.keep_button)
+
+
+def about(parent: QWidget) -> QMessageBox:
+    """What the program is, its versions, and whose data ships with it; opened."""
+    box = QMessageBox(parent)
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.setIconPixmap(pixmap("proteoscope", 56, QColor(colours().accent), box.devicePixelRatioF()))
+    box.setWindowTitle("About Proteoscope")
+    box.setText(f"<h3>Proteoscope {VERSION}</h3><p>A desktop bench for protein evidence.</p>")
+    box.setInformativeText(
+        f"<p>Licensed under the Apache License 2.0.</p><p>Modifications: Unimod, www.unimod.org.<br>"
+        f"Interface: Qt for Python {PySide6.__version__} (LGPL 3).<br>Python {platform.python_version()}.</p>"
+    )
+    box.addButton(QMessageBox.StandardButton.Close)
+    box.open()
+    return box

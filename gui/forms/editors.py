@@ -1,0 +1,440 @@
+"""Editors of single values: the general ones by the kind of a parameter, the special ones by what it means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QCheckBox,
+    QComboBox,
+    QFileDialog,
+    QHBoxLayout,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from engine.chemistry.enzymes import ENZYMES
+from engine.chemistry.tolerance import Tolerance
+from engine.parameters import ParameterDescription
+from gui.forms.modification_picker import ModificationPicker
+from gui.forms.numbers import IntegerBox, NumberBox
+from gui.icons import set_icon
+
+__all__ = ["Editor", "editor_for", "tool_button"]
+
+
+class Editor(QWidget):
+    """Edits one value.
+
+    Signals
+    -------
+    changed : the value, or what is wrong with what was typed, may be another now.
+    """
+
+    changed = Signal()
+
+    def value(self) -> Any:
+        """The value, as the parameters' model takes it."""
+        raise NotImplementedError
+
+    def set_value(self, value: Any) -> None:
+        """Show a value."""
+        raise NotImplementedError
+
+    def problem(self) -> str:
+        """Why what was typed is no value at all; empty where it is one."""
+        return ""
+
+    def _hold(self, *widgets: QWidget, stretch: int = -1) -> None:
+        """Lay widgets out in a row; the one numbered `stretch` takes what room there is."""
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(6)
+        for i, widget in enumerate(widgets):
+            row.addWidget(widget, 1 if i == stretch else 0)
+        if stretch < 0:
+            row.addStretch(1)
+        self.setFocusProxy(widgets[0])
+
+
+class _Combo(QComboBox):
+    """A choice that does not change when a form scrolls under the pointer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802, D102 - Qt's name
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+
+class TruthEditor(Editor):
+    """Yes or no."""
+
+    def __init__(self, description: ParameterDescription) -> None:
+        super().__init__()
+        self._box = QCheckBox()
+        self._box.toggled.connect(self.changed)
+        self._hold(self._box)
+
+    def value(self) -> bool:
+        """Whether it is ticked."""
+        return self._box.isChecked()
+
+    def set_value(self, value: Any) -> None:
+        """Tick it or not."""
+        self._box.setChecked(bool(value))
+
+
+class ChoiceEditor(Editor):
+    """One of a few words."""
+
+    def __init__(self, description: ParameterDescription) -> None:
+        super().__init__()
+        self._combo = _Combo()
+        self._combo.addItems(list(description.choices))
+        self._combo.currentTextChanged.connect(self.changed)
+        self._hold(self._combo)
+
+    def value(self) -> str:
+        """The word chosen."""
+        return self._combo.currentText()
+
+    def set_value(self, value: Any) -> None:
+        """Choose a word."""
+        self._combo.setCurrentText(str(value))
+
+
+class EnzymeEditor(Editor):
+    """One of the PSI vocabulary's cleavage agents, with its rule."""
+
+    def __init__(self, description: ParameterDescription) -> None:
+        super().__init__()
+        self._combo = _Combo()
+        for enzyme in ENZYMES.values():
+            self._combo.addItem(enzyme.name)
+            self._combo.setItemData(self._combo.count() - 1, f"cuts {enzyme.rule}", Qt.ItemDataRole.ToolTipRole)
+        self._combo.currentTextChanged.connect(self._show_rule)
+        self._hold(self._combo)
+
+    def value(self) -> str:
+        """The PSI name."""
+        return self._combo.currentText()
+
+    def set_value(self, value: Any) -> None:
+        """Choose an enzyme by its PSI name."""
+        self._combo.setCurrentText(str(value))
+
+    def _show_rule(self, name: str) -> None:
+        self._combo.setToolTip(f"{name} cuts {ENZYMES[name].rule}")
+        self.changed.emit()
+
+
+class IntegerEditor(Editor):
+    """A whole number with its unit."""
+
+    def __init__(self, description: ParameterDescription) -> None:
+        super().__init__()
+        self._box = IntegerBox(description.minimum, description.maximum, description.unit)
+        # Its own guess makes room for two thousand million.
+        self._box.setFixedWidth(self._box.fontMetrics().horizontalAdvance("0000000" + self._box.suffix()) + 36)
+        self._box.lineEdit().textChanged.connect(self.changed)
+        self._hold(self._box)
+
+    def value(self) -> int:
+        """The number."""
+        return self._box.value()
+
+    def set_value(self, value: Any) -> None:
+        """Show a number."""
+        self._box.setValue(int(value))
+
+    def problem(self) -> str:
+        """Whether something that is no number stands there."""
+        return "" if self._box.hasAcceptableInput() else "Expected a whole number"
+
+
+class NumberEditor(Editor):
+    """A real number with its unit."""
+
+    def __init__(self, description: ParameterDescription) -> None:
+        super().__init__()
+        self._box = NumberBox(description.minimum, description.maximum, description.unit)
+        self._box.lineEdit().textChanged.connect(self.changed)
+        self._hold(self._box)
+
+    def value(self) -> float:
+        """The number."""
+        return self._box.value()
+
+    def set_value(self, value: Any) -> None:
+        """Show a number."""
+        self._box.setValue(float(value))
+
+    def problem(self) -> str:
+        """Whether something that is no number stands there."""
+        return "" if self._box.hasAcceptableInput() else _expected_number(self._box)
+
+
+class ToleranceEditor(Editor):
+    """A number, and the unit that makes it a tolerance."""
+
+    def __init__(self, description: ParameterDescription) -> None:
+        super().__init__()
+        self._box = NumberBox(0.0)
+        self._unit = _Combo()
+        self._unit.addItems(["ppm", "Da"])
+        self._box.lineEdit().textChanged.connect(self.changed)
+        self._unit.currentTextChanged.connect(self.changed)
+        self._hold(self._box, self._unit)
+
+    def value(self) -> str:
+        """As ``10 ppm``, with the decimal point whatever the locale."""
+        return f"{self._box.value():.15g} {self._unit.currentText()}"
+
+    def set_value(self, value: Any) -> None:
+        """Show a tolerance."""
+        tolerance = Tolerance.parse(str(value))
+        self._box.setValue(tolerance.value)
+        self._unit.setCurrentText(tolerance.unit)
+
+    def problem(self) -> str:
+        """Whether something that is no number stands there."""
+        return "" if self._box.hasAcceptableInput() else _expected_number(self._box)
+
+
+def _expected_number(box: NumberBox) -> str:
+    return f"Expected a number, as 0{box.locale().decimalPoint()}5"
+
+
+class TextEditor(Editor):
+    """Any text."""
+
+    def __init__(self, description: ParameterDescription) -> None:
+        super().__init__()
+        self._line = QLineEdit()
+        self._line.textChanged.connect(self.changed)
+        self._hold(self._line, stretch=0)
+
+    def value(self) -> str:
+        """The text without blanks around it."""
+        return self._line.text().strip()
+
+    def set_value(self, value: Any) -> None:
+        """Show a text."""
+        self._line.setText(str(value))
+
+
+class ListEditor(Editor):
+    """A few values in one line, separated by commas."""
+
+    def __init__(self, description: ParameterDescription) -> None:
+        super().__init__()
+        self._line = QLineEdit()
+        self._line.textChanged.connect(self.changed)
+        self._hold(self._line, stretch=0)
+
+    def value(self) -> tuple[str, ...]:
+        """The parts, as texts: the model knows what they are."""
+        return tuple(part.strip() for part in re.split("[,;]", self._line.text()) if part.strip())
+
+    def set_value(self, value: Any) -> None:
+        """Show the parts."""
+        self._line.setText(", ".join(str(part) for part in value))
+
+
+class IonSeriesEditor(Editor):
+    """Which of the six series of fragment ions."""
+
+    def __init__(self, description: ParameterDescription) -> None:
+        super().__init__()
+        self._boxes = {series: QCheckBox(series) for series in "abcxyz"}
+        for box in self._boxes.values():
+            box.toggled.connect(self.changed)
+        self._hold(*self._boxes.values())
+
+    def value(self) -> str:
+        """The letters of those ticked."""
+        return "".join(series for series, box in self._boxes.items() if box.isChecked())
+
+    def set_value(self, value: Any) -> None:
+        """Tick the series whose letters are in the text."""
+        for series, box in self._boxes.items():
+            box.setChecked(series in str(value))
+
+    def problem(self) -> str:
+        """Whether none is ticked."""
+        return "" if self.value() else "Expected at least one series"
+
+
+class _Lines(QListWidget):
+    """A short list that is as high as its content, within reason."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        for signal in (self.model().rowsInserted, self.model().rowsRemoved, self.model().modelReset):
+            signal.connect(self.updateGeometry)
+
+    def sizeHint(self) -> QSize:  # noqa: N802, D102 - Qt's name
+        row = self.sizeHintForRow(0) if self.count() else self.fontMetrics().height() + 4
+        return QSize(180, row * min(max(self.count(), 2), 6) + 2 * self.frameWidth() + 2)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802, D102 - Qt's name
+        return QSize(100, self.sizeHint().height())
+
+
+class _LinesEditor(Editor):
+    """Values in a list, one on each line, which can be added, typed over and removed."""
+
+    def __init__(self, add_tip: str) -> None:
+        super().__init__()
+        self.lines = _Lines()
+        self.lines.itemChanged.connect(self.changed)
+        self.lines.itemSelectionChanged.connect(self._enable)
+        self.add_button = tool_button("add", add_tip, self.add)
+        self.remove_button = tool_button("remove", "Remove what is selected", self.remove_selected)
+        buttons = QVBoxLayout()
+        buttons.setSpacing(4)
+        buttons.addWidget(self.add_button)
+        buttons.addWidget(self.remove_button)
+        buttons.addStretch(1)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
+        row.addWidget(self.lines, 1)
+        row.addLayout(buttons)
+        self.setFocusProxy(self.lines)
+        self._enable()
+
+    def value(self) -> tuple[str, ...]:
+        """The lines that hold something."""
+        texts = (self.lines.item(i).text().strip() for i in range(self.lines.count()))
+        return tuple(text for text in texts if text)
+
+    def set_value(self, value: Any) -> None:
+        """Show values, each on its line."""
+        if self.value() == tuple(value):
+            return
+        self.lines.clear()
+        for text in value:
+            self._append(text)
+        self.changed.emit()
+
+    def add(self) -> None:
+        """Ask for more."""
+        raise NotImplementedError
+
+    def append(self, texts: list[str]) -> None:
+        """Add lines; what is there already stays once."""
+        for text in texts:
+            if text not in self.value():
+                self._append(text)
+        self.changed.emit()
+
+    def remove_selected(self) -> None:
+        """Take the selected lines out."""
+        for item in self.lines.selectedItems():
+            self.lines.takeItem(self.lines.row(item))
+        self.changed.emit()
+
+    def _append(self, text: str) -> None:
+        item = QListWidgetItem(text)
+        item.setFlags(item.flags() | Qt.ItemFlag.ItemIsEditable)
+        item.setToolTip(text)
+        self.lines.addItem(item)
+
+    def _enable(self) -> None:
+        self.remove_button.setEnabled(bool(self.lines.selectedItems()))
+
+
+class ModificationsEditor(_LinesEditor):
+    """Modifications, chosen from Unimod or typed."""
+
+    def __init__(self, description: ParameterDescription) -> None:
+        super().__init__("Choose from Unimod")
+        self._title = description.title
+
+    def add(self) -> None:
+        """Open the picker."""
+        picker = ModificationPicker(self._title, self)
+        picker.chosen.connect(self.append)
+        picker.open()
+
+
+class FilesEditor(_LinesEditor):
+    """FASTA files."""
+
+    def __init__(self, description: ParameterDescription) -> None:
+        super().__init__("Choose files")
+        self._title = description.title
+
+    def add(self) -> None:
+        """Ask for files."""
+        dialog = QFileDialog(self, self._title)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.setNameFilters(["FASTA files (*.fasta *.fa *.faa *.fas *.fasta.gz *.fa.gz *.faa.gz)", "All files (*)"])
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.filesSelected.connect(self.append)
+        dialog.open()
+
+    def problem(self) -> str:
+        """Whether one of them is not there."""
+        missing = [text for text in self.value() if not Path(text).is_file()]
+        return f"There is no file {missing[0]}" if missing else ""
+
+
+_BY_MEANING: tuple[tuple[Callable[[ParameterDescription], bool], Callable[[ParameterDescription], Editor]], ...] = (
+    (lambda one: one.kind == "text" and one.name == "enzyme", EnzymeEditor),
+    (lambda one: one.kind == "text" and one.name.endswith("_tolerance"), ToleranceEditor),
+    (lambda one: one.kind == "text" and one.name == "ion_series", IonSeriesEditor),
+    (lambda one: one.kind == "list" and one.name.endswith("modifications"), ModificationsEditor),
+    (lambda one: one.kind == "list" and one.name == "contaminants", FilesEditor),
+)
+"""What a parameter's name says about its meaning, and the editor for that; names mean the same in every search."""
+
+_BY_KIND: dict[str, Callable[[ParameterDescription], Editor]] = {
+    "truth": TruthEditor,
+    "choice": ChoiceEditor,
+    "integer": IntegerEditor,
+    "number": NumberEditor,
+    "text": TextEditor,
+    "list": ListEditor,
+}
+
+
+def editor_for(description: ParameterDescription) -> Editor:
+    """A new editor for a parameter."""
+    for has_meaning, make in _BY_MEANING:
+        if has_meaning(description):
+            return make(description)
+    return _BY_KIND[description.kind](description)
+
+
+def tool_button(icon: str, tip: str, clicked: Callable[[], None]) -> QToolButton:
+    """A small flat button with an icon."""
+    button = QToolButton()
+    button.setAutoRaise(True)
+    button.setIconSize(QSize(16, 16))
+    button.setToolTip(tip)
+    button.setAccessibleName(tip)
+    set_icon(button, icon)
+    button.clicked.connect(clicked)
+    return button

@@ -1,0 +1,143 @@
+"""One line of a form: title, editor, the way back to the preset, and below it what is wrong."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from PySide6.QtCore import QObject, QRectF, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
+
+from engine.parameters import ParameterDescription
+from gui.forms.editors import editor_for, tool_button
+from gui.forms.numbers import number_text
+from gui.theme import colours
+
+__all__ = ["Field", "Outlined"]
+
+
+class Outlined(QWidget):
+    """Holds an editor, and draws a red line around it while it is marked as wrong."""
+
+    def __init__(self, editor: QWidget) -> None:
+        super().__init__()
+        self._is_wrong = False
+        page = QVBoxLayout(self)
+        page.setContentsMargins(3, 3, 3, 3)
+        page.addWidget(editor)
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it is marked."""
+        return self._is_wrong
+
+    def mark(self, is_wrong: bool) -> None:
+        """Mark it as wrong or as right."""
+        if is_wrong != self._is_wrong:
+            self._is_wrong = is_wrong
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, D102 - Qt's name
+        if not self._is_wrong:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(colours().wrong), 2))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 4, 4)
+
+
+class Field(QObject):
+    """A parameter in a form.
+
+    Signals
+    -------
+    changed : what stands in it may be another value now.
+    """
+
+    changed = Signal()
+
+    def __init__(self, description: ParameterDescription, parent: QObject) -> None:
+        super().__init__(parent)
+        self.description = description
+        self.editor = editor_for(description)
+        self.frame = Outlined(self.editor)
+        self.label = QLabel(description.title, wordWrap=True)
+        self.label.setBuddy(self.editor)
+        self.message = QLabel(objectName="wrong", wordWrap=True)
+        self.message.hide()
+        self.reset_button = tool_button("reset", "Back to the preset's value", self.reset)
+        policy = self.reset_button.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.reset_button.setSizePolicy(policy)
+        self.reset_button.hide()
+        self._baseline: Any = None
+        self._describe()
+        self.editor.changed.connect(self.changed)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether it differs from the preset."""
+        return bool(self.editor.problem()) or _plain(self.editor.value()) != _plain(self._baseline)
+
+    def set_baseline(self, value: Any, *, keep: bool = False) -> None:
+        """Take another preset's value; shown unless the user's own is to be kept."""
+        self._baseline = value
+        if not keep:
+            self.editor.set_value(value)
+
+    def reset(self) -> None:
+        """Go back to the preset's value."""
+        self.editor.set_value(self._baseline)
+        self.changed.emit()
+
+    def show_state(self, problem: str) -> None:
+        """Mark what is wrong, and what differs from the preset."""
+        self.frame.mark(bool(problem))
+        self.message.setText(problem)
+        self.message.setVisible(bool(problem))
+        font = self.label.font()
+        font.setBold(self.is_changed)
+        self.label.setFont(font)
+        self.reset_button.setVisible(self.is_changed)
+
+    def place(self, grid: QGridLayout) -> None:
+        """Stand in the next two rows of a grid of three columns."""
+        row = grid.rowCount()
+        grid.addWidget(self.label, row, 0, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(self.frame, row, 1)
+        grid.addWidget(self.reset_button, row, 2, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(self.message, row + 1, 1, 1, 2)
+        # The label stands level with the text in the editor's first line.
+        self.label.setContentsMargins(0, 8, 0, 0)
+        self.reset_button.setContentsMargins(0, 4, 0, 0)
+
+    def _describe(self) -> None:
+        one = self.description
+        tip = f"<p><b>{escape(one.title)}</b><br>{escape(one.help)}</p><p>{escape(_range(one))}</p>"
+        self.label.setToolTip(tip)
+        self.editor.setToolTip(tip)
+        self.editor.setAccessibleName(one.title)
+        self.editor.setAccessibleDescription(one.help)
+        focus = self.editor.focusProxy()
+        if focus is not None:
+            focus.setAccessibleName(one.title)
+            focus.setAccessibleDescription(one.help)
+
+
+def _range(one: ParameterDescription) -> str:
+    unit = f" {one.unit}" if one.unit else ""
+    parts = []
+    if one.minimum is not None:
+        parts.append(f"from {number_text(one.minimum)}")
+    if one.maximum is not None:
+        parts.append(f"to {number_text(one.maximum)}{unit}")
+    bounds = " ".join(parts)
+    return f"In preset files: {one.name}" + (f"; {bounds}" if bounds else "")
+
+
+def _plain(value: Any) -> Any:
+    """A value as it can be compared: a line of text gives the numbers of a list as texts."""
+    if isinstance(value, tuple | list):
+        return [str(part) for part in value]
+    return value

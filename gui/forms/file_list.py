@@ -1,0 +1,236 @@
+"""A list of input files: added by dialog, by drop or by typing nothing at all; each is looked at and shown as what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFileDialog,
+    QHBoxLayout,
+    QLabel,
+    QListWidget,
+    QListWidgetItem,
+    QPushButton,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from gui.forms.field import Outlined
+from gui.forms.file_survey import FileKind, FileSurvey
+from gui.icons import icon, set_icon
+from gui.theme import colours
+
+__all__ = ["FileList"]
+
+_MOST_ROWS = 7
+
+
+class FileList(QWidget):
+    """Files of one kind.
+
+    Parameters
+    ----------
+    kind : ``spectra`` or ``database``. survey : looks at the files. filters : of the file dialog. empty_text : shown where there is none yet.
+
+    Signals
+    -------
+    changed : the files, or what is known of them, changed. folder_used : the folder last chosen from.
+    """
+
+    changed = Signal()
+    folder_used = Signal(str)
+
+    def __init__(self, kind: str, survey: FileSurvey, filters: list[str], empty_text: str) -> None:
+        super().__init__()
+        self._kind, self._survey, self._filters = kind, survey, filters
+        self._known: dict[Path, FileKind] = {}
+        self.start_folder = ""
+        """Where the file dialog opens."""
+        self.lines = _Lines(empty_text, self.remove_selected)
+        self.frame = Outlined(self.lines)
+        self.message = QLabel(objectName="wrong", wordWrap=True)
+        self.message.hide()
+        self.add_button = _button("Add files…", "add", self.ask_for_files)
+        self.folder_button = _button("Add folder…", "folder", self.ask_for_folder)
+        self.remove_button = _button("Remove", "remove", self.remove_selected)
+        self.lines.itemSelectionChanged.connect(self._enable)
+        buttons = QHBoxLayout()
+        for button in (self.add_button, self.folder_button, self.remove_button):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        page = QVBoxLayout(self)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.setSpacing(4)
+        page.addWidget(self.frame)
+        page.addWidget(self.message)
+        page.addLayout(buttons)
+        self._enable()
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files, in their order."""
+        return [self.lines.item(i).data(Qt.ItemDataRole.UserRole) for i in range(self.lines.count())]
+
+    def problem(self) -> str:
+        """Why a search cannot take these files; empty where it can, or where they are still being looked at."""
+        for path in self.paths:
+            known = self._known.get(path)
+            if known is not None and self._fault(known):
+                return self._fault(known)
+        return ""
+
+    @property
+    def is_examined(self) -> bool:
+        """Whether it is known of every file what it is."""
+        return all(path in self._known for path in self.paths)
+
+    def add(self, paths: Iterable[Path]) -> None:
+        """Add files; one that is there already stays once."""
+        present = set(self.paths)
+        new = [path for path in dict.fromkeys(Path(one).absolute() for one in paths) if path not in present]
+        for path in new:
+            item = QListWidgetItem(f"{path.name}    {path.parent}")
+            item.setData(Qt.ItemDataRole.UserRole, path)
+            item.setToolTip(str(path))
+            self.lines.addItem(item)
+        self._known = {path: known for path, known in self._known.items() if path in present}
+        self._survey.files(new, self._learn)
+        self._show_state()
+
+    def remove_selected(self) -> None:
+        """Take the selected files out."""
+        for item in self.lines.selectedItems():
+            self.lines.takeItem(self.lines.row(item))
+        self._show_state()
+
+    def clear(self) -> None:
+        """Take all files out."""
+        self.lines.clear()
+        self._show_state()
+
+    def redraw(self) -> None:
+        """Draw the icons again in the colours of the palette."""
+        for i in range(self.lines.count()):
+            self._show_item(self.lines.item(i))
+
+    def ask_for_files(self) -> None:
+        """Open a file dialog."""
+        dialog = QFileDialog(self, "Choose files", self.start_folder)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.setNameFilters([*self._filters, "All files (*)"])
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.filesSelected.connect(self._take_chosen)
+        dialog.open()
+
+    def ask_for_folder(self) -> None:
+        """Open a dialog for a folder, whose files of this kind are added."""
+        dialog = QFileDialog(self, "Choose a folder", self.start_folder)
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.filesSelected.connect(self._take_folder)
+        dialog.open()
+
+    def _take_chosen(self, names: list[str]) -> None:
+        self._remember(Path(names[0]).parent)
+        self.add(Path(name) for name in names)
+
+    def _take_folder(self, names: list[str]) -> None:
+        self._remember(Path(names[0]))
+        self._survey.all_within([Path(names[0])], lambda survey: self.add(survey.of_kind(self._kind)))
+
+    def _remember(self, folder: Path) -> None:
+        self.start_folder = str(folder)
+        self.folder_used.emit(self.start_folder)
+
+    def _learn(self, found: FileKind) -> None:
+        self._known[found.path] = found
+        self._show_state()
+
+    def _fault(self, known: FileKind) -> str:
+        if known.problem or known.kind == self._kind:
+            return known.problem
+        if known.kind == "database":
+            return f"{known.path.name} is a FASTA file of sequences; add it to the protein databases"
+        return f"{known.path.name} holds spectra ({known.format}); add it to the spectra"
+
+    def _show_state(self) -> None:
+        for i in range(self.lines.count()):
+            self._show_item(self.lines.item(i))
+        problem = self.problem()
+        self.frame.mark(bool(problem))
+        self.message.setText(problem)
+        self.message.setVisible(bool(problem))
+        self.lines.updateGeometry()
+        self._enable()
+        self.changed.emit()
+
+    def _show_item(self, item: QListWidgetItem) -> None:
+        path: Path = item.data(Qt.ItemDataRole.UserRole)
+        known = self._known.get(path)
+        if known is None:
+            item.setIcon(icon("queued", QColor(colours().faint_text)))
+        elif self._fault(known):
+            item.setIcon(icon("failed", QColor(colours().wrong)))
+            item.setToolTip(self._fault(known))
+        else:
+            item.setIcon(icon("spectrum" if self._kind == "spectra" else "database", QColor(colours().good)))
+            item.setToolTip(f"{path}\n{known.format}, {_size(known.size, self.locale().decimalPoint())}")
+
+    def _enable(self) -> None:
+        self.remove_button.setEnabled(bool(self.lines.selectedItems()))
+
+
+class _Lines(QListWidget):
+    """The list itself: as high as its content, within reason, with a hint where it is empty."""
+
+    def __init__(self, empty_text: str, remove: Callable[[], None]) -> None:
+        super().__init__()
+        self._empty_text, self._remove = empty_text, remove
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setUniformItemSizes(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:  # noqa: N802, D102 - Qt's name
+        row = self.sizeHintForRow(0) if self.count() else self.fontMetrics().height() + 4
+        return QSize(260, row * min(max(self.count(), 3), _MOST_ROWS) + 2 * self.frameWidth() + 4)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802, D102 - Qt's name
+        return QSize(160, self.sizeHint().height())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802, D102 - Qt's name
+        if event.key() == Qt.Key.Key_Delete:
+            self._remove()
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, D102 - Qt's name
+        super().paintEvent(event)
+        if self.count():
+            return
+        painter = QPainter(self.viewport())
+        painter.setPen(QColor(colours().faint_text))
+        painter.drawText(
+            self.viewport().rect().adjusted(8, 4, -8, -4), Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self._empty_text
+        )
+
+
+def _button(text: str, icon_name: str, clicked: Callable[[], None]) -> QPushButton:
+    button = QPushButton(text)
+    set_icon(button, icon_name)
+    button.clicked.connect(clicked)
+    return button
+
+
+def _size(n_bytes: int, decimal_point: str) -> str:
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n_bytes >= factor:
+            return f"{n_bytes / factor:.1f} {unit}".replace(".", decimal_point)
+    return f"{n_bytes} bytes"

@@ -1,0 +1,124 @@
+"""What files are, found out in the background: a disk may be slow, and the window never waits for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from engine.errors import ProteoscopeError
+from engine.formats.recognition import recognise
+from engine.formats.sources import ByteSource
+
+__all__ = ["DATABASE_SUFFIXES", "SPECTRUM_SUFFIXES", "FileKind", "FileSurvey", "Survey", "file_kind"]
+
+SPECTRUM_SUFFIXES = (".mzml", ".mzxml", ".mgf", ".ms2", ".dta", ".pkl")
+DATABASE_SUFFIXES = (".fasta", ".fa", ".faa", ".fas")
+_MOST_FILES = 5000
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """A file and what it is: ``spectra``, ``database``, or "" with the `problem` that it has. `format` as its name, `size` in bytes."""
+
+    path: Path
+    kind: str
+    format: str = ""
+    size: int = 0
+    problem: str = ""
+
+
+@dataclass
+class Survey:
+    """What was found among files and folders."""
+
+    files: list[FileKind] = field(default_factory=list)
+    projects: list[Path] = field(default_factory=list)
+    presets: list[Path] = field(default_factory=list)
+
+    def of_kind(self, kind: str) -> list[Path]:
+        """The files of one kind."""
+        return [one.path for one in self.files if one.kind == kind]
+
+
+def file_kind(path: Path) -> FileKind:
+    """What a file is, from its first bytes."""
+    try:
+        with ByteSource(path) as source:
+            format_name = recognise(source)
+            return FileKind(path, "database" if format_name == "FASTA" else "spectra", format_name, source.size)
+    except ProteoscopeError as error:
+        return FileKind(path, "", problem=str(error))
+    except OSError as error:
+        return FileKind(path, "", problem=f"{path}: cannot be read ({error.strerror})")
+
+
+class FileSurvey(QObject):
+    """Looks at files in one background thread and calls back in the window's thread, in the order asked."""
+
+    _found = Signal(object, object)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="file-survey")
+        self._is_open = True
+        self._found.connect(self._tell)
+
+    def files(self, paths: Iterable[Path], tell: Callable[[FileKind], None]) -> None:
+        """Find out what each file is; `tell` gets one after the other."""
+        for path in paths:
+            self._submit(lambda path=path: file_kind(path), tell)  # type: ignore[misc]
+
+    def all_within(self, paths: Sequence[Path], tell: Callable[[Survey], None]) -> None:
+        """Find out what files are and what folders hold: projects, and below other folders spectra and databases by their names' ends."""
+        self._submit(lambda: _survey(paths), tell)
+
+    def close(self) -> None:
+        """Look at nothing more, and tell nobody."""
+        self._is_open = False
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _submit(self, work: Callable[[], Any], tell: Callable[[Any], None]) -> None:
+        if self._is_open:
+            self._pool.submit(lambda: self._emit(tell, work()))
+
+    def _emit(self, tell: Callable[[Any], None], found: Any) -> None:
+        if self._is_open:
+            self._found.emit(tell, found)
+
+    def _tell(self, tell: Callable[[Any], None], found: Any) -> None:
+        if self._is_open:
+            tell(found)
+
+
+def _survey(paths: Sequence[Path]) -> Survey:
+    survey = Survey()
+    for path in paths:
+        if (path / "project.sqlite").is_file():
+            survey.projects.append(path)
+        elif path.name == "project.sqlite" and path.is_file():
+            survey.projects.append(path.parent)
+        elif path.suffix.lower() == ".toml":
+            survey.presets.append(path)
+        elif path.is_dir() and path.suffix.lower() not in (".d", ".raw"):
+            survey.files += [file_kind(file) for file in _files_below(path)]
+        else:
+            survey.files.append(file_kind(path))
+    return survey
+
+
+def _files_below(folder: Path) -> list[Path]:
+    found: list[Path] = []
+    for parent, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            if name.lower().removesuffix(".gz").endswith(SPECTRUM_SUFFIXES + DATABASE_SUFFIXES):
+                found.append(Path(parent, name))
+                if len(found) == _MOST_FILES:
+                    return found
+    return found

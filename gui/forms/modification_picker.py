@@ -1,0 +1,222 @@
+"""Choose modifications from Unimod, by name, site and mass."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, QTimer, Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QDialog,
+    QDialogButtonBox,
+    QGridLayout,
+    QHeaderView,
+    QLabel,
+    QLineEdit,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from engine.chemistry.modifications import Modification, Site, parse_modification, parse_site, unimod
+from engine.errors import ParameterError
+from gui.forms.numbers import NumberBox, form_locale
+
+__all__ = ["ModificationPicker"]
+
+_COLUMNS = ("Modification", "Site", "Mass (Da)", "Classification", "Description")
+_DEFAULT_TOLERANCE = 0.01
+
+
+class _Row(NamedTuple):
+    modification: Modification
+    site: Site
+
+    @property
+    def text(self) -> str:
+        return f"{self.modification.title} ({self.site})"
+
+
+class _Found(QAbstractTableModel):
+    """What the search found: a row for each site of each entry."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.rows: list[_Row] = []
+        self._locale = form_locale()
+
+    def show(self, rows: list[_Row]) -> None:
+        """Take other rows."""
+        self.beginResetModel()
+        self.rows = rows
+        self.endResetModel()
+
+    def rowCount(self, parent: QModelIndex | QPersistentModelIndex = QModelIndex()) -> int:  # noqa: N802, B008, D102 - Qt's
+        return 0 if parent.isValid() else len(self.rows)
+
+    def columnCount(self, parent: QModelIndex | QPersistentModelIndex = QModelIndex()) -> int:  # noqa: N802, B008, D102 - Qt's
+        return 0 if parent.isValid() else len(_COLUMNS)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: N802, D102
+        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return _COLUMNS[section]
+        return None
+
+    def data(self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: D102
+        row, column = self.rows[index.row()], index.column()
+        if role == Qt.ItemDataRole.TextAlignmentRole and column == 2:
+            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        if role == Qt.ItemDataRole.ToolTipRole and column == 4:
+            return row.modification.full_name
+        if role != Qt.ItemDataRole.DisplayRole:
+            return None
+        if column == 0:
+            return row.modification.title
+        if column == 1:
+            return str(row.site)
+        if column == 2:
+            sign = "+" if row.modification.mass > 0 else ""
+            return sign + self._locale.toString(row.modification.mass, "f", 6)
+        return row.site.classification if column == 3 else row.modification.full_name
+
+
+class ModificationPicker(QDialog):
+    """Search Unimod as you type; double click or Add takes what is selected, or a modification of your own.
+
+    Signals
+    -------
+    chosen : list of texts as ``Oxidation (M)``, that `parse_modification` reads.
+    """
+
+    chosen = Signal(list)
+
+    def __init__(self, title: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(f"Add to: {title}")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.resize(820, 520)
+        self.name = QLineEdit(placeholderText="Name, part of it, or UNIMOD:35", clearButtonEnabled=True)
+        self.site = QLineEdit(placeholderText="M, STY, N-term", clearButtonEnabled=True)
+        self.mass = QLineEdit(placeholderText="any", clearButtonEnabled=True)
+        self.tolerance = NumberBox(0.0, 10.0, "Da")
+        self.tolerance.setValue(_DEFAULT_TOLERANCE)
+        self.own = QLineEdit(placeholderText="Label:+8.0142 (K)", clearButtonEnabled=True)
+        self.message = QLabel(objectName="wrong", wordWrap=True)
+        self.found = _Found(self)
+        self.table = QTableView()
+        self.table.setModel(self.found)
+        self._count = QLabel(objectName="faint")
+        self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        self.add_button = self.buttons.addButton("Add", QDialogButtonBox.ButtonRole.AcceptRole)
+        self._typed = QTimer(self, singleShot=True, interval=0)
+        self._lay_out()
+        self._connect()
+        self.search()
+
+    def search(self) -> None:
+        """Show the entries of Unimod that fit what was typed, the likeliest first."""
+        problem, rows = "", []
+        try:
+            rows = self._fitting()
+        except ParameterError as error:
+            problem = str(error)
+        except ValueError:
+            problem = f"{self.mass.text()!r} is no mass; expected a number in dalton"
+        self.found.show(rows)
+        if rows:
+            self.table.selectRow(0)
+        self._count.setText(f"{len(rows)} sites found")
+        self._enable(problem)
+
+    def accept(self) -> None:
+        """Tell what was chosen, and close."""
+        texts = self._selected()
+        if texts:
+            self.chosen.emit(texts)
+            super().accept()
+
+    def _fitting(self) -> list[_Row]:
+        site = self.site.text().strip()
+        residues, position = parse_site(site) if site else ("", None)
+        entries = unimod().search(self.name.text(), site or None, self._mass(), self.tolerance.value())
+        rows = []
+        for entry in entries:
+            sites = [one for residue in residues or ("",) for one in entry.sites_covering(residue, position)] if position else entry.sites
+            shown = [one for one in dict.fromkeys(sites) if not one.is_hidden] or list(dict.fromkeys(sites))
+            rows += [_Row(entry, one) for one in (shown if not site else dict.fromkeys(sites))]
+        return rows
+
+    def _mass(self) -> float | None:
+        text = self.mass.text().strip()
+        if not text:
+            return None
+        value, is_number = self.mass.locale().toDouble(text)
+        return float(value) if is_number else float(text)
+
+    def _selected(self) -> list[str]:
+        own = self.own.text().strip()
+        if own:
+            return [str(parse_modification(own))]
+        return [self.found.rows[index.row()].text for index in self.table.selectionModel().selectedRows()]
+
+    def _enable(self, problem: str = "") -> None:
+        own = self.own.text().strip()
+        if own:
+            try:
+                parse_modification(own)
+            except ParameterError as error:
+                problem = str(error)
+        self.table.setEnabled(not own)
+        self.message.setText(problem)
+        self.message.setVisible(bool(problem))
+        self.add_button.setEnabled(not problem and bool(own or self.table.selectionModel().hasSelection()))
+
+    def _connect(self) -> None:
+        # One search for all that arrives together, as when a field is cleared by a paste.
+        self._typed.timeout.connect(self.search)
+        for line in (self.name, self.site, self.mass):
+            line.textChanged.connect(self._typed.start)
+        self.tolerance.valueChanged.connect(self._typed.start)
+        self.own.textChanged.connect(lambda: self._enable())
+        self.table.selectionModel().selectionChanged.connect(lambda: self._enable())
+        self.table.doubleClicked.connect(self.accept)
+        self.buttons.accepted.connect(self.accept)
+        self.buttons.rejected.connect(self.reject)
+
+    def _lay_out(self) -> None:
+        self.mass.setLocale(form_locale())
+        self.add_button.setDefault(True)
+        self.message.hide()
+        asked = QGridLayout()
+        fields = (("&Name", self.name, 4), ("&Site", self.site, 2), ("&Mass (Da)", self.mass, 2), ("&within", self.tolerance, 1))
+        for column, (text, widget, stretch) in enumerate(fields):
+            label = QLabel(text)
+            label.setBuddy(widget)
+            asked.addWidget(label, 0, column)
+            asked.addWidget(widget, 1, column)
+            asked.setColumnStretch(column, stretch)
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.table.setAlternatingRowColors(True)
+        self.table.setShowGrid(False)
+        self.table.setWordWrap(False)
+        self.table.verticalHeader().hide()
+        self.table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
+        header = self.table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setStretchLastSection(True)
+        header.setHighlightSections(False)
+        for column, n_letters in enumerate((24, 16, 14, 19)):
+            self.table.setColumnWidth(column, self.fontMetrics().horizontalAdvance("n") * n_letters)
+        own_label = QLabel("&Or one of your own")
+        own_label.setBuddy(self.own)
+        own = QGridLayout()
+        own.addWidget(own_label, 0, 0)
+        own.addWidget(self.own, 0, 1)
+        page = QVBoxLayout(self)
+        page.addLayout(asked)
+        page.addWidget(self.table, 1)
+        page.addWidget(self._count)
+        page.addLayout(own)
+        page.addWidget(self.message)
+        page.addWidget(self.buttons)

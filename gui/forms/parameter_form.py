@@ -1,0 +1,166 @@
+"""The form of a search's parameters, made from their model and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
+
+from engine.parameters import SearchParameters
+from gui.forms.field import Field
+from gui.forms.problems import find_problems
+from gui.forms.sections import Card, Columns
+from gui.icons import set_icon
+
+__all__ = ["ParameterForm"]
+
+_COLUMN_WIDTH = 400
+
+
+class ParameterForm(QWidget):
+    """A card for each group of parameters; the advanced ones stand below, folded away.
+
+    Values are checked by the model as they are typed; what is wrong is marked in its field. A field whose value differs from the preset's has
+    a bold title and a button that leads back.
+
+    Signals
+    -------
+    changed : values, or what is wrong with them, may have changed.
+    """
+
+    changed = Signal()
+
+    def __init__(self, model: type[SearchParameters]) -> None:
+        super().__init__()
+        self._model = model
+        self._is_loading = False
+        self.fields = {one.name: Field(one, self) for one in model.describe()}
+        self._checked: SearchParameters | None = None
+        self.problems: dict[str, str] = {}
+        """What is wrong, by the field's name."""
+        self.reset_button = QPushButton("Reset all to the preset")
+        self.fold_button = QToolButton()
+        self._plain = self._cards(advanced=False)
+        self._advanced = self._cards(advanced=True)
+        self._lay_out()
+        for field in self.fields.values():
+            field.changed.connect(self._check)
+        self.set_baseline(model.checked({}).model_dump())
+
+    @property
+    def parameters(self) -> SearchParameters | None:
+        """The parameters, or None while something is wrong."""
+        return self._checked
+
+    @property
+    def changed_names(self) -> list[str]:
+        """The fields that differ from the preset."""
+        return [name for name, field in self.fields.items() if field.is_changed]
+
+    def values(self) -> dict[str, Any]:
+        """What stands in the fields."""
+        return {name: field.editor.value() for name, field in self.fields.items()}
+
+    def set_baseline(self, values: Mapping[str, Any]) -> None:
+        """Show a preset: values for all fields, that `reset_all` and each field's button lead back to."""
+        self._is_loading = True
+        for name, field in self.fields.items():
+            field.set_baseline(values[name])
+        self._is_loading = False
+        self._check()
+
+    def set_values(self, values: Mapping[str, Any]) -> None:
+        """Show values in some fields, against the same preset."""
+        self._is_loading = True
+        for name, value in values.items():
+            self.fields[name].editor.set_value(value)
+        self._is_loading = False
+        self._check()
+
+    def reset_all(self) -> None:
+        """Go back to the preset in every field."""
+        self._is_loading = True
+        for field in self.fields.values():
+            field.reset()
+        self._is_loading = False
+        self._check()
+
+    def unfold(self, is_unfolded: bool = True) -> None:
+        """Show the advanced parameters, or fold them away."""
+        self._advanced.setVisible(is_unfolded)
+        self.fold_button.setChecked(is_unfolded)
+        set_icon(self.fold_button, "unfolded" if is_unfolded else "folded")
+
+    def show_first_problem(self) -> QWidget | None:
+        """Unfold and focus the first field that is wrong; its frame, to scroll to."""
+        for name, field in self.fields.items():
+            if name in self.problems:
+                if field.description.advanced:
+                    self.unfold()
+                field.editor.setFocus()
+                return field.frame
+        return None
+
+    def _check(self) -> None:
+        if self._is_loading:
+            return
+        typed = {name: field.editor.problem() for name, field in self.fields.items()}
+        self._checked, self.problems = find_problems(self._model, self.values())
+        self.problems.update({name: problem for name, problem in typed.items() if problem})
+        if self.problems:
+            self._checked = None
+        for name, field in self.fields.items():
+            field.show_state(self.problems.get(name, ""))
+        changed = set(self.changed_names)
+        self.reset_button.setEnabled(bool(changed))
+        advanced = [name for name, field in self.fields.items() if field.description.advanced]
+        n_changed = len(changed.intersection(advanced))
+        if set(self.problems).intersection(advanced):
+            self.unfold()
+        self.fold_button.setText(f"Advanced parameters ({len(advanced)})" + (f", {n_changed} changed" if n_changed else ""))
+        self.changed.emit()
+
+    def _cards(self, *, advanced: bool) -> Columns:
+        columns = Columns(_COLUMN_WIDTH)
+        cards: dict[str, Card] = {}
+        for field in self.fields.values():
+            one = field.description
+            if one.advanced is not advanced:
+                continue
+            if one.group not in cards:
+                cards[one.group] = Card(one.group)
+                columns.add(cards[one.group])
+            field.place(cards[one.group].grid)
+        for card in cards.values():
+            # The same first column in every card, so that editors stand in one line.
+            card.grid.setColumnMinimumWidth(0, card.fontMetrics().horizontalAdvance("n") * 19)
+        return columns
+
+    def _lay_out(self) -> None:
+        self.fold_button.setAutoRaise(True)
+        self.fold_button.setCheckable(True)
+        self.fold_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.fold_button.toggled.connect(self.unfold)
+        self.reset_button.setToolTip("Undo every change to the preset's values")
+        self.reset_button.clicked.connect(self.reset_all)
+        set_icon(self.reset_button, "reset")
+        heading = QLabel("Parameters")
+        font = heading.font()
+        font.setBold(True)
+        font.setPointSizeF(font.pointSizeF() * 1.25)
+        heading.setFont(font)
+        top = QHBoxLayout()
+        top.addWidget(heading)
+        top.addStretch(1)
+        top.addWidget(self.reset_button)
+        page = QVBoxLayout(self)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.setSpacing(10)
+        page.addLayout(top)
+        page.addWidget(self._plain)
+        page.addWidget(self.fold_button, 0, Qt.AlignmentFlag.AlignLeft)
+        page.addWidget(self._advanced)
+        page.addStretch(1)
+        self.unfold(False)

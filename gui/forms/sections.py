@@ -1,0 +1,81 @@
+"""Cards with a title, arranged in as many columns as there is room for."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+__all__ = ["Card", "Columns"]
+
+
+class Card(QFrame):
+    """A framed part of a form: a title, and a grid of three columns below it whose middle one takes the room."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__(objectName="card")
+        self.title = QLabel(title)
+        font = self.title.font()
+        font.setBold(True)
+        font.setPointSizeF(font.pointSizeF() * 1.1)
+        self.title.setFont(font)
+        self.grid = QGridLayout()
+        self.grid.setHorizontalSpacing(8)
+        self.grid.setVerticalSpacing(2)
+        self.grid.setColumnStretch(1, 1)
+        page = QVBoxLayout(self)
+        page.setContentsMargins(14, 10, 10, 12)
+        page.addWidget(self.title)
+        page.addLayout(self.grid)
+
+
+class Columns(QWidget):
+    """Widgets in one column, or in two of about the same height when it is wide enough."""
+
+    def __init__(self, column_width: int) -> None:
+        super().__init__()
+        self._widgets: list[QWidget] = []
+        self._column_width = column_width
+        self._n_columns = 0
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(12)
+        self._columns = []
+        for _ in range(2):
+            column = QVBoxLayout()
+            column.setSpacing(12)
+            column.setAlignment(Qt.AlignmentFlag.AlignTop)
+            row.addLayout(column, 1)
+            self._columns.append(column)
+
+    def add(self, widget: QWidget) -> None:
+        """Put a widget after those that are there."""
+        self._widgets.append(widget)
+        self._columns[0].addWidget(widget)
+
+    def arrange(self) -> None:
+        """Share the widgets out anew; called once all are added, and by itself when the width asks for other columns."""
+        n_columns = 2 if self.width() >= 2 * self._column_width else 1
+        if n_columns == self._n_columns:
+            return
+        self._n_columns = n_columns
+        heights = [widget.sizeHint().height() for widget in self._widgets]
+        half, filled = sum(heights) / 2, 0.0
+        for widget, height in zip(self._widgets, heights, strict=True):
+            # In reading order: the first column is full when the middle of the next card lies below the middle of all.
+            column = 1 if n_columns == 2 and filled + height / 2 > half else 0
+            filled += height
+            self._columns[1 - column].removeWidget(widget)
+            self._columns[column].addWidget(widget)
+        row = self.layout()
+        assert isinstance(row, QHBoxLayout)
+        row.setStretch(1, n_columns - 1)
+        row.setSpacing(12 if n_columns == 2 else 0)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802, D102 - Qt's name
+        super().resizeEvent(event)
+        self.arrange()
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802, D102 - Qt's name
+        widest = max((widget.minimumSizeHint().width() for widget in self._widgets), default=0)
+        return QSize(widest, super().minimumSizeHint().height())

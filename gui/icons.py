@@ -1,0 +1,73 @@
+"""The program's own icons, in the colours of the palette, sharp at every scale."""
+
+from __future__ import annotations
+
+import weakref
+from functools import cache
+from typing import Protocol
+
+from PySide6.QtCore import QByteArray, QRectF, Qt
+from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPalette, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+
+import resources
+
+__all__ = ["ICON_COLOUR", "icon", "pixmap", "refresh_icons", "set_icon"]
+
+_SIZES = (16, 20, 24, 32, 40, 48, 64)
+
+ICON_COLOUR = QPalette.ColorRole.ButtonText
+"""The role of the palette that icons take unless told otherwise."""
+
+
+class _HasIcon(Protocol):
+    def setIcon(self, icon: QIcon) -> None: ...  # noqa: N802 - Qt's name
+
+
+_users: weakref.WeakKeyDictionary[_HasIcon, tuple[str, QColor | None]] = weakref.WeakKeyDictionary()
+
+
+def set_icon(user: _HasIcon, name: str, colour: QColor | None = None) -> None:
+    """Give an action or a button an icon that follows the palette. `colour`: one of its own instead of the text's."""
+    _users[user] = (name, colour)
+    user.setIcon(icon(name, colour))
+
+
+def refresh_icons() -> None:
+    """Draw again all icons given by `set_icon`; called when the palette has changed."""
+    for user, (name, colour) in list(_users.items()):
+        try:
+            user.setIcon(icon(name, colour))
+        except RuntimeError:
+            # Qt has deleted the button, Python has not yet.
+            _users.pop(user, None)
+
+
+def icon(name: str, colour: QColor | None = None) -> QIcon:
+    """The icon `name` of resources/icons in the colours that the palette has now, also as it looks disabled."""
+    palette = QGuiApplication.palette()
+    drawn = QIcon()
+    for mode, group in ((QIcon.Mode.Normal, QPalette.ColorGroup.Active), (QIcon.Mode.Disabled, QPalette.ColorGroup.Disabled)):
+        tint = colour if colour is not None and mode is QIcon.Mode.Normal else palette.color(group, ICON_COLOUR)
+        for size in _SIZES:
+            drawn.addPixmap(pixmap(name, size, tint), mode)
+    return drawn
+
+
+def pixmap(name: str, size: int, colour: QColor, ratio: float = 1.0) -> QPixmap:
+    """The icon as a picture of `size` x `size` device-independent pixels, `ratio` device pixels to each."""
+    drawn = QPixmap(round(size * ratio), round(size * ratio))
+    drawn.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(drawn)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    QSvgRenderer(QByteArray(_drawing(name).replace(b"currentColor", colour.name().encode()))).render(
+        painter, QRectF(0, 0, drawn.width(), drawn.height())
+    )
+    painter.end()
+    drawn.setDevicePixelRatio(ratio)
+    return drawn
+
+
+@cache
+def _drawing(name: str) -> bytes:
+    return resources.path("icons", f"{name}.svg").read_bytes()

@@ -1,0 +1,193 @@
+"""The jobs: what runs, how far it is, what waits, what became of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor, QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QScrollArea, QVBoxLayout, QWidget
+
+from engine.jobs import Job, ProgressEvent
+from gui.bridge import JobBridge
+from gui.forms.editors import tool_button
+from gui.icons import pixmap
+from gui.theme import colours
+
+__all__ = ["JobDock", "duration_text"]
+
+_STEPS = 1000
+_LOOKS = {
+    "done": ("done", "good"),
+    "failed": ("failed", "wrong"),
+    "cancelled": ("stopped", "faint_text"),
+    "queued": ("queued", "faint_text"),
+    "running": ("running", "link"),
+}
+
+
+class JobDock(QWidget):
+    """A row for each job, the newest at the bottom; finished ones stay until they are cleared.
+
+    Signals
+    -------
+    cancel_asked : the job to cancel.
+    """
+
+    cancel_asked = Signal(Job)
+
+    def __init__(self, bridge: JobBridge, describe: Callable[[Job], str]) -> None:
+        super().__init__()
+        self._describe = describe
+        self.rows: dict[int, JobRow] = {}
+        self._list = QVBoxLayout()
+        self._list.setSpacing(6)
+        self._list.setAlignment(Qt.AlignmentFlag.AlignTop)
+        content = QWidget()
+        content.setLayout(self._list)
+        self._scroll = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
+        self._scroll.setWidget(content)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.clear_button = QPushButton("Clear finished")
+        self.clear_button.clicked.connect(self.clear_finished)
+        self.empty = QLabel("Nothing runs. What you start is shown here.", objectName="faint")
+        bottom = QHBoxLayout()
+        bottom.addWidget(self.empty)
+        bottom.addStretch(1)
+        bottom.addWidget(self.clear_button)
+        page = QVBoxLayout(self)
+        page.setContentsMargins(8, 4, 8, 6)
+        page.addWidget(self._scroll, 1)
+        page.addLayout(bottom)
+        bridge.added.connect(self._add)
+        bridge.started.connect(self._show)
+        bridge.progressed.connect(lambda job, event: self._show(job))
+        bridge.finished.connect(self._show)
+        self._enable()
+
+    def clear_finished(self) -> None:
+        """Take the rows of jobs that are over away."""
+        for number in [number for number, row in self.rows.items() if row.job.is_over]:
+            row = self.rows.pop(number)
+            self._list.removeWidget(row)
+            row.deleteLater()
+        self._enable()
+
+    def redraw(self) -> None:
+        """Draw what depends on the look again."""
+        for row in self.rows.values():
+            row.show_state()
+
+    def _add(self, job: Job) -> None:
+        row = JobRow(job, self._describe)
+        row.cancel_button.clicked.connect(lambda: self._cancel(job))
+        self.rows[job.id] = row
+        self._list.addWidget(row)
+        self._enable()
+
+    def _cancel(self, job: Job) -> None:
+        self.cancel_asked.emit(job)
+        self._show(job)
+
+    def _show(self, job: Job) -> None:
+        if job.id in self.rows:
+            self.rows[job.id].show_state()
+        self._enable()
+
+    def _enable(self) -> None:
+        self.clear_button.setVisible(any(row.job.is_over for row in self.rows.values()))
+        self.empty.setVisible(not self.rows)
+
+
+class JobRow(QFrame):
+    """One job."""
+
+    def __init__(self, job: Job, describe: Callable[[Job], str]) -> None:
+        super().__init__(objectName="card")
+        self.job = job
+        self._describe = describe
+        self._icon = QLabel()
+        self.title = _Elided(job.title)
+        font = self.title.font()
+        font.setBold(True)
+        self.title.setFont(font)
+        self.stage = _Elided("")
+        self.bar = QProgressBar(maximum=_STEPS, textVisible=True)
+        self.bar.setFixedWidth(220)
+        self.time_left = QLabel(objectName="faint")
+        self.time_left.setMinimumWidth(self.fontMetrics().horizontalAdvance("00 min 00 s left in this stage"))
+        self.cancel_button = tool_button("cancel", "Cancel this job", lambda: None)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(10, 5, 8, 5)
+        row.setSpacing(10)
+        row.addWidget(self._icon)
+        row.addWidget(self.title, 2)
+        row.addWidget(self.stage, 3)
+        row.addWidget(self.bar)
+        row.addWidget(self.time_left)
+        row.addWidget(self.cancel_button)
+        self.show_state()
+
+    def show_state(self) -> None:
+        """Show where the job stands now."""
+        job, progress = self.job, self.job.progress
+        name, tone = _LOOKS[job.state]
+        self._icon.setPixmap(pixmap(name, 18, QColor(getattr(colours(), tone)), self.devicePixelRatioF()))
+        self.title.setToolTip(job.title)
+        is_running = job.state == "running"
+        for widget in (self.bar, self.time_left):
+            widget.setVisible(is_running)
+        self.cancel_button.setVisible(not job.is_over)
+        self.cancel_button.setEnabled(not job.is_cancelling)
+        if job.is_over:
+            self.stage.setText(self._describe(job))
+        elif job.is_cancelling:
+            self.stage.setText("Stopping")
+        elif not is_running:
+            self.stage.setText("Waiting")
+        else:
+            self.stage.setText(progress.stage if progress is not None and progress.stage else "Starting")
+            self._show_progress(progress)
+
+    def _show_progress(self, progress: ProgressEvent | None) -> None:
+        if progress is None or progress.total <= 0:
+            self.bar.setRange(0, 0)
+            self.time_left.clear()
+            return
+        self.bar.setRange(0, _STEPS)
+        self.bar.setValue(min(_STEPS, _STEPS * progress.done // progress.total))
+        left = progress.seconds_left
+        # What the first half second promises is nothing to go by.
+        self.time_left.setText(f"{duration_text(left)} left in this stage" if left is not None and progress.seconds > 0.5 else "")
+
+
+class _Elided(QLabel):
+    """A line of text that is cut with an ellipsis where there is no room for it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._whole = ""
+        self.setMinimumWidth(60)
+        self.setText(text)
+
+    def setText(self, text: str) -> None:  # noqa: N802, D102 - Qt's name
+        self._whole = text
+        self.setToolTip(text)
+        self._elide()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802, D102 - Qt's name
+        super().resizeEvent(event)
+        self._elide()
+
+    def _elide(self) -> None:
+        super().setText(self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, max(self.width(), 60)))
+
+
+def duration_text(seconds: float) -> str:
+    """Seconds for people: ``12 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -1,0 +1,82 @@
+"""What the command ``proteoscope`` starts: the window, or the command line."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = ["main", "why_no_window"]
+
+_USE_COMMAND_LINE = "The command line works without a window: proteoscope --help"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Open the window for no argument or a project's folder; give anything else to the command line. The exit status.
+
+    Where a window cannot be opened, one line on stderr says why and what to do, and the status is 2.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    is_project = len(arguments) == 1 and (Path(arguments[0]) / "project.sqlite").is_file()
+    if arguments and not is_project:
+        from engine.command_line.main import main as command_line
+
+        return command_line(arguments)
+    reason = why_no_window()
+    if reason:
+        print(f"proteoscope: {reason}. {_USE_COMMAND_LINE}", file=sys.stderr)
+        return 2
+    from gui.application import run_window
+
+    return run_window(Path(arguments[0]) if arguments else None)
+
+
+def why_no_window() -> str:
+    """Why no window can be opened here and what to do, without a full stop; empty where one can.
+
+    Qt ends the process when it finds no display or lacks a library, so all that can be known is asked before.
+    """
+    has_x, has_wayland = bool(os.environ.get("DISPLAY")), bool(os.environ.get("WAYLAND_DISPLAY"))
+    platform = os.environ.get("QT_QPA_PLATFORM", "").split(":")[0].split(";")[0]
+    needs_display = sys.platform.startswith("linux") and platform in ("", "xcb", "wayland", "wayland-egl")
+    if needs_display and not (has_x or has_wayland):
+        return "there is no display to open a window on (neither DISPLAY nor WAYLAND_DISPLAY is set); log in to a desktop, or use ssh -X"
+    try:
+        import PySide6
+        import PySide6.QtSvg
+        import PySide6.QtWidgets
+    except ImportError as error:
+        return (
+            f"the window's libraries cannot be loaded ({error}); on Debian and Ubuntu, sudo apt install libegl1 libgl1 libxkbcommon0 "
+            "libfontconfig1 libdbus-1-3, and with pip, pip install PySide6-Essentials"
+        )
+    if needs_display and has_x and not has_wayland:
+        return _why_no_x_window(Path(PySide6.__file__).parent / "Qt" / "plugins" / "platforms" / "libqxcb.so")
+    return ""
+
+
+def _why_no_x_window(plugin: Path) -> str:
+    if plugin.exists():
+        try:
+            ctypes.CDLL(str(plugin))
+        except OSError as error:
+            return (
+                f"Qt cannot open windows here ({str(error).split(':')[0]} is missing); on Debian and Ubuntu, sudo apt install libxcb-cursor0 "
+                "libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-render-util0 libxcb-shape0 libxcb-xinerama0 libxcb-xkb1 libxkbcommon-x11-0"
+            )
+    try:
+        xcb = ctypes.CDLL("libxcb.so.1")
+    except OSError:
+        # Qt's own copy is somewhere else; it will say by itself what it does not like.
+        return ""
+    xcb.xcb_connect.restype = ctypes.c_void_p
+    xcb.xcb_connect.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
+    xcb.xcb_connection_has_error.argtypes = xcb.xcb_disconnect.argtypes = [ctypes.c_void_p]
+    connection = xcb.xcb_connect(None, None)
+    refused = xcb.xcb_connection_has_error(connection) != 0
+    xcb.xcb_disconnect(connection)
+    if refused:
+        return f"the display {os.environ['DISPLAY']} cannot be opened; check DISPLAY, and xauth for a display of another user or machine"
+    return ""

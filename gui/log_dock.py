@@ -1,0 +1,99 @@
+"""The log: what the program said, with the time, to read and to copy."""
+
+from __future__ import annotations
+
+import logging
+from html import escape
+
+from PySide6.QtCore import QObject, QTime, Signal
+from PySide6.QtGui import QFontDatabase, QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+
+from gui.icons import set_icon
+from gui.theme import colours
+
+__all__ = ["LogDock"]
+
+_MOST_LINES = 5000
+_TONES = {"info": "text", "warning": "attention", "error": "wrong"}
+
+
+class LogDock(QWidget):
+    """Lines of the jobs and warnings of the program; the oldest go beyond 5,000."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: list[tuple[str, str, str]] = []
+        self.text = QPlainTextEdit(readOnly=True)
+        self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.text.setMaximumBlockCount(_MOST_LINES)
+        self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
+        self.text.setAccessibleName("Log")
+        self.copy_button = QPushButton("Copy all")
+        self.copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.plain_text()))
+        set_icon(self.copy_button, "copy")
+        self.clear_button = QPushButton("Clear")
+        self.clear_button.clicked.connect(self.clear)
+        bottom = QHBoxLayout()
+        bottom.addStretch(1)
+        bottom.addWidget(self.copy_button)
+        bottom.addWidget(self.clear_button)
+        page = QVBoxLayout(self)
+        page.setContentsMargins(8, 4, 8, 6)
+        page.addWidget(self.text, 1)
+        page.addLayout(bottom)
+        self._handler = _Handler()
+        self._handler.relay.noted.connect(self.add)
+        for name in ("engine", "gui", "kernels"):
+            logging.getLogger(name).addHandler(self._handler)
+
+    def add(self, text: str, level: str = "info") -> None:
+        """Add a line. `level`: ``info``, ``warning`` or ``error``."""
+        line = (QTime.currentTime().toString("HH:mm:ss"), text, level)
+        self._lines.append(line)
+        del self._lines[:-_MOST_LINES]
+        self._write(line)
+
+    def plain_text(self) -> str:
+        """All lines, as they are copied."""
+        return "\n".join(f"{moment}  {text}" for moment, text, _ in self._lines)
+
+    def clear(self) -> None:
+        """Forget all lines."""
+        self._lines.clear()
+        self.text.clear()
+
+    def redraw(self) -> None:
+        """Write the lines again in the colours of the look."""
+        self.text.clear()
+        for line in self._lines:
+            self._write(line)
+
+    def detach(self) -> None:
+        """Hear no more from the program: the window is going."""
+        for name in ("engine", "gui", "kernels"):
+            logging.getLogger(name).removeHandler(self._handler)
+
+    def _write(self, line: tuple[str, str, str]) -> None:
+        moment, text, level = line
+        chosen = colours()
+        colour = getattr(chosen, _TONES.get(level, "text"))
+        content = escape(text).replace("\n", "<br>")
+        self.text.appendHtml(
+            f'<span style="color:{chosen.faint_text}">{moment}</span>&nbsp;&nbsp;<span style="color:{colour}">{content}</span>'
+        )
+
+
+class _Relay(QObject):
+    noted = Signal(str, str)
+
+
+class _Handler(logging.Handler):
+    """Hands warnings of any thread to the window's."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.relay = _Relay()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.relay.noted.emit(self.format(record), "error" if record.levelno >= logging.ERROR else "warning")

@@ -1,0 +1,76 @@
+"""A line above the page that tells of an error or of something finished, and stays until it is closed: nobody is interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+
+from gui.forms.editors import tool_button
+from gui.icons import pixmap
+from gui.theme import colours
+
+__all__ = ["MessageBar"]
+
+_ICONS = {"wrong": "failed", "attention": "warning", "good": "done"}
+
+
+class MessageBar(QWidget):
+    """Shows one message at a time; hidden while there is none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._tone: Literal["wrong", "attention", "good"] = "good"
+        self._clicked: Callable[[], None] | None = None
+        self._icon = QLabel()
+        self.label = QLabel(wordWrap=True)
+        self.label.setTextFormat(Qt.TextFormat.PlainText)
+        self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard)
+        self.button = QPushButton()
+        self.button.clicked.connect(self._click)
+        self.close_button = tool_button("close", "Close this message", self.clear)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(14, 6, 8, 6)
+        row.setSpacing(10)
+        row.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self.label, 1)
+        row.addWidget(self.button)
+        row.addWidget(self.close_button)
+        self.hide()
+
+    def tell(
+        self, text: str, tone: Literal["wrong", "attention", "good"], action: str = "", clicked: Callable[[], None] | None = None
+    ) -> None:
+        """Show a message, in place of the one before; with a button where there is something to do about it."""
+        self._tone, self._clicked = tone, clicked
+        self.label.setText(text)
+        self.button.setText(action)
+        self.button.setVisible(bool(action))
+        self.redraw()
+        self.show()
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self._clicked = None
+        self.label.clear()
+        self.hide()
+
+    def redraw(self) -> None:
+        """Draw the icon in the colours of the palette."""
+        self._icon.setPixmap(pixmap(_ICONS[self._tone], 18, QColor(getattr(colours(), self._tone)), self.devicePixelRatioF()))
+        self.update()
+
+    def _click(self) -> None:
+        clicked = self._clicked
+        self.clear()
+        if clicked is not None:
+            clicked()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, D102 - Qt's name
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(colours().raised))
+        painter.fillRect(QRectF(0, 0, 4, self.height()), QColor(getattr(colours(), self._tone)))
+        painter.fillRect(QRectF(0, self.height() - 1, self.width(), 1), QColor(colours().outline))

@@ -1,0 +1,1 @@
+"""Plots of a whole identification and of one protein."""

@@ -1,0 +1,103 @@
+"""Axes drawn by our own painter, for plots that are the same on the screen and on paper."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, Qt
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
+
+from gui.spectrum.colours import PlotColours
+
+__all__ = ["Axes", "draw_axes", "nice_ticks", "tick_texts"]
+
+_TICK = 4.0
+
+
+def nice_ticks(low: float, high: float, n_wanted: int) -> list[float]:
+    """Round numbers from `low` to `high`, about `n_wanted` of them: steps of 1, 2 or 5 times a power of ten."""
+    if not high > low or n_wanted < 1:
+        return [low]
+    rough = (high - low) / n_wanted
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [tick * step for tick in range(first, last + 1)]
+
+
+def tick_texts(ticks: list[float], locale: QLocale) -> list[str]:
+    """The ticks as numbers of the user's language, all with the same decimals."""
+    step = ticks[1] - ticks[0] if len(ticks) > 1 else max(abs(ticks[0]), 1.0)
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    return [locale.toString(tick if abs(tick) > step / 1e6 else 0.0, "f", decimals) for tick in ticks]
+
+
+class Axes:
+    """A rectangle of the page and the range of values that it shows."""
+
+    def __init__(self, area: QRectF, x_range: tuple[float, float], y_range: tuple[float, float]) -> None:
+        self.area, self.x_range, self.y_range = area, x_range, y_range
+
+    def x(self, value: float) -> float:
+        """Place of a value on the page."""
+        low, high = self.x_range
+        return self.area.left() + (value - low) / (high - low) * self.area.width()
+
+    def y(self, value: float) -> float:
+        """Place of a value on the page, downwards."""
+        low, high = self.y_range
+        return self.area.bottom() - (value - low) / (high - low) * self.area.height()
+
+    def xs(self, values: np.ndarray) -> np.ndarray:
+        """Places of many values."""
+        low, high = self.x_range
+        return np.asarray(self.area.left() + (values - low) / (high - low) * self.area.width())
+
+    def ys(self, values: np.ndarray) -> np.ndarray:
+        """Places of many values, downwards."""
+        low, high = self.y_range
+        return np.asarray(self.area.bottom() - (values - low) / (high - low) * self.area.height())
+
+
+def draw_axes(
+    painter: QPainter,
+    axes: Axes,
+    colours: PlotColours,
+    font: QFont,
+    *,
+    x_title: str = "",
+    y_title: str = "",
+    has_x_numbers: bool = True,
+    title_margin: float = 44.0,
+) -> None:
+    """Draw the two axes with ticks, numbers and titles. `title_margin`: from the left axis to the middle of its title."""
+    locale = QLocale()
+    metrics = QFontMetricsF(font)
+    area = axes.area
+    painter.setFont(font)
+    painter.setPen(QPen(colours.text, 0.8))
+    painter.drawLine(QLineF(area.bottomLeft(), area.bottomRight()))
+    painter.drawLine(QLineF(area.topLeft(), area.bottomLeft()))
+    ticks = nice_ticks(*axes.x_range, max(2, int(area.width() / (metrics.horizontalAdvance("0000") * 2.2))))
+    for tick, text in zip(ticks, tick_texts(ticks, locale), strict=True):
+        at = axes.x(tick)
+        painter.drawLine(QLineF(at, area.bottom(), at, area.bottom() + _TICK))
+        if has_x_numbers:
+            box = QRectF(at - 60, area.bottom() + _TICK + 1, 120, metrics.height())
+            painter.drawText(box, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, text)
+    ticks = nice_ticks(*axes.y_range, max(2, int(area.height() / (metrics.height() * 2.2))))
+    for tick, text in zip(ticks, tick_texts(ticks, locale), strict=True):
+        at = axes.y(tick)
+        painter.drawLine(QLineF(area.left() - _TICK, at, area.left(), at))
+        box = QRectF(area.left() - _TICK - 3 - 100, at - metrics.height() / 2, 100, metrics.height())
+        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
+    if x_title:
+        box = QRectF(area.left(), area.bottom() + _TICK + 2 + metrics.height(), area.width(), metrics.height() + 2)
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, x_title)
+    if y_title:
+        painter.save()
+        painter.translate(QPointF(area.left() - title_margin, area.center().y()))
+        painter.rotate(-90)
+        painter.drawText(QRectF(-150, -metrics.height() / 2, 300, metrics.height()), Qt.AlignmentFlag.AlignCenter, y_title)
+        painter.restore()

@@ -1,0 +1,115 @@
+"""Figures as files: SVG and PDF with real text, PNG at print resolution. Each is painted by the same code as the screen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QByteArray, QMarginsF, QRectF, QSaveFile, QSize, QSizeF, Qt
+from PySide6.QtGui import QFont, QFontInfo, QGuiApplication, QImage, QPageLayout, QPageSize, QPainter, QPdfWriter
+from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from engine.errors import StorageError
+
+__all__ = ["FIGURE_FILTER", "Paint", "ask_and_export", "export_figure", "figure_font"]
+
+Paint = Callable[[QPainter, QRectF], None]
+"""Paints a figure into a rectangle measured in points, 1/72 inch."""
+
+FIGURE_FILTER = "Scalable Vector Graphics (*.svg);;Portable Document Format (*.pdf);;Portable Network Graphics, 300 dpi (*.png)"
+_PNG_DPI = 300
+_PDF_DPI = 1200
+_POINTS = 72
+
+
+def figure_font(points: float = 8.0, *, is_bold: bool = False) -> QFont:
+    """The font of figures, `points` of the page high whatever the device."""
+    # The family that is really there, since a file may not name a font that only this machine understands.
+    font = QFont(QFontInfo(QGuiApplication.font()).family())
+    font.setPixelSize(max(1, round(points)))
+    font.setBold(is_bold)
+    # Hinting fits letters to the screen's pixels, which a page has not.
+    font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
+    return font
+
+
+def export_figure(path: str | Path, size: QSizeF, paint: Paint, *, title: str = "") -> None:
+    """Write a figure of `size` (points) as the file's ending says: ``.svg``, ``.pdf`` or ``.png``. The background is white.
+
+    The file appears whole or not at all.
+
+    Raises
+    ------
+    StorageError : the ending is none of these, or the disk refused.
+    """
+    target = Path(path)
+    ending = target.suffix.lower()
+    writers = {".svg": _write_svg, ".pdf": _write_pdf, ".png": _write_png}
+    if ending not in writers:
+        raise StorageError(f"{target}: a figure cannot be written as '{ending}'. Choose a name that ends in .svg, .pdf or .png.")
+    file = QSaveFile(os.fspath(target))
+    if not file.open(QSaveFile.OpenModeFlag.WriteOnly):
+        raise StorageError(f"{target}: the figure cannot be written ({file.errorString()}). Choose a folder that you may write to.")
+    is_written = writers[ending](file, size, paint, title)
+    if not is_written or not file.commit():
+        file.cancelWriting()
+        raise StorageError(f"{target}: the figure cannot be written ({file.errorString()}). Free some space and try again.")
+
+
+def ask_and_export(parent: QWidget, name: str, size: QSizeF, paint: Paint, tell: Callable[[str], None]) -> None:
+    """Ask for a file, write the figure to it and tell how that went."""
+    path, chosen = QFileDialog.getSaveFileName(parent, "Export figure", f"{name}.svg", FIGURE_FILTER)
+    if not path:
+        return
+    if not Path(path).suffix:
+        path += chosen[chosen.index("*") + 1 : chosen.index(")")]
+    try:
+        export_figure(path, size, paint, title=name)
+    except StorageError as error:
+        tell(str(error))
+    else:
+        tell(f"Saved {Path(path).name}.")
+
+
+def _write_svg(file: QSaveFile, size: QSizeF, paint: Paint, title: str) -> bool:
+    generator = QSvgGenerator()
+    generator.setOutputDevice(file)
+    generator.setResolution(_POINTS)
+    generator.setSize(QSize(round(size.width()), round(size.height())))
+    generator.setViewBox(QRectF(0, 0, size.width(), size.height()))
+    generator.setTitle(title)
+    return _painted(generator, size, paint)
+
+
+def _write_pdf(file: QSaveFile, size: QSizeF, paint: Paint, title: str) -> bool:
+    writer = QPdfWriter(file)
+    writer.setResolution(_PDF_DPI)
+    writer.setTitle(title)
+    writer.setCreator("Proteoscope")
+    page = QPageSize(size, QPageSize.Unit.Point, title, QPageSize.SizeMatchPolicy.ExactMatch)
+    writer.setPageLayout(QPageLayout(page, QPageLayout.Orientation.Portrait, QMarginsF()))
+    return _painted(writer, size, paint, _PDF_DPI / _POINTS)
+
+
+def _write_png(file: QSaveFile, size: QSizeF, paint: Paint, title: str) -> bool:
+    scale = _PNG_DPI / _POINTS
+    image = QImage(round(size.width() * scale), round(size.height() * scale), QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.white)
+    image.setDotsPerMeterX(round(_PNG_DPI / 0.0254))
+    image.setDotsPerMeterY(round(_PNG_DPI / 0.0254))
+    image.setText("Title", title)
+    return _painted(image, size, paint, scale) and image.save(file, QByteArray(b"PNG").data().decode())
+
+
+def _painted(device: QSvgGenerator | QPdfWriter | QImage, size: QSizeF, paint: Paint, scale: float = 1.0) -> bool:
+    painter = QPainter()
+    if not painter.begin(device):
+        return False
+    painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing)
+    painter.scale(scale, scale)
+    area = QRectF(0, 0, size.width(), size.height())
+    painter.fillRect(area, Qt.GlobalColor.white)
+    paint(painter, area)
+    return painter.end()

@@ -1,0 +1,175 @@
+"""The project on the left: its name and its runs; selecting a run shows its results."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QPainter, QPalette
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QLabel,
+    QListWidget,
+    QListWidgetItem,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from engine.project import Project, RunRecord
+from gui.icons import pixmap
+from gui.theme import colours
+
+__all__ = ["ProjectPane"]
+
+_LOOKS = {
+    "done": ("done", "good"),
+    "failed": ("failed", "wrong"),
+    "cancelled": ("stopped", "faint_text"),
+    "queued": ("queued", "faint_text"),
+    "running": ("running", "link"),
+}
+_RUN = Qt.ItemDataRole.UserRole
+_MARGIN = 6
+
+
+class ProjectPane(QWidget):
+    """The runs of a project, the last one on top.
+
+    Signals
+    -------
+    run_chosen : id of the run whose results are to be shown, empty when it has none; and what it says about itself.
+    """
+
+    run_chosen = Signal(str, str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.project: Project | None = None
+        self.name = QLabel(objectName="projectName", wordWrap=True)
+        font = self.name.font()
+        font.setBold(True)
+        font.setPointSizeF(font.pointSizeF() * 1.1)
+        self.name.setFont(font)
+        self.state = QLabel(objectName="faint", wordWrap=True)
+        self.runs = QListWidget()
+        self.runs.setItemDelegate(_RunDelegate(self.runs))
+        self.runs.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.runs.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.runs.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.runs.setAccessibleName("Runs of the project")
+        self.runs.itemSelectionChanged.connect(self._choose)
+        # A click on the run that is selected already leads back to its results.
+        self.runs.itemClicked.connect(lambda item: self._choose())
+        page = QVBoxLayout(self)
+        page.setContentsMargins(8, 8, 8, 8)
+        page.addWidget(self.name)
+        page.addWidget(self.state)
+        page.addWidget(self.runs, 1)
+        self.show_project(None)
+
+    def show_project(self, project: Project | None) -> None:
+        """Show a project's runs, or that none is open. Nothing is selected."""
+        self.project = project
+        self.name.setText("No project open" if project is None else project.folder.name)
+        self.name.setToolTip("" if project is None else str(project.folder))
+        self.runs.setVisible(project is not None)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the runs again; the selection stays."""
+        records = [] if self.project is None else self.project.runs()[::-1]
+        selected = self.selected_run
+        self.runs.blockSignals(True)
+        self.runs.clear()
+        for record in records:
+            item = QListWidgetItem()
+            item.setData(_RUN, record)
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{record.id}, {record.status}, {record.message}")
+            item.setToolTip(_tip(record))
+            self.runs.addItem(item)
+            if selected is not None and record.id == selected.id:
+                item.setSelected(True)
+        self.runs.blockSignals(False)
+        if self.project is None:
+            self.state.setText("Its runs are listed here.")
+        else:
+            read_only = "Read-only. " if self.project.read_only else ""
+            self.state.setText(read_only + ("No runs yet" if not records else f"{len(records)} run{'s' if len(records) > 1 else ''}"))
+
+    @property
+    def selected_run(self) -> RunRecord | None:
+        """The run selected."""
+        items = self.runs.selectedItems()
+        return items[0].data(_RUN) if items else None
+
+    def select(self, run_id: str) -> None:
+        """Select a run, as a click on it does."""
+        for i in range(self.runs.count()):
+            item = self.runs.item(i)
+            if item.data(_RUN).id == run_id:
+                item.setSelected(True)
+                self.runs.scrollToItem(item)
+
+    def _choose(self) -> None:
+        record = self.selected_run
+        if record is not None:
+            self.run_chosen.emit(record.id if record.status == "done" else "", _said(record))
+
+
+class _RunDelegate(QStyledItemDelegate):
+    """A run in three lines: state and name, when, what it found."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:  # noqa: N802, D102
+        return QSize(160, option.fontMetrics.height() * 3 + 2 * _MARGIN + 4)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:  # noqa: D102
+        record: RunRecord = index.data(_RUN)
+        is_selected = bool(option.state & QStyle.StateFlag.State_Selected)
+        palette, rect = option.palette, option.rect
+        if is_selected:
+            painter.fillRect(rect, palette.color(QPalette.ColorRole.Highlight))
+        elif option.state & QStyle.StateFlag.State_MouseOver:
+            painter.fillRect(rect, palette.color(QPalette.ColorRole.AlternateBase))
+        text = palette.color(QPalette.ColorRole.HighlightedText if is_selected else QPalette.ColorRole.Text)
+        faint = text if is_selected else QColor(colours().faint_text)
+        icon_name, tone = _LOOKS[record.status]
+        tint = text if is_selected else QColor(getattr(colours(), tone))
+        line = option.fontMetrics.height()
+        painter.drawPixmap(
+            rect.left() + _MARGIN, rect.top() + _MARGIN, pixmap(icon_name, line, tint, painter.device().devicePixelRatioF())
+        )
+        left = rect.left() + _MARGIN + line + 6
+        room = QRect(left, rect.top() + _MARGIN, rect.right() - left - _MARGIN, line + 1)
+        font = option.font
+        said = _said(record)
+        for i, (content, colour, is_bold) in enumerate(
+            ((record.id, text, True), (_when(record.started), faint, False), (said, faint if record.status != "failed" else tint, False))
+        ):
+            font.setBold(is_bold)
+            painter.setFont(font)
+            painter.setPen(colour)
+            shown = painter.fontMetrics().elidedText(content, Qt.TextElideMode.ElideRight, room.width())
+            painter.drawText(room.translated(0, i * (line + 1)), Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
+
+
+def _said(record: RunRecord) -> str:
+    return record.message or record.status
+
+
+def _when(moment: datetime) -> str:
+    from PySide6.QtCore import QDateTime, QLocale
+
+    local = QDateTime.fromMSecsSinceEpoch(int(moment.timestamp() * 1000))
+    return QLocale().toString(local, QLocale.FormatType.ShortFormat)
+
+
+def _tip(record: RunRecord) -> str:
+    lines = [record.id, f"{record.status}: {record.message}" if record.message else record.status, f"started {_when(record.started)}"]
+    if record.finished is not None:
+        lines.append(f"took {(record.finished - record.started).total_seconds():.0f} s")
+    if record.version:
+        lines.append(f"version {record.version}, {record.device}")
+    return "\n".join(lines)

@@ -1,0 +1,268 @@
+"""The tables of an identification as the window shows them: their columns, how they are linked and filtered, and the run's own words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import ProteoscopeError
+from engine.identification.parameters import IdentificationParameters
+from engine.project import Project, RunRecord
+from gui.tables.columns import Column
+from gui.tables.source import Condition, ResultTables, TableSource
+
+__all__ = [
+    "PEPTIDE_COLUMNS",
+    "PROTEIN_COLUMNS",
+    "PSM_COLUMNS",
+    "PSM_EXTRAS",
+    "Facets",
+    "OpenRun",
+    "RowFilter",
+    "Summary",
+    "facets",
+    "filter_conditions",
+    "open_run",
+    "peptides_of_group",
+    "psms_of_group",
+    "psms_of_peptide",
+    "summary",
+]
+
+PROTEIN_COLUMNS = (
+    Column("group", "Protein group", "Accessions of the proteins that the same peptides prove", width=24),
+    Column("description", "Description", "What the database says of the first protein", width=34),
+    Column("q_value", "q-value", "Smallest false discovery rate at which the group is accepted", "probability", 9),
+    Column("coverage", "Coverage", "Part of the first protein's residues that peptides cover", "fraction", 8),
+    Column("n_peptides", "Peptides", "Different peptides", "integer", 7),
+    Column("n_unique_peptides", "Unique", "Peptides that no other group has", "integer", 6),
+    Column("n_psms", "PSMs", "Spectra matched to the group's peptides", "integer", 6),
+    Column("score", "Score", "Score of the group", "number", 8),
+    Column("razor_peptides", "Razor", "Peptides counted for this group, of all that have them", "integer", 6, is_shown=False),
+    Column("posterior_error_probability", "PEP", "Probability that the group is wrong", "probability", 9, is_shown=False),
+    Column("length", "Length", "Residues of the first protein", "integer", 7, is_shown=False),
+    Column("is_decoy", "Decoy", "Whether it is a decoy, made to count false matches", "truth", 6, is_shown=False),
+)
+
+PEPTIDE_COLUMNS = (
+    Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=30),
+    Column("q_value", "q-value", "Smallest false discovery rate at which the peptide is accepted", "probability", 9),
+    Column("n_psms", "PSMs", "Spectra matched to it", "integer", 6),
+    Column("best_score", "Best score", "Score of its best spectrum", "number", 8),
+    Column("calculated_mass", "Mass (Da)", "Neutral monoisotopic mass", "number", 10, 4),
+    Column("proteins", "Proteins", "Accessions of the proteins that hold it", "texts", 30),
+    Column("sequence", "Sequence", "Residues without modifications", width=26, is_shown=False),
+    Column("posterior_error_probability", "PEP", "Probability that the peptide is wrong", "probability", 9, is_shown=False),
+    Column("is_decoy", "Decoy", "Whether it is a decoy, made to count false matches", "truth", 6, is_shown=False),
+)
+
+PSM_COLUMNS = (
+    Column("scan", "Scan", "Number of the scan in its file", "identifier", 7),
+    Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=30),
+    Column("charge", "z", "Charge of the precursor", "integer", 3),
+    Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4),
+    Column("mass_error_ppm", "Error (ppm)", "Measured less calculated mass, after correction of the isotope", "number", 8, 2),
+    Column("score", "Score", "Score that decides", "number", 8),
+    Column("q_value", "q-value", "Smallest false discovery rate at which the match is accepted", "probability", 9),
+    Column("matched_ions", "Matched", "Fragment ions found in the spectrum", "integer", 7),
+    Column("retention_time", "RT (min)", "Retention time", "minutes", 8),
+    Column("proteins", "Proteins", "Accessions of the proteins that hold the peptide", "texts", 26),
+    Column("spectrum_file", "File", "File of the spectrum", width=24, is_shown=False),
+    Column("spectrum_id", "Spectrum", "Name of the spectrum in its file", width=30, is_shown=False),
+    Column("posterior_error_probability", "PEP", "Probability that this match is wrong", "probability", 9, is_shown=False),
+    Column("delta_score", "Delta score", "Lead over the next candidate", "number", 8, 3, is_shown=False),
+    Column("hyperscore", "Hyperscore", "Hyperscore", "number", 9, is_shown=False),
+    Column("xcorr", "XCorr", "Cross-correlation", "number", 8, 3, is_shown=False),
+    Column("spectral_dot_product", "SDP", "Spectral dot product", "number", 8, 3, is_shown=False),
+    Column("ksdp", "KSDP", "Kernel spectral dot product", "number", 8, 3, is_shown=False),
+    Column("observed_mass", "Observed mass", "Neutral mass of the precursor (Da)", "number", 11, 4, is_shown=False),
+    Column("calculated_mass", "Calculated mass", "Neutral mass of the peptide (Da)", "number", 11, 4, is_shown=False),
+    Column("isotope_error", "Isotope", "Isotope peak taken for the monoisotopic one", "integer", 6, is_shown=False),
+    Column("missed_cleavages", "Missed", "Missed cleavages", "integer", 6, is_shown=False),
+    Column("total_ions", "Ions", "Fragment ions that the peptide can have", "integer", 6, is_shown=False),
+    Column("rank", "Rank", "Place among the candidates of its spectrum", "integer", 5, is_shown=False),
+    Column("is_decoy", "Decoy", "Whether it is a decoy, made to count false matches", "truth", 6, is_shown=False),
+)
+
+PROTEIN_EXTRAS = ("group", "accessions", "is_decoy", "description")
+PEPTIDE_EXTRAS = ("peptide", "sequence", "is_decoy", "best_psm", "proteins")
+PSM_EXTRAS = (
+    *("spectrum", "peptide", "sequence", "charge", "precursor_mz", "proteins", "is_decoy", "modification_positions", "modification_names"),
+    *("modification_masses", "modification_unimod", "scan", "spectrum_id", "mass_error_ppm", "score", "q_value", "retention_time", "psm_id"),
+)
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """A run that is shown: its tables, its record and those of its parameters that the views need."""
+
+    run: RunRecord
+    tables: ResultTables
+    spectra_path: str
+    spectra_error: str
+    fdr: float
+    fragment_tolerance: Tolerance
+    ion_series: str
+    maximum_fragment_charge: int
+    messages: tuple[str, ...]
+
+    def close(self) -> None:
+        """Let the files go."""
+        self.tables.close()
+
+
+def open_run(project: Project, run_id: str | None) -> OpenRun:
+    """Open a finished identification, the last one where `run_id` is None. Checks the files' digests, hence takes its time.
+
+    Raises
+    ------
+    InputError, StorageError : there is none, or its tables are missing or damaged.
+    """
+    chosen = run_id or project.latest("identify")
+    record = next((run for run in project.runs() if run.id == chosen), None)
+    # Asked for first: where there is no such run, this says so.
+    paths = {name: project.table(name, chosen) for name in ("psms", "peptides", "proteins")}
+    if record is None:
+        raise LookupError(f"run {chosen} has tables and no record")
+    spectra_path, spectra_error = "", ""
+    try:
+        # Spectra are large, and each part of the file carries its own check.
+        spectra_path = str(project.table("spectra", chosen, verify=False))
+    except ProteoscopeError as error:
+        spectra_error = str(error)
+    known = IdentificationParameters.model_fields
+    stored: dict[str, Any] = {name: field.default for name, field in known.items()} | record.parameters
+    messages = [entry.text for entry in project.log(record.id) if entry.level != "info"]
+    return OpenRun(
+        run=record,
+        tables=ResultTables(paths),
+        spectra_path=spectra_path,
+        spectra_error=spectra_error,
+        fdr=float(stored["fdr"]),
+        fragment_tolerance=Tolerance.parse(str(stored["fragment_tolerance"])),
+        ion_series=str(stored["ion_series"]),
+        maximum_fragment_charge=int(stored["maximum_fragment_charge"]),
+        messages=(*((record.message,) if record.message else ()), *messages),
+    )
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What an identification found at its false discovery rate; `n_spectra` is None where the spectra were not kept."""
+
+    n_psms: int
+    n_peptides: int
+    n_proteins: int
+    n_spectra: int | None
+
+    @property
+    def rate(self) -> float | None:
+        """Part of the spectra that are identified, None where their number is not known."""
+        return self.n_psms / self.n_spectra if self.n_spectra else None
+
+
+def summary(source: TableSource, spectra_path: str, fdr: float) -> Summary:
+    """Count what is accepted: targets of rank 1, their different sequences, and protein groups."""
+    found = source.query(
+        "SELECT count(*) AS psms, count(DISTINCT sequence) AS peptides FROM psms WHERE q_value <= ? AND NOT is_decoy AND rank = 1", [fdr]
+    )
+    groups = source.query("SELECT count(*) AS n FROM proteins WHERE q_value <= ? AND NOT is_decoy", [fdr])
+    n_spectra = None
+    if spectra_path:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            n_spectra = int(pq.read_metadata(spectra_path).num_rows)
+        except (OSError, pa.ArrowException):
+            n_spectra = None
+    return Summary(found["psms"][0].as_py(), found["peptides"][0].as_py(), groups["n"][0].as_py(), n_spectra)
+
+
+@dataclass(frozen=True)
+class Facets:
+    """What there is to choose from in filters."""
+
+    charges: tuple[int, ...]
+    modifications: tuple[str, ...]
+
+
+def facets(source: TableSource) -> Facets:
+    """Charges and modifications of all PSMs, modifications by how often they occur."""
+    charges = source.query("SELECT DISTINCT charge FROM psms ORDER BY charge")["charge"].to_pylist()
+    names = source.query(
+        "SELECT name FROM (SELECT unnest(modification_names) AS name FROM psms) GROUP BY name ORDER BY count(*) DESC, name LIMIT 200"
+    )["name"].to_pylist()
+    return Facets(tuple(charges), tuple(names))
+
+
+@dataclass(frozen=True)
+class RowFilter:
+    """What the user wants to see in all tables. `modification` "" is only the unmodified, None any."""
+
+    text: str = ""
+    q_value: float | None = None
+    charge: int | None = None
+    modification: str | None = None
+    shows_decoys: bool = False
+
+
+def filter_conditions(chosen: RowFilter, table: str) -> list[Condition]:
+    """The conditions that a filter puts on the rows of ``proteins``, ``peptides`` or ``psms``; charge is a matter of PSMs alone."""
+    conditions = []
+    if not chosen.shows_decoys:
+        conditions.append(Condition("NOT is_decoy"))
+    if chosen.q_value is not None:
+        # Without decoys there are no q-values, and nothing to filter by.
+        conditions.append(Condition("q_value <= ? OR isnan(q_value) OR q_value IS NULL", (chosen.q_value,)))
+    if chosen.charge is not None and table == "psms":
+        conditions.append(Condition("charge = ?", (chosen.charge,)))
+    if chosen.modification is not None and table != "proteins":
+        conditions.append(_modified(chosen.modification, table))
+    if chosen.text.strip():
+        conditions.append(_with_text(chosen.text.strip(), table))
+    return conditions
+
+
+def _modified(name: str, table: str) -> Condition:
+    if table == "psms":
+        if not name:
+            return Condition("len(modification_names) = 0")
+        return Condition("list_contains(modification_names, ?)", (name,))
+    if not name:
+        return Condition("peptide = sequence")
+    return Condition("peptide IN (SELECT peptide FROM psms WHERE list_contains(modification_names, ?))", (name,))
+
+
+_DESCRIBED = "(SELECT coalesce(flatten(list(accessions)), []) FROM proteins WHERE contains(lower(description), ?))"
+
+
+def _with_text(text: str, table: str) -> Condition:
+    """Peptide sequence or ProForma, accession, or description; whatever the case."""
+    small, capital = text.lower(), text.upper()
+    if table == "proteins":
+        peptides = "(SELECT coalesce(flatten(list(proteins)), []) FROM peptides WHERE contains(sequence, ?) OR contains(lower(peptide), ?))"
+        sql = f'contains(lower("group"), ?) OR contains(lower(description), ?) OR list_has_any(accessions, {peptides})'
+        return Condition(sql, (small, small, capital, small))
+    sql = (
+        "contains(sequence, ?) OR contains(lower(peptide), ?) OR contains(lower(array_to_string(proteins, ';')), ?) "
+        f"OR list_has_any(proteins, {_DESCRIBED})"
+    )
+    return Condition(sql, (capital, small, small, small))
+
+
+def peptides_of_group(accessions: Sequence[str]) -> list[Condition]:
+    """Condition on peptides: some protein of the group holds them."""
+    return [Condition("list_has_any(proteins, ?)", (list(accessions),))]
+
+
+def psms_of_group(accessions: Sequence[str]) -> list[Condition]:
+    """Condition on PSMs: some protein of the group holds their peptide."""
+    return peptides_of_group(accessions)
+
+
+def psms_of_peptide(peptide: str, is_decoy: bool) -> list[Condition]:
+    """Condition on PSMs: they are of this peptidoform."""
+    return [Condition("peptide = ? AND is_decoy = ?", (peptide, is_decoy))]

@@ -1,0 +1,107 @@
+"""What the window remembers between two starts: a small JSON file with a version, brought up to date as the program grows."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from engine.errors import StorageError
+from engine.formats.writers.atomic import atomic_file
+
+__all__ = ["MIGRATIONS", "Settings", "SettingsFile", "default_settings_path"]
+
+_N_RECENT = 10
+
+MIGRATIONS: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = ()
+"""Function i takes settings of version i + 1 to those of version i + 2. One that was released is never changed."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Settings(BaseModel):
+    """The remembered values. `geometry` and `layout` are Qt's own, in base 64."""
+
+    model_config = ConfigDict(validate_assignment=True)
+
+    theme: Literal["system", "light", "dark"] = "system"
+    geometry: str = ""
+    layout: str = ""
+    recent_projects: tuple[str, ...] = ()
+    preset: str = ""
+    spectra_folder: str = ""
+    database_folder: str = ""
+    databases: tuple[str, ...] = ()
+    preset_folder: str = ""
+
+    def remember_project(self, folder: Path) -> None:
+        """Put a project on top of the recent ones."""
+        self.recent_projects = (str(folder), *(one for one in self.recent_projects if one != str(folder)))[:_N_RECENT]
+
+    def forget_project(self, folder: str) -> None:
+        """Take a project from the recent ones."""
+        self.recent_projects = tuple(one for one in self.recent_projects if one != folder)
+
+
+def default_settings_path() -> Path:
+    """Where the settings of this user lie."""
+    return platformdirs.user_config_path("proteoscope", appauthor=False) / "settings.json"
+
+
+class SettingsFile:
+    """The settings and their file.
+
+    Settings are never worth an error: a damaged file, or one of a newer version of the program, is put aside under another name and the
+    defaults are taken; what cannot be written is noted in the log.
+    """
+
+    def __init__(self, path: Path, migrations: Sequence[Callable[[dict[str, Any]], dict[str, Any]]] = MIGRATIONS) -> None:
+        self._path = path
+        self._migrations = tuple(migrations)
+        self.values = self._read()
+
+    @property
+    def version(self) -> int:
+        """Version of the settings that this program writes."""
+        return len(self._migrations) + 1
+
+    def save(self) -> None:
+        """Write the file, whole or not at all."""
+        content = {"version": self.version, **self.values.model_dump()}
+        try:
+            with atomic_file(self._path) as file:
+                file.write(json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
+        except StorageError as error:
+            _logger.warning("The settings cannot be saved: %s", error)
+
+    def _read(self) -> Settings:
+        try:
+            content = json.loads(self._path.read_bytes())
+            version = content.pop("version")
+            if not isinstance(version, int) or not 1 <= version <= self.version:
+                self._put_aside(f"version-{version}")
+                return Settings()
+            for migrate in self._migrations[version - 1 :]:
+                content = migrate(content)
+            return Settings.model_validate(content)
+        except FileNotFoundError:
+            return Settings()
+        except OSError as error:
+            _logger.warning("The settings cannot be read: %s", error)
+            return Settings()
+        except (ValueError, KeyError, AttributeError, TypeError, ValidationError):
+            self._put_aside("damaged")
+            return Settings()
+
+    def _put_aside(self, why: str) -> None:
+        aside = self._path.with_name(f"{self._path.stem}.{''.join(c for c in why if c.isalnum() or c == '-')[:40]}.json")
+        try:
+            self._path.replace(aside)
+            _logger.warning("The settings in %s could not be used; they are kept as %s", self._path, aside.name)
+        except OSError as error:
+            _logger.warning("The settings in %s cannot be used: %s", self._path, error)

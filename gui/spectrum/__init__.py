@@ -1,0 +1,1 @@
+"""An annotated spectrum: peaks, ions, errors, the peptide, and its figure for a publication."""

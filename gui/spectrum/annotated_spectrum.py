@@ -1,0 +1,155 @@
+"""A spectrum and the ions of a peptide in it, as columns that the views draw. Nothing here knows of Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.fragments import PRECURSOR, SERIES, Annotation, FragmentIons, annotate, fragment_ions, modification_losses
+from engine.chemistry.peptidoforms import Peptidoform, PlacedModification
+from engine.chemistry.tolerance import Tolerance
+from gui.spectrum.spectra_reader import Peaks
+
+__all__ = ["LOSS", "UNMATCHED", "AnnotatedSpectrum", "IonSettings", "annotate_match"]
+
+LOSS = "loss"
+"""The colour of ions that lost a molecule, whatever their series."""
+UNMATCHED = ""
+
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class IonSettings:
+    """Which ions are looked for: the run's own settings, and what the user adds."""
+
+    tolerance: Tolerance
+    series: str = "by"
+    maximum_charge: int = 2
+    shows_losses: bool = True
+    shows_precursor: bool = True
+
+
+@dataclass(frozen=True)
+class AnnotatedSpectrum:
+    """A spectrum with the ions of one peptide.
+
+    Attributes
+    ----------
+    title : what spectrum it is, for people.
+    peptidoform : the peptide; its charge is the precursor's.
+    precursor_mz : measured, thomson.
+    ions : all ions looked for.
+    matches : ions found, one for a peak.
+    found : (ions,) bool, whether each ion is found, those whose peak is named after another ion included.
+    peptide_mz : of the precursor, by calculation.
+    """
+
+    title: str
+    peptidoform: Peptidoform
+    precursor_mz: float
+    peaks: Peaks
+    settings: IonSettings
+    ions: FragmentIons
+    matches: Annotation
+    found: NDArray[np.bool_]
+
+    @cached_property
+    def relative(self) -> NDArray[np.float64]:
+        """Intensities in percent of the largest, (peaks,)."""
+        highest = self.peaks.intensity.max(initial=0.0)
+        return self.peaks.intensity * (100.0 / highest) if highest > 0 else np.zeros(len(self.peaks.mz))
+
+    @cached_property
+    def kinds(self) -> list[str]:
+        """What colours each match: the letter of its series, or `LOSS`."""
+        return [LOSS if self.ions.loss[ion] else SERIES[self.ions.series[ion]] for ion in self.matches.ion.tolist()]
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Name of the ion of each match, for the eye."""
+        return [self.name(ion) for ion in self.matches.ion.tolist()]
+
+    @cached_property
+    def match_of_peak(self) -> dict[int, int]:
+        """Which match names a peak."""
+        return {peak: match for match, peak in enumerate(self.matches.peak.tolist())}
+
+    @cached_property
+    def explained(self) -> float:
+        """Part of the intensity that the ions found explain, 0 to 1."""
+        total = float(self.peaks.intensity.sum())
+        return float(self.peaks.intensity[self.matches.peak].sum()) / total if total else 0.0
+
+    def name(self, ion: int) -> str:
+        """Name of an ion for the eye: ``y7²⁺``, ``b5−H2O``, ``[M+2H]²⁺``."""
+        ions = self.ions
+        charge = int(ions.charge[ion])
+        raised = ("" if charge == 1 else str(charge).translate(_RAISED)) + "⁺"
+        loss = f"−{ions.loss_names[ions.loss[ion]]}" if ions.loss[ion] else ""
+        if ions.series[ion] == PRECURSOR:
+            return f"[M+{'' if charge == 1 else charge}H{loss}]{raised}"
+        return f"{SERIES[ions.series[ion]]}{ions.number[ion]}{loss}{raised if charge > 1 else ''}"
+
+    def plain_name(self, ion: int) -> str:
+        """Name of an ion in the notation of mzPAF, for search and copy."""
+        return self.ions.label(ion)
+
+    def bonds(self, series: str) -> NDArray[np.int64]:
+        """Bonds, as residues before them, that ions of these series prove, with or without losses, ascending."""
+        codes = [SERIES.index(letter) for letter in series]
+        return np.unique(self.ions.position[self.found & np.isin(self.ions.series, codes)]).astype(np.int64)
+
+
+def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, title: str = "") -> AnnotatedSpectrum:
+    """Annotate the spectrum of a row of the PSMs.
+
+    Fragments carry up to `settings.maximum_charge` charges and one fewer than the precursor, as in the search. The precursor is looked for
+    at its own charge.
+
+    Raises
+    ------
+    ParameterError : the row's peptide has no masses.
+    """
+    sequence, charge = str(row["sequence"]), int(row["charge"])
+    placed = tuple(
+        PlacedModification(int(position), str(name), float(mass))
+        for position, name, mass in zip(
+            row["modification_positions"] or (), row["modification_names"] or (), row["modification_masses"] or (), strict=True
+        )
+    )
+    peptidoform = Peptidoform(sequence, placed, charge)
+    losses = ("H2O", "NH3") if settings.shows_losses else ()
+    lost = modification_losses(peptidoform) if settings.shows_losses else {}
+    deltas = peptidoform.mass_deltas()
+    ions = fragment_ions(
+        sequence,
+        deltas,
+        series=settings.series,
+        max_charge=max(1, min(settings.maximum_charge, charge - 1)),
+        neutral_losses=losses,
+        losses_of_modifications=lost,
+    )
+    if settings.shows_precursor:
+        whole = fragment_ions(sequence, deltas, series="p", max_charge=charge, neutral_losses=losses, losses_of_modifications=lost)
+        ions = _joined(ions, whole, charge)
+    every = annotate(peaks.mz, peaks.intensity, ions, settings.tolerance)
+    found = np.zeros(len(ions), np.bool_)
+    found[every.ion] = True
+    matches = annotate(peaks.mz, peaks.intensity, ions, settings.tolerance, one_ion_per_peak=True)
+    return AnnotatedSpectrum(title, peptidoform, float(row["precursor_mz"]), peaks, settings, ions, matches, found)
+
+
+def _joined(fragments: FragmentIons, whole: FragmentIons, charge: int) -> FragmentIons:
+    """Fragments, then the precursor's ions of one charge; both were made with the same losses."""
+    kept = np.flatnonzero(whole.charge == charge)
+    columns = {
+        name: np.concatenate((getattr(fragments, name), getattr(whole, name)[kept]))
+        for name in ("mz", "series", "number", "charge", "loss", "position")
+    }
+    return FragmentIons(**columns, loss_names=fragments.loss_names, loss_masses=fragments.loss_masses)

@@ -1,0 +1,132 @@
+"""The annotated spectrum as a figure for a publication: one painter code for SVG, PDF and PNG."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, QSizeF, Qt
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
+
+from gui.plots.axes import Axes, draw_axes
+from gui.plots.export import figure_font
+from gui.spectrum.annotated_spectrum import UNMATCHED, AnnotatedSpectrum
+from gui.spectrum.colours import PAPER, PlotColours
+from gui.spectrum.label_layout import place_labels
+from gui.spectrum.peptide_ladder import ladder_height, paint_ladder
+
+__all__ = ["FIGURE_SIZE", "ErrorUnit", "FigureRange", "paint_figure"]
+
+ErrorUnit = Literal["ppm", "Da"]
+
+FIGURE_SIZE = QSizeF(510, 360)
+"""Points: as wide as two columns of a journal's page (180 mm)."""
+
+
+@dataclass(frozen=True)
+class FigureRange:
+    """What part of the spectrum is drawn: m/z in thomson, intensity in percent from 0 to `top`."""
+
+    low: float
+    high: float
+    top: float
+
+
+def paint_figure(painter: QPainter, area: QRectF, spectrum: AnnotatedSpectrum, shown: FigureRange, unit: ErrorUnit) -> None:
+    """Paint title, peptide, spectrum and errors into `area` (points)."""
+    colours, font = PAPER, figure_font(8)
+    metrics = QFontMetricsF(font)
+    line = metrics.height()
+    left, right = area.left() + 54, area.right() - 8
+    painter.setFont(figure_font(8, is_bold=True))
+    painter.setPen(colours.text)
+    top = area.top() + 6
+    painter.drawText(QRectF(left, top, right - left, line), Qt.AlignmentFlag.AlignLeft, str(spectrum.peptidoform))
+    painter.setFont(font)
+    painter.setPen(colours.faint)
+    painter.drawText(QRectF(left, top + line, right - left, line), Qt.AlignmentFlag.AlignLeft, spectrum.title)
+    top += 2 * line + 2
+    paint_ladder(painter, QRectF(left, top, right - left, ladder_height(font)), spectrum, colours, font)
+    top += ladder_height(font)
+
+    errors_height = 58.0
+    bottom = area.bottom() - 2 * line - 10
+    upper = Axes(QRectF(left, top, right - left, bottom - errors_height - 12 - top), (shown.low, shown.high), (0.0, shown.top))
+    lower = Axes(QRectF(left, bottom - errors_height, right - left, errors_height), (shown.low, shown.high), _error_range(spectrum, unit))
+    _paint_peaks(painter, upper, spectrum, colours, font)
+    draw_axes(painter, upper, colours, font, y_title="Relative intensity (%)", has_x_numbers=False)
+    _paint_errors(painter, lower, spectrum, colours, unit)
+    draw_axes(painter, lower, colours, font, x_title="m/z", y_title=f"Error ({unit})")
+
+
+def _paint_peaks(painter: QPainter, axes: Axes, spectrum: AnnotatedSpectrum, colours: PlotColours, font: QFont) -> None:
+    mz, relative = spectrum.peaks.mz, spectrum.relative
+    in_sight = (mz >= axes.x_range[0]) & (mz <= axes.x_range[1])
+    x, y = axes.xs(mz), np.maximum(axes.ys(relative), axes.area.top())
+    base = axes.area.bottom()
+    named = np.zeros(len(mz), np.bool_)
+    named[spectrum.matches.peak] = True
+    painter.setPen(QPen(colours.ions[UNMATCHED], 0.5))
+    painter.drawLines([QLineF(x[i], base, x[i], y[i]) for i in np.flatnonzero(in_sight & ~named).tolist()])
+    for kind in dict.fromkeys(spectrum.kinds):
+        painter.setPen(QPen(colours.ions[kind], 1.0))
+        peaks = [peak for peak, of in zip(spectrum.matches.peak.tolist(), spectrum.kinds, strict=True) if of == kind and in_sight[peak]]
+        painter.drawLines([QLineF(x[i], base, x[i], y[i]) for i in peaks])
+    shown = np.array([i for i, peak in enumerate(spectrum.matches.peak.tolist()) if in_sight[peak]], np.int64)
+    if not len(shown):
+        return
+    metrics = QFontMetricsF(font)
+    painter.setFont(font)
+    peaks_shown = spectrum.matches.peak[shown]
+    widths = np.array([metrics.horizontalAdvance(spectrum.labels[i]) for i in shown.tolist()])
+    bounds = (axes.area.left() + 1, axes.area.top(), axes.area.right(), base)
+    placed = place_labels(
+        x[peaks_shown], y[peaks_shown], widths, metrics.height() * 0.9, relative[peaks_shown], x[in_sight], y[in_sight], bounds
+    )
+    for label, at_x, at_y in placed:
+        match = int(shown[label])
+        painter.setPen(colours.ions[spectrum.kinds[match]])
+        painter.drawText(QPointF(at_x, at_y + metrics.ascent() * 0.9), spectrum.labels[match])
+
+
+def _error_range(spectrum: AnnotatedSpectrum, unit: ErrorUnit) -> tuple[float, float]:
+    reach = error_reach(spectrum, unit) * 1.15
+    return -reach, reach
+
+
+def error_reach(spectrum: AnnotatedSpectrum, unit: ErrorUnit) -> float:
+    """Largest error that the tolerance lets through, in the unit asked for."""
+    tolerance = spectrum.settings.tolerance
+    if tolerance.unit == unit:
+        return max(tolerance.value, 1e-6)
+    # In the other unit the tolerance widens with m/z or narrows: what is found decides.
+    found = np.abs(spectrum.matches.error_ppm if unit == "ppm" else spectrum.matches.error)
+    return max(float(found.max(initial=0.0)), 1e-4)
+
+
+def _paint_errors(painter: QPainter, axes: Axes, spectrum: AnnotatedSpectrum, colours: PlotColours, unit: ErrorUnit) -> None:
+    painter.setPen(QPen(colours.grid, 0.5))
+    painter.drawLine(QLineF(axes.area.left(), axes.y(0), axes.area.right(), axes.y(0)))
+    errors = spectrum.matches.error_ppm if unit == "ppm" else spectrum.matches.error
+    mz = spectrum.peaks.mz[spectrum.matches.peak]
+    x, y = axes.xs(mz), axes.ys(errors)
+    painter.setPen(Qt.PenStyle.NoPen)
+    for i, kind in enumerate(spectrum.kinds):
+        if axes.x_range[0] <= mz[i] <= axes.x_range[1]:
+            painter.setBrush(colours.ions[kind])
+            painter.drawEllipse(QPointF(x[i], y[i]), 1.6, 1.6)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+
+
+def hover_text(spectrum: AnnotatedSpectrum, peak: int) -> str:
+    """What is known of a peak, on one line."""
+    locale = QLocale()
+    mz, intensity = float(spectrum.peaks.mz[peak]), float(spectrum.peaks.intensity[peak])
+    text = f"m/z {locale.toString(mz, 'f', 4)}   intensity {locale.toString(intensity, 'g', 4)}"
+    text += f" ({locale.toString(float(spectrum.relative[peak]), 'f', 1)} %)"
+    match = spectrum.match_of_peak.get(peak)
+    if match is None:
+        return f"{text}   not explained"
+    error, error_ppm = float(spectrum.matches.error[match]), float(spectrum.matches.error_ppm[match])
+    return f"{text}   {spectrum.labels[match]}   {locale.toString(error_ppm, 'f', 2)} ppm   {locale.toString(error, 'f', 4)} Da"

@@ -1,0 +1,247 @@
+"""The view of one spectrum: its peptide, its peaks, their errors, its ions, and its figure."""
+# ruff: noqa: N802, N815 - Qt gives these names
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QKeySequence, QPainter, QResizeEvent
+from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QMenu, QSplitter, QStackedLayout, QToolButton, QVBoxLayout, QWidget
+
+from engine.errors import ProteoscopeError
+from gui.plots.export import ask_and_export, export_figure
+from gui.spectrum.annotated_spectrum import AnnotatedSpectrum, IonSettings, annotate_match
+from gui.spectrum.figure import FIGURE_SIZE, ErrorUnit, hover_text, paint_figure
+from gui.spectrum.ion_table import IonTable
+from gui.spectrum.peptide_ladder import PeptideLadder
+from gui.spectrum.spectra_reader import Peaks
+from gui.spectrum.spectrum_plot import SpectrumPlot
+from gui.tables.elided_label import ElidedLabel
+
+__all__ = ["SpectrumView"]
+
+_WIDE = 820
+"""Pixels from which there is room for the ion table beside the spectrum."""
+
+
+class SpectrumView(QWidget):
+    """Shows the spectrum of a PSM with its ions, or a text that says why there is none."""
+
+    message = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.spectrum: AnnotatedSpectrum | None = None
+        self._row: Mapping[str, Any] | None = None
+        self._is_ion_table_chosen = False
+        self._title = ElidedLabel()
+        self.unit = QComboBox()
+        self.unit.addItems(["ppm", "Da"])
+        self.unit.setAccessibleName("Unit of m/z errors")
+        self.unit.setToolTip("Unit of the errors below the spectrum")
+        self.unit.currentTextChanged.connect(lambda _: self.plot.set_error_unit(self._unit))
+        self.losses = QCheckBox("&Losses")
+        self.losses.setChecked(True)
+        self.losses.setToolTip("Look for ions that lost water, ammonia or what their modification loses, too")
+        self.losses.toggled.connect(lambda _: self._annotate_again())
+        self.ions_button = QToolButton()
+        self.ions_button.setText("Ions")
+        self.ions_button.setCheckable(True)
+        self.ions_button.setToolTip("Show the table of fragment ions (Ctrl+I)")
+        self.ions_button.setShortcut(QKeySequence("Ctrl+I"))
+        self.ions_button.setAccessibleName("Show the table of fragment ions")
+        self.ions_button.clicked.connect(self._choose_ion_table)
+        self.export_button = QToolButton()
+        self.export_button.setText("Export…")
+        self.export_button.setToolTip("Save the spectrum as it is zoomed now as SVG, PDF or PNG (Ctrl+E)")
+        self.export_button.setShortcut(QKeySequence("Ctrl+E"))
+        self.export_button.setAccessibleName("Export the spectrum as a figure")
+        self.export_button.clicked.connect(self.ask_and_export)
+        self.ladder = PeptideLadder()
+        self.plot = SpectrumPlot()
+        self.plot.peakHovered.connect(self._tell_peak)
+        self.ion_table = IonTable()
+        self.ion_table.ionChosen.connect(self._show_ion)
+        self.ion_table.hide()
+        self.readout = QLabel(" ")
+        self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.readout.setContentsMargins(8, 1, 8, 3)
+        self.readout.setMinimumWidth(1)
+        self.readout.setAccessibleName("Peak under the pointer")
+        self._text = QLabel()
+        self._text.setWordWrap(True)
+        self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._text.setContentsMargins(24, 24, 24, 24)
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.copy_action = self._action("&Copy as picture", QKeySequence("Ctrl+Shift+P"), self.copy_picture)
+        self.export_action = self._action("&Export figure…", QKeySequence(), self.ask_and_export)
+        self.reset_action = self._action("Show the &whole spectrum", QKeySequence(), self.plot.reset_range)
+
+        bar = QHBoxLayout()
+        bar.setContentsMargins(8, 3, 6, 3)
+        bar.addWidget(self._title, 1)
+        unit_label = QLabel("E&rror in")
+        unit_label.setBuddy(self.unit)
+        for widget in (unit_label, self.unit, self.losses, self.ions_button, self.export_button):
+            bar.addWidget(widget)
+        left = QWidget()
+        left_layout = QVBoxLayout(left)
+        left_layout.setContentsMargins(0, 0, 0, 0)
+        left_layout.setSpacing(0)
+        left_layout.addWidget(self.ladder)
+        left_layout.addWidget(self.plot, 1)
+        left_layout.addWidget(self.readout)
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._splitter.addWidget(left)
+        self._splitter.addWidget(self.ion_table)
+        self._splitter.setStretchFactor(0, 1)
+        self._splitter.setCollapsible(0, False)
+        shown = QWidget()
+        layout = QVBoxLayout(shown)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(bar)
+        layout.addWidget(self._splitter, 1)
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(self._text)
+        self._stack.addWidget(shown)
+        self._shown = shown
+        self.show_text("")
+
+    @property
+    def text(self) -> str:
+        """What is said in place of a spectrum, empty when there is one."""
+        return self._text.text() if self._stack.currentWidget() is self._text else ""
+
+    def show_text(self, text: str) -> None:
+        """Say why there is no spectrum."""
+        self.spectrum = self._row = None
+        self._text.setText(text)
+        self._stack.setCurrentWidget(self._text)
+
+    def show_match(self, row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, title: str) -> None:
+        """Show the spectrum of a row of the PSMs."""
+        self._row = row
+        settings = replace(settings, shows_losses=self.losses.isChecked())
+        try:
+            self._take(annotate_match(row, peaks, settings, title))
+        except ProteoscopeError as error:
+            self.show_text(str(error))
+
+    def ask_and_export(self) -> None:
+        """Ask for a file and save the figure as it is zoomed now."""
+        if self.spectrum is not None:
+            ask_and_export(self, _file_name(self.spectrum), FIGURE_SIZE, self._paint, self.message.emit)
+
+    def export(self, path: Path) -> None:
+        """Save the figure as it is zoomed now.
+
+        Raises
+        ------
+        StorageError : see `export_figure`.
+        """
+        if self.spectrum is not None:
+            export_figure(path, FIGURE_SIZE, self._paint, title=_file_name(self.spectrum))
+
+    def copy_picture(self) -> None:
+        """Put what is on the screen on the clipboard."""
+        QGuiApplication.clipboard().setPixmap(self._splitter.grab())
+        self.message.emit("Copied the spectrum as a picture.")
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """What can be done with the spectrum."""
+        if self.spectrum is None:
+            return
+        menu = QMenu(self)
+        menu.addActions(self.actions())
+        menu.aboutToHide.connect(menu.deleteLater)
+        menu.exec(event.globalPos())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Show the ion table where there is room, until the user has decided."""
+        super().resizeEvent(event)
+        if not self._is_ion_table_chosen:
+            self._show_ion_table(self.width() >= _WIDE)
+
+    @property
+    def _unit(self) -> ErrorUnit:
+        return "Da" if self.unit.currentText() == "Da" else "ppm"
+
+    def _action(self, text: str, shortcut: QKeySequence, use: Any) -> QAction:
+        action = QAction(text, self)
+        action.setShortcut(shortcut)
+        action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        action.triggered.connect(lambda: use())
+        self.addAction(action)
+        return action
+
+    def _take(self, spectrum: AnnotatedSpectrum, *, keeps_range: bool = False) -> None:
+        unit_before = self._unit
+        if self.spectrum is None or self.spectrum.settings.tolerance.unit != spectrum.settings.tolerance.unit:
+            self.unit.setCurrentText(spectrum.settings.tolerance.unit)
+        if self._unit == unit_before:
+            self.plot.set_error_unit(self._unit)
+        self.spectrum = spectrum
+        self._title.set_text(spectrum.title)
+        self.ladder.show_spectrum(spectrum)
+        self.plot.show_spectrum(spectrum, keeps_range=keeps_range)
+        self.plot.setAccessibleDescription(f"{spectrum.title}, {len(spectrum.matches)} of {len(spectrum.peaks.mz)} peaks explained")
+        self.ion_table.show_spectrum(spectrum)
+        self._tell_peak(-1)
+        self._stack.setCurrentWidget(self._shown)
+
+    def _annotate_again(self) -> None:
+        if self.spectrum is not None and self._row is not None:
+            settings = replace(self.spectrum.settings, shows_losses=self.losses.isChecked())
+            self._take(annotate_match(self._row, self.spectrum.peaks, settings, self.spectrum.title), keeps_range=True)
+
+    def _tell_peak(self, peak: int) -> None:
+        if self.spectrum is None:
+            return
+        if peak >= 0:
+            self.readout.setText(hover_text(self.spectrum, peak))
+            return
+        locale = self.locale()
+        share = locale.toString(self.spectrum.explained * 100, "f", 0)
+        n_peaks, n_found = locale.toString(len(self.spectrum.peaks.mz)), locale.toString(len(self.spectrum.matches))
+        self.readout.setText(f"{n_found} of {n_peaks} peaks explained, {share} % of the intensity")
+
+    def _show_ion(self, ion: int) -> None:
+        if self.spectrum is None or ion < 0:
+            return
+        match = np.flatnonzero(self.spectrum.matches.ion == ion)
+        if len(match):
+            self._tell_peak(int(self.spectrum.matches.peak[match[0]]))
+        else:
+            mz = self.locale().toString(float(self.spectrum.ions.mz[ion]), "f", 4)
+            self.readout.setText(f"{self.spectrum.name(ion)}   m/z {mz}   not found")
+
+    def _choose_ion_table(self, is_shown: bool) -> None:
+        self._is_ion_table_chosen = True
+        self._show_ion_table(is_shown)
+
+    def _show_ion_table(self, is_shown: bool) -> None:
+        self.ions_button.setChecked(is_shown)
+        if is_shown and self.ion_table.isHidden():
+            width = min(400, self.width() // 2)
+            self.ion_table.show()
+            self._splitter.setSizes([max(1, self.width() - width), width])
+        elif not is_shown:
+            self.ion_table.hide()
+
+    def _paint(self, painter: QPainter, area: QRectF) -> None:
+        if self.spectrum is not None:
+            paint_figure(painter, area, self.spectrum, self.plot.shown_range, self._unit)
+
+    def pixels_of_peak(self, peak: int) -> QPointF:
+        """Where the tip of a peak is drawn, in pixels of the plot."""
+        return self.plot.pixels_of_peak(peak)
+
+
+def _file_name(spectrum: AnnotatedSpectrum) -> str:
+    return f"{spectrum.peptidoform.sequence}_{spectrum.peptidoform.charge}+"

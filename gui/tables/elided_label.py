@@ -1,0 +1,43 @@
+"""A line of text that shortens itself where there is no room."""
+# ruff: noqa: N802 - Qt gives these names
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QPalette
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+
+__all__ = ["ElidedLabel"]
+
+
+class ElidedLabel(QLabel):
+    """One line of faint text, cut with an ellipsis; the tooltip has it all."""
+
+    def __init__(self, parent: QWidget | None = None, *, role: QPalette.ColorRole = QPalette.ColorRole.PlaceholderText) -> None:
+        super().__init__(parent)
+        self.full_text = ""
+        self._role = role
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
+    def set_text(self, text: str) -> None:
+        """Show a text."""
+        self.full_text = text
+        self.setToolTip(text)
+        self.setAccessibleName(text)
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        """One line, as wide as there is room."""
+        return QSize(0, QFontMetrics(self.font()).height() + 2)
+
+    def minimumSizeHint(self) -> QSize:
+        """One line of any width."""
+        return self.sizeHint()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The text as far as it fits."""
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(self._role))
+        shown = QFontMetrics(self.font()).elidedText(self.full_text, Qt.TextElideMode.ElideRight, self.width())
+        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
+        painter.end()

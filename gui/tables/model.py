@@ -1,0 +1,317 @@
+"""A table of any length for Qt's views: the order of its rows is an array of row numbers, values come page by page."""
+# ruff: noqa: N802, N815 - Qt gives these names
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QAbstractTableModel, QLocale, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QFont, QPalette
+
+from gui.tables.columns import Column, full_text, machine_text, shown_text
+from gui.tables.source import Condition, TableSource
+from gui.tables.worker import Worker
+
+__all__ = ["PAGE_ROWS", "ParquetTableModel"]
+
+PAGE_ROWS = 256
+_PAGES_KEPT = 64
+_PAGES_ASKED = 9
+_WRITTEN_AT_ONCE = 1 << 14
+_NOT_YET = "…"
+
+Index = QModelIndex | QPersistentModelIndex
+Page = dict[str, list[Any]]
+
+
+class ParquetTableModel(QAbstractTableModel):
+    """Rows of a `TableSource`, filtered and sorted by DuckDB in a thread.
+
+    Nothing here waits: until a new order is ready the old one stays, and until a page is there its cells show an ellipsis.
+
+    Parameters
+    ----------
+    columns : that the table can show; those that the file lacks are left out when it is opened.
+    extras : columns that `values` holds besides, never shown.
+    palette : where the colour of decoys comes from, asked at each use, so that it follows the theme.
+    """
+
+    orderChanged = Signal()
+    """A new filter or order is in place."""
+    busyChanged = Signal(bool)
+    failed = Signal(str)
+
+    def __init__(
+        self, columns: Sequence[Column], extras: Sequence[str], palette: Callable[[], QPalette], parent: QObject | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._described = tuple(columns)
+        self._extras = tuple(extras)
+        self._palette = palette
+        self.columns: tuple[Column, ...] = self._described
+        self._fetched: tuple[str, ...] = ()
+        self._shown: set[str] = {column.name for column in columns if column.is_shown}
+        self._source: TableSource | None = None
+        self._worker = Worker(self._interrupt, self)
+        self._worker.busyChanged.connect(self.busyChanged)
+        self._conditions: tuple[Condition, ...] = ()
+        self._order: tuple[tuple[str, bool], ...] = ()
+        self.rows: NDArray[np.int64] = np.empty(0, np.int64)
+        """Places in the file of the rows shown, in order."""
+        self._pages: OrderedDict[int, Page] = OrderedDict()
+        self._asked: set[int] = set()
+        self._waiting: dict[int, list[tuple[int, Callable[[dict[str, Any]], None]]]] = {}
+        self._italic = QFont()
+        self._italic.setItalic(True)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an order or a page is still to come."""
+        return self._worker.is_busy
+
+    @property
+    def order(self) -> tuple[tuple[str, bool], ...]:
+        """Columns that rows are sorted by, and whether they descend."""
+        return self._order
+
+    def open(self, source: TableSource) -> None:
+        """Show a source, empty until the first `show`."""
+        self.close()
+        self.beginResetModel()
+        self._source = source
+        self.columns = tuple(column for column in self._described if column.name in source.types)
+        self._choose_columns()
+        self.endResetModel()
+
+    def close(self) -> None:
+        """Show nothing and let the file go."""
+        self._worker.close()
+        self.beginResetModel()
+        if self._source is not None:
+            self._source.close()
+        self._source = None
+        self._conditions = self._order = ()
+        self._take(np.empty(0, np.int64))
+        self.endResetModel()
+
+    def show(self, conditions: Iterable[Condition] | None = None, order: Sequence[tuple[str, bool]] | None = None) -> None:
+        """Filter and sort anew; None keeps what is. The newest request wins; `orderChanged` tells when it is in place."""
+        if self._source is None:
+            return
+        source = self._source
+        self._conditions = self._conditions if conditions is None else tuple(conditions)
+        self._order = self._order if order is None else tuple(entry for entry in order if entry[0] in source.types)
+        self._worker.cancel("page")
+        self._asked.clear()
+        wanted, sorted_by, names = self._conditions, self._order, self._fetched
+
+        def find() -> tuple[NDArray[np.int64], Page]:
+            rows = source.rows(wanted, sorted_by)
+            return rows, _page(source, rows[:PAGE_ROWS], names)
+
+        self._worker.submit("order", find, lambda found: self._show(*found, names), self._fail)
+
+    def set_shown(self, names: Iterable[str]) -> None:
+        """Tell which columns the view shows: only those are read."""
+        self._shown = set(names)
+        before = set(self._fetched)
+        self._choose_columns()
+        if not set(self._fetched) <= before:
+            self._pages.clear()
+            self._asked.clear()
+            self._worker.cancel("page")
+            if len(self.rows):
+                self.dataChanged.emit(self.index(0, 0), self.index(len(self.rows) - 1, len(self.columns) - 1))
+
+    def values(self, position: int) -> dict[str, Any] | None:
+        """Values of the row at `position` by column, or None while they are not there yet."""
+        page = self._pages.get(position // PAGE_ROWS)
+        if page is None:
+            self._ask(position // PAGE_ROWS)
+            return None
+        return {name: column[position % PAGE_ROWS] for name, column in page.items()}
+
+    def when_loaded(self, position: int, use: Callable[[dict[str, Any]], None]) -> None:
+        """Call `use` with the values of the row at `position`, now or when they are there; never when the order changes before."""
+        values = self.values(position)
+        if values is not None:
+            use(values)
+        else:
+            self._waiting.setdefault(position // PAGE_ROWS, []).append((position, use))
+
+    def position_of(self, row: int) -> int | None:
+        """Where the row at place `row` of the file is shown, None where the filter hides it."""
+        found = np.flatnonzero(self.rows == row)
+        return int(found[0]) if len(found) else None
+
+    def texts(
+        self,
+        positions: NDArray[np.int64],
+        columns: Sequence[Column],
+        done: Callable[[str], None],
+        *,
+        locale: QLocale | None = None,
+    ) -> None:
+        """Make tab-separated lines with a header of some rows, in the thread.
+
+        Parameters
+        ----------
+        locale : decimals as that language writes them, for its spreadsheets; None: with a point, for programs.
+        """
+        source, rows = self._source, self.rows[positions]
+        if source is None:
+            return
+
+        def write() -> str:
+            lines = ["\t".join(column.title if locale is not None else column.name for column in columns)]
+            for start in range(0, len(rows), _WRITTEN_AT_ONCE):
+                page = _page(source, rows[start : start + _WRITTEN_AT_ONCE], [column.name for column in columns])
+                written = [
+                    [machine_text(value) if locale is None else full_text(column, value, locale) for value in page[column.name]]
+                    for column in columns
+                ]
+                lines += ["\t".join(" ".join(cell.split()) for cell in row) for row in zip(*written, strict=True)]
+            return "\n".join(lines) + "\n"
+
+        self._worker.submit("texts", write, done, self._fail)
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's own default
+        """Rows that pass the filter."""
+        return 0 if parent.isValid() else len(self.rows)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008
+        """Columns that the file has, shown or not."""
+        return 0 if parent.isValid() else len(self.columns)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """Titles, and what they mean."""
+        if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(self.columns):
+            return None
+        column = self.columns[section]
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            return column.title
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return column.help
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(column)
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """What a cell shows. Asks for its page when it is not there."""
+        if not index.isValid():
+            return None
+        column = self.columns[index.column()]
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return _alignment(column)
+        if role not in _ROLES_OF_VALUES:
+            return None
+        number, place = divmod(index.row(), PAGE_ROWS)
+        page = self._pages.get(number)
+        if page is None or column.name not in page:
+            if role == Qt.ItemDataRole.DisplayRole:
+                self._ask(number)
+                return _NOT_YET
+            return None
+        if role in (Qt.ItemDataRole.FontRole, Qt.ItemDataRole.ForegroundRole):
+            decoys = page.get("is_decoy")
+            if decoys is None or not decoys[place]:
+                return None
+            return self._italic if role == Qt.ItemDataRole.FontRole else self._palette().brush(QPalette.ColorRole.PlaceholderText)
+        value = page[column.name][place]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return shown_text(column, value, QLocale())
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return full_text(column, value, QLocale()) or None
+        return value
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Sort by a column, as a click on its header asks; -1: as the file is."""
+        if 0 <= column < len(self.columns):
+            self.show(order=[(self.columns[column].name, order == Qt.SortOrder.DescendingOrder)])
+        else:
+            self.show(order=[])
+
+    def _choose_columns(self) -> None:
+        if self._source is None:
+            return
+        names = [column.name for column in self.columns if column.name in self._shown]
+        self._fetched = tuple(dict.fromkeys([*names, *(name for name in self._extras if name in self._source.types)]))
+
+    def _show(self, rows: NDArray[np.int64], first: Page, names: tuple[str, ...]) -> None:
+        self.beginResetModel()
+        self._take(rows)
+        if names == self._fetched:
+            self._pages[0] = first
+        self.endResetModel()
+        self.orderChanged.emit()
+
+    def _take(self, rows: NDArray[np.int64]) -> None:
+        self.rows = rows
+        self._pages.clear()
+        self._asked.clear()
+        self._waiting.clear()
+
+    def _ask(self, number: int) -> None:
+        """Ask for a page and, since the user goes on in some direction, for its neighbours."""
+        source, names = self._source, self._fetched
+        if source is None or number in self._asked:
+            return
+        if len(self._asked) > _PAGES_ASKED:
+            # The user has gone on: what was passed is not waited for any more.
+            self._worker.cancel("page")
+            self._asked.clear()
+        for one in (number + 1, number - 1, number):
+            start = one * PAGE_ROWS
+            if one in self._asked or one in self._pages or not 0 <= start < len(self.rows):
+                continue
+            self._asked.add(one)
+            rows = self.rows[start : start + PAGE_ROWS]
+            self._worker.submit(
+                f"page {one}",
+                lambda rows=rows: _page(source, rows, names),
+                lambda page, one=one: self._receive(one, page),
+                self._fail,
+            )
+
+    def _receive(self, number: int, page: Page) -> None:
+        self._asked.discard(number)
+        self._pages[number] = page
+        while len(self._pages) > _PAGES_KEPT:
+            dropped, _ = self._pages.popitem(last=False)
+            self._asked.discard(dropped)
+        start = number * PAGE_ROWS
+        self.dataChanged.emit(self.index(start, 0), self.index(min(start + PAGE_ROWS, len(self.rows)) - 1, len(self.columns) - 1))
+        for position, use in self._waiting.pop(number, []):
+            use({name: column[position % PAGE_ROWS] for name, column in page.items()})
+
+    def _fail(self, error: Exception) -> None:
+        self.failed.emit(str(error))
+
+    def _interrupt(self) -> None:
+        if self._source is not None:
+            self._source.interrupt()
+
+
+_ROLES_OF_VALUES = frozenset(
+    {
+        Qt.ItemDataRole.DisplayRole,
+        Qt.ItemDataRole.ToolTipRole,
+        Qt.ItemDataRole.FontRole,
+        Qt.ItemDataRole.ForegroundRole,
+        Qt.ItemDataRole.UserRole,
+    }
+)
+
+
+def _alignment(column: Column) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignRight if column.is_number else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignVCenter
+
+
+def _page(source: TableSource, rows: NDArray[np.int64], names: Sequence[str]) -> Page:
+    table = source.values(rows, names)
+    return {name: table[name].to_pylist() for name in names}

@@ -1,0 +1,192 @@
+"""A table with its title: what it shows of what, how many rows, and whether it is still at it."""
+# ruff: noqa: N815 - Qt's way of naming signals
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from PySide6.QtCore import QLocale, Qt, QTimer, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+
+from gui.tables.columns import Column
+from gui.tables.elided_label import ElidedLabel
+from gui.tables.model import ParquetTableModel
+from gui.tables.source import Condition, TableSource
+from gui.tables.view import TableView
+
+__all__ = ["TablePanel"]
+
+_BUSY_AFTER_MS = 120
+
+
+class TablePanel(QWidget):
+    """One of the linked tables.
+
+    What it shows is narrowed twice: by the scope (the peptides of one protein), which its title tells and the button All takes away, and by
+    the filter that all tables share.
+
+    Parameters
+    ----------
+    title : what the rows are, as ``Proteins``.
+    order : columns that it is sorted by at first, and whether they descend.
+    """
+
+    rowChosen = Signal(int, object)
+    allAsked = Signal()
+    """The user wants to see all rows, not only those of what is chosen elsewhere."""
+
+    def __init__(
+        self,
+        title: str,
+        columns: Sequence[Column],
+        extras: Sequence[str],
+        order: Sequence[tuple[str, bool]],
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.title = title
+        self._first_order = tuple(order)
+        self._scope: tuple[Condition, ...] = ()
+        self._filter: tuple[Condition, ...] = ()
+        self._wanted: int | None = None
+        self._takes_first = False
+        self._source: TableSource | None = None
+        self._hidden: list[str] | None = None
+        self.model = ParquetTableModel(columns, extras, self.palette, self)
+        self.view = TableView(self.model, title, self)
+        self.view.rowChosen.connect(self.rowChosen)
+        self.error = ""
+
+        heading = QLabel(f"<b>{title}</b>")
+        self._scope_label = ElidedLabel()
+        self.all_button = QToolButton()
+        self.all_button.setText("Show all")
+        self.all_button.setAutoRaise(True)
+        self.all_button.setToolTip(f"Show all {title.lower() if title != 'PSMs' else title}, whatever is chosen in the other tables")
+        self.all_button.setAccessibleName(f"Show all {title}")
+        self.all_button.clicked.connect(self.allAsked)
+        self.all_button.hide()
+        self.count_label = QLabel()
+        self.count_label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self._busy = QProgressBar()
+        self._busy.setRange(0, 0)
+        self._busy.setTextVisible(False)
+        self._busy.setFixedSize(60, 8)
+        self._busy.setAccessibleName(f"{title} are being sorted or filtered")
+        keep = QSizePolicy(self._busy.sizePolicy())
+        keep.setRetainSizeWhenHidden(True)
+        self._busy.setSizePolicy(keep)
+        self._busy.hide()
+        self._busy_soon = QTimer(self, singleShot=True, interval=_BUSY_AFTER_MS)
+        self._busy_soon.timeout.connect(self._busy.show)
+
+        row = QHBoxLayout()
+        row.setContentsMargins(6, 2, 6, 2)
+        row.addWidget(heading)
+        row.addWidget(self._scope_label, 1)
+        row.addWidget(self.all_button)
+        row.addWidget(self._busy)
+        row.addWidget(self.count_label)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(row)
+        layout.addWidget(self.view, 1)
+        self.model.busyChanged.connect(self._show_busy)
+        self.model.orderChanged.connect(self._show_count)
+        self.model.failed.connect(self._show_error)
+
+    @property
+    def scope_text(self) -> str:
+        """What the rows belong to, empty when all are shown."""
+        return self._scope_label.full_text
+
+    def open(self, source: TableSource) -> None:
+        """Show a table; the first rows come with the next `show`."""
+        self.error = ""
+        self._source = source
+        self._scope = self._filter = ()
+        self._say_scope("")
+        hidden = self._hidden if self._hidden is not None else [column.name for column in self.model.columns if not column.is_shown]
+        self.model.set_shown([column.name for column in self.model.columns if column.name not in hidden])
+        self.model.open(source)
+        self.view.hide_columns(hidden)
+        self.view.size_columns()
+
+    def close(self) -> bool:
+        """Show nothing and let the file go."""
+        self._source = None
+        self._wanted = None
+        self.error = ""
+        self.view.forget_choice()
+        self.model.close()
+        self.count_label.clear()
+        self._say_scope("")
+        return True
+
+    def show_rows(
+        self,
+        *,
+        scope: Iterable[Condition] | None = None,
+        scope_text: str = "",
+        filter: Iterable[Condition] | None = None,
+        wanted: int | None = None,
+        takes_first: bool = False,
+    ) -> None:
+        """Narrow the rows anew; what is None stays.
+
+        Parameters
+        ----------
+        wanted : place in the file of the row to choose when the rows are there.
+        takes_first : choose the first row then, where `wanted` is not among them.
+        """
+        if self._source is None:
+            return
+        if scope is not None:
+            self._scope = tuple(scope)
+            self._say_scope(scope_text)
+        if filter is not None:
+            self._filter = tuple(filter)
+        if wanted is not None:
+            self._wanted = wanted
+        self._takes_first = takes_first
+        self.model.show([*self._scope, *self._filter], self.model.order or self._first_order)
+        self.view.mark_order()
+
+    def hidden_columns(self) -> list[str] | None:
+        """Names of the columns that the user does not want to see; None: never asked."""
+        return self._hidden
+
+    def remember_columns(self, hidden: list[str] | None) -> None:
+        """Hide these columns, now and in what is opened later."""
+        self._hidden = hidden
+        if self._source is not None and hidden is not None:
+            self.view.hide_columns(hidden)
+
+    def _say_scope(self, text: str) -> None:
+        self._scope_label.set_text(text)
+        self.all_button.setVisible(bool(text))
+
+    def _show_busy(self, is_busy: bool) -> None:
+        if is_busy:
+            self._busy_soon.start()
+        else:
+            self._busy_soon.stop()
+            self._busy.hide()
+
+    def _show_count(self) -> None:
+        n = len(self.model.rows)
+        self.count_label.setText(QLocale().toString(n))
+        self.view.setAccessibleDescription(f"{n} rows {self.scope_text}".strip())
+        self.error = ""
+        wanted, self._wanted = self._wanted, None
+        position = None if wanted is None else self.model.position_of(wanted)
+        if position is not None:
+            self.view.choose(position)
+        elif self._takes_first and n:
+            self.view.choose(0)
+        self._takes_first = False
+
+    def _show_error(self, text: str) -> None:
+        self.error = text
+        self.view.viewport().update()

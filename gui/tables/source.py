@@ -1,0 +1,164 @@
+"""Rows of a Parquet file: which of them, in which order, and pages of their values. DuckDB does the work; nothing here knows of Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError, ProteoscopeError
+from engine.formats.writers.tables import text_literal
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+__all__ = ["Condition", "ResultTables", "TableSource", "identifier"]
+
+_MEMORY = "1GB"
+_ROW = "file_row_number"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition on rows: SQL with a ``?`` for each of the parameters."""
+
+    sql: str
+    parameters: tuple[Any, ...] = ()
+
+
+def identifier(name: str) -> str:
+    """A name of a column as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+class ResultTables:
+    """Parquet files as tables that queries may join, each under its name.
+
+    Raises
+    ------
+    InputError : a file is no Parquet, or damaged.
+    """
+
+    def __init__(self, paths: Mapping[str, Path]) -> None:
+        import duckdb
+
+        self.paths = dict(paths)
+        self._connection = duckdb.connect(config={"memory_limit": _MEMORY})
+        try:
+            for name, path in self.paths.items():
+                with _readable(path):
+                    # Brackets, stars and question marks in a path would be taken for patterns.
+                    plain = "".join(f"[{letter}]" if letter in "[*?" else letter for letter in str(path))
+                    self._connection.execute(
+                        f"CREATE VIEW {identifier(name)} AS SELECT * FROM read_parquet({text_literal(plain)}, {_ROW} = true)"
+                    )
+        except ProteoscopeError:
+            self._connection.close()
+            raise
+
+    def source(self, name: str) -> TableSource:
+        """One of the tables. Each source may be used by one thread at a time, and different ones by different threads."""
+        return TableSource(self._connection.cursor(), name, self.paths[name])
+
+    def close(self) -> None:
+        """Let the files go."""
+        self._connection.close()
+
+
+class TableSource:
+    """One table: rows by condition and order, and their values."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection, name: str, path: Path) -> None:
+        self._cursor = cursor
+        self._table = identifier(name)
+        self.name, self.path = name, path
+        with _readable(path):
+            described = cursor.execute(f"DESCRIBE {self._table}").fetchall()
+        self.types: dict[str, str] = {row[0]: row[1] for row in described if row[0] != _ROW}
+        """DuckDB's names of the columns' types."""
+
+    def count(self, conditions: Iterable[Condition] = ()) -> int:
+        """How many rows satisfy all conditions."""
+        where, parameters = _where(conditions)
+        return int(self.query(f"SELECT count(*) AS n FROM {self._table}{where}", parameters)["n"][0].as_py())
+
+    def rows(self, conditions: Iterable[Condition] = (), order: Sequence[tuple[str, bool]] = ()) -> NDArray[np.int64]:
+        """Places in the file of the rows that satisfy all conditions, in order.
+
+        Parameters
+        ----------
+        order : columns and whether they descend; what is missing or not a number comes last either way, equals keep the file's order.
+        """
+        where, parameters = _where(conditions)
+        keys = []
+        for name, descends in order:
+            column = identifier(name)
+            is_missing = f"{column} IS NULL OR isnan({column})" if self.types[name] in ("DOUBLE", "FLOAT") else f"{column} IS NULL"
+            keys += [f"({is_missing})", f"{column} {'DESC' if descends else 'ASC'}"]
+        by = f" ORDER BY {', '.join([*keys, _ROW])}"
+        return self.query(f"SELECT {_ROW} FROM {self._table}{where}{by}", parameters)[_ROW].to_numpy()
+
+    def values(self, rows: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
+        """Values of some rows, in the order of `rows`."""
+        import pyarrow as pa
+
+        if len(rows) == 0:
+            return self.query(f"SELECT {', '.join(map(identifier, columns))} FROM {self._table} LIMIT 0")
+        wanted = pa.table({"chosen": rows, "place": np.arange(len(rows))})
+        self._cursor.register("chosen_rows", wanted)
+        try:
+            named = ", ".join(identifier(name) for name in columns)
+            # The range lets DuckDB pass over whole row groups; the join alone would not.
+            return self.query(
+                f"SELECT {named} FROM {self._table} JOIN chosen_rows ON {_ROW} = chosen "
+                f"WHERE {_ROW} BETWEEN {int(rows.min())} AND {int(rows.max())} ORDER BY place"
+            )
+        finally:
+            self._cursor.unregister("chosen_rows")
+
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table:
+        """Any query over the tables, as an Arrow table.
+
+        Raises
+        ------
+        InputError : the file is damaged or lacks a column.
+        """
+        with _readable(self.path):
+            return self._cursor.sql(sql, params=list(parameters)).to_arrow_table()
+
+    def interrupt(self) -> None:
+        """Make the query that is running fail soon; from any thread."""
+        self._cursor.interrupt()
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._cursor.close()
+
+
+def _where(conditions: Iterable[Condition]) -> tuple[str, list[Any]]:
+    listed = list(conditions)
+    if not listed:
+        return "", []
+    return " WHERE " + " AND ".join(f"({one.sql})" for one in listed), [value for one in listed for value in one.parameters]
+
+
+class _readable:  # noqa: N801 - reads as a statement
+    """Turns DuckDB's complaints about a file into the program's own."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        import duckdb
+
+        if isinstance(error, duckdb.Error) and not isinstance(error, duckdb.InterruptException):
+            reason = str(error).splitlines()[0]
+            raise InputError(self._path, f"cannot be read as a table ({reason})", remedy="Run the identification again") from error

@@ -1,0 +1,264 @@
+"""The table on the screen: choosing columns, copying, saving, and saying why it is empty."""
+# ruff: noqa: N802, N815 - Qt gives these names
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QLocale, QModelIndex, QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QAction, QContextMenuEvent, QFontMetrics, QGuiApplication, QKeySequence, QPainter, QPaintEvent, QPalette
+from PySide6.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QMenu, QTableView, QWidget
+
+from engine.errors import StorageError
+from engine.formats.writers.atomic import atomic_file
+from gui.tables.columns import Column
+from gui.tables.model import ParquetTableModel
+
+__all__ = ["TableView"]
+
+COPY_LIMIT = 200_000
+"""Rows that the clipboard takes at most: more would stop the programs that read it."""
+_ROW_PADDING = 7
+
+
+class TableView(QTableView):
+    """A table of a `ParquetTableModel`: one row is the current one, several may be selected to be copied."""
+
+    rowChosen = Signal(int, object)
+    """Place in the file and values by column of the row that is current now."""
+    columnsChanged = Signal()
+    message = Signal(str)
+    """What the user should know: copied, saved, or why not."""
+
+    def __init__(self, model: ParquetTableModel, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = model
+        self._empty_text: Callable[[], str] = lambda: ""
+        self._chosen: int | None = None
+        self.setModel(model)
+        self.setAccessibleName(name)
+        self.setObjectName(name)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setAlternatingRowColors(True)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)
+        self.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        rows = self.verticalHeader()
+        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        rows.setDefaultSectionSize(QFontMetrics(self.font()).height() + _ROW_PADDING)
+        rows.hide()
+        header = self.horizontalHeader()
+        header.setSectionsMovable(True)
+        header.setHighlightSections(False)
+        header.setSectionsClickable(True)
+        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        header.customContextMenuRequested.connect(lambda at: self.columns_menu().exec(header.mapToGlobal(at)))
+        header.sectionClicked.connect(self._sort_by)
+        header.setSortIndicatorShown(True)
+        header.setSortIndicatorClearable(False)
+        header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        self.copy_action = self._action("&Copy", QKeySequence(QKeySequence.StandardKey.Copy), self.copy)
+        self.save_action = self._action("&Save table…", QKeySequence("Ctrl+Shift+S"), self.ask_and_save)
+        self.columns_action = self._action("Choose c&olumns…", QKeySequence("Ctrl+Shift+C"), self._pop_columns_up)
+        model.modelReset.connect(self._after_reset)
+
+    def add_action(self, action: QAction) -> None:
+        """Put an action of the view's owner on top of the context menu."""
+        self.insertAction(self.copy_action, action)
+
+    def set_empty_text(self, text: Callable[[], str]) -> None:
+        """What to say, asked whenever there are no rows, in their place."""
+        self._empty_text = text
+
+    def hide_columns(self, hidden: Sequence[str]) -> None:
+        """Show all columns but those; the model reads only what is shown."""
+        names = [column.name for column in self._model.columns]
+        for section, name in enumerate(names):
+            self.setColumnHidden(section, name in hidden)
+        self._model.set_shown([name for name in names if name not in hidden])
+
+    def hidden_columns(self) -> list[str]:
+        """Names of the columns that are not shown."""
+        return [column.name for section, column in enumerate(self._model.columns) if self.isColumnHidden(section)]
+
+    def size_columns(self) -> None:
+        """Give every column the width that its kind of value needs."""
+        metrics = QFontMetrics(self.font())
+        for section, column in enumerate(self._model.columns):
+            needed = max(metrics.horizontalAdvance("0") * column.width, metrics.horizontalAdvance(column.title) + 26)
+            self.setColumnWidth(section, needed + 10)
+
+    def mark_order(self) -> None:
+        """Show in the header what the model is sorted by."""
+        order = self._model.order
+        names = [column.name for column in self._model.columns]
+        section = names.index(order[0][0]) if order and order[0][0] in names else -1
+        descends = bool(order and order[0][1])
+        self.horizontalHeader().setSortIndicator(section, Qt.SortOrder.DescendingOrder if descends else Qt.SortOrder.AscendingOrder)
+
+    def choose(self, position: int) -> None:
+        """Make a row the current and only selected one and bring it into sight."""
+        index = self._model.index(position, self._first_column())
+        flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+        self.selectionModel().setCurrentIndex(index, flags)
+        self.scrollTo(index, QAbstractItemView.ScrollHint.EnsureVisible)
+
+    @property
+    def chosen(self) -> int | None:
+        """Place in the file of the current row."""
+        return self._chosen
+
+    def forget_choice(self) -> None:
+        """Have no current row, so that the next one is told even if it is the same."""
+        self._chosen = None
+
+    def currentChanged(self, current: QModelIndex, previous: QModelIndex) -> None:
+        """Tell which row is current, once for each row."""
+        super().currentChanged(current, previous)
+        if not current.isValid():
+            return
+        row = int(self._model.rows[current.row()])
+        if row == self._chosen:
+            return
+        self._chosen = row
+        self._model.when_loaded(current.row(), lambda values: self.rowChosen.emit(row, values) if row == self._chosen else None)
+
+    def copy(self) -> None:
+        """Put the selected rows on the clipboard as tab-separated lines with a header, decimals as the user's language writes them."""
+        positions = self._selected()
+        if len(positions) == 0:
+            self.message.emit("Select rows to copy first.")
+        elif len(positions) > COPY_LIMIT:
+            self.message.emit(f"{self._number(len(positions))} rows are more than the clipboard takes; save the table to a file instead.")
+        else:
+            self._model.texts(positions, self._columns_in_sight(), lambda text: self._copied(text, len(positions)), locale=QLocale())
+
+    def ask_and_save(self) -> None:
+        """Ask for a file and write all rows that pass the filter to it, in their order."""
+        path, _ = QFileDialog.getSaveFileName(self, "Save table", f"{self.objectName().lower()}.tsv", "Tab-separated values (*.tsv)")
+        if path:
+            self.save(Path(path))
+
+    def save(self, path: Path) -> None:
+        """Write all rows that pass the filter to a file of tab-separated values, in their order, decimals with a point."""
+        positions = np.arange(len(self._model.rows))
+
+        def write(text: str) -> None:
+            try:
+                with atomic_file(path) as file:
+                    file.write(text.encode())
+            except StorageError as error:
+                self.message.emit(str(error))
+            else:
+                self.message.emit(f"Saved {self._number(len(positions))} rows to {path.name}.")
+
+        self._model.texts(positions, self._columns_in_sight(), write)
+
+    def columns_menu(self) -> QMenu:
+        """A menu with a tick for each column."""
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        menu.aboutToHide.connect(menu.deleteLater)
+        for section, column in enumerate(self._model.columns):
+            action = menu.addAction(column.title)
+            action.setCheckable(True)
+            action.setChecked(not self.isColumnHidden(section))
+            action.setToolTip(column.help)
+            action.toggled.connect(lambda is_shown, name=column.name: self._show_column(name, is_shown))
+        menu.addSeparator()
+        menu.addAction("Usual columns").triggered.connect(self._usual_columns)
+        return menu
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """The actions of the table, also by the menu key."""
+        menu = QMenu(self)
+        menu.addActions(self.actions())
+        menu.aboutToHide.connect(menu.deleteLater)
+        at = event.globalPos()
+        if event.reason() == QContextMenuEvent.Reason.Keyboard and self.currentIndex().isValid():
+            at = self.viewport().mapToGlobal(self.visualRect(self.currentIndex()).bottomLeft())
+        menu.exec(at)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The rows, or why there are none."""
+        super().paintEvent(event)
+        text = self._empty_text() if self._model.rowCount() == 0 else ""
+        if text:
+            painter = QPainter(self.viewport())
+            painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
+            area = self.viewport().rect().adjusted(12, 8, -12, -8)
+            painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, text)
+            painter.end()
+
+    def _action(self, text: str, shortcut: QKeySequence, use: Callable[[], Any]) -> QAction:
+        action = QAction(text, self)
+        action.setShortcut(shortcut)
+        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        action.triggered.connect(lambda: use())
+        self.addAction(action)
+        return action
+
+    def _pop_columns_up(self) -> None:
+        self.columns_menu().exec(self.viewport().mapToGlobal(QPoint(0, 0)))
+
+    def _sort_by(self, section: int) -> None:
+        name = self._model.columns[section].name
+        order = self._model.order
+        # Numbers are first asked for from the largest, all else from A.
+        descends = not order[0][1] if order and order[0][0] == name else self._model.columns[section].kind in ("integer", "number", "fraction")
+        self._model.show(order=[(name, descends)])
+        self.mark_order()
+
+    def _show_column(self, name: str, is_shown: bool) -> None:
+        hidden = set(self.hidden_columns())
+        hidden = hidden - {name} if is_shown else hidden | {name}
+        if len(hidden) < len(self._model.columns):
+            self.hide_columns(sorted(hidden))
+            self.columnsChanged.emit()
+
+    def _usual_columns(self) -> None:
+        self.hide_columns([column.name for column in self._model.columns if not column.is_shown])
+        self.size_columns()
+        self.columnsChanged.emit()
+
+    def _after_reset(self) -> None:
+        """The chosen row stays the current one where the new order has it."""
+        position = None if self._chosen is None else self._model.position_of(self._chosen)
+        if position is None:
+            self._chosen = None
+        else:
+            # The view takes its new size only after this reset.
+            QTimer.singleShot(0, self, lambda: self._choose_again(position))
+
+    def _choose_again(self, position: int) -> None:
+        if position < self._model.rowCount() and self._chosen is not None and int(self._model.rows[position]) == self._chosen:
+            self.choose(position)
+
+    def _first_column(self) -> int:
+        header = self.horizontalHeader()
+        return next((at for at in map(header.logicalIndex, range(header.count())) if not self.isColumnHidden(at)), 0)
+
+    def _columns_in_sight(self) -> list[Column]:
+        header = self.horizontalHeader()
+        return [self._model.columns[at] for at in map(header.logicalIndex, range(header.count())) if not self.isColumnHidden(at)]
+
+    def _selected(self) -> NDArray[np.int64]:
+        selection: QItemSelection = self.selectionModel().selection()
+        ranges = [np.arange(one.top(), one.bottom() + 1) for one in selection]
+        return np.unique(np.concatenate(ranges)) if ranges else np.empty(0, np.int64)
+
+    def _copied(self, text: str, n_rows: int) -> None:
+        QGuiApplication.clipboard().setText(text)
+        self.message.emit(f"Copied {self._number(n_rows)} {'row' if n_rows == 1 else 'rows'}.")
+
+    @staticmethod
+    def _number(n: int) -> str:
+        return QLocale().toString(n)

@@ -1,0 +1,161 @@
+"""Our light and dark palettes for Qt's Fusion style, and the one place that changes between them.
+
+Every text colour reaches a contrast of 4.5 : 1 on the surfaces that it is drawn on, marks and outlines 3 : 1 (WCAG 2.1, level AA, success
+criteria 1.4.3 and 1.4.11).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QColor, QGuiApplication, QPalette
+from PySide6.QtWidgets import QApplication
+
+from gui.icons import refresh_icons
+
+__all__ = ["DARK", "LIGHT", "Colours", "Theme", "ThemeChoice", "colours", "contrast"]
+
+ThemeChoice = Literal["system", "light", "dark"]
+
+
+@dataclass(frozen=True)
+class Colours:
+    """The colours of one look, as ``#rrggbb``.
+
+    `surface` is what windows are made of, `field` what one types into, `raised` buttons and cards, `outline` lines between things.
+    `good`, `attention` and `wrong` say how something went; each is readable as text on all three surfaces.
+    """
+
+    surface: str
+    field: str
+    raised: str
+    striped: str
+    outline: str
+    text: str
+    faint_text: str
+    disabled_text: str
+    accent: str
+    accent_text: str
+    link: str
+    good: str
+    attention: str
+    wrong: str
+    tooltip: str
+    tooltip_text: str
+
+
+LIGHT = Colours(
+    surface="#f3f4f6", field="#ffffff", raised="#fafbfc", striped="#f5f7fa", outline="#c3c8d0",
+    text="#1b2027", faint_text="#545c69", disabled_text="#8b929d", accent="#1f63a8", accent_text="#ffffff", link="#17558f",
+    good="#1c6b3a", attention="#8a5300", wrong="#b3261e", tooltip="#fffdf2", tooltip_text="#1b2027",
+)  # fmt: skip
+
+DARK = Colours(
+    surface="#1e2126", field="#16181c", raised="#2a2e35", striped="#1b1e22", outline="#454b55",
+    text="#e6e8eb", faint_text="#a7aeb9", disabled_text="#757c87", accent="#2f6fb3", accent_text="#ffffff", link="#7db8f0",
+    good="#6cc58c", attention="#e5ad54", wrong="#ff8a80", tooltip="#343941", tooltip_text="#e6e8eb",
+)  # fmt: skip
+
+
+def colours() -> Colours:
+    """The colours of the look that the program has now."""
+    return DARK if QGuiApplication.palette().color(QPalette.ColorRole.Window).lightness() < 128 else LIGHT
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast of two colours, 1 to 21, as WCAG 2.1 defines it from relative luminance."""
+    dark, light = sorted((_luminance(QColor(one)), _luminance(QColor(other))))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: QColor) -> float:
+    parts = (colour.redF(), colour.greenF(), colour.blueF())
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+class Theme(QObject):
+    """The look of the application: follows the system unless the user chose.
+
+    Signals
+    -------
+    changed : the palette is another one now; icons have been drawn again.
+    """
+
+    changed = Signal()
+
+    def __init__(self, application: QApplication) -> None:
+        super().__init__(application)
+        self._choice: ThemeChoice = "system"
+        application.setStyle("Fusion")
+        application.styleHints().colorSchemeChanged.connect(self._follow)
+        self._apply()
+
+    @property
+    def choice(self) -> ThemeChoice:
+        """What the user chose."""
+        return self._choice
+
+    @property
+    def is_dark(self) -> bool:
+        """Whether the look is dark, whoever chose it."""
+        if self._choice != "system":
+            return self._choice == "dark"
+        return QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
+
+    def choose(self, choice: ThemeChoice) -> None:
+        """Take a look, or the system's."""
+        if choice == self._choice:
+            return
+        self._choice = choice
+        scheme = {"system": Qt.ColorScheme.Unknown, "light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}[choice]
+        # The platform draws title bars and its own dialogs by this.
+        QGuiApplication.styleHints().setColorScheme(scheme)
+        self._apply()
+
+    def _follow(self) -> None:
+        if self._choice == "system":
+            self._apply()
+
+    def _apply(self) -> None:
+        chosen = DARK if self.is_dark else LIGHT
+        QApplication.setPalette(_palette(chosen))
+        QApplication.instance().setStyleSheet(_style_sheet(chosen))  # type: ignore[union-attr]
+        refresh_icons()
+        self.changed.emit()
+
+
+def _palette(chosen: Colours) -> QPalette:
+    palette = QPalette()
+    role, group = QPalette.ColorRole, QPalette.ColorGroup
+    for where, colour in (
+        (role.Window, chosen.surface), (role.WindowText, chosen.text), (role.Base, chosen.field), (role.AlternateBase, chosen.striped),
+        (role.Text, chosen.text), (role.Button, chosen.raised), (role.ButtonText, chosen.text), (role.BrightText, chosen.wrong),
+        (role.Highlight, chosen.accent), (role.HighlightedText, chosen.accent_text), (role.Accent, chosen.accent),
+        (role.Link, chosen.link), (role.LinkVisited, chosen.link), (role.PlaceholderText, chosen.faint_text),
+        (role.ToolTipBase, chosen.tooltip), (role.ToolTipText, chosen.tooltip_text), (role.Mid, chosen.outline),
+        (role.Light, QColor(chosen.raised).lighter(108).name()), (role.Midlight, QColor(chosen.raised).lighter(103).name()),
+        (role.Dark, QColor(chosen.outline).darker(115).name()), (role.Shadow, "#000000"),
+    ):  # fmt: skip
+        palette.setColor(where, QColor(colour))
+    for where in (role.WindowText, role.Text, role.ButtonText):
+        palette.setColor(group.Disabled, where, QColor(chosen.disabled_text))
+    palette.setColor(group.Disabled, role.Highlight, QColor(chosen.outline))
+    palette.setColor(group.Disabled, role.HighlightedText, QColor(chosen.text))
+    return palette
+
+
+def _style_sheet(chosen: Colours) -> str:
+    """What a palette cannot say; only for things that are ours and have a name, so that Fusion draws all the rest."""
+    return f"""
+    QToolTip {{ color: {chosen.tooltip_text}; background: {chosen.tooltip}; border: 1px solid {chosen.outline}; padding: 4px; }}
+    QFrame#card {{ background: {chosen.raised}; border: 1px solid {chosen.outline}; border-radius: 6px; }}
+    QLabel#faint {{ color: {chosen.faint_text}; }}
+    QLabel#wrong {{ color: {chosen.wrong}; }}
+    QLabel#good {{ color: {chosen.good}; }}
+    QLabel#attention {{ color: {chosen.attention}; }}
+    QMainWindow::separator {{ background: {chosen.surface}; width: 5px; height: 5px; }}
+    QMainWindow::separator:hover {{ background: {chosen.accent}; }}
+    """
