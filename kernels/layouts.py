@@ -49,12 +49,16 @@ class QueryArrays(NamedTuple):
 
 
 class PeptideArrays(NamedTuple):
-    """The dictionary of distinct peptides in order of mass (dalton, fixed modifications included), and the residues it points into."""
+    """The dictionary of distinct peptides in order of mass (dalton, fixed modifications included), and the residues it points into.
+
+    `letters` has bit k set where letter k occurs: most peptides that cannot carry a modification are known by it alone.
+    """
 
     mass: NDArray[np.float64]
     position: NDArray[np.uint32]
     length: NDArray[np.uint8]
     flags: NDArray[np.uint8]
+    letters: NDArray[np.uint32]
     residues: NDArray[np.uint8]
     residue_mass: NDArray[np.float64]
     n_term_mass: float

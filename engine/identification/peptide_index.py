@@ -38,6 +38,7 @@ _COLUMNS: dict[str, type] = {
     "position": np.uint32,
     "length": np.uint8,
     "flags": np.uint8,
+    "letters": np.uint32,
     "pointer": np.int64,
     "occurrence": np.uint32,
 }
@@ -82,7 +83,7 @@ class PeptideIndex:
     ----------
     mass : (n,) float64, dalton, neutral, with fixed modifications.
     position : (n,) uint32, place of the first residue of the first occurrence in the protein index.
-    length : (n,) uint8. flags : (n,) uint8, see `kernels.cpu.digestion`.
+    length : (n,) uint8. flags : (n,) uint8, see `kernels.cpu.digestion`. letters : (n,) uint32, bit k: letter k occurs.
     pointer : (n + 1,) int64; occurrence : (pointer[n],) uint32: the positions of peptide i are `occurrence[pointer[i]:pointer[i + 1]]`,
         ascending,
         so that a peptide is a target when its first position is.
@@ -92,6 +93,7 @@ class PeptideIndex:
     position: NDArray[np.uint32]
     length: NDArray[np.uint8]
     flags: NDArray[np.uint8]
+    letters: NDArray[np.uint32]
     pointer: NDArray[np.int64]
     occurrence: NDArray[np.uint32]
     digestion: Digestion
@@ -106,6 +108,7 @@ class PeptideIndex:
             np.asarray(self.position),
             np.asarray(self.length),
             np.asarray(self.flags),
+            np.asarray(self.letters),
             np.asarray(proteins.proteins.residues),
             self.digestion.residue_mass(),
             self.digestion.terminal_mass("N-term"),
@@ -164,8 +167,7 @@ def build_peptide_index(
         residues, offsets = selection.residues, selection.offsets
     digest = _Digest(residues, offsets, digestion, threads)
     progress.stage("Counting peptides")
-    every_bucket = np.arange(digest.n_buckets)
-    buckets = np.sum(digest.counts(every_bucket, digest.n_buckets, progress), axis=0)
+    buckets = digest.count(progress)
     progress.stage("Building the peptide index", int(buckets.sum()))
     with ExitStack() as stack:
         files = {name: stack.enter_context(_ArrayFile(folder / f"peptide_{name}.npy", kind)) for name, kind in _COLUMNS.items()}
@@ -227,23 +229,26 @@ class _Digest:
         )
         self.n_buckets = round(digestion.max_mass * _UNIT) // _BUCKET_WIDTH + 1
         cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], 4 * threads + 1).astype(np.int64)[1:-1]).tolist()
+        self._counts = np.zeros((0, self.n_buckets), np.int64)
         self._shares = list(zip([0, *cuts], [*cuts, len(offsets) - 1], strict=True))
 
-    def counts(self, run_of_bucket: NDArray[np.int64], n_runs: int, progress: Progress) -> NDArray[np.int64]:
-        """(shares, runs) int64, peptides of each share of the proteins in each run."""
+    def count(self, progress: Progress) -> NDArray[np.int64]:
+        """(buckets,) int64, peptides in each mass bucket; the first pass over the digest."""
         nothing = _entries(0)
+        every_bucket = np.arange(self.n_buckets)
 
         def count(share: tuple[int, int]) -> NDArray[np.int64]:
-            counts = np.zeros(n_runs, np.int64)
-            digest_proteins(self._residues, self._offsets, *share, *self._settings, run_of_bucket, counts, False, *nothing)
+            counts = np.zeros(self.n_buckets, np.int64)
+            digest_proteins(self._residues, self._offsets, *share, *self._settings, every_bucket, counts, False, *nothing)
             return counts
 
-        return np.stack(run_on_threads(count, self._shares, self._threads, progress, steps=lambda _: 0))
+        self._counts = np.stack(run_on_threads(count, self._shares, self._threads, progress, steps=lambda _: 0))
+        return self._counts.sum(axis=0)
 
     def runs(self, run_of_bucket: NDArray[np.int64], progress: Progress) -> list[dict[str, NDArray]]:
-        """Dictionary and inverted lists of each run, in order of mass; pointers count from the run's first occurrence."""
-        n_runs = int(run_of_bucket.max()) + 1
-        counts = self.counts(run_of_bucket, n_runs, progress)
+        """Dictionary and inverted lists of each run, in order of mass; pointers count from the run's first occurrence. Call `count` before."""
+        n_runs, inside = int(run_of_bucket.max()) + 1, run_of_bucket >= 0
+        counts = np.stack([np.bincount(run_of_bucket[inside], share[inside], n_runs).astype(np.int64) for share in self._counts])
         run_offsets = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
         cursors = run_offsets[:-1] + np.concatenate((np.zeros((1, n_runs), np.int64), np.cumsum(counts, axis=0)[:-1]))
         entries = _entries(int(run_offsets[-1]))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["IdentificationSummary", "identify"]
 
-_INDEX_FORMAT = 1
+_INDEX_FORMAT = 3
 _ENDS = {"specific": 2, "semi-specific": 1, "non-specific": 0}
 _MB = 1_000_000
 

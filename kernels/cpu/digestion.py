@@ -144,7 +144,7 @@ def _compare_peptides(residues, mass, signature, position, length, i, j):
 @njit(nogil=True, cache=True)
 def merge_peptides(
     residues, order, mass, signature, position, length, flags,
-    out_mass, out_position, out_length, out_flags, out_pointer, out_occurrence,
+    out_mass, out_position, out_length, out_flags, out_letters, out_pointer, out_occurrence,
 ):  # fmt: skip
     """Join the occurrences of each peptide; return the number of distinct peptides.
 
@@ -152,7 +152,8 @@ def merge_peptides(
     ----------
     order : (n,) int64, places of the peptides in order of mass and of the signature's upper bits; brought into the full order here.
     mass, signature, position, length, flags : (n,), as `digest_proteins` writes them.
-    out_mass (float64, dalton), out_position, out_length, out_flags, out_pointer (int64) : (n,), a row for each distinct peptide;
+    out_mass (float64, dalton), out_position, out_length, out_flags, out_letters (uint32, bit k where letter k occurs), out_pointer
+        (int64) : (n,), a row for each distinct peptide;
         `out_pointer` is the place of its first entry in `out_occurrence` (n,) uint32, which takes the positions, ascending. The protein
         ends of
         the occurrences are joined; the missed cleavages are those of the first.
@@ -191,6 +192,10 @@ def merge_peptides(
             out_position[distinct] = position[entry]
             out_length[distinct] = length[entry]
             out_flags[distinct] = flags[entry]
+            letters = np.uint32(0)
+            for k in range(length[entry]):
+                letters |= np.uint32(1) << np.uint32(residues[np.int64(position[entry]) + k] - 65)
+            out_letters[distinct] = letters
             out_pointer[distinct] = i
         else:
             out_flags[distinct] |= flags[entry] & (FLAG_PROTEIN_N_TERM | FLAG_PROTEIN_C_TERM)

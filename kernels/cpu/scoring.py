@@ -308,11 +308,12 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
     keep, use_vector = which == KSDP, which == XCORR
     absolute, relative = settings.fragment_absolute, settings.fragment_relative
     n_modifications = len(modifications.mass)
-    residues, positions, lengths, flags, residue_mass = (
+    residues, positions, lengths, flags, letters, residue_mass = (
         peptides.residues,
         peptides.position,
         peptides.length,
         peptides.flags,
+        peptides.letters,
         peptides.residue_mass,
     )
     mz, weight = spectra.mz, spectra.weight
@@ -351,10 +352,16 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
             low = max(low, done)  # isotope errors come largest first, so windows ascend; where they overlap, a peptide is scored once
             done = max(done, high)
             for peptide in range(low, high):
+                if c > 0:
+                    possible = True
+                    for m in range(n_modifications):
+                        if combination_count[c, m] > 0 and letters[peptide] & residue_mask[m] == 0:
+                            possible = False
+                    if not possible:
+                        continue
                 position, length = np.int64(positions[peptide]), np.int64(lengths[peptide])
                 slots = 0
                 if c > 0:
-                    possible = True
                     for m in range(n_modifications):
                         wanted = combination_count[c, m]
                         if wanted == 0:
