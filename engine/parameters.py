@@ -1,8 +1,7 @@
 """One description of every parameter: the base of each search's `Parameters`, and what the command line, forms and presets make of it.
 
 A parameter is a field of a frozen pydantic model, declared with `parameter`: title, unit, bounds, default, one sentence of help and the
-group it
-belongs to. It exists in one place; everything else is read from there.
+group it belongs to. It exists in one place; everything else is read from there.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from engine.errors import InputError, ParameterError
 
 ParameterKind = Literal["truth", "integer", "number", "text", "choice", "list"]
 
-__all__ = ["ParameterDescription", "SearchParameters", "parameter", "preset_names", "read_preset"]
+__all__ = ["ParameterDescription", "SearchParameters", "parameter", "preset_description", "preset_names", "read_preset"]
 
 
 def parameter(default: Any, *, title: str, help: str, group: str, unit: str = "", advanced: bool = False, **bounds: Any) -> Any:

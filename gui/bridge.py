@@ -34,7 +34,9 @@ class JobBridge(QObject):
         self._pending: list[JobEvent] = []
         self._is_awake = False
         self._is_open = True
-        self._timer = QTimer(self, interval=_INTERVAL_MS, singleShot=True)  # type: ignore[call-overload]
+        self._timer = QTimer(self)
+        self._timer.setInterval(_INTERVAL_MS)
+        self._timer.setSingleShot(True)
         self._timer.timeout.connect(self.deliver)
         self._arrived.connect(self._timer.start, Qt.ConnectionType.QueuedConnection)
 

@@ -34,11 +34,12 @@ class CrashDialog(QDialog):
         sign.setPixmap(pixmap("warning", 36, QColor(colours().wrong), self.devicePixelRatioF()))
         words = QLabel(
             f"{summary}\n\nThis is a fault of the program, not yours. Finished results are untouched, and you can go on. "
-            "Please send the report below to the developers.",
-            wordWrap=True,
+            "Please send the report below to the developers."
         )
+        words.setWordWrap(True)
         words.setTextFormat(Qt.TextFormat.PlainText)
-        self.report = QPlainTextEdit(report, readOnly=True)
+        self.report = QPlainTextEdit(report)
+        self.report.setReadOnly(True)
         self.report.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.report.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)

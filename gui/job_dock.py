@@ -12,6 +12,7 @@ from engine.jobs import Job, ProgressEvent
 from gui.bridge import JobBridge
 from gui.forms.editors import tool_button
 from gui.icons import pixmap
+from gui.labels import toned_label
 from gui.theme import colours
 
 __all__ = ["JobDock", "duration_text"]
@@ -40,27 +41,27 @@ class JobDock(QWidget):
         super().__init__()
         self._describe = describe
         self.rows: dict[int, JobRow] = {}
+        self.empty = toned_label("Nothing runs. What you start is shown here.", wrap=False)
         self._list = QVBoxLayout()
         self._list.setSpacing(6)
         self._list.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._list.setContentsMargins(0, 0, 6, 0)
+        self._list.addWidget(self.empty)
         content = QWidget()
         content.setLayout(self._list)
-        self._scroll = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
+        self._scroll = QScrollArea()
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setWidget(content)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.clear_button = QPushButton("Clear finished")
         self.clear_button.clicked.connect(self.clear_finished)
-        self.empty = QLabel("Nothing runs. What you start is shown here.", objectName="faint")
-        bottom = QHBoxLayout()
-        bottom.addWidget(self.empty)
-        bottom.addStretch(1)
-        bottom.addWidget(self.clear_button)
-        page = QVBoxLayout(self)
-        page.setContentsMargins(8, 4, 8, 6)
+        page = QHBoxLayout(self)
+        page.setContentsMargins(8, 0, 8, 6)
         page.addWidget(self._scroll, 1)
-        page.addLayout(bottom)
+        page.addWidget(self.clear_button, 0, Qt.AlignmentFlag.AlignTop)
         bridge.added.connect(self._add)
-        bridge.started.connect(self._show)
+        bridge.started.connect(self._show_started)
         bridge.progressed.connect(lambda job, event: self._show(job))
         bridge.finished.connect(self._show)
         self._enable()
@@ -89,6 +90,11 @@ class JobDock(QWidget):
         self.cancel_asked.emit(job)
         self._show(job)
 
+    def _show_started(self, job: Job) -> None:
+        self._show(job)
+        if job.id in self.rows:
+            self._scroll.ensureWidgetVisible(self.rows[job.id])
+
     def _show(self, job: Job) -> None:
         if job.id in self.rows:
             self.rows[job.id].show_state()
@@ -103,7 +109,8 @@ class JobRow(QFrame):
     """One job."""
 
     def __init__(self, job: Job, describe: Callable[[Job], str]) -> None:
-        super().__init__(objectName="card")
+        super().__init__()
+        self.setObjectName("card")
         self.job = job
         self._describe = describe
         self._icon = QLabel()
@@ -111,18 +118,19 @@ class JobRow(QFrame):
         font = self.title.font()
         font.setBold(True)
         self.title.setFont(font)
+        self.title.setFixedWidth(self.fontMetrics().horizontalAdvance("n") * 36)
         self.stage = _Elided("")
-        self.bar = QProgressBar(maximum=_STEPS, textVisible=True)
+        self.bar = QProgressBar()
         self.bar.setFixedWidth(220)
-        self.time_left = QLabel(objectName="faint")
+        self.time_left = toned_label(wrap=False)
         self.time_left.setMinimumWidth(self.fontMetrics().horizontalAdvance("00 min 00 s left in this stage"))
         self.cancel_button = tool_button("cancel", "Cancel this job", lambda: None)
         row = QHBoxLayout(self)
         row.setContentsMargins(10, 5, 8, 5)
         row.setSpacing(10)
         row.addWidget(self._icon)
-        row.addWidget(self.title, 2)
-        row.addWidget(self.stage, 3)
+        row.addWidget(self.title)
+        row.addWidget(self.stage, 1)
         row.addWidget(self.bar)
         row.addWidget(self.time_left)
         row.addWidget(self.cancel_button)
@@ -170,12 +178,12 @@ class _Elided(QLabel):
         self.setMinimumWidth(60)
         self.setText(text)
 
-    def setText(self, text: str) -> None:  # noqa: N802, D102 - Qt's name
+    def setText(self, text: str) -> None:  # noqa: N802 - Qt's name
         self._whole = text
         self.setToolTip(text)
         self._elide()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802, D102 - Qt's name
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         super().resizeEvent(event)
         self._elide()
 

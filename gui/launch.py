@@ -63,8 +63,9 @@ def _why_no_x_window(plugin: Path) -> str:
             ctypes.CDLL(str(plugin))
         except OSError as error:
             return (
-                f"Qt cannot open windows here ({str(error).split(':')[0]} is missing); on Debian and Ubuntu, sudo apt install libxcb-cursor0 "
-                "libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-render-util0 libxcb-shape0 libxcb-xinerama0 libxcb-xkb1 libxkbcommon-x11-0"
+                f"Qt cannot open windows here ({str(error).split(':')[0]} is missing); on Debian and Ubuntu, sudo apt install "
+                "libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-render-util0 libxcb-shape0 libxcb-xinerama0 "
+                "libxcb-xkb1 libxkbcommon-x11-0"
             )
     try:
         xcb = ctypes.CDLL("libxcb.so.1")

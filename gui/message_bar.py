@@ -26,7 +26,8 @@ class MessageBar(QWidget):
         self._tone: Literal["wrong", "attention", "good"] = "good"
         self._clicked: Callable[[], None] | None = None
         self._icon = QLabel()
-        self.label = QLabel(wordWrap=True)
+        self.label = QLabel()
+        self.label.setWordWrap(True)
         self.label.setTextFormat(Qt.TextFormat.PlainText)
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard)
         self.button = QPushButton()

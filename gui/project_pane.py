@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QDateTime, QLocale, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QLabel,
     QListWidget,
     QListWidgetItem,
     QStyle,
@@ -20,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from engine.project import Project, RunRecord
 from gui.icons import pixmap
+from gui.labels import heading, toned_label
 from gui.theme import colours
 
 __all__ = ["ProjectPane"]
@@ -48,12 +48,10 @@ class ProjectPane(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.project: Project | None = None
-        self.name = QLabel(objectName="projectName", wordWrap=True)
-        font = self.name.font()
-        font.setBold(True)
-        font.setPointSizeF(font.pointSizeF() * 1.1)
-        self.name.setFont(font)
-        self.state = QLabel(objectName="faint", wordWrap=True)
+        self.setMinimumWidth(200)
+        self.name = heading("")
+        self.name.setWordWrap(True)
+        self.state = toned_label()
         self.runs = QListWidget()
         self.runs.setItemDelegate(_RunDelegate(self.runs))
         self.runs.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -68,6 +66,8 @@ class ProjectPane(QWidget):
         page.addWidget(self.name)
         page.addWidget(self.state)
         page.addWidget(self.runs, 1)
+        # Takes the room of the list while that is hidden.
+        page.addStretch(0)
         self.show_project(None)
 
     def show_project(self, project: Project | None) -> None:
@@ -122,10 +122,10 @@ class ProjectPane(QWidget):
 class _RunDelegate(QStyledItemDelegate):
     """A run in three lines: state and name, when, what it found."""
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:  # noqa: N802, D102
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:  # noqa: N802
         return QSize(160, option.fontMetrics.height() * 3 + 2 * _MARGIN + 4)
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:  # noqa: D102
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
         record: RunRecord = index.data(_RUN)
         is_selected = bool(option.state & QStyle.StateFlag.State_Selected)
         palette, rect = option.palette, option.rect
@@ -138,9 +138,7 @@ class _RunDelegate(QStyledItemDelegate):
         icon_name, tone = _LOOKS[record.status]
         tint = text if is_selected else QColor(getattr(colours(), tone))
         line = option.fontMetrics.height()
-        painter.drawPixmap(
-            rect.left() + _MARGIN, rect.top() + _MARGIN, pixmap(icon_name, line, tint, painter.device().devicePixelRatioF())
-        )
+        painter.drawPixmap(rect.left() + _MARGIN, rect.top() + _MARGIN, pixmap(icon_name, line, tint, painter.device().devicePixelRatioF()))
         left = rect.left() + _MARGIN + line + 6
         room = QRect(left, rect.top() + _MARGIN, rect.right() - left - _MARGIN, line + 1)
         font = option.font
@@ -160,8 +158,6 @@ def _said(record: RunRecord) -> str:
 
 
 def _when(moment: datetime) -> str:
-    from PySide6.QtCore import QDateTime, QLocale
-
     local = QDateTime.fromMSecsSinceEpoch(int(moment.timestamp() * 1000))
     return QLocale().toString(local, QLocale.FormatType.ShortFormat)
 

@@ -25,13 +25,14 @@ _logger = logging.getLogger(__name__)
 
 
 class Settings(BaseModel):
-    """The remembered values. `geometry` and `layout` are Qt's own, in base 64."""
+    """The remembered values. `geometry` and `layout` are Qt's own, in base 64; `results_layout` is the results view's own."""
 
     model_config = ConfigDict(validate_assignment=True)
 
     theme: Literal["system", "light", "dark"] = "system"
     geometry: str = ""
     layout: str = ""
+    results_layout: str = ""
     recent_projects: tuple[str, ...] = ()
     preset: str = ""
     spectra_folder: str = ""

@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
 
 from gui.icons import icon, pixmap, set_icon
+from gui.labels import heading, toned_label
 from gui.theme import colours
 
 __all__ = ["StartPage"]
@@ -28,13 +29,11 @@ class StartPage(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._mark = QLabel(alignment=Qt.AlignmentFlag.AlignCenter)
-        title = QLabel("Proteoscope", alignment=Qt.AlignmentFlag.AlignCenter)
-        font = title.font()
-        font.setPointSizeF(font.pointSizeF() * 2)
-        font.setBold(True)
-        title.setFont(font)
-        purpose = QLabel("Identify peptides and proteins from tandem mass spectra", objectName="faint")
+        self._mark = QLabel()
+        self._mark.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        title = heading("Proteoscope", 2)
+        title.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        purpose = toned_label("Identify peptides and proteins from tandem mass spectra")
         purpose.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.new_button = QPushButton("New identification")
         self.open_button = QPushButton("Open project…")
@@ -46,7 +45,7 @@ class StartPage(QWidget):
             button.clicked.connect(signal)
             buttons.addWidget(button)
         buttons.addStretch(1)
-        hint = QLabel("or drop spectra, FASTA files or a project anywhere on this window", objectName="faint")
+        hint = toned_label("or drop spectra, FASTA files or a project anywhere on this window")
         hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.recent_title = QLabel("Recent projects")
         self.recent = QListWidget()

@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtWidgets import QApplication
 
+import resources
 from gui.icons import refresh_icons
 
 __all__ = ["DARK", "LIGHT", "Colours", "Theme", "ThemeChoice", "colours", "contrast"]
@@ -148,14 +149,31 @@ def _palette(chosen: Colours) -> QPalette:
 
 
 def _style_sheet(chosen: Colours) -> str:
-    """What a palette cannot say; only for things that are ours and have a name, so that Fusion draws all the rest."""
+    """What a palette cannot say; only for things that are ours and have a name, so that Fusion draws all the rest.
+
+    The exception are check boxes, whose outline Fusion draws darker than a dark surface.
+    """
+    tick = resources.path("icons", "tick.svg").as_posix()
     return f"""
     QToolTip {{ color: {chosen.tooltip_text}; background: {chosen.tooltip}; border: 1px solid {chosen.outline}; padding: 4px; }}
+    QDialogButtonBox {{ dialogbuttonbox-buttons-have-icons: 0; }}
     QFrame#card {{ background: {chosen.raised}; border: 1px solid {chosen.outline}; border-radius: 6px; }}
     QLabel#faint {{ color: {chosen.faint_text}; }}
     QLabel#wrong {{ color: {chosen.wrong}; }}
     QLabel#good {{ color: {chosen.good}; }}
     QLabel#attention {{ color: {chosen.attention}; }}
+    QCheckBox::indicator {{
+        width: 13px; height: 13px; border: 1px solid {chosen.faint_text}; border-radius: 3px; background: {chosen.field};
+    }}
+    QCheckBox::indicator:hover, QCheckBox::indicator:focus {{ border-color: {chosen.link}; }}
+    QCheckBox::indicator:checked {{ background: {chosen.accent}; border-color: {chosen.accent}; image: url({tick}); }}
+    QCheckBox::indicator:disabled {{ border-color: {chosen.outline}; background: {chosen.surface}; }}
+    QPushButton#primary:enabled {{
+        background: {chosen.accent}; color: {chosen.accent_text}; border: 1px solid {chosen.accent}; border-radius: 3px; padding: 4px 16px;
+    }}
+    QPushButton#primary:enabled:hover {{ background: {QColor(chosen.accent).darker(112).name()}; }}
+    QPushButton#primary:enabled:pressed {{ background: {QColor(chosen.accent).darker(130).name()}; }}
+    QPushButton#primary:enabled:focus {{ border: 2px solid {chosen.text}; padding: 3px 15px; }}
     QMainWindow::separator {{ background: {chosen.surface}; width: 5px; height: 5px; }}
     QMainWindow::separator:hover {{ background: {chosen.accent}; }}
     """

@@ -1,9 +1,12 @@
-"""The command line: sub-commands for people at a terminal and for scripts. Imports of what computes happen inside the commands, so that
-help is quick."""
+"""The command line: sub-commands for people at a terminal and for scripts.
+
+Imports of what computes happen inside the commands, so that help is quick.
+"""
 
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -11,21 +14,27 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from engine.command_line.terminal import TerminalProgress
 from engine.errors import ParameterError, ProteoscopeError
 from engine.jobs.progress import Cancelled, Progress
 
+if TYPE_CHECKING:
+    from engine.identification.parameters import IdentificationParameters
+    from engine.identification.search import IdentificationSummary
+
 __all__ = ["main"]
 
 _WRONG, _INTERRUPTED = 2, 130
 _EXPORT_FORMATS = ("tsv", "mzid", "pepxml", "pin")
+_MOST_THREADS = 1024
 _DEMO_SPECTRA, _DEMO_DATABASE, _DEMO_PRESET = "BSA1.mzML.gz", "18Protein_SoCe_Tr_detergents_trace.fasta.gz", "low-resolution"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program with command-line arguments; returns the exit code: 0 done, 2 wrong use or input, 130 interrupted."""
+    _print_any_text()
     parser = _parser()
     try:
         options = parser.parse_args(arguments)
@@ -37,32 +46,58 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     try:
         command(options)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except ProteoscopeError as error:
-        print(f"proteoscope: {' '.join(str(error).split())}", file=sys.stderr)
+        _complain(str(error))
         return _WRONG
     except (Cancelled, KeyboardInterrupt):
-        print("proteoscope: interrupted; finished results are untouched", file=sys.stderr)
+        _complain("interrupted; finished results are untouched")
         return _INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has gone; Python would complain again when it closes it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
+    except OSError as error:
+        # The readers and writers turn what befalls their files into errors of ours; what is left is the output or the system itself.
+        _drop_output()
+        _complain(": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
+        return _WRONG
     except MemoryError:
-        print(
-            "proteoscope: the memory is not enough; lower index_memory, or search fewer modifications or a smaller database",
-            file=sys.stderr,
-        )
+        _complain("the memory is not enough; lower index_memory, or search fewer modifications or a smaller database")
         return _WRONG
     return 0
+
+
+def _print_any_text() -> None:
+    """Names of files and proteins may hold letters that the terminal's encoding lacks: those are shown as escapes."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _complain(text: str) -> None:
+    """One line on stderr, where there is one."""
+    if sys.stderr is not None:
+        print(f"proteoscope: {' '.join(text.split())}", file=sys.stderr)
+
+
+def _drop_output() -> None:
+    """Whoever read our output has gone, or its disk is full: Python would complain once more when it closes it."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _Parser(argparse.ArgumentParser):
+    """Tells wrong use in one line, as all errors are told."""
+
+    def error(self, message: str) -> NoReturn:
+        _complain(f"{message}; see {self.prog} --help")
+        sys.exit(_WRONG)
 
 
 def _parser() -> argparse.ArgumentParser:
     from engine.version import VERSION
 
-    parser = argparse.ArgumentParser(
-        prog="proteoscope", description="Protein evidence from mass spectra. Without arguments the window opens."
-    )
+    parser = _Parser(prog="proteoscope", description="Protein evidence from mass spectra. Without arguments the window opens.")
     parser.add_argument("--version", action="version", version=f"proteoscope {VERSION}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
@@ -121,16 +156,13 @@ def _add_search_options(parser: argparse.ArgumentParser, preset: str = "high-res
 
 
 def _thread_count(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of threads; expected 1 or more")
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_THREADS:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of threads; expected 1 to {_MOST_THREADS}")
     return int(text)
 
 
 def _identify(options: argparse.Namespace) -> None:
-    from engine.identification.parameters import IdentificationParameters
-    from engine.parameters import read_preset
-
-    parameters = IdentificationParameters.checked(read_preset("identify", options.preset)).changed(options.set)
+    parameters = _preset(options.preset).changed(options.set)
     shows_progress = not options.quiet and not options.json
     with TerminalProgress(sys.stderr if shows_progress else None) as terminal:
         progress = Progress(terminal.handle)
@@ -147,7 +179,19 @@ def _identify(options: argparse.Namespace) -> None:
         _print_summary(summary, parameters.fdr)
 
 
-def _print_summary(summary: Any, fdr: float) -> None:
+def _preset(name: str) -> IdentificationParameters:
+    """The parameters of a preset; an error in them names it."""
+    from engine.identification.parameters import IdentificationParameters
+    from engine.parameters import read_preset
+
+    values = read_preset("identify", name)
+    try:
+        return IdentificationParameters.checked(values)
+    except ParameterError as error:
+        raise ParameterError(f"preset {name}: {error}") from None
+
+
+def _print_summary(summary: IdentificationSummary, fdr: float) -> None:
     print(f"{summary.n_searched:,} of {summary.n_spectra:,} spectra searched against {summary.n_proteins_in_database:,} proteins")
     print(f"{summary.n_psms:,} PSMs, {summary.n_peptides:,} peptides, {summary.n_proteins:,} protein groups at {fdr * 100:.3g} % FDR")
     for accession, description, n_peptides, coverage in summary.top_proteins:
@@ -187,9 +231,8 @@ def _presets(options: argparse.Namespace) -> None:
 
 def _parameters(options: argparse.Namespace) -> None:
     from engine.identification.parameters import IdentificationParameters
-    from engine.parameters import read_preset
 
-    values = IdentificationParameters.checked(read_preset("identify", options.preset) if options.preset else {})
+    values = _preset(options.preset) if options.preset else IdentificationParameters()
     descriptions = IdentificationParameters.describe()
     if options.json:
         print(json.dumps([{**asdict(one), "value": getattr(values, one.name)} for one in descriptions], indent=2))

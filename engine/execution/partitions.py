@@ -44,7 +44,20 @@ def equal_partitions(cost: NDArray[np.number], workers: int, *, most_cost: float
     total = np.cumsum(np.maximum(np.asarray(cost, np.float64), 1e-9))
     pieces = max(workers * per_worker, int(np.ceil(total[-1] / most_cost)) if np.isfinite(most_cost) else 1)
     marks = total[-1] * np.arange(1, pieces) / pieces
-    cuts = np.unique(np.concatenate(([0], np.searchsorted(total, marks), [n])))
+    cuts = np.unique(np.concatenate(([0], np.searchsorted(total, marks, side="right"), [n])))
     before = np.concatenate(([0.0], total))
-    partitions = [Partition(int(a), int(b), float(before[b] - before[a])) for a, b in pairwise(cuts.tolist())]
+    partitions = [
+        Partition(a, b, float(before[b] - before[a]))
+        for first, last in pairwise(cuts.tolist())
+        for a, b in pairwise(_cuts_within(total, before, first, last, most_cost))
+    ]
     return sorted(partitions, key=lambda partition: -partition.cost)
+
+
+def _cuts_within(total: NDArray[np.float64], before: NDArray[np.float64], first: int, last: int, most_cost: float) -> list[int]:
+    """Cuts that leave no piece of `first:last` dearer than `most_cost`: cuts fall between items, so that a run may exceed its share."""
+    cuts = [first]
+    while cuts[-1] < last:
+        reached = int(np.searchsorted(total, before[cuts[-1]] + most_cost, side="right"))
+        cuts.append(min(last, max(cuts[-1] + 1, reached)))
+    return cuts

@@ -36,13 +36,18 @@ class _Records:
     digests: NDArray[np.uint64]
 
 
-def read_proteins(paths: Sequence[str | Path], *, progress: Progress | None = None) -> Proteins:
+def read_proteins(paths: Sequence[str | Path], *, progress: Progress | None = None, every_record: bool = False) -> Proteins:
     """Read the proteins of FASTA files, in the order given.
 
     Letters become capitals; blanks, digits and gaps (``-``, ``.``) within a sequence are dropped, ``*`` at its end too. Lines that begin
     with ``;`` are comments. Records without residues are left out. A record whose accession and sequence both stood before is left out
     and counted in `Proteins.n_duplicates`; the same accession with another sequence is an error, because results are reported by
     accession and nobody could tell which of the two was found.
+
+    Parameters
+    ----------
+    every_record : keep each record of the files, in their order, those without residues and those of a name that stood before too, and
+        take nucleotides for what they look like to the caller: for searches that tell records apart by their place.
 
     Raises
     ------
@@ -62,13 +67,15 @@ def read_proteins(paths: Sequence[str | Path], *, progress: Progress | None = No
             _check_kind(source)
             total += source.size
     progress.stage("Reading proteins", total)
-    parts = [part for path in files for part in _read_file(path, progress)]
+    parts = [part for path in files for part in _read_file(path, progress, every_record)]
+    if every_record:
+        return _join(parts, every_record)
     letters = np.zeros(256, dtype=np.int64)
     for part in parts:
         letters += np.bincount(part.residues, minlength=256)
     if letters.sum() >= _LETTERS_TO_JUDGE and not letters[~_NUCLEOTIDES].any():
         raise InputError(files[0], "the sequences are nucleotides, not proteins", remedy="Translate them, or give a protein database")
-    return _join(parts)
+    return _join(parts, every_record)
 
 
 def _check_kind(source: ByteSource) -> None:
@@ -83,23 +90,23 @@ def _cut(text: bytes) -> int:
     return max(text.rfind(b"\n>"), text.rfind(b"\r>")) + 1
 
 
-def _read_file(path: Path, progress: Progress) -> list[_Records]:
+def _read_file(path: Path, progress: Progress, every_record: bool) -> list[_Records]:
     parts = []
     n_lines = 0
     with ByteSource(path) as source:
         _check_kind(source)
         for block in blocks(source, _cut):
-            records, lines = _parse(path, block, n_lines)
+            records, lines = _parse(path, block, n_lines, every_record)
             n_lines += lines
             parts.append(records)
             progress.advance(block.consumed)
-    if not any(len(part.accessions) for part in parts):
+    if not any(len(part.residues) for part in parts):
         raise InputError(path, "there is no protein sequence in it", remedy="Give a FASTA file with sequences")
     return parts
 
 
-def _parse(path: Path, block: Block, n_lines: int) -> tuple[_Records, int]:
-    """The records of a block that have residues, and the number of its lines."""
+def _parse(path: Path, block: Block, n_lines: int, every_record: bool) -> tuple[_Records, int]:
+    """The records of a block (those that have residues, or every one), and the number of its lines."""
     from kernels.cpu import text as kernels
 
     data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
@@ -124,7 +131,7 @@ def _parse(path: Path, block: Block, n_lines: int) -> tuple[_Records, int]:
     if not data.isascii():
         accessions, descriptions = [_utf8(a) for a in accessions], [_utf8(d) for d in descriptions]
     lengths = np.diff(offsets[: n + 1])
-    kept = np.flatnonzero(lengths > 0)
+    kept = np.flatnonzero((lengths > 0) | every_record)
     if len(kept) < n:
         # An empty record has no residues to move: only its offset goes.
         accessions, descriptions = [accessions[i] for i in kept.tolist()], [descriptions[i] for i in kept.tolist()]
@@ -147,14 +154,14 @@ def _utf8(text: bytes) -> bytes:
     return text
 
 
-def _join(parts: list[_Records]) -> Proteins:
-    """One set of columns, without the records that stood before."""
+def _join(parts: list[_Records], every_record: bool) -> Proteins:
+    """One set of columns, with every record or without those that stood before."""
     bases = np.cumsum([0] + [int(part.offsets[-1]) for part in parts])
     residues = np.concatenate([part.residues for part in parts])
     offsets = np.concatenate([*(part.offsets[:-1] + base for part, base in zip(parts, bases, strict=False)), bases[-1:]]).astype(np.int64)
     accessions = [accession for part in parts for accession in part.accessions]
     descriptions = [description for part in parts for description in part.descriptions]
-    if len(set(accessions)) < len(accessions):
+    if not every_record and len(set(accessions)) < len(accessions):
         kept = _without_duplicates(parts, residues, offsets, accessions)
     else:
         kept = np.arange(len(accessions))

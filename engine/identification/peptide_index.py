@@ -157,15 +157,14 @@ def build_peptide_index(
     """Digest the proteins (all, or those `selected`) and write the index into `folder`.
 
     Memory: at most about `memory_bytes` beyond the proteins, unless a single mass bucket needs more. Time: two passes over the digest
-    and a sort
-    inside buckets; on disk 22 bytes for each distinct peptide and 4 for each occurrence.
+    and a sort inside runs; on disk 22 bytes for each distinct peptide and 4 for each occurrence.
     """
     residues, offsets = np.asarray(proteins.proteins.residues), np.asarray(proteins.proteins.offsets)
-    selection = None
+    selection, n_targets = None, proteins.n_targets
     if selected is not None:
-        selection = _Selection(residues, offsets, selected)
+        selection, n_targets = _Selection(residues, offsets, selected), int(np.searchsorted(selected, proteins.n_targets))
         residues, offsets = selection.residues, selection.offsets
-    digest = _Digest(residues, offsets, digestion, threads)
+    digest = _Digest(residues, offsets, n_targets, digestion, threads)
     progress.stage("Counting peptides")
     buckets = digest.count(progress)
     progress.stage("Building the peptide index", int(buckets.sum()))
@@ -210,10 +209,11 @@ def _passes(buckets: NDArray[np.int64], most: int, n_runs: int) -> Iterator[NDAr
 class _Digest:
     """The digest of proteins, enumerated on threads."""
 
-    def __init__(self, residues: NDArray[np.uint8], offsets: NDArray[np.int64], digestion: Digestion, threads: int) -> None:
+    def __init__(self, residues: NDArray[np.uint8], offsets: NDArray[np.int64], n_targets: int, digestion: Digestion, threads: int) -> None:
         masses = digestion.residue_mass()
         terminal = WATER_MASS + digestion.terminal_mass("N-term") + digestion.terminal_mass("C-term")
         self._residues, self._offsets, self._threads = residues, offsets, threads
+        self._first_decoy = int(offsets[n_targets])
         self._settings = (
             digestion.enzyme.cleavage_table(),
             np.where(np.isnan(masses), -1, np.rint(np.nan_to_num(masses) * _UNIT)).astype(np.int64),
@@ -261,7 +261,7 @@ class _Digest:
         starts = list(range(n_runs))
 
         def merge(run: int) -> dict[str, NDArray]:
-            return _merged(self._residues, *(column[run_offsets[run] : run_offsets[run + 1]] for column in entries))
+            return _merged(self._residues, self._first_decoy, *(column[run_offsets[run] : run_offsets[run + 1]] for column in entries))
 
         return run_on_threads(merge, starts, self._threads, progress, steps=lambda run: int(run_offsets[run + 1] - run_offsets[run]))
 
@@ -273,6 +273,7 @@ def _entries(n: int) -> tuple[NDArray, ...]:
 
 def _merged(
     residues: NDArray[np.uint8],
+    first_decoy: int,
     mass: NDArray[np.int64],
     signature: NDArray[np.uint64],
     position: NDArray[np.uint32],
@@ -283,7 +284,7 @@ def _merged(
     columns: dict[str, NDArray] = {name: np.empty(n, kind) for name, kind in _COLUMNS.items()}
     # Above the mass, which takes 44 bits up to 17,000 Da, there is room for 20 bits of the signature: most ties are settled by one sort.
     order = np.argsort((mass.view(np.uint64) << np.uint64(20)) | (signature >> np.uint64(44)))
-    distinct = merge_peptides(residues, order, mass, signature, position, length, flags, *columns.values())
+    distinct = merge_peptides(residues, first_decoy, order, mass, signature, position, length, flags, *columns.values())
     return {name: column if name == "occurrence" else column[:distinct].copy() for name, column in columns.items()}
 
 

@@ -28,8 +28,7 @@ __all__ = ["Scored", "Tables", "identified_proteins", "joined_passes", "score_st
 class Scored:
     """Matches with their statistics; n rows.
 
-    `score` decides the order of all matches: the learnt one, or `search_score`. `q_value` and `posterior_error` (n,) float64;
-    rows of
+    `score` decides the order of all matches: the learnt one, or `search_score`. `q_value` and `posterior_error` (n,) float64; rows of
     rank 2 and worse get those that their score would have at rank 1. `features` are those that rescoring used.
     """
 
@@ -100,8 +99,7 @@ def joined_passes(first: Scored, second: Scored, fdr: float) -> Scored:
     """The first pass's matches, and the second pass's for the spectra that it searched.
 
     Each pass has q-values of its own, since each has its own decoys. Scores of the second are shifted so that the threshold of `fdr` is
-    the same
-    in both.
+    the same in both.
     """
     searched = np.unique(second.psms.spectrum)
     kept = np.flatnonzero(~np.isin(first.psms.spectrum, searched))
@@ -133,7 +131,7 @@ def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, param
     peptides = _Peptides.of(scored, peptide_of_row, parameters)
     psm_table = _psm_table(scored, spectra, proteins, sequences, texts, peptides.q_value[peptide_of_row])
     peptide_table = _peptide_table(peptides, psm_table)
-    groups, protein_table = _protein_table(scored, peptides, proteins, parameters)
+    groups, protein_table = _protein_table(scored, peptides, sequences, proteins, parameters)
     is_found = (scored.q_value <= parameters.fdr) & ~psms.is_decoy & (psms.rank == 1)
     return Tables(
         psm_table,
@@ -294,7 +292,7 @@ def _peptide_table(peptides: _Peptides, psm_table: pa.Table) -> pa.Table:
 
 
 def _protein_table(
-    scored: Scored, peptides: _Peptides, proteins: ProteinIndex, parameters: IdentificationParameters
+    scored: Scored, peptides: _Peptides, sequences: list[str], proteins: ProteinIndex, parameters: IdentificationParameters
 ) -> tuple[ProteinGroups, pa.Table]:
     """Groups from the peptides at the false discovery rate (from all, where there are no decoys), by the sequences' best forms."""
     import pyarrow as pa
@@ -304,8 +302,9 @@ def _protein_table(
     accepted = accepted[np.argsort(-peptides.score[accepted], kind="stable")]
     rows = scored.psms.take(peptides.best_row[accepted])
     # Forms of one sequence are one peptide here: its best form's score, all forms' PSMs.
-    _, first, inverse = np.unique(rows.position, return_index=True, return_inverse=True)
-    n_psms = np.bincount(inverse, peptides.n_psms[accepted], len(first)).astype(np.int64)
+    sequence = _numbered([sequences[row] for row in peptides.best_row[accepted].tolist()], rows.is_decoy)
+    first = np.unique(sequence, return_index=True)[1]
+    n_psms = np.bincount(sequence, peptides.n_psms[accepted], len(first)).astype(np.int64)
     evidence = rows.take(first)
     groups = infer_protein_groups(
         evidence.occurrence_offsets,

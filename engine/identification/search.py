@@ -5,7 +5,8 @@ from __future__ import annotations
 import platform
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,11 +15,12 @@ import numpy as np
 
 from engine.chemistry.enzymes import enzyme
 from engine.chemistry.modifications import SearchModification, parse_modification
-from engine.errors import InputError, ParameterError
+from engine.errors import InputError, ParameterError, StorageError
 from engine.execution.clock import StageClock
 from engine.execution.devices import chosen_device
 from engine.execution.threads import available_threads
 from engine.formats import Spectra, read_proteins, read_spectra
+from engine.formats.writers.atomic import atomic_file, storage_errors, sync_folder
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.peptide_index import Digestion, PeptideIndex, build_peptide_index, open_peptide_index
 from engine.identification.protein_index import ProteinIndex, build_protein_index, open_protein_index
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["IdentificationSummary", "identify"]
 
-_INDEX_FORMAT = 3
+_EXPORTS = "exports"
+_INDEX_FORMAT = 4
 _ENDS = {"specific": 2, "semi-specific": 1, "non-specific": 0}
 _MB = 1_000_000
 
@@ -43,8 +46,7 @@ class IdentificationSummary:
     """What an identification found, counted at the false discovery rate, targets only.
 
     `folder` is the project's, `run_id` the run in it. `stages` holds seconds and peak memory of each of the five steps, `messages` what
-    the user
-    should know. `top_proteins`: (accession, description, peptides, coverage) of the best groups.
+    the user should know. `top_proteins`: (accession, description, peptides, coverage) of the best groups.
     """
 
     run_id: str
@@ -80,8 +82,7 @@ def identify(
     ----------
     spectra, databases : spectrum files of any known format; FASTA files.
     project_folder : made where it does not exist; a run is added to a project that does. ``exports/*.tsv`` and ``run.json`` of the
-        newest run
-        stand beside it.
+        newest run stand beside it.
     device : ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``all``. threads : of the processor, all when None.
     skip_broken : leave out spectra that cannot be read, and count them, instead of stopping.
 
@@ -116,10 +117,12 @@ def identify(
             proteins, peptides = _indexes(store, database_files, contaminants, digests, parameters, threads, progress)
         variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
         scored, n_searched = _search(read, proteins, peptides, variable, parameters, threads, clock, progress)
-        tell(scored.message)
         if parameters.second_pass:
-            scored = _second_pass(scored, read, proteins, parameters, threads, clock, progress)
+            scored = _second_pass(scored, read, proteins, run.folder, parameters, threads, clock, progress)
+        tell(scored.message)
         with clock.stage("report"):
+            from engine.formats.exporting import export
+            from engine.formats.writers.tables import IdentificationTables
             from engine.identification.report import spectra_table, write_tables
 
             progress.stage("Writing results")
@@ -128,13 +131,12 @@ def identify(
                 run.write_table(name, table)
                 progress.check()
             run.write_table("spectra", spectra_table(read))
+            exported = IdentificationTables(tables.psms, tables.peptides, tables.proteins)
+            export(exported, "tsv", run.folder / _EXPORTS, parameters.model_dump(mode="json"), progress)
+            progress.check()
         run.message = f"{tables.n_psms} PSMs, {tables.n_peptides} peptides, {tables.n_proteins} proteins at {parameters.fdr:.3g} FDR"
-    with clock.stage("report"):
-        from engine.formats.exporting import export
-        from engine.formats.writers.tables import IdentificationTables
-
-        exported = IdentificationTables(tables.psms, tables.peptides, tables.proteins)
-        export(exported, "tsv", project.folder / "exports", parameters.model_dump(mode="json"), progress)
+    # The run is kept now: what follows takes no time and heeds no cancel, so that the tables and run.json are those of one run.
+    _move_files(run.folder / _EXPORTS, project.folder / _EXPORTS)
     best = tables.proteins.filter(_found(tables.proteins, parameters)).slice(0, 10).to_pylist()
     summary = IdentificationSummary(
         run.id, project.folder, len(read), n_searched, proteins.n_targets, len(peptides), tables.n_psms, tables.n_peptides,
@@ -154,12 +156,45 @@ def _kinds(spectra: list[Path], databases: list[Path], contaminants: list[Path])
     kinds = [
         (path, kind) for kind, paths in (("spectra", spectra), ("database", databases), ("contaminants", contaminants)) for path in paths
     ]
-    for path, kind in kinds:
+    for number, (path, kind) in enumerate(kinds):
+        _check_name(path)
         if not path.exists():
             raise InputError(path, "does not exist", remedy="Check the path")
         if path.is_dir():
             raise InputError(path, "is a folder", remedy=f"Give the {'spectrum' if kind == 'spectra' else 'FASTA'} files in it")
+        if any(path.samefile(other) for other, _ in kinds[:number]):
+            raise InputError(path, "is given twice", remedy="Name each file once")
     return kinds
+
+
+def _check_name(path: Path) -> None:
+    """Tables and XML hold Unicode, which the bytes of a file's name need not be."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise InputError(ascii(str(path)), "the file's name is not valid UTF-8", remedy="Rename it") from None
+
+
+@contextmanager
+def _index_files(folder: Path) -> Iterator[None]:
+    """Turn what NumPy says when the disk cuts a write short, which has no error number, and what the disk says itself, into our error."""
+    try:
+        with storage_errors(folder, only_disk=True):
+            yield
+    except OSError as error:
+        if error.errno is None and " requested and " in str(error):
+            raise StorageError(f"{folder}: the disk is full. Free some space and try again.") from error
+        raise
+
+
+def _move_files(folder: Path, target: Path) -> None:
+    """Put the files of `folder`, on the same disk, into `target`, each in place of the one before it."""
+    with storage_errors(target):
+        target.mkdir(exist_ok=True)
+        for path in sorted(folder.iterdir()):
+            path.replace(target / path.name)
+        folder.rmdir()
+        sync_folder(target)
 
 
 def _announce_compilation(progress: Progress) -> None:
@@ -218,7 +253,7 @@ def _indexes(
     progress.stage("Opening the peptide index")
     folder = store.open(key)
     if folder is None:
-        with store.build(key, parts) as building:
+        with store.build(key, parts) as building, _index_files(store.path(key)):
             proteins = build_protein_index(
                 building,
                 read_proteins(databases, progress=progress),
@@ -274,13 +309,17 @@ def _second_pass(
     first: Scored,
     spectra: Spectra,
     proteins: ProteinIndex,
+    run_folder: Path,
     parameters: IdentificationParameters,
     threads: int,
     clock: StageClock,
     progress: Progress,
 ) -> Scored:
-    """Search the spectra that the first pass left, on the proteins it found and their decoys, with more modifications and fewer required
-    cuts."""
+    """Search the spectra that the first pass left, on the proteins it found and their decoys.
+
+    With more modifications and fewer required cuts. The index is made for this once; it stands in the run's folder, which is swept when the
+    run does not end well.
+    """
     from engine.identification.report import identified_proteins, joined_passes
 
     found = identified_proteins(first, proteins, parameters.fdr)
@@ -292,7 +331,7 @@ def _second_pass(
         return first
     names = dict.fromkeys((*parameters.variable_modifications, *parameters.second_pass_modifications))
     variable = tuple(parse_modification(name) for name in names)
-    with tempfile.TemporaryDirectory(prefix="proteoscope-second-pass-") as folder:
+    with _index_files(run_folder), tempfile.TemporaryDirectory(prefix="second-pass-", dir=run_folder) as folder:
         with clock.stage("index"):
             digestion = _digestion(parameters, parameters.second_pass_specificity)
             peptides = build_peptide_index(
@@ -315,8 +354,6 @@ def _write_run_json(
 ) -> None:
     """What was done and what it cost, for scripts."""
     import json
-
-    from engine.formats.writers.atomic import atomic_file
 
     content = {
         "version": VERSION,

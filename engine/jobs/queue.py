@@ -80,8 +80,8 @@ class JobQueue:
     """Jobs in the order in which they were added, done one at a time in one background thread.
 
     Handlers are called in the thread where the event happens: `add` and the cancel of a queued job in the caller's, everything else in the
-    background thread. For each job they see added, started, any progress and messages, finished, in this order; a job cancelled while queued
-    is never started. A handler that raises is noted in the log and harms nobody; one that waits for another thread holds up all.
+    background thread. For each job they see added, started, any progress and messages, finished, in this order; a job cancelled while
+    queued is never started. A handler that raises is noted in the log and harms nobody; one that waits for another thread holds up all.
     """
 
     def __init__(self, *handlers: Callable[[JobEvent], None]) -> None:

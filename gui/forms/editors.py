@@ -43,6 +43,8 @@ class Editor(QWidget):
     """
 
     changed = Signal()
+    takes_all_room = True
+    """Whether it is the wider the better."""
 
     def value(self) -> Any:
         """The value, as the parameters' model takes it."""
@@ -63,8 +65,7 @@ class Editor(QWidget):
         row.setSpacing(6)
         for i, widget in enumerate(widgets):
             row.addWidget(widget, 1 if i == stretch else 0)
-        if stretch < 0:
-            row.addStretch(1)
+        self.takes_all_room = stretch >= 0
         self.setFocusProxy(widgets[0])
 
 
@@ -75,7 +76,7 @@ class _Combo(QComboBox):
         super().__init__()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
-    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802, D102 - Qt's name
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
         if self.hasFocus():
             super().wheelEvent(event)
         else:
@@ -90,6 +91,7 @@ class TruthEditor(Editor):
         self._box = QCheckBox()
         self._box.toggled.connect(self.changed)
         self._hold(self._box)
+        self.setMinimumHeight(self.fontMetrics().height() + 10)
 
     def value(self) -> bool:
         """Whether it is ticked."""
@@ -266,6 +268,7 @@ class IonSeriesEditor(Editor):
         for box in self._boxes.values():
             box.toggled.connect(self.changed)
         self._hold(*self._boxes.values())
+        self.setMinimumHeight(self.fontMetrics().height() + 10)
 
     def value(self) -> str:
         """The letters of those ticked."""
@@ -293,11 +296,11 @@ class _Lines(QListWidget):
         for signal in (self.model().rowsInserted, self.model().rowsRemoved, self.model().modelReset):
             signal.connect(self.updateGeometry)
 
-    def sizeHint(self) -> QSize:  # noqa: N802, D102 - Qt's name
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         row = self.sizeHintForRow(0) if self.count() else self.fontMetrics().height() + 4
         return QSize(180, row * min(max(self.count(), 2), 6) + 2 * self.frameWidth() + 2)
 
-    def minimumSizeHint(self) -> QSize:  # noqa: N802, D102 - Qt's name
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         return QSize(100, self.sizeHint().height())
 
 
@@ -306,6 +309,7 @@ class _LinesEditor(Editor):
 
     def __init__(self, add_tip: str) -> None:
         super().__init__()
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.lines = _Lines()
         self.lines.itemChanged.connect(self.changed)
         self.lines.itemSelectionChanged.connect(self._enable)
@@ -319,7 +323,7 @@ class _LinesEditor(Editor):
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4)
-        row.addWidget(self.lines, 1)
+        row.addWidget(self.lines, 1, Qt.AlignmentFlag.AlignTop)
         row.addLayout(buttons)
         self.setFocusProxy(self.lines)
         self._enable()
@@ -428,7 +432,7 @@ def editor_for(description: ParameterDescription) -> Editor:
     return _BY_KIND[description.kind](description)
 
 
-def tool_button(icon: str, tip: str, clicked: Callable[[], None]) -> QToolButton:
+def tool_button(icon: str, tip: str, clicked: Callable[[], object]) -> QToolButton:
     """A small flat button with an icon."""
     button = QToolButton()
     button.setAutoRaise(True)

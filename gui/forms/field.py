@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
 from engine.parameters import ParameterDescription
 from gui.forms.editors import editor_for, tool_button
 from gui.forms.numbers import number_text
+from gui.labels import toned_label
 from gui.theme import colours
 
 __all__ = ["Field", "Outlined"]
@@ -64,7 +65,7 @@ class Field(QObject):
         self.frame = Outlined(self.editor)
         self.label = QLabel(description.title, wordWrap=True)
         self.label.setBuddy(self.editor)
-        self.message = QLabel(objectName="wrong", wordWrap=True)
+        self.message = toned_label(tone="wrong")
         self.message.hide()
         self.reset_button = tool_button("reset", "Back to the preset's value", self.reset)
         policy = self.reset_button.sizePolicy()
@@ -105,7 +106,7 @@ class Field(QObject):
         """Stand in the next two rows of a grid of three columns."""
         row = grid.rowCount()
         grid.addWidget(self.label, row, 0, Qt.AlignmentFlag.AlignTop)
-        grid.addWidget(self.frame, row, 1)
+        grid.addWidget(self.frame, row, 1, Qt.AlignmentFlag(0) if self.editor.takes_all_room else Qt.AlignmentFlag.AlignLeft)
         grid.addWidget(self.reset_button, row, 2, Qt.AlignmentFlag.AlignTop)
         grid.addWidget(self.message, row + 1, 1, 1, 2)
         # The label stands level with the text in the editor's first line.

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QFileDialog,
     QHBoxLayout,
-    QLabel,
     QListWidget,
     QListWidgetItem,
     QPushButton,
@@ -23,6 +22,7 @@ from PySide6.QtWidgets import (
 from gui.forms.field import Outlined
 from gui.forms.file_survey import FileKind, FileSurvey
 from gui.icons import icon, set_icon
+from gui.labels import toned_label
 from gui.theme import colours
 
 __all__ = ["FileList"]
@@ -35,7 +35,10 @@ class FileList(QWidget):
 
     Parameters
     ----------
-    kind : ``spectra`` or ``database``. survey : looks at the files. filters : of the file dialog. empty_text : shown where there is none yet.
+    kind : ``spectra`` or ``database``.
+    survey : looks at the files.
+    filters : of the file dialog.
+    empty_text : shown where there is none yet.
 
     Signals
     -------
@@ -53,7 +56,7 @@ class FileList(QWidget):
         """Where the file dialog opens."""
         self.lines = _Lines(empty_text, self.remove_selected)
         self.frame = Outlined(self.lines)
-        self.message = QLabel(objectName="wrong", wordWrap=True)
+        self.message = toned_label(tone="wrong")
         self.message.hide()
         self.add_button = _button("Add files…", "add", self.ask_for_files)
         self.folder_button = _button("Add folder…", "folder", self.ask_for_folder)
@@ -198,20 +201,20 @@ class _Lines(QListWidget):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
-    def sizeHint(self) -> QSize:  # noqa: N802, D102 - Qt's name
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         row = self.sizeHintForRow(0) if self.count() else self.fontMetrics().height() + 4
         return QSize(260, row * min(max(self.count(), 3), _MOST_ROWS) + 2 * self.frameWidth() + 4)
 
-    def minimumSizeHint(self) -> QSize:  # noqa: N802, D102 - Qt's name
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         return QSize(160, self.sizeHint().height())
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802, D102 - Qt's name
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         if event.key() == Qt.Key.Key_Delete:
             self._remove()
         else:
             super().keyPressEvent(event)
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, D102 - Qt's name
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         super().paintEvent(event)
         if self.count():
             return

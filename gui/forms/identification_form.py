@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QColor
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QFileDialog,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QLineEdit,
     QPushButton,
     QScrollArea,
@@ -32,7 +32,8 @@ from gui.forms.parameter_form import ParameterForm
 from gui.forms.preset_files import write_preset
 from gui.forms.sections import Card, Columns
 from gui.icons import set_icon
-from gui.theme import Theme
+from gui.labels import heading, toned_label
+from gui.theme import colours
 
 __all__ = ["IdentificationForm", "IdentificationRequest"]
 
@@ -65,7 +66,7 @@ class IdentificationForm(QWidget):
     failed = Signal(str)
     touched = Signal()
 
-    def __init__(self, survey: FileSurvey, theme: Theme | None = None) -> None:
+    def __init__(self, survey: FileSurvey) -> None:
         super().__init__()
         self.survey = survey
         self.spectra = FileList(
@@ -77,25 +78,28 @@ class IdentificationForm(QWidget):
         self.databases = FileList(
             "database", survey, [f"FASTA files ({_patterns(DATABASE_SUFFIXES)})"], "Drop one or more FASTA files here, or add them below"
         )
-        self.project = QLineEdit(placeholderText="A new or empty folder, or a project to add to")
+        self.project = QLineEdit()
+        self.project.setPlaceholderText("A new or empty folder, or a project to add to")
         self.project.setAcceptDrops(False)
         self.project_frame = Outlined(self.project)
-        self.project_message = QLabel(objectName="wrong", wordWrap=True)
+        self.project_message = toned_label(tone="wrong")
         self.preset = QComboBox()
-        self.preset_text = QLabel(objectName="faint", wordWrap=True)
+        self.preset_text = toned_label()
         self.skip_broken = QCheckBox("Leave out spectra that cannot be read, and count them")
         self.parameters = ParameterForm(IdentificationParameters)
         self.run_button = QPushButton("Run")
-        self.reason = QPushButton(flat=True)
-        self.scroll = QScrollArea()
+        self.reason = QPushButton()
+        self.reason.setFlat(True)
+        self.scroll_area = QScrollArea()
         self.preset_folder = ""
         """Where the dialogs for preset files open."""
         self._project_was_suggested = False
         # One check for all that changes together, as when a preset fills every field.
-        self._checking = QTimer(self, singleShot=True, interval=0)
+        self._checking = QTimer(self)
+        self._checking.setSingleShot(True)
         self._fill_presets()
         self._lay_out()
-        self._connect(theme)
+        self._connect()
         self.choose_preset(_USUAL_PRESET)
         self.check()
 
@@ -269,7 +273,7 @@ class IdentificationForm(QWidget):
         parent = next((one for one in (folder, *folder.parents) if one.exists()), folder)
         return "" if os.access(parent, os.W_OK) else f"You may not write in {parent}"
 
-    def _connect(self, theme: Theme | None) -> None:
+    def _connect(self) -> None:
         self._checking.timeout.connect(self.check)
         for signal in (self.spectra.changed, self.databases.changed, self.project.textChanged, self.parameters.changed):
             signal.connect(self._checking.start)
@@ -278,8 +282,6 @@ class IdentificationForm(QWidget):
         self.preset.activated.connect(lambda: self.choose_preset(self.preset.currentData()))
         self.run_button.clicked.connect(self.run)
         self.reason.clicked.connect(self._show_problem)
-        if theme is not None:
-            theme.changed.connect(self.redraw)
 
     def _keep_project(self) -> None:
         self._project_was_suggested = False
@@ -292,18 +294,13 @@ class IdentificationForm(QWidget):
             (self.project_frame, not self.project.text().strip() or bool(self._project_problem())),
         ):
             if is_missing:
-                self.scroll.ensureWidgetVisible(widget)
+                self.scroll_area.ensureWidgetVisible(widget)
                 return
         frame = self.parameters.show_first_problem()
         if frame is not None:
-            self.scroll.ensureWidgetVisible(frame)
+            self.scroll_area.ensureWidgetVisible(frame)
 
     def _lay_out(self) -> None:
-        heading = QLabel("New identification")
-        font = heading.font()
-        font.setBold(True)
-        font.setPointSizeF(font.pointSizeF() * 1.5)
-        heading.setFont(font)
         cards = Columns(400)
         for title, widget in (("Spectra", self.spectra), ("Protein databases", self.databases)):
             card = Card(title)
@@ -315,16 +312,17 @@ class IdentificationForm(QWidget):
         page = QVBoxLayout(content)
         page.setContentsMargins(18, 14, 18, 14)
         page.setSpacing(14)
-        page.addWidget(heading)
+        page.addWidget(heading("New identification", 1.5))
         page.addWidget(cards)
         page.addWidget(self.parameters, 1)
-        self.scroll.setWidget(content)
-        self.scroll.setWidgetResizable(True)
-        self.scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self.scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.scroll_area.setWidget(content)
+        self.scroll_area.setWidgetResizable(True)
+        self.scroll_area.setFrameShape(QFrame.Shape.NoFrame)
+        self.scroll_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.reason.setToolTip("Show where")
         set_icon(self.reason, "information")
-        set_icon(self.run_button, "run")
+        self.run_button.setObjectName("primary")
+        set_icon(self.run_button, "run", QColor(colours().accent_text))
         self.run_button.setMinimumWidth(120)
         self.run_button.setToolTip("Queue this identification (Ctrl+R)")
         bottom = QHBoxLayout()
@@ -332,12 +330,14 @@ class IdentificationForm(QWidget):
         bottom.addStretch(1)
         bottom.addWidget(self.reason)
         bottom.addWidget(self.run_button)
-        line = QFrame(frameShape=QFrame.Shape.HLine, frameShadow=QFrame.Shadow.Plain)
+        line = QFrame()
+        line.setFrameShape(QFrame.Shape.HLine)
+        line.setFrameShadow(QFrame.Shadow.Plain)
         line.setForegroundRole(self.palette().ColorRole.Mid)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.setSpacing(0)
-        whole.addWidget(self.scroll, 1)
+        whole.addWidget(self.scroll_area, 1)
         whole.addWidget(line)
         whole.addLayout(bottom)
 

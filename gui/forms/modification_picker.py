@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 from engine.chemistry.modifications import Modification, Site, parse_modification, parse_site, unimod
 from engine.errors import ParameterError
 from gui.forms.numbers import NumberBox, form_locale
+from gui.labels import toned_label
 
 __all__ = ["ModificationPicker"]
 
@@ -51,18 +52,18 @@ class _Found(QAbstractTableModel):
         self.rows = rows
         self.endResetModel()
 
-    def rowCount(self, parent: QModelIndex | QPersistentModelIndex = QModelIndex()) -> int:  # noqa: N802, B008, D102 - Qt's
+    def rowCount(self, parent: QModelIndex | QPersistentModelIndex = QModelIndex()) -> int:  # noqa: N802, B008 - Qt's
         return 0 if parent.isValid() else len(self.rows)
 
-    def columnCount(self, parent: QModelIndex | QPersistentModelIndex = QModelIndex()) -> int:  # noqa: N802, B008, D102 - Qt's
+    def columnCount(self, parent: QModelIndex | QPersistentModelIndex = QModelIndex()) -> int:  # noqa: N802, B008 - Qt's
         return 0 if parent.isValid() else len(_COLUMNS)
 
-    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: N802, D102
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: N802
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             return _COLUMNS[section]
         return None
 
-    def data(self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:  # noqa: D102
+    def data(self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row, column = self.rows[index.row()], index.column()
         if role == Qt.ItemDataRole.TextAlignmentRole and column == 2:
             return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
@@ -95,20 +96,21 @@ class ModificationPicker(QDialog):
         self.setWindowTitle(f"Add to: {title}")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(820, 520)
-        self.name = QLineEdit(placeholderText="Name, part of it, or UNIMOD:35", clearButtonEnabled=True)
-        self.site = QLineEdit(placeholderText="M, STY, N-term", clearButtonEnabled=True)
-        self.mass = QLineEdit(placeholderText="any", clearButtonEnabled=True)
+        self.name = _line("Name, part of it, or UNIMOD:35")
+        self.site = _line("M, STY, N-term")
+        self.mass = _line("any")
         self.tolerance = NumberBox(0.0, 10.0, "Da")
         self.tolerance.setValue(_DEFAULT_TOLERANCE)
-        self.own = QLineEdit(placeholderText="Label:+8.0142 (K)", clearButtonEnabled=True)
-        self.message = QLabel(objectName="wrong", wordWrap=True)
+        self.own = _line("Label:+8.0142 (K)")
+        self.message = toned_label(tone="wrong")
         self.found = _Found(self)
         self.table = QTableView()
         self.table.setModel(self.found)
-        self._count = QLabel(objectName="faint")
+        self._count = toned_label()
         self.buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self.add_button = self.buttons.addButton("Add", QDialogButtonBox.ButtonRole.AcceptRole)
-        self._typed = QTimer(self, singleShot=True, interval=0)
+        self._typed = QTimer(self)
+        self._typed.setSingleShot(True)
         self._lay_out()
         self._connect()
         self.search()
@@ -220,3 +222,10 @@ class ModificationPicker(QDialog):
         page.addLayout(own)
         page.addWidget(self.message)
         page.addWidget(self.buttons)
+
+
+def _line(hint: str) -> QLineEdit:
+    line = QLineEdit()
+    line.setPlaceholderText(hint)
+    line.setClearButtonEnabled(True)
+    return line

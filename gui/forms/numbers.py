@@ -80,7 +80,7 @@ class NumberBox(QDoubleSpinBox):
         value = self._read(text)
         return self.value() if value is None else value
 
-    def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:  # type: ignore[override]  # noqa: D102
+    def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:  # noqa: D102
         if self._read(text) is not None:
             state = QValidator.State.Acceptable
         elif _PARTS_OF_NUMBERS.fullmatch(self._bare(text)):

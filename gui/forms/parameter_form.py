@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from engine.parameters import SearchParameters
 from gui.forms.field import Field
 from gui.forms.problems import find_problems
 from gui.forms.sections import Card, Columns
 from gui.icons import set_icon
+from gui.labels import heading
 
 __all__ = ["ParameterForm"]
 
@@ -22,8 +23,8 @@ _COLUMN_WIDTH = 400
 class ParameterForm(QWidget):
     """A card for each group of parameters; the advanced ones stand below, folded away.
 
-    Values are checked by the model as they are typed; what is wrong is marked in its field. A field whose value differs from the preset's has
-    a bold title and a button that leads back.
+    Values are checked by the model as they are typed; what is wrong is marked in its field. A field whose value differs from the preset's
+    has a bold title and a button that leads back.
 
     Signals
     -------
@@ -146,13 +147,8 @@ class ParameterForm(QWidget):
         self.reset_button.setToolTip("Undo every change to the preset's values")
         self.reset_button.clicked.connect(self.reset_all)
         set_icon(self.reset_button, "reset")
-        heading = QLabel("Parameters")
-        font = heading.font()
-        font.setBold(True)
-        font.setPointSizeF(font.pointSizeF() * 1.25)
-        heading.setFont(font)
         top = QHBoxLayout()
-        top.addWidget(heading)
+        top.addWidget(heading("Parameters", 1.25))
         top.addStretch(1)
         top.addWidget(self.reset_button)
         page = QVBoxLayout(self)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+
+from gui.labels import heading
 
 __all__ = ["Card", "Columns"]
 
@@ -13,12 +15,9 @@ class Card(QFrame):
     """A framed part of a form: a title, and a grid of three columns below it whose middle one takes the room."""
 
     def __init__(self, title: str) -> None:
-        super().__init__(objectName="card")
-        self.title = QLabel(title)
-        font = self.title.font()
-        font.setBold(True)
-        font.setPointSizeF(font.pointSizeF() * 1.1)
-        self.title.setFont(font)
+        super().__init__()
+        self.setObjectName("card")
+        self.title = heading(title)
         self.grid = QGridLayout()
         self.grid.setHorizontalSpacing(8)
         self.grid.setVerticalSpacing(2)
@@ -44,14 +43,14 @@ class Columns(QWidget):
         for _ in range(2):
             column = QVBoxLayout()
             column.setSpacing(12)
-            column.setAlignment(Qt.AlignmentFlag.AlignTop)
+            column.addStretch(1)
             row.addLayout(column, 1)
             self._columns.append(column)
 
     def add(self, widget: QWidget) -> None:
         """Put a widget after those that are there."""
         self._widgets.append(widget)
-        self._columns[0].addWidget(widget)
+        _append(self._columns[0], widget)
 
     def arrange(self) -> None:
         """Share the widgets out anew; called once all are added, and by itself when the width asks for other columns."""
@@ -65,8 +64,9 @@ class Columns(QWidget):
             # In reading order: the first column is full when the middle of the next card lies below the middle of all.
             column = 1 if n_columns == 2 and filled + height / 2 > half else 0
             filled += height
-            self._columns[1 - column].removeWidget(widget)
-            self._columns[column].addWidget(widget)
+            for one in self._columns:
+                one.removeWidget(widget)
+            _append(self._columns[column], widget)
         row = self.layout()
         assert isinstance(row, QHBoxLayout)
         row.setStretch(1, n_columns - 1)
@@ -79,3 +79,8 @@ class Columns(QWidget):
     def minimumSizeHint(self) -> QSize:  # noqa: N802, D102 - Qt's name
         widest = max((widget.minimumSizeHint().width() for widget in self._widgets), default=0)
         return QSize(widest, super().minimumSizeHint().height())
+
+
+def _append(column: QVBoxLayout, widget: QWidget) -> None:
+    # The last thing in a column is the room that is left.
+    column.insertWidget(column.count() - 1, widget)

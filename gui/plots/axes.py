@@ -15,11 +15,14 @@ __all__ = ["Axes", "draw_axes", "nice_ticks", "tick_texts"]
 _TICK = 4.0
 
 
-def nice_ticks(low: float, high: float, n_wanted: int) -> list[float]:
-    """Round numbers from `low` to `high`, about `n_wanted` of them: steps of 1, 2 or 5 times a power of ten."""
+def nice_ticks(low: float, high: float, n_wanted: int, *, whole: bool = False) -> list[float]:
+    """Round numbers from `low` to `high`, about `n_wanted` of them: steps of 1, 2 or 5 times a power of ten.
+
+    `whole`: of things that are counted, hence no parts.
+    """
     if not high > low or n_wanted < 1:
         return [low]
-    rough = (high - low) / n_wanted
+    rough = max((high - low) / n_wanted, 1.0 if whole else 0.0)
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
@@ -69,6 +72,7 @@ def draw_axes(
     x_title: str = "",
     y_title: str = "",
     has_x_numbers: bool = True,
+    y_is_count: bool = False,
     title_margin: float = 44.0,
 ) -> None:
     """Draw the two axes with ticks, numbers and titles. `title_margin`: from the left axis to the middle of its title."""
@@ -86,7 +90,7 @@ def draw_axes(
         if has_x_numbers:
             box = QRectF(at - 60, area.bottom() + _TICK + 1, 120, metrics.height())
             painter.drawText(box, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, text)
-    ticks = nice_ticks(*axes.y_range, max(2, int(area.height() / (metrics.height() * 2.2))))
+    ticks = nice_ticks(*axes.y_range, max(3, int(area.height() / (metrics.height() * 2.2))), whole=y_is_count)
     for tick, text in zip(ticks, tick_texts(ticks, locale), strict=True):
         at = axes.y(tick)
         painter.drawLine(QLineF(area.left() - _TICK, at, area.left(), at))

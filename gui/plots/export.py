@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QByteArray, QMarginsF, QRectF, QSaveFile, QSize, QSizeF, Qt
+from PySide6.QtCore import QMarginsF, QRectF, QSaveFile, QSize, QSizeF, Qt
 from PySide6.QtGui import QFont, QFontInfo, QGuiApplication, QImage, QPageLayout, QPageSize, QPainter, QPdfWriter
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QWidget
@@ -100,7 +100,7 @@ def _write_png(file: QSaveFile, size: QSizeF, paint: Paint, title: str) -> bool:
     image.setDotsPerMeterX(round(_PNG_DPI / 0.0254))
     image.setDotsPerMeterY(round(_PNG_DPI / 0.0254))
     image.setText("Title", title)
-    return _painted(image, size, paint, scale) and image.save(file, QByteArray(b"PNG").data().decode())
+    return _painted(image, size, paint, scale) and image.save(file, "PNG")  # type: ignore[call-overload]
 
 
 def _painted(device: QSvgGenerator | QPdfWriter | QImage, size: QSizeF, paint: Paint, scale: float = 1.0) -> bool:

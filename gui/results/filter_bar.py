@@ -55,6 +55,7 @@ class FilterBar(QWidget):
 
         layout = QHBoxLayout(self)
         layout.setContentsMargins(6, 4, 6, 4)
+        layout.setSpacing(6)
         layout.addWidget(self.text, 1)
         for label, field in (("&q-value ≤", self.q_value), ("C&harge", self.charge), ("&Modification", self.modification)):
             named = QLabel(label)
@@ -84,17 +85,20 @@ class FilterBar(QWidget):
         """Offer what a run has, and show what is accepted at `fdr`; tells nobody."""
         self._fdr = fdr
         self.blockSignals(True)
-        self.charge.clear()
-        self.charge.addItem("any", None)
-        for charge in offered.charges:
-            self.charge.addItem(f"{QLocale().toString(charge)}+", charge)
-        self.modification.clear()
-        self.modification.addItem("any", None)
-        self.modification.addItem("unmodified", "")
-        for name in offered.modifications:
-            self.modification.addItem(name, name)
+        self.offer(offered)
         self._usual()
         self.blockSignals(False)
+
+    def offer(self, offered: Facets) -> None:
+        """Offer what a run has; what is chosen stays where it is still offered. Tells nobody."""
+        charges = [("any", None), *((f"{QLocale().toString(charge)}+", charge) for charge in offered.charges)]
+        modifications = [("any", None), ("unmodified", ""), *((name, name) for name in offered.modifications)]
+        for box, choices in ((self.charge, charges), (self.modification, modifications)):
+            before = box.currentText()
+            box.clear()
+            for text, value in choices:
+                box.addItem(text, value)
+            box.setCurrentIndex(max(0, box.findText(before)))
 
     def reset(self) -> None:
         """Show what is accepted at the run's false discovery rate."""

@@ -17,6 +17,7 @@ __all__ = [
     "PEPTIDE_COLUMNS",
     "PROTEIN_COLUMNS",
     "PSM_COLUMNS",
+    "PSM_DETAILS",
     "PSM_EXTRAS",
     "Facets",
     "OpenRun",
@@ -32,14 +33,14 @@ __all__ = [
 ]
 
 PROTEIN_COLUMNS = (
-    Column("group", "Protein group", "Accessions of the proteins that the same peptides prove", width=24),
-    Column("description", "Description", "What the database says of the first protein", width=34),
-    Column("q_value", "q-value", "Smallest false discovery rate at which the group is accepted", "probability", 9),
-    Column("coverage", "Coverage", "Part of the first protein's residues that peptides cover", "fraction", 8),
+    Column("group", "Protein group", "Accessions of the proteins that the same peptides prove", width=21),
     Column("n_peptides", "Peptides", "Different peptides", "integer", 7),
-    Column("n_unique_peptides", "Unique", "Peptides that no other group has", "integer", 6),
-    Column("n_psms", "PSMs", "Spectra matched to the group's peptides", "integer", 6),
+    Column("n_psms", "PSMs", "Spectra matched to the group's peptides", "integer", 5),
+    Column("coverage", "Coverage", "Part of the first protein's residues that peptides cover", "fraction", 7),
+    Column("q_value", "q-value", "Smallest false discovery rate at which the group is accepted", "probability", 8),
+    Column("description", "Description", "What the database says of the first protein", width=44),
     Column("score", "Score", "Score of the group", "number", 8),
+    Column("n_unique_peptides", "Unique", "Peptides that no other group has", "integer", 6),
     Column("razor_peptides", "Razor", "Peptides counted for this group, of all that have them", "integer", 6, is_shown=False),
     Column("posterior_error_probability", "PEP", "Probability that the group is wrong", "probability", 9, is_shown=False),
     Column("length", "Length", "Residues of the first protein", "integer", 7, is_shown=False),
@@ -47,7 +48,7 @@ PROTEIN_COLUMNS = (
 )
 
 PEPTIDE_COLUMNS = (
-    Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=30),
+    Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=24),
     Column("q_value", "q-value", "Smallest false discovery rate at which the peptide is accepted", "probability", 9),
     Column("n_psms", "PSMs", "Spectra matched to it", "integer", 6),
     Column("best_score", "Best score", "Score of its best spectrum", "number", 8),
@@ -60,12 +61,12 @@ PEPTIDE_COLUMNS = (
 
 PSM_COLUMNS = (
     Column("scan", "Scan", "Number of the scan in its file", "identifier", 7),
-    Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=30),
+    Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=24),
     Column("charge", "z", "Charge of the precursor", "integer", 3),
-    Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4),
+    Column("score", "Score", "Score that decides", "number", 7),
+    Column("q_value", "q-value", "Smallest false discovery rate at which the match is accepted", "probability", 8),
     Column("mass_error_ppm", "Error (ppm)", "Measured less calculated mass, after correction of the isotope", "number", 8, 2),
-    Column("score", "Score", "Score that decides", "number", 8),
-    Column("q_value", "q-value", "Smallest false discovery rate at which the match is accepted", "probability", 9),
+    Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4),
     Column("matched_ions", "Matched", "Fragment ions found in the spectrum", "integer", 7),
     Column("retention_time", "RT (min)", "Retention time", "minutes", 8),
     Column("proteins", "Proteins", "Accessions of the proteins that hold the peptide", "texts", 26),
@@ -88,10 +89,14 @@ PSM_COLUMNS = (
 
 PROTEIN_EXTRAS = ("group", "accessions", "is_decoy", "description")
 PEPTIDE_EXTRAS = ("peptide", "sequence", "is_decoy", "best_psm", "proteins")
-PSM_EXTRAS = (
-    *("spectrum", "peptide", "sequence", "charge", "precursor_mz", "proteins", "is_decoy", "modification_positions", "modification_names"),
-    *("modification_masses", "modification_unimod", "scan", "spectrum_id", "mass_error_ppm", "score", "q_value", "retention_time", "psm_id"),
+PSM_EXTRAS = ("psm_id", "peptide", "proteins", "is_decoy")
+"""What the tables hold besides what they show: what links them."""
+
+PSM_DETAILS = (
+    *("spectrum", "peptide", "sequence", "charge", "precursor_mz", "modification_positions", "modification_names", "modification_masses"),
+    *("scan", "spectrum_id", "spectrum_file", "q_value", "retention_time"),
 )
+"""What a spectrum needs of its PSM, read when one is chosen."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +139,7 @@ def open_run(project: Project, run_id: str | None) -> OpenRun:
         spectra_error = str(error)
     known = IdentificationParameters.model_fields
     stored: dict[str, Any] = {name: field.default for name, field in known.items()} | record.parameters
-    messages = [entry.text for entry in project.log(record.id) if entry.level != "info"]
+    messages = tuple(entry.text for entry in project.log(record.id))
     return OpenRun(
         run=record,
         tables=ResultTables(paths),
@@ -144,7 +149,7 @@ def open_run(project: Project, run_id: str | None) -> OpenRun:
         fragment_tolerance=Tolerance.parse(str(stored["fragment_tolerance"])),
         ion_series=str(stored["ion_series"]),
         maximum_fragment_charge=int(stored["maximum_fragment_charge"]),
-        messages=(*((record.message,) if record.message else ()), *messages),
+        messages=messages,
     )
 
 
@@ -216,7 +221,7 @@ def filter_conditions(chosen: RowFilter, table: str) -> list[Condition]:
         conditions.append(Condition("NOT is_decoy"))
     if chosen.q_value is not None:
         # Without decoys there are no q-values, and nothing to filter by.
-        conditions.append(Condition("q_value <= ? OR isnan(q_value) OR q_value IS NULL", (chosen.q_value,)))
+        conditions.append(Condition("q_value <= ? OR NOT isfinite(q_value) OR q_value IS NULL", (chosen.q_value,)))
     if chosen.charge is not None and table == "psms":
         conditions.append(Condition("charge = ?", (chosen.charge,)))
     if chosen.modification is not None and table != "proteins":
@@ -246,11 +251,12 @@ def _with_text(text: str, table: str) -> Condition:
         peptides = "(SELECT coalesce(flatten(list(proteins)), []) FROM peptides WHERE contains(sequence, ?) OR contains(lower(peptide), ?))"
         sql = f'contains(lower("group"), ?) OR contains(lower(description), ?) OR list_has_any(accessions, {peptides})'
         return Condition(sql, (small, small, capital, small))
-    sql = (
-        "contains(sequence, ?) OR contains(lower(peptide), ?) OR contains(lower(array_to_string(proteins, ';')), ?) "
-        f"OR list_has_any(proteins, {_DESCRIBED})"
-    )
-    return Condition(sql, (capital, small, small, small))
+    in_peptide = "contains(sequence, ?) OR contains(lower(peptide), ?)"
+    in_protein = f"contains(lower(array_to_string(proteins, ';')), ?) OR list_has_any(proteins, {_DESCRIBED})"
+    if table == "psms":
+        # Each peptide has many PSMs and the same proteins in all of them.
+        in_protein = f"peptide IN (SELECT peptide FROM peptides WHERE {in_protein})"
+    return Condition(f"{in_peptide} OR {in_protein}", (capital, small, small, small))
 
 
 def peptides_of_group(accessions: Sequence[str]) -> list[Condition]:

@@ -19,7 +19,7 @@ class SummaryHeader(QWidget):
         self._counts = QLabel()
         self._counts.setTextFormat(Qt.TextFormat.RichText)
         self._counts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._counts.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self._counts.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
         self._run = ElidedLabel()
         self._run.setAlignment(Qt.AlignmentFlag.AlignRight)
         self._message = ElidedLabel()
@@ -71,5 +71,7 @@ class SummaryHeader(QWidget):
         ending = f"at {locale.toString(fdr * 100, 'g', 3)} % FDR"
         if found.rate is not None and found.n_spectra is not None:
             ending += f", {locale.toString(found.rate * 100, 'f', 1)} % of {locale.toString(found.n_spectra)} spectra"
-        self._counts.setText("&nbsp;&nbsp;&nbsp;".join(f"<b><big>{number}</big></b> {what}" for number, what in parts) + f"&nbsp;&nbsp;&nbsp;{ending}")
+        self._counts.setText(
+            "&nbsp;&nbsp;&nbsp;".join(f"<b><big>{number}</big></b> {what}" for number, what in parts) + f"&nbsp;&nbsp;&nbsp;{ending}"
+        )
         self._counts.setAccessibleName(", ".join(f"{number} {what}" for number, what in parts) + f" {ending}")

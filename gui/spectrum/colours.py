@@ -1,6 +1,6 @@
 """Colours of ion series, told apart by readers with any colour vision (after Okabe & Ito 2008, jfly.uni-koeln.de/color).
 
-On dark surfaces the same hues are lighter. Every one has a contrast of at least 3 : 1 on the surface that it is drawn on (WCAG 2.1, 1.4.11),
+On dark surfaces the same hues are lighter. Every one has a contrast of at least 3 : 1 on what it is drawn on (WCAG 2.1, 1.4.11),
 and labels say in text what colours say.
 """
 

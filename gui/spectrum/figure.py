@@ -86,7 +86,12 @@ def _paint_peaks(painter: QPainter, axes: Axes, spectrum: AnnotatedSpectrum, col
     )
     for label, at_x, at_y in placed:
         match = int(shown[label])
-        painter.setPen(colours.ions[spectrum.kinds[match]])
+        colour = colours.ions[spectrum.kinds[match]]
+        tip = peaks_shown[label]
+        if y[tip] - at_y > metrics.height() * 1.6:
+            painter.setPen(QPen(colour, 0.4, Qt.PenStyle.DotLine))
+            painter.drawLine(QLineF(x[tip], at_y + metrics.height() * 0.95, x[tip], y[tip]))
+        painter.setPen(colour)
         painter.drawText(QPointF(at_x, at_y + metrics.ascent() * 0.9), spectrum.labels[match])
 
 

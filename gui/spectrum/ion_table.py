@@ -137,7 +137,12 @@ class IonTable(QTableView):
             sample = {_NUMBER: "000", _RESIDUE: "Residue00"}.get(header, "00000.000")
             self.setColumnWidth(at, metrics.horizontalAdvance(sample) + 10)
 
-    def currentChanged(self, current: QModelIndex, previous: QModelIndex) -> None:
+    @property
+    def full_width(self) -> int:
+        """Pixels that all columns need."""
+        return self.horizontalHeader().length() + self.verticalScrollBar().sizeHint().width() + 2 * self.frameWidth()
+
+    def currentChanged(self, current: Index, previous: Index) -> None:
         """Tell which ion is chosen."""
         super().currentChanged(current, previous)
         if current.isValid():

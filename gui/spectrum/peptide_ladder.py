@@ -48,7 +48,7 @@ def paint_ladder(painter: QPainter, area: QRectF, spectrum: AnnotatedSpectrum, c
         painter.setPen(colours.mark if is_changed else colours.text)
         box = QRectF(start + step * (i - 1) - height, middle - height, step + 2 * height, 2 * height)
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, residue)
-    _paint_modifications(painter, spectrum, colours, small_font, start, step, middle - half - height * 0.75, area)
+    _paint_modifications(painter, spectrum, colours, small_font, start, step, middle - half - height * 0.98, area)
 
     # Numbers of fragments are left out where they would run into each other.
     metrics = QFontMetricsF(small_font)
@@ -81,7 +81,7 @@ def _paint_modifications(
     bottom: float,
     area: QRectF,
 ) -> None:
-    """Names over their residues, on two lines; a name that finds no room gives its mass, and that which finds none only its residue's colour."""
+    """Names over their residues, on two lines; one that finds no room gives its mass, and failing that only its residue's colour."""
     metrics = QFontMetricsF(font)
     painter.setFont(font)
     painter.setPen(colours.mark)

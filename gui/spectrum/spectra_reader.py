@@ -93,9 +93,7 @@ class SpectraReader:
         mz, intensity = table["mz"].combine_chunks(), table["intensity"].combine_chunks()
         # Offsets of a list column count from its buffer's begin, its flattened values from its own.
         offsets = mz.offsets.to_numpy().astype(np.int64)
-        group = _Group(
-            offsets - offsets[0], mz.flatten().to_numpy().astype(np.float64), intensity.flatten().to_numpy().astype(np.float64)
-        )
+        group = _Group(offsets - offsets[0], mz.flatten().to_numpy().astype(np.float64), intensity.flatten().to_numpy().astype(np.float64))
         if len(group.mz) != len(group.intensity):
             raise self._damaged("m/z and intensities differ in number")
         self._groups[number] = group

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QPainter, QPainterPath, QPen
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QPainter, QPainterPath, QPen, QTransform
+from PySide6.QtWidgets import QGraphicsObject, QWidget
 
 from gui.spectrum.annotated_spectrum import UNMATCHED, AnnotatedSpectrum
 from gui.spectrum.colours import PlotColours, plot_colours
@@ -62,7 +62,7 @@ class SpectrumPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimpo
         self.ci.layout.setRowStretchFactor(0, 4)
         self.ci.layout.setRowStretchFactor(1, 1)
         self.ci.layout.setRowMinimumHeight(1, 92)
-        self._peaks, self._labels, self._mark = _PeaksItem(), _LabelsItem(), _MarkItem()
+        self._peaks, self._labels, self._mark = _PeaksItem(self.upper.vb), _LabelsItem(self.upper.vb), _MarkItem(self.upper.vb)
         for item in (self._peaks, self._labels, self._mark):
             self.upper.addItem(item, ignoreBounds=True)
         self._zero = pg.InfiniteLine(0, angle=0)
@@ -81,15 +81,13 @@ class SpectrumPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimpo
 
     @property
     def label_texts(self) -> list[str]:
-        """The labels that found a place in what is in sight."""
-        self._labels.lay_out()
-        return [text for text, _, _ in self._labels.placed]
+        """The labels that found a place when the plot was last drawn."""
+        return [label.text for label in self._labels.placed]
 
     @property
     def label_boxes(self) -> list[QRectF]:
         """Where they stand, in pixels of the view."""
-        self._labels.lay_out()
-        return [box for _, box, _ in self._labels.placed]
+        return [label.box for label in self._labels.placed]
 
     def show_spectrum(self, spectrum: AnnotatedSpectrum | None, *, keeps_range: bool = False) -> None:
         """Draw a spectrum, or nothing. `keeps_range`: it is the same one, annotated in another way."""
@@ -254,20 +252,20 @@ class _SpectrumBox(pg.ViewBox):  # type: ignore[misc, no-any-unimported, unused-
             ev.accept()
 
 
-class _Item(pg.GraphicsObject):  # type: ignore[misc, no-any-unimported, unused-ignore]
-    """Something that is drawn over the whole plot."""
+class _Item(QGraphicsObject):
+    """Something that is drawn over the whole plot, in the plot's own values."""
+
+    def __init__(self, box: _SpectrumBox) -> None:
+        super().__init__()
+        self._box = box
+        box.sigRangeChanged.connect(self._follow)
+        box.sigResized.connect(self._follow)
 
     def boundingRect(self) -> QRectF:
         """All that is in sight."""
-        return QRectF(self.viewRect())
+        return QRectF(self._box.viewRect())
 
-    def viewRangeChanged(self, *_: Any) -> None:
-        """Be drawn anew."""
-        self.prepareGeometryChange()
-        self.update()
-
-    def viewTransformChanged(self) -> None:
-        """Be drawn anew."""
+    def _follow(self, *_: Any) -> None:
         self.prepareGeometryChange()
         self.update()
 
@@ -275,8 +273,8 @@ class _Item(pg.GraphicsObject):  # type: ignore[misc, no-any-unimported, unused-
 class _PeaksItem(_Item):
     """All peaks of a spectrum: one path for each colour."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, box: _SpectrumBox) -> None:
+        super().__init__(box)
         self._paths: list[tuple[QPen, QPainterPath]] = []
 
     def show_spectrum(self, spectrum: AnnotatedSpectrum | None, colours: PlotColours) -> None:
@@ -310,16 +308,25 @@ class _PeaksItem(_Item):
             painter.drawPath(path)
 
 
+class _Label(NamedTuple):
+    """A name, its box and the tip of its peak, in pixels, and its colour."""
+
+    text: str
+    box: QRectF
+    tip: QPointF
+    colour: QColor
+
+
 class _LabelsItem(_Item):
     """Names of the ions over their peaks, laid out anew for each view."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, box: _SpectrumBox) -> None:
+        super().__init__(box)
         self.font = QFont()
-        self.placed: list[tuple[str, QRectF, QColor]] = []
+        self.placed: list[_Label] = []
         self._spectrum: AnnotatedSpectrum | None = None
         self._colours: PlotColours | None = None
-        self._laid_out_for: Any = None
+        self._laid_out_for: QTransform | None = None
         self.setZValue(10)
 
     def show_spectrum(self, spectrum: AnnotatedSpectrum | None, colours: PlotColours) -> None:
@@ -327,18 +334,18 @@ class _LabelsItem(_Item):
         self._laid_out_for = None
         self.update()
 
-    def lay_out(self) -> None:
-        """Find places for what is in sight, in pixels of the view."""
-        spectrum, colours, box = self._spectrum, self._colours, self.getViewBox()
-        transform, area = self.deviceTransform(), box.mapRectToDevice(box.rect()) if box is not None else None
-        if spectrum is None or colours is None or transform is None or area is None:
+    def lay_out(self, transform: QTransform) -> None:
+        """Find places for what is in sight, in pixels of the view. `transform`: from the plot's values to pixels."""
+        spectrum, colours = self._spectrum, self._colours
+        if spectrum is None or colours is None:
             self.placed = []
             return
-        (low, high), (_, top) = box.viewRange()
-        state = (low, high, top, area.width(), area.height(), area.left(), area.top())
-        if state == self._laid_out_for:
+        shown = self.boundingRect()
+        low, high, top = shown.left(), shown.right(), shown.bottom()
+        if transform == self._laid_out_for:
             return
-        self._laid_out_for = state
+        self._laid_out_for = transform
+        area = transform.mapRect(shown)
         mz = spectrum.peaks.mz
         first, last = np.searchsorted(mz, (low, high))
         x = transform.m11() * mz[first:last] + transform.dx()
@@ -353,26 +360,34 @@ class _LabelsItem(_Item):
             (area.left(), area.top(), area.right(), area.bottom()),
         )  # fmt: skip
         self.placed = [
-            (texts[label], QRectF(at_x, at_y, widths[label], metrics.height()), colours.ions[spectrum.kinds[int(in_sight[label])]])
+            _Label(
+                texts[label],
+                QRectF(at_x, at_y, widths[label], metrics.height()),
+                QPointF(x[tips[label]], y[tips[label]]),
+                colours.ions[spectrum.kinds[int(in_sight[label])]],
+            )
             for label, at_x, at_y in placed
         ]
 
     def paint(self, painter: QPainter, *_: Any) -> None:
-        self.lay_out()
+        self.lay_out(painter.worldTransform())
         painter.save()
         painter.resetTransform()
         painter.setFont(self.font)
-        for text, box, colour in self.placed:
-            painter.setPen(colour)
-            painter.drawText(box.adjusted(-2, 0, 2, 0), Qt.AlignmentFlag.AlignCenter, text)
+        for label in self.placed:
+            if label.tip.y() - label.box.bottom() > label.box.height() / 2:
+                painter.setPen(QPen(label.colour, 0.8, Qt.PenStyle.DotLine))
+                painter.drawLine(QLineF(label.tip.x(), label.box.bottom(), label.tip.x(), label.tip.y()))
+            painter.setPen(label.colour)
+            painter.drawText(label.box.adjusted(-2, 0, 2, 0), Qt.AlignmentFlag.AlignCenter, label.text)
         painter.restore()
 
 
 class _MarkItem(_Item):
     """A mark on the peak under the pointer."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, box: _SpectrumBox) -> None:
+        super().__init__(box)
         self.colour = QColor()
         self._at: tuple[float, float] | None = None
         self.setZValue(11)

@@ -1,5 +1,5 @@
 """The view of one spectrum: its peptide, its peaks, their errors, its ions, and its figure."""
-# ruff: noqa: N802, N815 - Qt gives these names
+# ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SpectrumView(QWidget):
         self.unit.addItems(["ppm", "Da"])
         self.unit.setAccessibleName("Unit of m/z errors")
         self.unit.setToolTip("Unit of the errors below the spectrum")
-        self.unit.currentTextChanged.connect(lambda _: self.plot.set_error_unit(self._unit))
+        self.unit.currentTextChanged.connect(self._change_unit)
         self.losses = QCheckBox("&Losses")
         self.losses.setChecked(True)
         self.losses.setToolTip("Look for ions that lost water, ammonia or what their modification loses, too")
@@ -84,6 +84,7 @@ class SpectrumView(QWidget):
 
         bar = QHBoxLayout()
         bar.setContentsMargins(8, 3, 6, 3)
+        bar.setSpacing(6)
         bar.addWidget(self._title, 1)
         unit_label = QLabel("E&rror in")
         unit_label.setBuddy(self.unit)
@@ -195,6 +196,9 @@ class SpectrumView(QWidget):
         self._tell_peak(-1)
         self._stack.setCurrentWidget(self._shown)
 
+    def _change_unit(self) -> None:
+        self.plot.set_error_unit(self._unit)
+
     def _annotate_again(self) -> None:
         if self.spectrum is not None and self._row is not None:
             settings = replace(self.spectrum.settings, shows_losses=self.losses.isChecked())
@@ -228,7 +232,7 @@ class SpectrumView(QWidget):
     def _show_ion_table(self, is_shown: bool) -> None:
         self.ions_button.setChecked(is_shown)
         if is_shown and self.ion_table.isHidden():
-            width = min(400, self.width() // 2)
+            width = min(self.ion_table.full_width, self.width() // 2)
             self.ion_table.show()
             self._splitter.setSizes([max(1, self.width() - width), width])
         elif not is_shown:

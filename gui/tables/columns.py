@@ -21,8 +21,8 @@ class Column:
     ----------
     name : of the column in the file.
     title, help : its header and the header's tooltip.
-    kind : how values read: ``identifier`` is a whole number without separators, ``probability`` a q-value or the like, ``fraction`` is shown
-        in percent, ``minutes`` are stored in seconds, ``texts`` is a list.
+    kind : how values read: ``identifier`` is a whole number without separators, ``probability`` a q-value or the like, ``fraction`` is
+        shown in percent, ``minutes`` are stored in seconds, ``texts`` is a list.
     width : in characters.
     decimals : of a number.
     is_shown : whether it is shown before the user has chosen.
@@ -74,7 +74,7 @@ def _probability(value: float, locale: QLocale) -> str:
 
 
 def full_text(column: Column, value: Any, locale: QLocale) -> str:
-    """A value with all that is known of it, for a tooltip or a spreadsheet of the user's language: all digits, no separators of thousands."""
+    """A value for a tooltip or a spreadsheet of the user's language: all digits, no separators of thousands."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if column.kind == "texts":

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,24 @@ from gui.tables.columns import Column, full_text, machine_text, shown_text
 from gui.tables.source import Condition, TableSource
 from gui.tables.worker import Worker
 
-__all__ = ["PAGE_ROWS", "ParquetTableModel"]
+__all__ = ["PAGE_ROWS", "Index", "ParquetTableModel"]
 
 PAGE_ROWS = 256
 _PAGES_KEPT = 64
 _PAGES_ASKED = 9
 _WRITTEN_AT_ONCE = 1 << 14
 _NOT_YET = "…"
+
+# A view asks for seven roles of each cell that it paints: plain numbers are compared fastest.
+_DISPLAY = int(Qt.ItemDataRole.DisplayRole)
+_ALIGNMENT = int(Qt.ItemDataRole.TextAlignmentRole)
+_FONT = int(Qt.ItemDataRole.FontRole)
+_FOREGROUND = int(Qt.ItemDataRole.ForegroundRole)
+_ROLES_OF_VALUES = frozenset({_DISPLAY, _FONT, _FOREGROUND, int(Qt.ItemDataRole.ToolTipRole), int(Qt.ItemDataRole.UserRole)})
+_SIDES = {
+    True: Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter,
+    False: Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter,
+}
 
 Index = QModelIndex | QPersistentModelIndex
 Page = dict[str, list[Any]]
@@ -65,6 +77,7 @@ class ParquetTableModel(QAbstractTableModel):
         self._pages: OrderedDict[int, Page] = OrderedDict()
         self._asked: set[int] = set()
         self._waiting: dict[int, list[tuple[int, Callable[[dict[str, Any]], None]]]] = {}
+        self._locale = QLocale()
         self._italic = QFont()
         self._italic.setItalic(True)
 
@@ -83,6 +96,7 @@ class ParquetTableModel(QAbstractTableModel):
         self.close()
         self.beginResetModel()
         self._source = source
+        self._locale = QLocale()
         self.columns = tuple(column for column in self._described if column.name in source.types)
         self._choose_columns()
         self.endResetModel()
@@ -113,7 +127,7 @@ class ParquetTableModel(QAbstractTableModel):
             rows = source.rows(wanted, sorted_by)
             return rows, _page(source, rows[:PAGE_ROWS], names)
 
-        self._worker.submit("order", find, lambda found: self._show(*found, names), self._fail)
+        self._worker.submit("order", find, partial(self._show, names=names), self._fail)
 
     def set_shown(self, names: Iterable[str]) -> None:
         """Tell which columns the view shows: only those are read."""
@@ -197,35 +211,36 @@ class ParquetTableModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.ToolTipRole:
             return column.help
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(column)
+            # The mark of the order stands at the right end, where it would cover a title.
+            return Qt.AlignmentFlag.AlignCenter if column.is_number else _SIDES[False]
         return None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """What a cell shows. Asks for its page when it is not there."""
         if not index.isValid():
             return None
-        column = self.columns[index.column()]
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return _alignment(column)
+        if role == _ALIGNMENT:
+            return _SIDES[self.columns[index.column()].is_number]
         if role not in _ROLES_OF_VALUES:
             return None
+        column = self.columns[index.column()]
         number, place = divmod(index.row(), PAGE_ROWS)
         page = self._pages.get(number)
         if page is None or column.name not in page:
-            if role == Qt.ItemDataRole.DisplayRole:
+            if role == _DISPLAY:
                 self._ask(number)
                 return _NOT_YET
             return None
-        if role in (Qt.ItemDataRole.FontRole, Qt.ItemDataRole.ForegroundRole):
+        if role in (_FONT, _FOREGROUND):
             decoys = page.get("is_decoy")
             if decoys is None or not decoys[place]:
                 return None
-            return self._italic if role == Qt.ItemDataRole.FontRole else self._palette().brush(QPalette.ColorRole.PlaceholderText)
+            return self._italic if role == _FONT else self._palette().brush(QPalette.ColorRole.PlaceholderText)
         value = page[column.name][place]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return shown_text(column, value, QLocale())
+        if role == _DISPLAY:
+            return shown_text(column, value, self._locale)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return full_text(column, value, QLocale()) or None
+            return full_text(column, value, self._locale) or None
         return value
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
@@ -241,7 +256,8 @@ class ParquetTableModel(QAbstractTableModel):
         names = [column.name for column in self.columns if column.name in self._shown]
         self._fetched = tuple(dict.fromkeys([*names, *(name for name in self._extras if name in self._source.types)]))
 
-    def _show(self, rows: NDArray[np.int64], first: Page, names: tuple[str, ...]) -> None:
+    def _show(self, found: tuple[NDArray[np.int64], Page], names: tuple[str, ...]) -> None:
+        rows, first = found
         self.beginResetModel()
         self._take(rows)
         if names == self._fetched:
@@ -264,7 +280,7 @@ class ParquetTableModel(QAbstractTableModel):
             # The user has gone on: what was passed is not waited for any more.
             self._worker.cancel("page")
             self._asked.clear()
-        for one in (number + 1, number - 1, number):
+        for one in (number, number + 1, number - 1):
             start = one * PAGE_ROWS
             if one in self._asked or one in self._pages or not 0 <= start < len(self.rows):
                 continue
@@ -272,9 +288,10 @@ class ParquetTableModel(QAbstractTableModel):
             rows = self.rows[start : start + PAGE_ROWS]
             self._worker.submit(
                 f"page {one}",
-                lambda rows=rows: _page(source, rows, names),
-                lambda page, one=one: self._receive(one, page),
+                partial(_page, source, rows, names),
+                partial(self._receive, one),
                 self._fail,
+                is_urgent=one == number,
             )
 
     def _receive(self, number: int, page: Page) -> None:
@@ -294,22 +311,6 @@ class ParquetTableModel(QAbstractTableModel):
     def _interrupt(self) -> None:
         if self._source is not None:
             self._source.interrupt()
-
-
-_ROLES_OF_VALUES = frozenset(
-    {
-        Qt.ItemDataRole.DisplayRole,
-        Qt.ItemDataRole.ToolTipRole,
-        Qt.ItemDataRole.FontRole,
-        Qt.ItemDataRole.ForegroundRole,
-        Qt.ItemDataRole.UserRole,
-    }
-)
-
-
-def _alignment(column: Column) -> Qt.AlignmentFlag:
-    side = Qt.AlignmentFlag.AlignRight if column.is_number else Qt.AlignmentFlag.AlignLeft
-    return side | Qt.AlignmentFlag.AlignVCenter
 
 
 def _page(source: TableSource, rows: NDArray[np.int64], names: Sequence[str]) -> Page:

@@ -32,6 +32,8 @@ class TablePanel(QWidget):
     """
 
     rowChosen = Signal(int, object)
+    wantedHidden = Signal()
+    """A row was to be chosen that the filter hides."""
     allAsked = Signal()
     """The user wants to see all rows, not only those of what is chosen elsewhere."""
 
@@ -56,6 +58,9 @@ class TablePanel(QWidget):
         self.view = TableView(self.model, title, self)
         self.view.rowChosen.connect(self.rowChosen)
         self.error = ""
+        """Why the table cannot be read, empty when it can."""
+        self.total = 0
+        """Rows of the whole table."""
 
         heading = QLabel(f"<b>{title}</b>")
         self._scope_label = ElidedLabel()
@@ -82,6 +87,7 @@ class TablePanel(QWidget):
 
         row = QHBoxLayout()
         row.setContentsMargins(6, 2, 6, 2)
+        row.setSpacing(8)
         row.addWidget(heading)
         row.addWidget(self._scope_label, 1)
         row.addWidget(self.all_button)
@@ -101,10 +107,11 @@ class TablePanel(QWidget):
         """What the rows belong to, empty when all are shown."""
         return self._scope_label.full_text
 
-    def open(self, source: TableSource) -> None:
+    def open_table(self, source: TableSource) -> None:
         """Show a table; the first rows come with the next `show`."""
         self.error = ""
         self._source = source
+        self.total = source.count()
         self._scope = self._filter = ()
         self._say_scope("")
         hidden = self._hidden if self._hidden is not None else [column.name for column in self.model.columns if not column.is_shown]
@@ -113,7 +120,7 @@ class TablePanel(QWidget):
         self.view.hide_columns(hidden)
         self.view.size_columns()
 
-    def close(self) -> bool:
+    def close_table(self) -> None:
         """Show nothing and let the file go."""
         self._source = None
         self._wanted = None
@@ -122,7 +129,6 @@ class TablePanel(QWidget):
         self.model.close()
         self.count_label.clear()
         self._say_scope("")
-        return True
 
     def show_rows(
         self,
@@ -185,6 +191,8 @@ class TablePanel(QWidget):
             self.view.choose(position)
         elif self._takes_first and n:
             self.view.choose(0)
+        if wanted is not None and position is None:
+            self.wantedHidden.emit()
         self._takes_first = False
 
     def _show_error(self, text: str) -> None:

@@ -48,7 +48,7 @@ class ResultTables:
         import duckdb
 
         self.paths = dict(paths)
-        self._connection = duckdb.connect(config={"memory_limit": _MEMORY})
+        self._connection = duckdb.connect(config={"memory_limit": _MEMORY, "threads": 1})
         try:
             for name, path in self.paths.items():
                 with _readable(path):
@@ -98,8 +98,10 @@ class TableSource:
         keys = []
         for name, descends in order:
             column = identifier(name)
-            is_missing = f"{column} IS NULL OR isnan({column})" if self.types[name] in ("DOUBLE", "FLOAT") else f"{column} IS NULL"
-            keys += [f"({is_missing})", f"{column} {'DESC' if descends else 'ASC'}"]
+            # DuckDB takes not-a-number for the largest number. It also trusts a file's statistics, which leave not-a-number out, so
+            # that isnan() may find none; isfinite() looks at the values.
+            key = f"CASE WHEN isfinite({column}) THEN {column} END" if self.types[name] in ("DOUBLE", "FLOAT") else column
+            keys.append(f"{key} {'DESC' if descends else 'ASC'} NULLS LAST")
         by = f" ORDER BY {', '.join([*keys, _ROW])}"
         return self.query(f"SELECT {_ROW} FROM {self._table}{where}{by}", parameters)[_ROW].to_numpy()
 

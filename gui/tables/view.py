@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, QLocale, QModelIndex, QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QLocale, QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QContextMenuEvent, QFontMetrics, QGuiApplication, QKeySequence, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QAbstractItemView, QFileDialog, QHeaderView, QMenu, QTableView, QWidget
 
 from engine.errors import StorageError
 from engine.formats.writers.atomic import atomic_file
 from gui.tables.columns import Column
-from gui.tables.model import ParquetTableModel
+from gui.tables.model import Index, ParquetTableModel
 
 __all__ = ["TableView"]
 
@@ -120,7 +120,7 @@ class TableView(QTableView):
         """Have no current row, so that the next one is told even if it is the same."""
         self._chosen = None
 
-    def currentChanged(self, current: QModelIndex, previous: QModelIndex) -> None:
+    def currentChanged(self, current: Index, previous: Index) -> None:
         """Tell which row is current, once for each row."""
         super().currentChanged(current, previous)
         if not current.isValid():
@@ -213,7 +213,9 @@ class TableView(QTableView):
         name = self._model.columns[section].name
         order = self._model.order
         # Numbers are first asked for from the largest, all else from A.
-        descends = not order[0][1] if order and order[0][0] == name else self._model.columns[section].kind in ("integer", "number", "fraction")
+        descends = (
+            not order[0][1] if order and order[0][0] == name else self._model.columns[section].kind in ("integer", "number", "fraction")
+        )
         self._model.show(order=[(name, descends)])
         self.mark_order()
 
@@ -252,7 +254,7 @@ class TableView(QTableView):
 
     def _selected(self) -> NDArray[np.int64]:
         selection: QItemSelection = self.selectionModel().selection()
-        ranges = [np.arange(one.top(), one.bottom() + 1) for one in selection]
+        ranges = [np.arange(one.top(), one.bottom() + 1) for one in selection.toList()]
         return np.unique(np.concatenate(ranges)) if ranges else np.empty(0, np.int64)
 
     def _copied(self, text: str, n_rows: int) -> None:

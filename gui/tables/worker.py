@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,7 +40,7 @@ class Worker(QObject):
         super().__init__(parent)
         self._interrupt = interrupt
         self._lock = threading.Lock()
-        self._pending: dict[str, _Job] = {}
+        self._pending: OrderedDict[str, _Job] = OrderedDict()
         self._running: _Job | None = None
         self._thread: threading.Thread | None = None
         self._waited_for: set[_Job] = set()
@@ -50,14 +51,26 @@ class Worker(QObject):
         """Whether a result is still to come."""
         return bool(self._waited_for)
 
-    def submit(self, kind: str, function: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]) -> None:
-        """Have `function` run in the thread; `done` or `failed` is called in the window's thread, unless something newer came."""
+    def submit(
+        self,
+        kind: str,
+        function: Callable[[], Any],
+        done: Callable[[Any], None],
+        failed: Callable[[Exception], None],
+        *,
+        is_urgent: bool = True,
+    ) -> None:
+        """Have `function` run in the thread; `done` or `failed` is called in the window's thread, unless something newer came.
+
+        What is not urgent waits for all else.
+        """
         job = _Job(kind, function, done, failed)
         was_busy = self.is_busy
         self._drop(lambda other: other.kind == kind)
         self._waited_for.add(job)
         with self._lock:
             self._pending[kind] = job
+            self._pending.move_to_end(kind, last=is_urgent)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="results", daemon=True)
                 self._thread.start()

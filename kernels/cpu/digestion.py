@@ -65,7 +65,7 @@ def digest_proteins(
     residue_mass : (26,) int64, 1e-9 Da with fixed modifications, negative for letters that have no mass.
     terminal_mass : int64, 1e-9 Da, water and fixed terminal modifications.
     required_ends : 2 for specific, 1 for semi-specific, 0 for non-specific digestion.
-    max_missed : missed cleavages allowed inside a peptide (not counted for non-specific digestion).
+    max_missed : missed cleavages allowed inside a peptide (counted but not limited for non-specific digestion).
     clip_methionine : whether the initial methionine may be lost.
     min_mass, max_mass, bucket_width : int64, 1e-9 Da; bucket b holds masses from b * bucket_width.
     run_of_bucket : (buckets,) int64, the run that each bucket belongs to, negative for buckets that do not count.
@@ -119,10 +119,8 @@ def digest_proteins(
                         cursor[run] += 1
                 if cut:
                     missed += 1
-                    if missed > max_missed:
-                        if required_ends > 0:
-                            break
-                        missed = max_missed
+                    if missed > max_missed and required_ends > 0:
+                        break
 
 
 @njit(nogil=True, cache=True)
@@ -143,13 +141,14 @@ def _compare_peptides(residues, mass, signature, position, length, i, j):
 
 @njit(nogil=True, cache=True)
 def merge_peptides(
-    residues, order, mass, signature, position, length, flags,
+    residues, first_decoy, order, mass, signature, position, length, flags,
     out_mass, out_position, out_length, out_flags, out_letters, out_pointer, out_occurrence,
 ):  # fmt: skip
     """Join the occurrences of each peptide; return the number of distinct peptides.
 
     Parameters
     ----------
+    first_decoy : position from which on all residues are decoys'.
     order : (n,) int64, places of the peptides in order of mass and of the signature's upper bits; brought into the full order here.
     mass, signature, position, length, flags : (n,), as `digest_proteins` writes them.
     out_mass (float64, dalton), out_position, out_length, out_flags, out_letters (uint32, bit k where letter k occurs), out_pointer
@@ -198,7 +197,9 @@ def merge_peptides(
             out_letters[distinct] = letters
             out_pointer[distinct] = i
         else:
-            out_flags[distinct] |= flags[entry] & (FLAG_PROTEIN_N_TERM | FLAG_PROTEIN_C_TERM)
+            # An end of a decoy says nothing about a target that has the same sequence.
+            if position[entry] < first_decoy or out_position[distinct] >= first_decoy:
+                out_flags[distinct] |= flags[entry] & (FLAG_PROTEIN_N_TERM | FLAG_PROTEIN_C_TERM)
         out_occurrence[i] = position[entry]
     return distinct + 1
 
@@ -207,10 +208,18 @@ def merge_peptides(
 def write_decoys(residues, offsets, method, cleaves, seed, out):
     """Write one decoy for each protein into `out` (total,) uint8, at the same offsets.
 
-    method 0 reverses the protein; 1 reverses each stretch between cleavage sites and leaves the residue before each cut in its place
-    (pseudo-reversal, Elias & Gygi 2007: the decoy peptides keep their masses); 2 shuffles the same stretches with a generator seeded from
-    `seed` and the protein's own residues, so that a protein has the same decoy in every database.
+    method 0 reverses the protein; 1 reverses each stretch between cleavage sites and leaves the residues that the enzyme knows, behind or
+    in front of which it cuts, in their places at the stretch's ends (pseudo-reversal, Elias & Gygi 2007: the decoy peptides keep their
+    masses); 2 shuffles the same stretches with a generator seeded from `seed` and the protein's own residues, so that a protein has the
+    same decoy in every database.
     """
+    stays_first, stays_last = np.ones(26, np.bool_), np.zeros(26, np.bool_)
+    for a in range(26):
+        for b in range(26):
+            stays_first[b] &= cleaves[a, b]
+    for a in range(26):
+        for b in range(26):
+            stays_last[a] |= cleaves[a, b] and not stays_first[b]
     for protein in range(len(offsets) - 1):
         begin, end = offsets[protein], offsets[protein + 1]
         if method == 0:
@@ -224,10 +233,11 @@ def write_decoys(residues, offsets, method, cleaves, seed, out):
         low = begin
         for i in range(begin, end):
             out[i] = residues[i]
-            is_cut = i + 1 < end and cleaves[residues[i] - 65, residues[i + 1] - 65]
-            if not is_cut and i + 1 < end:
+            if i + 1 < end and not cleaves[residues[i] - 65, residues[i + 1] - 65]:
                 continue
-            high = i if is_cut else i + 1  # the residue before a cut stays
+            high = i if stays_last[residues[i] - 65] else i + 1
+            if stays_first[residues[low] - 65]:
+                low += 1
             if method == 1:
                 for k in range(high - low):
                     out[low + k] = residues[high - 1 - k]

@@ -8,7 +8,6 @@ from numba import njit
 __all__ = ["TRANSFORM_LOG", "TRANSFORM_NONE", "TRANSFORM_RANK", "TRANSFORM_SQUARE_ROOT", "preprocess_spectra"]
 
 TRANSFORM_NONE, TRANSFORM_SQUARE_ROOT, TRANSFORM_LOG, TRANSFORM_RANK = 0, 1, 2, 3
-_PROTON_MASS = 1.007276466621
 _ISOTOPE_SPACING = 1.0033548378
 _CORRELATION_WINDOWS = 10
 _CORRELATION_HEIGHT = 50.0
@@ -65,9 +64,8 @@ def preprocess_spectra(
             keep[i] = mz[low + i] >= min_mz
         if removal_width > 0:
             charge = max(1, precursor_charge[s])
-            mass = (precursor_mz[s] - _PROTON_MASS) * charge
             for z in range(1, charge + 1):
-                centre = mass / z + _PROTON_MASS
+                centre = precursor_mz[s] * charge / z  # an electron takes a charge and leaves the proton
                 for i in range(n):
                     if abs(mz[low + i] - centre) <= removal_width:
                         keep[i] = False

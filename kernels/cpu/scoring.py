@@ -30,7 +30,8 @@ _NONE = 255
 _LONGEST = 64
 _ANY_RESIDUE = np.uint32(0xFFFFFFFF)
 
-_FACTORIAL_LOG = np.concatenate((np.zeros(1), np.cumsum(np.log(np.arange(1.0, 512.0)))))
+# Up to the ions of 63 residues in six series of five charges, and more.
+_FACTORIAL_LOG = np.concatenate((np.zeros(1), np.cumsum(np.log(np.arange(1.0, 2048.0)))))
 
 
 @njit(nogil=True, cache=True, _nrt=False)
@@ -78,7 +79,7 @@ def _index_peaks(mz, low, high, settings, words, first_peak):
     inverse = 1.0 / settings.bin_width
     last_bin = len(words) * 64 - 1
     for i in range(low, high):
-        half = settings.fragment_absolute + settings.fragment_relative * mz[i] * 1.0001
+        half = settings.fragment_absolute + settings.fragment_relative * mz[i] * 1.001
         begin = max(0, np.int64((mz[i] - half) * inverse))
         end = min(last_bin, np.int64((mz[i] + half) * inverse))
         for b in range(begin, end + 1):
@@ -86,7 +87,7 @@ def _index_peaks(mz, low, high, settings, words, first_peak):
     peak = low
     for w in range(len(words)):
         edge = w * 64 * settings.bin_width
-        while peak < high and mz[peak] + (settings.fragment_absolute + settings.fragment_relative * mz[peak] * 1.0001) < edge:
+        while peak < high and mz[peak] + (settings.fragment_absolute + settings.fragment_relative * mz[peak] * 1.001) < edge:
             peak += 1
         first_peak[w] = peak
 
@@ -166,12 +167,12 @@ def _score_form(
                 target = start + sign * shift[i]
                 if use_vector:
                     b = np.int64(target * inverse_correlation + correlation_shift)
-                    if b < len(vector):
+                    if 0 <= b < len(vector):
                         correlation += vector[b]
                 peak = -1
                 b = np.int64(target * inverse_bin)
                 w = b >> 6
-                if w < n_words and (words[w] >> np.uint64(b & 63)) & np.uint64(1):
+                if 0 <= w < n_words and (words[w] >> np.uint64(b & 63)) & np.uint64(1):
                     half = absolute + relative * target
                     for k in range(first_peak[w], high):
                         difference = mz[k] - target
@@ -194,7 +195,7 @@ def _score_form(
 @njit(nogil=True, cache=True, _nrt=False)
 def _hyperscore(count_n, count_c, dot):
     """X!Tandem's: the logarithm of the product of both factorials and the dot product (weights have unit length, hence the factor)."""
-    return _FACTORIAL_LOG[min(count_n, 511)] + _FACTORIAL_LOG[min(count_c, 511)] + np.log(1.0 + 100.0 * dot)
+    return _FACTORIAL_LOG[count_n] + _FACTORIAL_LOG[count_c] + np.log(1.0 + 100.0 * dot)
 
 
 @njit(nogil=True, cache=True, _nrt=False)
@@ -225,6 +226,7 @@ def _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modif
     """Keep a candidate among the best of query q; equal scores stay in the order in which they came."""
     k = hits.score.shape[1]
     place = k
+    score = np.float32(score)  # as it is kept: else a score would beat its own rounding, and equal ones would change places
     while place > 0 and (hits.peptide[q, place - 1] < 0 or score > hits.score[q, place - 1]):
         place -= 1
     if place == k:
@@ -268,7 +270,7 @@ class _Scratch(NamedTuple):
 @njit(nogil=True, cache=True)
 def _scratch(settings, n_modifications, slots, with_vector):
     n_words = np.int64(settings.max_mz / settings.bin_width) // 64 + 1
-    n_bins = np.int64(settings.max_mz / settings.correlation_bin_width) + 2 if with_vector else 1
+    n_bins = np.int64(settings.max_mz / settings.correlation_bin_width) + 2 + _CORRELATION_HALF_WINDOW if with_vector else 1
     rows = (len(settings.n_term_series) + len(settings.c_term_series)) * settings.max_fragment_charge
     return _Scratch(
         np.empty(_LONGEST, np.float64),
@@ -621,4 +623,4 @@ def measure_matches(
         for i in range(low, high):
             covered += 2.0 * (settings.fragment_absolute + settings.fragment_relative * mz[i])
         probability = min(0.5, covered / max(mz[high - 1] - mz[low], 100.0)) if high > low else 0.5
-        out[row, 16] = _log_binomial_tail(min(count_n + count_c, 500), min((length - 1) * (n_n + n_c) * charges, 500), probability)
+        out[row, 16] = _log_binomial_tail(count_n + count_c, (length - 1) * (n_n + n_c) * charges, probability)

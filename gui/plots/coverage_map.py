@@ -1,0 +1,346 @@
+"""The coverage map: a protein's sequence in rows, covered residues coloured, its peptides as bars below."""
+# ruff: noqa: N802, N815 - Qt gives these names
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtGui import (
+    QAction,
+    QColor,
+    QContextMenuEvent,
+    QFont,
+    QFontDatabase,
+    QFontMetricsF,
+    QHelpEvent,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QMenu, QScrollArea, QToolTip, QWidget
+
+from gui.plots.coverage import Coverage, PlacedPeptide
+from gui.plots.export import ask_and_export, export_figure, figure_font
+from gui.spectrum.colours import PAPER, PlotColours, plot_colours
+from gui.tables.columns import Column, shown_text
+
+__all__ = ["CoverageMap"]
+
+_RESIDUES_PER_ROW = 50
+_GROUP = 10
+_LANES = 6
+"""Bars under each row at most; what lies deeper is still coloured in the sequence, and in the tables."""
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_Q_VALUE = Column("q_value", "q-value", "", "probability")
+
+
+class _Layout:
+    """Places of residues and bars for a font; the same on the screen and on paper."""
+
+    def __init__(self, coverage: Coverage, font: QFont, width: float) -> None:
+        metrics = QFontMetricsF(font)
+        self.coverage = coverage
+        self.line = metrics.height()
+        self.cell = metrics.horizontalAdvance("W") * 1.12
+        self.numbers = metrics.horizontalAdvance("00000") + 8
+        self.gap = self.cell * 0.6
+        self.bar = max(4.0, self.line * 0.34)
+        group_width = _GROUP * self.cell + self.gap
+        # As many groups of ten as fit, at least three, and at most sixty residues.
+        groups = int((width - 2 * self.numbers - 8) // group_width)
+        self.per_row = min(max(groups, 3), 6) * _GROUP
+        n_rows = (len(coverage.sequence) + self.per_row - 1) // self.per_row
+        self.lanes = [0] * n_rows
+        for peptide in coverage.peptides:
+            for row in range(peptide.start // self.per_row, (peptide.end - 1) // self.per_row + 1):
+                self.lanes[row] = max(self.lanes[row], min(peptide.lane + 1, _LANES))
+        self.tops = [self.line * 2.2]
+        for lanes in self.lanes:
+            self.tops.append(self.tops[-1] + self.line * 1.45 + lanes * (self.bar + 2) + self.line * 0.5)
+
+    @property
+    def size(self) -> QSizeF:
+        width = 2 * self.numbers + self.per_row * self.cell + (self.per_row // _GROUP) * self.gap + 8
+        return QSizeF(width, self.tops[-1] + self.line * 0.6)
+
+    def residue(self, place: int) -> QRectF:
+        """The cell of a residue."""
+        row, column = divmod(place, self.per_row)
+        left = self.numbers + column * self.cell + (column // _GROUP) * self.gap
+        return QRectF(left, self.tops[row], self.cell, self.line * 1.2)
+
+    def bars(self, peptide: PlacedPeptide) -> Iterator[QRectF]:
+        """The bar of a peptide, in each row that it reaches into; none in the lanes that are not drawn."""
+        if peptide.lane >= _LANES:
+            return
+        at = peptide.start
+        while at < peptide.end:
+            row = at // self.per_row
+            last = min(peptide.end, (row + 1) * self.per_row) - 1
+            first_cell, last_cell = self.residue(at), self.residue(last)
+            top = self.tops[row] + self.line * 1.35 + peptide.lane * (self.bar + 2)
+            yield QRectF(first_cell.left() + 1, top, last_cell.right() - first_cell.left() - 2, self.bar)
+            at = last + 1
+
+
+def paint_coverage(
+    painter: QPainter,
+    layout: _Layout,
+    colours: PlotColours,
+    font: QFont,
+    chosen: frozenset[int],
+    accent: QColor,
+    visible: QRectF | None = None,
+) -> None:
+    """Draw the map from the painter's origin; `chosen` are rows of the peptides table, drawn in `accent`."""
+    coverage = layout.coverage
+    bold = QFont(font)
+    bold.setBold(True)
+    heading = figure_font(QFontMetricsF(font).height() * 0.8)
+    painter.setFont(heading)
+    painter.setPen(colours.text)
+    width = layout.size.width() - 8
+    title = QFontMetricsF(heading).elidedText(coverage.title, Qt.TextElideMode.ElideRight, width)
+    painter.drawText(QRectF(4, layout.line * 0.4, width, layout.line * 1.3), Qt.AlignmentFlag.AlignLeft, title)
+    fill = QColor(colours.target)
+    fill.setAlpha(70)
+    for row in range(len(layout.lanes)):
+        if visible is not None and (layout.tops[row + 1] < visible.top() or layout.tops[row] > visible.bottom()):
+            continue
+        first = row * layout.per_row
+        last = min(first + layout.per_row, len(coverage.sequence))
+        painter.setFont(font)
+        painter.setPen(colours.faint)
+        left, right = layout.residue(first), layout.residue(last - 1)
+        painter.drawText(QRectF(0, left.top(), layout.numbers - 6, left.height()), _RIGHT, str(first + 1))
+        painter.drawText(QRectF(right.right() + 6, left.top(), layout.numbers, left.height()), _LEFT, str(last))
+        for place in range(first, last):
+            cell = layout.residue(place)
+            is_covered = bool(coverage.covered[place])
+            if is_covered:
+                painter.fillRect(cell, fill)
+            is_modified = place in coverage.modified
+            painter.setFont(bold if is_covered else font)
+            painter.setPen(colours.mark if is_modified else colours.text if is_covered else colours.faint)
+            painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, coverage.sequence[place])
+            if is_modified:
+                painter.fillRect(QRectF(cell.left() + 1, cell.bottom() - 2, cell.width() - 2, 2), colours.mark)
+    painter.setPen(Qt.PenStyle.NoPen)
+    for peptide in coverage.peptides:
+        for bar in layout.bars(peptide):
+            if visible is not None and not visible.intersects(bar):
+                continue
+            painter.setBrush(accent if peptide.row in chosen else colours.target)
+            painter.drawRoundedRect(bar, 2, 2)
+            if peptide.row in chosen:
+                painter.setPen(QPen(colours.text, 1.2))
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.drawRoundedRect(bar.adjusted(-1, -1, 1, 1), 2, 2)
+                painter.setPen(Qt.PenStyle.NoPen)
+    for peptide in coverage.peptides:
+        bars = list(layout.bars(peptide))
+        for place, _ in peptide.modifications if bars else ():
+            bar = bars[place // layout.per_row - peptide.start // layout.per_row]
+            painter.fillRect(QRectF(layout.residue(place).center().x() - 2, bar.top(), 4, bar.height()), colours.mark)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+
+
+class _Canvas(QWidget):
+    """What the scroll area shows."""
+
+    peptideChosen = Signal(int)
+
+    def __init__(self, owner: CoverageMap) -> None:
+        super().__init__(owner)
+        self._owner = owner
+        self._layout: _Layout | None = None
+        self.coverage: Coverage | None = None
+        self.chosen: int | None = None
+        self.text = ""
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    @property
+    def letters(self) -> QFont:
+        """Residues stand under each other only in a font of one width."""
+        font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+        font.setPointSizeF(self.font().pointSizeF())
+        return font
+
+    def lay_out(self) -> None:
+        self._layout = None if self.coverage is None else _Layout(self.coverage, self.letters, self._owner.viewport().width())
+        size = self._owner.viewport().size()
+        if self._layout is not None:
+            size = size.expandedTo(self._layout.size.toSize())
+        self.resize(size)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours = plot_colours(self.palette())
+        painter = QPainter(self)
+        painter.fillRect(event.rect(), colours.background)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if self._layout is None:
+            painter.setPen(colours.faint)
+            area = self.rect().adjusted(20, 20, -20, -20)
+            painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self.text)
+        else:
+            chosen = frozenset() if self.chosen is None else frozenset([self.chosen])
+            paint_coverage(painter, self._layout, colours, self.letters, chosen, colours.decoy, QRectF(event.rect()))
+        painter.end()
+
+    def peptide_at(self, at: QPointF) -> PlacedPeptide | None:
+        if self._layout is None or self.coverage is None:
+            return None
+        for peptide in self.coverage.peptides:
+            if any(bar.adjusted(0, -1, 0, 1).contains(at) for bar in self._layout.bars(peptide)):
+                return peptide
+        # A residue stands for the shortest peptide over it.
+        over = [
+            peptide
+            for peptide in self.coverage.peptides
+            if any(self._layout.residue(place).contains(at) for place in range(peptide.start, peptide.end))
+        ]
+        return min(over, key=lambda peptide: peptide.end - peptide.start, default=None)
+
+    def place_of(self, peptide: PlacedPeptide) -> QRectF:
+        """Where a peptide is drawn: its bar, or its residues where it has none."""
+        assert self._layout is not None
+        return next(self._layout.bars(peptide), self._layout.residue(peptide.start))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        event.accept()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        event.accept()
+        peptide = self.peptide_at(event.position())
+        if peptide is not None and event.button() == Qt.MouseButton.LeftButton:
+            self._choose(peptide)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        is_over = self.peptide_at(event.position()) is not None
+        self.setCursor(Qt.CursorShape.PointingHandCursor if is_over else Qt.CursorShape.ArrowCursor)
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            QToolTip.showText(event.globalPos(), self.text_at(QPointF(event.pos())), self)
+            return True
+        return super().event(event)
+
+    def text_at(self, at: QPointF) -> str:
+        peptide = self.peptide_at(at)
+        if peptide is None or self.coverage is None or self._layout is None:
+            return ""
+        q_value = shown_text(_Q_VALUE, peptide.q_value, self.locale())
+        lines = [peptide.peptide, f"residues {peptide.start + 1} to {peptide.end}, PSMs: {peptide.n_psms}, q-value: {q_value}"]
+        lines += [f"{self.coverage.sequence[place]}{place + 1}: {name}" for place, name in peptide.modifications]
+        return "\n".join(lines)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        peptides = self.coverage.peptides if self.coverage is not None else ()
+        steps = {Qt.Key.Key_Right: 1, Qt.Key.Key_Down: 1, Qt.Key.Key_Left: -1, Qt.Key.Key_Up: -1}
+        step = steps.get(Qt.Key(event.key()))
+        if step is None or not peptides:
+            super().keyPressEvent(event)
+            return
+        now = next((i for i, peptide in enumerate(peptides) if peptide.row == self.chosen), -1 if step == 1 else len(peptides))
+        self._choose(peptides[min(max(now + step, 0), len(peptides) - 1)])
+
+    def _choose(self, peptide: PlacedPeptide) -> None:
+        self.chosen = peptide.row
+        self.update()
+        place = self.place_of(peptide).center()
+        self._owner.ensureVisible(round(place.x()), round(place.y()))
+        self.peptideChosen.emit(peptide.row)
+
+
+class CoverageMap(QScrollArea):
+    """Shows which residues of a protein are covered by which peptides. A click, or the arrow keys, choose a peptide."""
+
+    peptideChosen = Signal(int)
+    """Place of the peptide in the peptides table."""
+    message = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.canvas = _Canvas(self)
+        self.canvas.setAccessibleName("Coverage of the protein")
+        self.canvas.peptideChosen.connect(self.peptideChosen)
+        self.setWidget(self.canvas)
+        self.setFocusProxy(self.canvas)
+        self.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.viewport().setBackgroundRole(QPalette.ColorRole.Base)
+        self.export_action = QAction("&Export figure…", self)
+        self.export_action.setShortcut(QKeySequence("Ctrl+E"))
+        self.export_action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        self.export_action.triggered.connect(lambda: self.ask_and_export())
+        self.addAction(self.export_action)
+
+    @property
+    def coverage(self) -> Coverage | None:
+        """What is shown."""
+        return self.canvas.coverage
+
+    def show_coverage(self, coverage: Coverage | None, text: str = "") -> None:
+        """Show the map of a protein, or a text in its place."""
+        self.canvas.coverage, self.canvas.text, self.canvas.chosen = coverage, text, None
+        self.canvas.setAccessibleDescription(text if coverage is None else coverage.title)
+        self.canvas.lay_out()
+        self.verticalScrollBar().setValue(0)
+
+    def mark(self, row: int | None) -> None:
+        """Mark the peptide of a row of the peptides table."""
+        self.canvas.chosen = row
+        self.canvas.update()
+
+    def ask_and_export(self) -> None:
+        """Ask for a file and save the map."""
+        if self.coverage is not None:
+            ask_and_export(self, "coverage", self._figure().size, self._paint_figure, self.message.emit)
+
+    def export(self, path: Path) -> None:
+        """Save the map.
+
+        Raises
+        ------
+        StorageError : see `export_figure`.
+        """
+        if self.coverage is not None:
+            export_figure(path, self._figure().size, self._paint_figure, title=self.coverage.title)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Use the room."""
+        super().resizeEvent(event)
+        self.canvas.lay_out()
+
+    def sizeHint(self) -> QSize:
+        """Room for some rows."""
+        return QSize(520, 320)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """What can be done with the map."""
+        menu = QMenu(self)
+        menu.addActions(self.actions())
+        menu.aboutToHide.connect(menu.deleteLater)
+        menu.exec(event.globalPos())
+
+    def _figure(self) -> _Layout:
+        assert self.coverage is not None
+        return _Layout(self.coverage, self._figure_font(), 1000.0)
+
+    @staticmethod
+    def _figure_font() -> QFont:
+        font = figure_font(7)
+        font.setFamily(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family())
+        return font
+
+    def _paint_figure(self, painter: QPainter, area: QRectF) -> None:
+        paint_coverage(painter, self._figure(), PAPER, self._figure_font(), frozenset(), PAPER.decoy)

@@ -1,0 +1,545 @@
+"""The window: project pane, pages, job dock and log, and what happens between them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
+from PySide6.QtGui import QAction, QActionGroup, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
+from PySide6.QtWidgets import (
+    QDockWidget,
+    QFileDialog,
+    QHBoxLayout,
+    QLabel,
+    QMainWindow,
+    QMenu,
+    QStackedWidget,
+    QToolBar,
+    QVBoxLayout,
+    QWidget,
+)
+
+from engine.errors import ProteoscopeError
+from engine.execution.devices import devices
+from engine.jobs import Job, JobQueue, Progress, ProgressEvent
+from engine.project import Project
+from gui.bridge import JobBridge
+from gui.dialogs import CloseQuestion, CrashDialog, about, report_text
+from gui.forms.editors import tool_button
+from gui.forms.file_survey import FileSurvey, Survey
+from gui.forms.identification_form import IdentificationForm, IdentificationRequest
+from gui.garbage import GarbageCollector
+from gui.icons import icon, set_icon
+from gui.job_dock import JobDock, duration_text
+from gui.labels import toned_label
+from gui.log_dock import LogDock
+from gui.message_bar import MessageBar
+from gui.project_pane import ProjectPane
+from gui.results.results_view import ResultsView
+from gui.settings import SettingsFile
+from gui.start_page import StartPage
+from gui.theme import Theme, ThemeChoice
+
+__all__ = ["MainWindow"]
+
+_LAYOUT_VERSION = 1
+_MOST_MS_TO_STOP = 10_000
+_MESSAGE_MS = 8_000
+
+
+class MainWindow(QMainWindow):
+    """The one window. It owns the queue of jobs and ends it when it closes."""
+
+    def __init__(self, settings: SettingsFile, theme: Theme) -> None:
+        super().__init__()
+        self.settings, self.theme = settings, theme
+        self.bridge = JobBridge(self)
+        self.queue = JobQueue(self.bridge.handle)
+        self.survey = FileSurvey(self)
+        self._garbage = GarbageCollector(lambda: self.queue.is_idle, self)
+        self.start_page = StartPage()
+        self.form = IdentificationForm(self.survey)
+        self.results = ResultsView()
+        self.message_bar = MessageBar()
+        self.project_pane = ProjectPane()
+        self.jobs = JobDock(self.bridge, self._outcome)
+        self.log = LogDock()
+        self.pages = QStackedWidget()
+        self.progress_text = QLabel()
+        self.question: CloseQuestion | None = None
+        """The question whether to close, while it is asked."""
+        self._requests: dict[int, IdentificationRequest] = {}
+        self._stages: dict[int, str] = {}
+        self._form_is_as_run = False
+        self._closes_when_idle = False
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.timeout.connect(self.close)
+        self._lay_out()
+        self._make_actions()
+        self._connect()
+        self._restore()
+
+    # Projects
+
+    def open_project(self, folder: Path) -> None:
+        """Open a project, show the results of its last run, and remember it."""
+        try:
+            project = Project.open(folder)
+            latest = project.latest("identify")
+        except ProteoscopeError as error:
+            self.settings.values.forget_project(str(folder))
+            self._show_recent()
+            self.tell_error(str(error))
+            return
+        self._take_project(project)
+        self.form.set_project_folder(project.folder)
+        if latest is not None:
+            self.project_pane.select(latest)
+        elif self.pages.currentWidget() is not self.form:
+            self.show_page(self.form)
+
+    def ask_for_project(self) -> None:
+        """Open a dialog for a project's folder."""
+        recent = self.settings.values.recent_projects
+        dialog = QFileDialog(self, "Open a project", str(Path(recent[0]).parent) if recent else "")
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(lambda name: self.open_project(Path(name)))
+        dialog.open()
+
+    def show_run(self, run_id: str, said: str = "") -> None:
+        """Show the results of a run of the open project; where it has none, what it said."""
+        project = self.project_pane.project
+        if project is None:
+            return
+        if not run_id:
+            self.results.clear()
+            self.message_bar.tell(f"This run has no results: {said}", "attention")
+            return
+        try:
+            self.results.show_run(project, run_id)
+        except ProteoscopeError as error:
+            self.tell_error(str(error))
+            return
+        self.show_page(self.results)
+
+    # Identifications
+
+    def new_identification(self) -> None:
+        """Show the form."""
+        self.show_page(self.form)
+
+    def run_identification(self, request: IdentificationRequest) -> None:
+        """Queue an identification; its project becomes the open one."""
+        try:
+            project = Project.create_or_open(request.project_folder)
+        except ProteoscopeError as error:
+            self.tell_error(str(error))
+            return
+        self.message_bar.clear()
+        self._take_project(project)
+        self.form.set_project_folder(project.folder)
+        self._form_is_as_run = True
+        self.dock_jobs.show()
+        self.dock_jobs.raise_()
+        # The event "added" comes while the queue is asked, the job's number after it.
+        job = self.queue.add(request.title, partial(_identify, request))
+        self._requests[job.id] = request
+        self.log.add(f"{request.title}: queued")
+
+    # Messages
+
+    def tell_error(self, text: str) -> None:
+        """Tell an error that the user can mend: above the page and in the log."""
+        self.message_bar.tell(text, "wrong", "Show log", self._show_log)
+        self.log.add(text, "error")
+
+    def tell_fault(self, summary: str, error_report: str) -> None:
+        """Tell a fault of the program, with a report to copy."""
+        self.log.add(f"{summary}\n{error_report}", "error")
+        CrashDialog(summary, report_text(error_report, self.log.plain_text()), self).open()
+
+    def show_page(self, page: QWidget) -> None:
+        """Bring a page to the front."""
+        self.pages.setCurrentWidget(page)
+        for action, of_page in ((self.action_form, self.form), (self.action_results, self.results)):
+            action.setChecked(page is of_page)
+
+    # Events of Qt
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802, D102 - Qt's name
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802, D102 - Qt's name
+        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+        event.acceptProposedAction()
+        self.statusBar().showMessage("Looking at what was dropped")
+        self.survey.all_within(paths, self._take_dropped)
+
+    def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802, D102 - Qt's name
+        if not self.queue.is_idle and not self._closes_when_idle:
+            event.ignore()
+            self._ask_to_close()
+            return
+        self._patience.stop()
+        self._garbage.stop()
+        self._remember()
+        self.survey.close()
+        self.queue.shutdown(0.5)
+        self.bridge.close()
+        self.log.detach()
+        self.results.clear()
+        event.accept()
+
+    # Jobs
+
+    def _outcome(self, job: Job) -> str:
+        """What became of a job, in one line."""
+        took = f" after {duration_text(job.seconds)}" if job.started is not None else ""
+        if job.state == "cancelled":
+            return f"Cancelled{took}"
+        if job.state == "failed":
+            return f"Failed{took}: {job.error}"
+        return f"{_counts(job.result, self)} in {duration_text(job.seconds)}"
+
+    def _on_started(self, job: Job) -> None:
+        self.log.add(f"{job.title}: started")
+
+    def _on_progress(self, job: Job, event: ProgressEvent) -> None:
+        share = f" {100 * event.done // event.total} %" if event.total > 0 else ""
+        waiting = len(self.queue.waiting)
+        self.progress_text.setText(f"{event.stage}{share}" + (f", {waiting} waiting" if waiting else ""))
+        if event.stage != self._stages.get(job.id):
+            self._stages[job.id] = event.stage
+            self.project_pane.refresh()
+
+    def _on_message(self, job: Job, text: str) -> None:
+        self.log.add(f"{job.title}: {text}")
+        self.statusBar().showMessage(text, _MESSAGE_MS)
+
+    def _on_finished(self, job: Job) -> None:
+        request = self._requests.pop(job.id, None)
+        self._stages.pop(job.id, None)
+        self.log.add(f"{job.title}: {self._outcome(job)}", "error" if job.state == "failed" else "info")
+        if self.queue.is_idle:
+            self.progress_text.clear()
+        self.project_pane.refresh()
+        if self._closes_when_idle:
+            if self.queue.is_idle:
+                self.close()
+        elif job.state == "failed":
+            if job.error_report:
+                self.tell_fault(f"{job.title} failed: {job.error}", job.error_report)
+            else:
+                self.message_bar.tell(str(job.error), "wrong", "Show log", self._show_log)
+        elif job.state == "done" and request is not None:
+            self._announce(job, request)
+
+    def _announce(self, job: Job, request: IdentificationRequest) -> None:
+        """Show the results, or offer to, where the user has begun something else."""
+        run_id = job.result.run_id
+        if self._form_is_as_run and self.pages.currentWidget() is not self.results and self.queue.is_idle:
+            self._show_results_of(request.project_folder, run_id)
+        else:
+            show = partial(self._show_results_of, request.project_folder, run_id)
+            self.message_bar.tell(f"{job.title}: {self._outcome(job)}", "good", "Show results", show)
+
+    def _show_results_of(self, folder: Path, run_id: str) -> None:
+        project = self.project_pane.project
+        if project is None or project.folder != folder:
+            try:
+                self._take_project(Project.open(folder))
+            except ProteoscopeError as error:
+                self.tell_error(str(error))
+                return
+        self.project_pane.select(run_id)
+        self.show_page(self.results)
+
+    # Closing
+
+    def _ask_to_close(self) -> None:
+        if self.question is not None:
+            self.question.raise_()
+            return
+        n_jobs = len(self.queue.waiting) + (self.queue.running is not None)
+        self.question = CloseQuestion(max(1, n_jobs), self)
+        self.question.finished.connect(self._answer)
+        self.question.open()
+
+    def _answer(self) -> None:
+        question, self.question = self.question, None
+        if question is None or question.clickedButton() is not question.close_button:
+            return
+        self._closes_when_idle = True
+        self.statusBar().showMessage("Stopping what runs")
+        self.queue.cancel_all()
+        if self.queue.is_idle:
+            self.close()
+        else:
+            # A job that hears nothing must not keep the window: its thread ends with the program.
+            self._patience.start(_MOST_MS_TO_STOP)
+
+    # What is remembered
+
+    def _remember(self) -> None:
+        values = self.settings.values
+        values.geometry = _text(self.saveGeometry())
+        values.layout = _text(self.saveState(_LAYOUT_VERSION))
+        values.results_layout = self.results.state()
+        values.preset = str(self.form.preset.currentData() or "")
+        values.databases = tuple(str(path) for path in self.form.databases.paths)
+        values.spectra_folder = self.form.spectra.start_folder
+        values.database_folder = self.form.databases.start_folder
+        values.preset_folder = self.form.preset_folder
+        self.settings.save()
+
+    def _restore(self) -> None:
+        values = self.settings.values
+        self.theme.choose(values.theme)
+        self.resize(1280, 860)
+        if values.geometry:
+            self.restoreGeometry(_bytes(values.geometry))
+        self.dock_jobs.hide()
+        if values.layout:
+            self.restoreState(_bytes(values.layout), _LAYOUT_VERSION)
+        if values.results_layout:
+            self.results.restore_state(values.results_layout)
+        self.form.spectra.start_folder = values.spectra_folder
+        self.form.databases.start_folder = values.database_folder
+        self.form.preset_folder = values.preset_folder
+        if values.preset.endswith(".toml") and Path(values.preset).is_file():
+            self.form.load_preset_file(Path(values.preset))
+        else:
+            self.form.choose_preset(values.preset)
+        self.form.databases.add(Path(one) for one in values.databases if Path(one).is_file())
+        self._form_is_as_run = False
+        self._show_recent()
+        self.look_actions[values.theme].setChecked(True)
+
+    def _take_project(self, project: Project) -> None:
+        if self.project_pane.project is not None and self.project_pane.project.folder == project.folder:
+            self.project_pane.refresh()
+        else:
+            self.results.clear()
+            self.project_pane.show_project(project)
+        self.setWindowTitle(f"{project.folder.name} – Proteoscope")
+        self.settings.values.remember_project(project.folder)
+        self._show_recent()
+
+    def _show_recent(self) -> None:
+        folders = self.settings.values.recent_projects
+        self.start_page.show_recent(folders)
+        self.menu_recent.clear()
+        for folder in folders:
+            self.menu_recent.addAction(folder.replace("&", "&&"), partial(self.open_project, Path(folder)))
+        self.menu_recent.setEnabled(bool(folders))
+
+    # Look
+
+    def _choose_look(self, choice: ThemeChoice) -> None:
+        self.settings.values.theme = choice
+        self.theme.choose(choice)
+
+    def _redraw(self) -> None:
+        for part in (self.start_page, self.message_bar, self.jobs, self.log, self.form):
+            part.redraw()
+
+    # Drops
+
+    def _take_dropped(self, found: Survey) -> None:
+        self.statusBar().clearMessage()
+        problems = [one.problem for one in found.files if one.problem]
+        spectra, databases = found.of_kind("spectra"), found.of_kind("database")
+        for preset in found.presets[:1]:
+            self.form.load_preset_file(preset)
+        self.form.spectra.add(spectra)
+        self.form.databases.add(databases)
+        if found.projects:
+            self.open_project(found.projects[0])
+        if spectra or databases or found.presets:
+            self.show_page(self.form)
+        if problems:
+            more = f" ({len(problems) - 1} more like this)" if len(problems) > 1 else ""
+            self.tell_error(problems[0] + more)
+        elif not (spectra or databases or found.presets or found.projects):
+            self.message_bar.tell("There are no spectra, FASTA files or projects in what was dropped.", "attention")
+
+    # Making of the window
+
+    def _show_log(self) -> None:
+        self.dock_log.show()
+        self.dock_log.raise_()
+
+    def _lay_out(self) -> None:
+        self.setWindowTitle("Proteoscope")
+        self.setWindowIcon(icon("proteoscope"))
+        self.setAcceptDrops(True)
+        self.setMinimumSize(760, 520)
+        self.setDockOptions(QMainWindow.DockOption.AnimatedDocks | QMainWindow.DockOption.AllowTabbedDocks)
+        self.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
+        for page in (self.start_page, self.form, self.results):
+            self.pages.addWidget(page)
+        centre = QWidget()
+        column = QVBoxLayout(centre)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.message_bar)
+        column.addWidget(self.pages, 1)
+        self.setCentralWidget(centre)
+        self.dock_project = self._dock("Project", self.project_pane, Qt.DockWidgetArea.LeftDockWidgetArea)
+        self.dock_jobs = self._dock("Jobs", self.jobs, Qt.DockWidgetArea.BottomDockWidgetArea)
+        self.dock_log = self._dock("Log", self.log, Qt.DockWidgetArea.BottomDockWidgetArea)
+        self.tabifyDockWidget(self.dock_jobs, self.dock_log)
+        self.dock_log.hide()
+        self.resizeDocks([self.dock_project], [280], Qt.Orientation.Horizontal)
+        self.resizeDocks([self.dock_jobs], [150], Qt.Orientation.Vertical)
+        processor = devices()[0]
+        computes_on = toned_label(processor.description, wrap=False)
+        computes_on.setToolTip("What searches compute on")
+        self.statusBar().addPermanentWidget(self.progress_text)
+        self.statusBar().addPermanentWidget(computes_on)
+
+    def _dock(self, title: str, content: QWidget, area: Qt.DockWidgetArea) -> QDockWidget:
+        dock = QDockWidget(title, self)
+        dock.setObjectName(f"dock{title}")
+        dock.setWidget(content)
+        dock.setTitleBarWidget(_DockTitle(title, dock))
+        self.addDockWidget(area, dock)
+        return dock
+
+    def _make_actions(self) -> None:
+        self.action_new = self._action("&New identification", "new", QKeySequence.StandardKey.New, self.new_identification)
+        self.action_open = self._action("&Open project…", "open", QKeySequence.StandardKey.Open, self.ask_for_project)
+        self.action_run = self._action("&Run", "run", "Ctrl+R", self.form.run)
+        self.action_form = self._action("&Form", "new", "Ctrl+1", lambda: self.show_page(self.form), checkable=True)
+        self.action_results = self._action("&Results", "results", "Ctrl+2", lambda: self.show_page(self.results), checkable=True)
+        self.action_quit = self._action("&Quit", "close", QKeySequence.StandardKey.Quit, self.close)
+        self.menu_recent = QMenu("Open &recent", self)
+        file_menu = self.menuBar().addMenu("&File")
+        file_menu.addActions([self.action_new, self.action_open])
+        file_menu.addMenu(self.menu_recent)
+        file_menu.addSeparator()
+        file_menu.addAction(self._action("&Load preset…", "open", "Ctrl+L", self.form.ask_for_preset))
+        file_menu.addAction(self._action("&Save preset…", "save", QKeySequence.StandardKey.Save, self.form.ask_where_to_save))
+        file_menu.addSeparator()
+        file_menu.addAction(self.action_quit)
+        run_menu = self.menuBar().addMenu("&Run")
+        run_menu.addAction(self.action_run)
+        self.action_cancel = self._action("&Cancel the running job", "cancel", "Ctrl+.", self._cancel_running)
+        run_menu.addAction(self.action_cancel)
+        view_menu = self.menuBar().addMenu("&View")
+        view_menu.addActions([self.action_form, self.action_results])
+        view_menu.addSeparator()
+        for dock in (self.dock_project, self.dock_jobs, self.dock_log):
+            view_menu.addAction(dock.toggleViewAction())
+        look_menu = view_menu.addMenu("&Look")
+        looks = QActionGroup(self)
+        self.look_actions: dict[str, QAction] = {}
+        choices: tuple[tuple[ThemeChoice, str], ...] = (("system", "As the &system"), ("light", "&Light"), ("dark", "&Dark"))
+        for choice, text in choices:
+            action = look_menu.addAction(text)
+            action.setCheckable(True)
+            action.triggered.connect(partial(self._choose_look, choice))
+            looks.addAction(action)
+            self.look_actions[choice] = action
+        self.menuBar().addMenu("&Help").addAction("&About Proteoscope", lambda: about(self))
+        toolbar = QToolBar("Tools")
+        toolbar.setObjectName("toolbar")
+        toolbar.setMovable(False)
+        toolbar.setIconSize(QSize(20, 20))
+        toolbar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        toolbar.addActions([self.action_new, self.action_open])
+        toolbar.addSeparator()
+        toolbar.addActions([self.action_results])
+        self.addToolBar(toolbar)
+
+    def _action(
+        self,
+        text: str,
+        icon_name: str,
+        shortcut: QKeySequence.StandardKey | str,
+        triggered: Callable[[], Any],
+        *,
+        checkable: bool = False,
+    ) -> QAction:
+        action = QAction(text, self)
+        set_icon(action, icon_name)
+        action.setShortcut(QKeySequence(shortcut))
+        action.setCheckable(checkable)
+        action.triggered.connect(lambda: triggered())
+        self.addAction(action)
+        return action
+
+    def _cancel_running(self) -> None:
+        job = self.queue.running
+        if job is not None:
+            self.queue.cancel(job)
+
+    def _connect(self) -> None:
+        self.theme.changed.connect(self._redraw)
+        self.start_page.new_asked.connect(self.new_identification)
+        self.start_page.open_asked.connect(self.ask_for_project)
+        self.start_page.project_chosen.connect(lambda folder: self.open_project(Path(folder)))
+        self.form.run_asked.connect(self.run_identification)
+        self.form.failed.connect(self.tell_error)
+        self.form.touched.connect(self._note_touch)
+        self.project_pane.run_chosen.connect(self.show_run)
+        self.results.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))
+        self.jobs.cancel_asked.connect(self.queue.cancel)
+        self.bridge.started.connect(self._on_started)
+        self.bridge.progressed.connect(self._on_progress)
+        self.bridge.message.connect(self._on_message)
+        self.bridge.finished.connect(self._on_finished)
+
+    def _note_touch(self) -> None:
+        self._form_is_as_run = False
+
+
+class _DockTitle(QWidget):
+    """The title of a dock, to drag it by, with a button that closes it: Fusion's own buttons cannot be seen on a dark surface."""
+
+    def __init__(self, title: str, dock: QDockWidget) -> None:
+        super().__init__(dock)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(10, 3, 4, 3)
+        row.addWidget(toned_label(title, wrap=False), 1)
+        row.addWidget(tool_button("close", f"Close (View, {title})", dock.close))
+
+
+def _identify(request: IdentificationRequest, progress: Progress) -> Any:
+    """The work of a job. What computes is imported here, in the background thread: it takes longer than opening the window."""
+    progress.stage("Starting")
+    from engine.identification.search import identify
+
+    return identify(
+        request.spectra,
+        request.databases,
+        request.project_folder,
+        request.parameters,
+        skip_broken=request.skip_broken,
+        progress=progress,
+    )
+
+
+def _counts(summary: Any, widget: QWidget) -> str:
+    locale = widget.locale()
+    parts = ((summary.n_psms, "PSMs"), (summary.n_peptides, "peptides"), (summary.n_proteins, "proteins"))
+    return ", ".join(f"{locale.toString(number)} {what}" for number, what in parts)
+
+
+def _text(content: QByteArray) -> str:
+    return base64.b64encode(content.data()).decode()
+
+
+def _bytes(text: str) -> QByteArray:
+    try:
+        return QByteArray(base64.b64decode(text))
+    except ValueError:
+        return QByteArray()

@@ -1,0 +1,223 @@
+"""Scoring of spectra on GPUs, beside the processor of the same machine in the same run: one JSON line for each figure.
+
+    python tests/benchmarks/spectrum_search_gpu.py --data FOLDER [WORKLOAD ...] [--repeats N] [--threads N]
+
+FOLDER is the unpacked test data (its files may be compressed with gzip). Workloads, all made from real data:
+
+narrow
+    2,269 high-resolution spectra, each ten times (22,690), against five proteomes with reversed decoys; preset high-resolution.
+sparse
+    the shape of Experiment 1 of Li 2014: the same spectra, each twenty times (45,380), against yeast with reversed decoys, 0.2 Da / 0.2 Da,
+    oxidation of M and phosphorylation of S, T and Y. The processor searches each spectrum once; its time is multiplied.
+
+`seconds` of a GPU is the scoring stage with all transfers and the packing of queries, the dictionary already there; `dictionary_seconds` is
+what bringing it there took; `kernel_seconds` is the kernels alone, by the device's clock. The median of the runs, after one that compiles.
+`same_top` is the share of queries whose best candidate scores as the processor's does (to 1e-5), `same_peptide` the share with the same
+peptide; they differ where two candidates tie.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from search_workload import Workload, peptides_of, preset, search_workload
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
+from search_inputs import empty_hits
+
+from engine.execution.devices import gpus, processor
+from engine.execution.partitions import Partition, equal_partitions
+from engine.execution.threads import available_threads, run_on_threads
+from engine.jobs.progress import Progress
+from kernels.cpu.scoring import count_candidates, search_queries
+from kernels.cuda.modules import CudaCard
+from kernels.cuda.scoring import SpectrumSearch
+from kernels.layouts import HitArrays
+
+_BINS_WIDTH = 0.5
+
+
+class TimedCard(CudaCard):
+    """A card that puts events around its kernels."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.events: list[tuple[str, Any, Any]] = []
+
+    def launch(self, file: str, kernel: str, *arguments: Any, **options: Any) -> None:
+        import cupy
+
+        stream = arguments[3]
+        with self._device:
+            start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+            start.record(stream)
+            super().launch(file, kernel, *arguments, **options)
+            stop.record(stream)
+        self.events.append((kernel, start, stop))
+
+    def kernel_seconds(self) -> dict[str, float]:
+        """Seconds in each kernel since the last call."""
+        import cupy
+
+        seconds: dict[str, float] = {}
+        for kernel, start, stop in self.events:
+            seconds[kernel] = seconds.get(kernel, 0.0) + cupy.cuda.get_elapsed_time(start, stop) / 1e3
+        self.events.clear()
+        return {kernel: round(value, 6) for kernel, value in seconds.items()}
+
+
+def median_seconds(work: Callable[[], Any], repeats: int) -> tuple[float, Any]:
+    """Median of the wall seconds of some runs, and the last answer."""
+    seconds, answer = [], None
+    for _ in range(repeats):
+        start = time.perf_counter()
+        answer = work()
+        seconds.append(time.perf_counter() - start)
+    return float(np.median(seconds)), answer
+
+
+def on_processor(work: Workload, threads: int) -> tuple[HitArrays, int]:
+    """All queries on threads; the hits and the number of candidates in the mass windows."""
+    queries = work.index.queries
+    n = len(queries.mass)
+    hits, cost = empty_hits(n, slots=max(1, work.parameters.maximum_modifications), width=_BINS_WIDTH), np.zeros(n, np.int64)
+    count_candidates(queries, work.peptides.mass, work.modifications, work.settings, 0, n, cost)
+
+    def score(part: Partition) -> None:
+        search_queries(work.index.arrays, queries, work.peptides, work.modifications, work.settings, hits, part.first, part.last)
+
+    run_on_threads(score, equal_partitions(cost + 50, threads), threads, Progress())
+    return hits, int(cost.sum())
+
+
+def on_gpu(search: SpectrumSearch, work: Workload) -> HitArrays:
+    """All queries on the device."""
+    n = len(work.index.queries.mass)
+    hits = empty_hits(n, slots=max(1, work.parameters.maximum_modifications), width=_BINS_WIDTH)
+    for _ in search.search_queries(work.index.arrays, work.index.queries, hits, 0, n):
+        pass
+    return hits
+
+
+def narrow(data: Path) -> tuple[Workload, Workload]:
+    """Once and ten times."""
+    parameters = preset("high-resolution")
+    peptides = peptides_of(existing(data / "proteomes" / "combo.fasta"), parameters)
+    spectra = existing(data / "spectra" / "bench_hires_2269.mgf")
+    once, often = (search_workload(spectra, times, peptides, parameters) for times in (1, 10))
+    return once, often
+
+
+def sparse(data: Path) -> tuple[Workload, Workload]:
+    """Once and twenty times."""
+    parameters = preset(
+        "high-resolution",
+        precursor_tolerance="0.2 Da",
+        fragment_tolerance="0.2 Da",
+        isotope_errors=[0],
+        variable_modifications=["Oxidation (M)", "Phospho (STY)"],
+    )
+    peptides = peptides_of(existing(data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta"), parameters)
+    spectra = existing(data / "spectra" / "bench_hires_2269.mgf")
+    once, often = (search_workload(spectra, times, peptides, parameters) for times in (1, 20))
+    return once, often
+
+
+def existing(path: Path) -> Path:
+    """The file, or its compressed form."""
+    return path if path.exists() else path.with_name(path.name + ".gz")
+
+
+def main() -> int:
+    """Run the chosen workloads."""
+    workloads = {"narrow": narrow, "sparse": sparse}
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=f"of {', '.join(workloads)}; both when none is named")
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=available_threads())
+    parser.add_argument("--gpu-only", action="store_true")
+    arguments = parser.parse_args()
+    usable = [gpu for gpu in gpus() if gpu.usable]
+    for name in arguments.workloads or workloads:
+        once, often = workloads[name](arguments.data)
+        size = {
+            "workload": name,
+            "spectra": often.n_spectra,
+            "queries": len(often.index.queries.mass),
+            "peptides": len(often.peptides.mass),
+            "peaks": len(often.index.arrays.mz),
+        }
+        times = often.n_spectra // once.n_spectra
+        expected, factor = None, 1
+        if not arguments.gpu_only:
+            on_processor(once, arguments.threads)
+            # The processor's share of the sparse workload would take minutes.
+            subject, factor = (once, times) if name == "sparse" else (often, 1)
+            seconds, (expected, n_candidates) = median_seconds(lambda subject=subject: on_processor(subject, arguments.threads), 1)
+            emit(
+                size,
+                device=processor().description,
+                threads=arguments.threads,
+                seconds=round(seconds * factor, 4),
+                searched_once_and_multiplied=factor > 1,
+                candidates=n_candidates * factor,
+                scorings=int(expected.n_candidates.sum()) * factor,
+                spectra_per_second=round(often.n_spectra / seconds / factor),
+            )
+        for gpu in usable[:1]:
+            card = TimedCard(gpu.numbers[0])
+            arrays = (often.peptides, often.modifications, often.settings)
+            on_gpu(SpectrumSearch(card, *arrays), once)
+            dictionary_seconds, search = median_seconds(lambda card=card, arrays=arrays: SpectrumSearch(card, *arrays), 3)
+            on_gpu(search, often)
+            card.kernel_seconds()
+            seconds, found = median_seconds(lambda search=search, often=often: on_gpu(search, often), arguments.repeats)
+            card.kernel_seconds()
+            on_gpu(search, often)
+            kernels = card.kernel_seconds()
+            scorings = int(found.n_candidates.sum())
+            emit(
+                size,
+                device=gpu.description,
+                seconds=round(seconds, 5),
+                dictionary_seconds=round(dictionary_seconds, 5),
+                kernel_seconds=kernels,
+                scorings=scorings,
+                spectra_per_second=round(often.n_spectra / seconds),
+                spectra_per_second_kernels_alone=round(often.n_spectra / sum(kernels.values())),
+                scorings_per_second=round(scorings / seconds),
+                **({} if expected is None else compared(on_gpu(search, once) if factor > 1 else found, expected)),
+            )
+    return 0
+
+
+def compared(found: HitArrays, expected: HitArrays) -> dict[str, float | int]:
+    """How far two answers agree."""
+    there = expected.peptide >= 0
+    difference = np.abs(found.score[there] - expected.score[there]) / np.maximum(np.abs(expected.score[there]), 1e-6)
+    first = there[:, 0]
+    return {
+        "same_top": float(np.mean(np.isclose(found.score[first, 0], expected.score[first, 0], rtol=1e-5))),
+        "same_peptide": float(np.mean(found.peptide[first, 0] == expected.peptide[first, 0])),
+        "same_rows": float(np.mean(found.peptide[there] == expected.peptide[there])),
+        "largest_relative_difference": float(difference.max(initial=0.0)),
+        "queries_with_other_counts": int(np.count_nonzero(found.n_candidates != expected.n_candidates)),
+        "candidates_in_another_histogram_bin": int(np.abs(found.histogram - expected.histogram).sum()) // 2,
+    }
+
+
+def emit(size: dict[str, Any], **values: Any) -> None:
+    """Print a figure."""
+    print(json.dumps(size | values), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

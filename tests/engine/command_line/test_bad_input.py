@@ -1,0 +1,278 @@
+"""Wrong use and wrong input: exit code 2, one clear line on stderr, nothing on stdout, and earlier results stay."""
+
+import errno
+import gzip
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.command_line.main import main
+from engine.project import Project
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+PROTEINS = (
+    ">P1 first\nMAGTAFDFENMKRSSPGESFTWVEEVGCEPDLITQRGCSKTLAESALQMLYAAK\n"
+    ">P2 second\nMKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVK\n"
+)
+SPECTRUM = "BEGIN IONS\nTITLE=one\nPEPMASS=582.319\nCHARGE=2+\n" + "".join(f"{150 + 37 * i}.25 {i + 1}\n" for i in range(20)) + "END IONS\n"
+GARBAGE = np.random.default_rng(1).integers(0, 256, 50_000, np.uint8).tobytes()
+
+
+@pytest.fixture
+def work(tmp_path):
+    """A folder with a good spectrum and database, and a function that makes further files."""
+    (tmp_path / "good.mgf").write_text(SPECTRUM)
+    (tmp_path / "good.fasta").write_text(PROTEINS)
+    return tmp_path
+
+
+@pytest.fixture
+def refused(work, capsys):
+    """Identify, expecting a refusal; gives back the one line on stderr."""
+
+    def run(spectra="good.mgf", database="good.fasta", *options, out="out"):
+        code = main(["identify", str(work / spectra), "--database", str(work / database), "--out", str(work / out), "--quiet", *options])
+        captured = capsys.readouterr()
+        assert (code, captured.out) == (2, "")
+        assert captured.err.startswith("proteoscope: ")
+        assert captured.err.count("\n") == 1
+        return captured.err
+
+    return run
+
+
+def sample_without(replaced, by):
+    with gzip.open(REPOSITORY / "resources" / "samples" / "Ecoli_MS2_small.mzML.gz") as file:
+        return file.read().replace(replaced, by)
+
+
+SPECTRA = {
+    "empty": ("a.mzML", lambda: b"", "is empty"),
+    "empty gzip": ("a.mgf.gz", lambda: gzip.compress(b""), "holds only blanks"),
+    "blank": ("a.mgf", lambda: b"\n \n", "blank"),
+    "cut off": (
+        "a.mzML.gz",
+        lambda: (REPOSITORY / "resources" / "samples" / "Ecoli_MS2_small.mzML.gz").read_bytes()[:100_000],
+        "byte 100000: the gzip file is cut off",
+    ),
+    "garbage": ("a.mzML", lambda: GARBAGE, "binary data in no known format"),
+    "garbage without a suffix": ("a", lambda: GARBAGE, "binary data in no known format"),
+    "sequences": ("a.mzML", lambda: PROTEINS.encode(), "is a FASTA file of sequences, where spectra belong"),
+    "no MS2": ("a.mzML", lambda: sample_without(b'name="ms level" value="2"', b'name="ms level" value="1"'), "no MS2 spectra"),
+}
+
+
+@pytest.mark.parametrize("case", SPECTRA)
+def test_spectra_that_are_none(case, work, refused):
+    name, content, tells = SPECTRA[case]
+    (work / name).write_bytes(content())
+    message = refused(spectra=name)
+    assert str(work / name) in message
+    assert tells in message
+
+
+DATABASES = {
+    "empty": (b"", "is empty"),
+    "garbage": (GARBAGE, "binary data"),
+    "spectra": (SPECTRUM.encode(), "is a file of spectra (MGF), where a FASTA file of proteins belongs"),
+    "decoys only": (PROTEINS.replace(">", ">DECOY_").encode(), "every protein is a decoy"),
+    "some decoys": ((PROTEINS + PROTEINS.replace(">", ">DECOY_")).encode(), "2 accessions begin with 'DECOY_' already"),
+    "no peptide": (b">A\nMK\n>B\nGGG\n", "no protein gives a peptide within the limits"),
+}
+
+
+@pytest.mark.parametrize("case", DATABASES)
+def test_databases_that_are_none(case, work, refused):
+    content, tells = DATABASES[case]
+    (work / "a.fasta").write_bytes(content)
+    message = refused(database="a.fasta")
+    assert str(work / "a.fasta") in message
+    assert tells in message
+
+
+def test_a_prefix_that_matches_nothing_is_no_zero_error_rate(refused):
+    message = refused("good.mgf", "good.fasta", "--set", "decoys=existing", "--set", "decoy_prefix=rev_")
+    assert "no accession begins with the decoy prefix 'rev_'" in message
+    assert "decoys=reverse" in message
+
+
+def test_files_that_are_missing_or_folders_or_given_twice(work, refused, capsys):
+    (work / "folder.mzML").mkdir()
+    assert "nowhere.mgf: does not exist" in refused(spectra="nowhere.mgf")
+    assert "nowhere.fasta: does not exist" in refused(database="nowhere.fasta")
+    assert "folder.mzML: is a folder" in refused(spectra="folder.mzML")
+    assert "is a folder" in refused(database="folder.mzML")
+    twice = [str(work / "good.mgf"), str(work / "." / "folder.mzML" / ".." / "good.mgf")]
+    assert main(["identify", *twice, "--database", str(work / "good.fasta"), "--out", str(work / "out")]) == 2
+    assert "is given twice" in capsys.readouterr().err
+    assert not (work / "out").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are Unicode")
+def test_a_file_name_that_is_no_text_is_refused_before_anything_is_done(work, capsysbinary):
+    name = os.fsdecode(b"n\xff.mgf")
+    shutil.copy(work / "good.mgf", work / name)
+    assert main(["identify", str(work / name), "--database", str(work / "good.fasta"), "--out", str(work / "out")]) == 2
+    captured = capsysbinary.readouterr().err
+    assert b"not valid UTF-8" in captured
+    assert captured.count(b"\n") == 1
+
+
+WRONG_USE = {
+    "unknown preset": (["--preset", "phosho"], ("no preset 'phosho'", "phospho, tmt")),
+    "unknown parameter": (["--set", "missed_cleavage=1"], ("'missed_cleavage'", "did you mean missed_cleavages?")),
+    "out of bounds": (["--set", "missed_cleavages=99"], ("missed_cleavages = '99'", "10")),
+    "bad tolerance": (["--set", "fragment_tolerance=20"], ("fragment_tolerance = '20'", "20 ppm or 0.02 Da")),
+    "unknown modification": (["--set", "variable_modifications=Oxidatoin (M)"], ("variable_modifications", "Oxidatoin", "Oxidation")),
+    "unknown enzyme": (["--set", "enzyme=Trypsine"], ("enzyme = 'Trypsine'", "Trypsin")),
+    "no setting": (["--set", "missed_cleavages"], ("'missed_cleavages' is not a setting", "field=value")),
+    "unknown device": (["--device", "tpu"], ("device = 'tpu'", "cuda:N")),
+    "no threads": (["--threads", "0"], ("'0'", "1 to 1024")),
+    "too many threads": (["--threads", "99999"], ("'99999'", "1 to 1024")),
+    "threads as a word": (["--threads", "two"], ("'two'", "1 to 1024")),
+    "threads in another script": (["--threads", "²"], ("'²'", "1 to 1024")),
+    "quiet and json": (["--json"], ("--json", "--quiet")),
+    "unknown option": (["--sett", "a=b", "--colour"], ("--colour",)),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_USE)
+def test_wrong_use(case, refused, work):
+    options, tells = WRONG_USE[case]
+    message = refused("good.mgf", "good.fasta", *options)
+    for part in tells:
+        assert part in message
+    assert not (work / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "tells"),
+    [
+        (b"[parameters", "is not a preset"),
+        (b"\xff\xfe", "is not a preset"),
+        (b"nothing = 3", "no parameter 'nothing'"),
+        (b"missed_cleavages = 'x'", "missed_cleavages = 'x'"),
+        (b"fixed_modifications = 3", "fixed_modifications = 3"),
+    ],
+)
+def test_a_preset_file_with_a_fault_is_named(content, tells, work, refused):
+    (work / "mine.toml").write_bytes(content)
+    message = refused("good.mgf", "good.fasta", "--preset", str(work / "mine.toml"))
+    assert str(work / "mine.toml") in message
+    assert tells in message
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["identif"],
+        ["identify"],
+        ["identify", "a.mgf", "--out", "b"],
+        ["export", "x", "--format", "xls", "--out", "y"],
+        ["export", "/nowhere/at/all", "--format", "tsv", "--out", "y"],
+        ["parameters", "cluster"],
+        ["parameters", "identify", "--preset", "nosuch"],
+    ],
+)
+def test_commands_that_cannot_be_understood(arguments, capsys):
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("proteoscope: ")
+    assert captured.err.count("\n") == 1
+
+
+def test_a_folder_that_is_not_a_project_is_left_alone(work, refused):
+    (work / "thesis").mkdir()
+    (work / "thesis" / "chapter.txt").write_text("Once upon a time")
+    assert "is a folder with other things in it (chapter.txt)" in refused(out="thesis")
+    assert "is a file, not a folder" in refused(out="good.fasta")
+    assert [path.name for path in (work / "thesis").iterdir()] == ["chapter.txt"]
+    assert (work / "good.fasta").read_text() == PROTEINS
+
+
+def test_a_run_that_failed_takes_nothing_from_those_before_it(work, refused):
+    assert main(["identify", str(work / "good.mgf"), "--database", str(work / "good.fasta"), "--out", str(work / "out"), "--quiet"]) == 0
+    before = {path: path.read_bytes() for path in (work / "out").rglob("*") if path.is_file() and path.name.endswith((".tsv", ".json"))}
+    (work / "bad.mgf").write_bytes(GARBAGE)
+    refused(spectra="bad.mgf")
+    refused(database="bad.mgf")
+    assert {path: path.read_bytes() for path in before} == before
+    project = Project.open(work / "out")
+    assert [run.status for run in project.runs()] == ["done", "failed", "failed"]
+    assert project.verify() == []
+
+
+def mounted(kind, options, folder):
+    """Whether a file system could be mounted on `folder`; only root can."""
+    return os.name == "posix" and subprocess.run(["mount", "-t", kind, "-o", options, "none", folder], capture_output=True).returncode == 0
+
+
+def identify_alone(work, **options):
+    """Identify in a process of its own, which holds no disk longer than it lives, against a database whose index takes megabytes."""
+    residues = "".join("ACDEFGHILMNPQSTVWYKR"[i] for i in np.random.default_rng(2).integers(0, 20, 400_000))
+    (work / "large.fasta").write_text("".join(f">P{i}\n{residues[i : i + 400]}\n" for i in range(0, len(residues), 400)))
+    return subprocess.run(
+        [sys.executable, "-m", "engine.command_line", "identify", "good.mgf", "--database", "large.fasta", "--out", "disk/out", "--quiet"],
+        cwd=work, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, capture_output=True, text=True, **options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("size", ["64k", "300k", "1m"])
+def test_a_full_disk_is_said_in_one_line(size, work):
+    disk = work / "disk"
+    disk.mkdir()
+    if not mounted("tmpfs", f"size={size}", disk):
+        pytest.skip("a small disk can only be mounted by root")
+    try:
+        done = identify_alone(work)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert "the disk is full" in done.stderr
+        assert [path for path in disk.rglob("*") if path.name.endswith(".partial")] == []
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of files are set in another way")
+def test_files_that_may_not_grow_are_said_in_one_line(work):
+    import resource
+
+    done = identify_alone(work, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)))
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "full" in done.stderr or "limit" in done.stderr
+
+
+def test_a_folder_that_may_not_be_written_is_said_in_one_line(work, capsys):
+    disk = work / "disk"
+    disk.mkdir()
+    if mounted("tmpfs", "ro", disk):
+        unlock = ["umount", disk]
+    elif os.name == "posix" and os.geteuid() != 0:
+        disk.chmod(0o555)
+        unlock = ["chmod", "755", disk]
+    else:
+        pytest.skip("root may write everywhere, and no read-only disk could be mounted")
+    try:
+        code = main(["identify", str(work / "good.mgf"), "--database", str(work / "good.fasta"), "--out", str(disk / "project"), "--quiet"])
+        captured = capsys.readouterr().err
+        assert (code, captured.count("\n")) == (2, 1)
+        assert "read-only" in captured or "may not write" in captured
+    finally:
+        subprocess.run(unlock, check=True)
+
+
+def test_an_output_that_takes_nothing_is_said_in_one_line():
+    if not Path("/dev/full").exists():
+        pytest.skip(f"there is no device that is always full ({os.strerror(errno.ENOENT)})")
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+        done = subprocess.run(
+            [sys.executable, "-m", "engine.command_line", "presets"], cwd=REPOSITORY, stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert os.strerror(errno.ENOSPC) in done.stderr

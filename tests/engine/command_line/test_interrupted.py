@@ -1,0 +1,218 @@
+"""Stopped by the user, killed, or in each other's way: what is finished stays whole, and nothing half-written is left."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from engine.command_line.main import main
+from engine.identification.parameters import IdentificationParameters
+from engine.identification.search import identify
+from engine.jobs.progress import Cancelled, Progress
+from engine.parameters import read_preset
+from engine.project import Project
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+SAMPLES = REPOSITORY / "resources" / "samples"
+SPECTRA, DATABASE = SAMPLES / "Ecoli_MS2_small.mzML.gz", SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
+ARGUMENTS = ["identify", str(SPECTRA), "--database", str(DATABASE), "--preset", "low-resolution", "--set", "second_pass=true"]
+
+needs_signals = pytest.mark.skipif(os.name != "posix", reason="signals are sent in another way")
+
+
+def started(*arguments, **options):
+    command = [sys.executable, "-m", "engine.command_line", *arguments]
+    return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def files(folder):
+    """All files that a user may look at: the tables, run.json and the results."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix in (".tsv", ".json", ".parquet")}
+
+
+def assert_whole(folder):
+    """The project opens, its results are what was registered, and nothing else lies in `results`."""
+    project = Project.open(folder)
+    assert project.verify() == []
+    done = {run.id for run in project.runs() if run.status == "done"}
+    assert {path.name for path in (folder / "results").glob("*")} == done
+    assert not [path for path in (folder / "results").rglob("*") if path.is_file() and path.suffix != ".parquet"]
+    return project
+
+
+@pytest.fixture(scope="module")
+def stages(tmp_path_factory):
+    """A project with one run, and the stages that the run told, in order."""
+    folder = tmp_path_factory.mktemp("stages") / "project"
+    told = []
+    search(folder, Progress(lambda event: told.append(event.stage)), index=None)
+    return folder, list(dict.fromkeys(stage for stage in told if stage))
+
+
+class ImpatientProgress(Progress):
+    """Cancels as soon as a stage is told."""
+
+    def __init__(self, title):
+        super().__init__(self._look)
+        self._title = title
+        self.cancelled_at = None
+
+    def _look(self, event):
+        if event.stage == self._title and self.cancelled_at is None:
+            self.cancelled_at = time.monotonic()
+            self.cancel()
+
+
+def search(folder, progress, *, index):
+    """The search of this file; `index` changes a parameter that makes a new index."""
+    parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution")).changed(second_pass=True)
+    if index is not None:
+        parameters = parameters.changed(maximum_mass=5000.0 + index)
+    return identify([SPECTRA], [DATABASE], folder, parameters, threads=2, progress=progress)
+
+
+def test_a_cancel_in_any_stage_leaves_everything_as_it_was(stages):
+    folder, titles = stages
+    assert len(titles) >= 10
+    before = files(folder)
+    for number, title in enumerate(titles):
+        progress = ImpatientProgress(title)
+        with pytest.raises(Cancelled):
+            search(folder, progress, index=number)
+        seconds = time.monotonic() - progress.cancelled_at
+        assert seconds < 1.0, f"{title}: {seconds:.2f} s"  # half a second is the promise; the rest is for a machine with other work
+        project = assert_whole(folder)
+        assert project.runs()[-1].status == "cancelled", title
+        after = files(folder)
+        new = {path for path in set(after) - set(before) if "index" not in path.relative_to(folder).parts}
+        assert new == set(), title
+        assert {path: after[path] for path in before} == before, title
+        assert not list((folder / "index").glob(".*")), title
+
+
+def test_a_run_that_is_finished_is_exported_whatever_the_user_asks_then(tmp_path):
+    """The cancel comes after the last table was registered: tables, run.json and register are of one run."""
+    summary = search(tmp_path / "project", Progress(), index=None)
+    assert (tmp_path / "project" / "run.json").exists()
+    assert assert_whole(tmp_path / "project").latest() == summary.run_id
+    assert not (tmp_path / "project" / "results" / summary.run_id / "exports").exists()
+
+
+@needs_signals
+@pytest.mark.parametrize("stage", ["Reading spectra", "Building the peptide index", "Preprocessing spectra", "Scoring spectra"])
+def test_control_c_ends_the_program_soon_with_130(stage, shared_data, tmp_path):
+    spectra, database = shared_data / "spectra" / "bench_x10.mgf", shared_data / "proteomes" / "ecoli_13spiked_2021_04.fasta"
+    process = started("identify", str(spectra), "--database", str(database), "--out", str(tmp_path / "out"))
+    for line in process.stderr:
+        if line.startswith(stage):
+            break
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert time.monotonic() - began < 1.5
+    assert process.returncode == 130
+    assert output == ""
+    assert errors.splitlines()[-1] == "proteoscope: interrupted; finished results are untouched"
+    assert "Traceback" not in errors
+    assert assert_whole(tmp_path / "out").runs()[-1].status == "cancelled"
+    assert not list((tmp_path / "out").glob("index/.*"))
+
+
+@needs_signals
+def test_a_kill_at_any_moment_costs_only_the_run_that_was_killed(tmp_path):
+    folder = tmp_path / "project"
+    arguments = [*ARGUMENTS, "--out", str(folder), "--quiet"]
+    assert main(arguments) == 0
+    began = time.monotonic()
+    process = started(*arguments, "--set", "maximum_mass=5400")
+    process.communicate()
+    seconds = time.monotonic() - began
+    chance = random.Random(7)
+    first = files(folder / "results")
+    for number in range(5):
+        process = started(*arguments, "--set", f"maximum_mass={5500 + number // 2}")
+        time.sleep(chance.uniform(0.3, 1.0) * seconds)
+        process.kill()
+        process.communicate()
+        assert_whole_or_exporting(folder)
+        assert {path: path.read_bytes() for path in first} == first
+    assert main([*arguments, "--set", "maximum_mass=5600"]) == 0
+    # The next build of an index sweeps what killed builders left.
+    assert not list((folder / "index").glob(".*"))
+    assert Project.open(folder).verify() == []
+
+
+def assert_whole_or_exporting(folder):
+    """As `assert_whole`; a kill between registration and the move of the tables leaves them, whole, beside the results of that run."""
+    project = Project.open(folder)
+    assert project.verify() == []
+    done = {run.id for run in project.runs() if run.status == "done"}
+    assert {path.name for path in (folder / "results").glob("*")} == done
+
+
+@needs_signals
+def test_two_searches_at_once_do_not_harm_each_other(tmp_path):
+    folder = tmp_path / "project"
+    processes = [started(*ARGUMENTS, "--out", str(folder), "--quiet") for _ in range(2)]
+    ended = [(process.communicate()[1], process.returncode) for process in processes]
+    # Whoever came second waits a moment for the first; when that is not enough it says who is in its way.
+    assert 0 in {code for _, code in ended}
+    for errors, code in ended:
+        assert code in (0, 2)
+        assert errors == "" if code == 0 else "is writing this project" in errors
+    project = assert_whole(folder)
+    assert sum(run.status == "done" for run in project.runs()) == sum(code == 0 for _, code in ended)
+
+
+def test_a_project_that_is_being_written_is_said_in_one_line(tmp_path, capsys):
+    project = Project.create_or_open(tmp_path / "project")
+    is_held, may_end = threading.Event(), threading.Event()
+
+    def hold():
+        with project.run("identify", {}):
+            is_held.set()
+            may_end.wait(30)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert is_held.wait(30)
+    try:
+        assert main([*ARGUMENTS, "--out", str(tmp_path / "project"), "--quiet"]) == 2
+    finally:
+        may_end.set()
+        holder.join()
+    message = capsys.readouterr().err
+    assert "is writing this project" in message
+    assert message.count("\n") == 1
+
+
+def test_an_index_is_used_again_and_a_damaged_one_is_built_again(tmp_path):
+    folder = tmp_path / "project"
+
+    def stages_of_a_search():
+        told = []
+        search(folder, Progress(lambda event: told.append(event.stage)), index=None)
+        return "Counting peptides" in told[: told.index("Preprocessing spectra")]
+
+    assert stages_of_a_search()
+    tables = {path.name: path.read_bytes() for path in (folder / "exports").iterdir()}
+    assert not stages_of_a_search()
+    (index,) = (folder / "index").iterdir()
+    damages = {
+        "peptide_mass.npy": lambda content: content[:5000] + bytes([content[5000] ^ 1]) + content[5001:],
+        "protein_residues.npy": lambda content: content[:-1],
+        "manifest.json": lambda content: content[: len(content) // 2],
+    }
+    for name, damage in damages.items():
+        (index / name).write_bytes(damage((index / name).read_bytes()))
+        assert stages_of_a_search(), name
+        assert {path.name: path.read_bytes() for path in (folder / "exports").iterdir()} == tables, name
+    (index / "peptide_length.npy").unlink()
+    assert stages_of_a_search()
+    assert not stages_of_a_search()

@@ -1,0 +1,255 @@
+"""The command line as scripts use it: options, files, columns, exit codes."""
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.command_line.main import main
+from engine.identification.parameters import IdentificationParameters
+from engine.version import VERSION
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+SAMPLES = REPOSITORY / "resources" / "samples"
+SPECTRA, DATABASE = SAMPLES / "BSA1.mzML.gz", SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
+PSM_COLUMNS = [
+    *("spectrum_file", "spectrum_id", "scan", "retention_time", "precursor_mz", "charge", "observed_mass", "calculated_mass"),
+    *("mass_error_ppm", "isotope_error", "peptide", "sequence", "proteins", "missed_cleavages", "matched_ions", "total_ions"),
+    *("spectral_dot_product", "hyperscore", "score", "delta_score", "q_value", "posterior_error_probability", "rank", "is_decoy"),
+]
+PEPTIDE_COLUMNS = ["peptide", "sequence", "proteins", "n_psms", "best_score", "q_value", "is_decoy"]
+PROTEIN_COLUMNS = [
+    *("group", "accessions", "description", "n_peptides", "n_unique_peptides", "n_psms", "coverage", "score", "q_value", "is_decoy"),
+]
+LEFT_OPEN = ("ignore:unclosed file.*psi-ms.obo:ResourceWarning", "ignore:.*psi-ms.obo:pytest.PytestUnraisableExceptionWarning")
+"""pyteomics asks psims, where it is installed, for the vocabulary, and that leaves its file open."""
+
+
+def table(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def command(*arguments, **options):
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), **options.pop("env", {})}
+    return subprocess.run(
+        [sys.executable, "-m", "engine.command_line", *arguments], env=environment, capture_output=True, encoding="utf-8", **options
+    )
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The project of the sample run, and what the command printed."""
+    folder = tmp_path_factory.mktemp("demo") / "new" / "project"
+    done = command("demo", "--out", str(folder), "--threads", "2")
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def test_the_tables_have_their_columns_in_order(demo):
+    folder, _ = demo
+    for name, columns in (("psms", PSM_COLUMNS), ("peptides", PEPTIDE_COLUMNS), ("proteins", PROTEIN_COLUMNS)):
+        header = (folder / "exports" / f"{name}.tsv").read_text(encoding="utf-8").split("\n", 1)[0].split("\t")
+        assert header[: len(columns)] == columns
+        assert len(set(header)) == len(header)
+
+
+def test_the_tables_have_a_value_in_each_cell_of_the_right_kind(demo):
+    folder, _ = demo
+    psms = table(folder / "exports" / "psms.tsv")
+    assert psms
+    for row in psms:
+        assert row["spectrum_file"] == str(SPECTRA)
+        assert row["is_decoy"] in ("true", "false")
+        assert int(row["rank"]) == 1
+        assert 0 <= int(row["matched_ions"]) <= int(row["total_ions"])
+        assert 0 <= float(row["q_value"]) <= 1
+        assert 0 <= float(row["posterior_error_probability"]) <= 1
+        assert int(row["scan"]) == int(re.fullmatch(r"spectrum=(\d+)", row["spectrum_id"])[1])
+        assert float(row["retention_time"]) > 0
+        for accession in row["proteins"].split(";"):
+            assert accession.startswith("DECOY_") == (row["is_decoy"] == "true")
+
+
+def test_run_json_tells_what_was_done_and_what_it_cost(demo):
+    folder, done = demo
+    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    assert run["version"] == VERSION
+    assert run["device"] == "cpu"
+    assert set(run["parameters"]) == set(IdentificationParameters.model_fields)
+    assert run["parameters"]["fragment_tolerance"] == "0.5 Da"
+    assert [Path(one["path"]).name for one in run["inputs"]] == [SPECTRA.name, DATABASE.name]
+    assert list(run["steps"]) == ["read", "index", "plan", "score", "report"]
+    for step in run["steps"].values():
+        assert step["seconds"] >= 0
+        assert 10 < step["peak_memory_mb"] < 4000
+    assert sum(step["seconds"] for step in run["steps"].values()) <= run["seconds"]
+    accepted = {
+        name: [row for row in table(folder / "exports" / f"{name}.tsv") if row["is_decoy"] == "false" and float(row["q_value"]) <= 0.01]
+        for name in ("psms", "proteins")
+    }
+    assert run["counts"]["psms"] == len(accepted["psms"])
+    assert run["counts"]["peptides"] == len({row["sequence"] for row in accepted["psms"]})
+    assert run["counts"]["proteins"] == len(accepted["proteins"])
+    assert run["counts"]["spectra"] == 1120
+    assert f"{run['counts']['psms']:,} PSMs, {run['counts']['peptides']:,} peptides" in done.stdout
+
+
+def test_the_sample_run_finds_the_protein_that_is_in_it(demo):
+    folder, done = demo
+    groups = [row for row in table(folder / "exports" / "proteins.tsv") if row["is_decoy"] == "false" and float(row["q_value"]) <= 0.01]
+    assert any("ALBU_BOVIN" in row["group"] for row in groups)
+    assert "ALBU_BOVIN" in done.stdout
+    assert str(folder) in done.stdout
+    assert "Scoring spectra" in done.stderr
+
+
+def test_quiet_prints_nothing_and_json_prints_the_summary(demo, capsys):
+    folder, _ = demo
+    arguments = ["identify", str(SPECTRA), "--database", str(DATABASE), "--out", str(folder), "--preset", "low-resolution"]
+    before = {path.name: path.read_bytes() for path in (folder / "exports").iterdir()}
+    assert main([*arguments, "--quiet", "--threads", "1"]) == 0
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "")
+    # One thread or two: the same tables to the last digit.
+    assert {path.name: path.read_bytes() for path in (folder / "exports").iterdir()} == before
+    assert main([*arguments, "--json"]) == 0
+    captured = capsys.readouterr()
+    summary, run = json.loads(captured.out), json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    assert captured.err == ""
+    assert summary["run_id"] == run["run"] == "identify-0003"
+    assert summary["folder"] == str(folder)
+    assert {name.removeprefix("n_"): value for name, value in summary.items() if name.startswith("n_")} == run["counts"]
+    assert len(list((folder / "index").iterdir())) == 1
+
+
+def test_a_process_of_its_own_gives_the_same_tables_whatever_the_language(demo, tmp_path):
+    """Names with blanks and letters of other languages, relative paths, another locale: the same numbers."""
+    folder, _ = demo
+    strange = tmp_path / "große Läufe 蛋白"
+    strange.mkdir()
+    (strange / "BSA é.mzML.gz").symlink_to(SPECTRA)
+    (strange / "die Proteine.fasta.gz").symlink_to(DATABASE)
+    done = command(
+        "identify", "BSA é.mzML.gz", "--database", "die Proteine.fasta.gz", "--out", "ein Projekt ü", "--preset", "low-resolution",
+        cwd=strange, env={"LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8", "PYTHONIOENCODING": "ascii"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for name in ("psms", "peptides", "proteins"):
+        theirs = (folder / "exports" / f"{name}.tsv").read_text(encoding="utf-8")
+        ours = (strange / "ein Projekt ü" / "exports" / f"{name}.tsv").read_text(encoding="utf-8")
+        assert ours == theirs.replace(str(SPECTRA), "BSA é.mzML.gz")
+
+
+@pytest.mark.filterwarnings(*LEFT_OPEN)
+def test_export_is_read_back_by_other_programs(demo, tmp_path, capsys):
+    from pyteomics import mzid, pepxml
+
+    folder, _ = demo
+    psms = table(folder / "exports" / "psms.tsv")
+    out = {name: tmp_path / "new folder" / f"out.{name}" for name in ("tsv", "mzid", "pepxml", "pin")}
+    for name, path in out.items():
+        assert main(["export", str(folder), "--format", name, "--out", str(path)]) == 0
+        assert str(path) in capsys.readouterr().out
+    for name in ("psms", "peptides", "proteins"):
+        assert (out["tsv"] / f"{name}.tsv").read_bytes() == (folder / "exports" / f"{name}.tsv").read_bytes()
+    expected = sorted((row["spectrum_id"], row["sequence"], int(row["charge"])) for row in psms)
+    with mzid.read(str(out["mzid"])) as file:
+        read = [
+            (one["spectrumID"], item["PeptideSequence"], item["chargeState"]) for one in file for item in one["SpectrumIdentificationItem"]
+        ]
+    assert sorted(read) == expected
+    with pepxml.read(str(out["pepxml"])) as file:
+        read = [(hit["peptide"], one["assumed_charge"]) for one in file for hit in one["search_hit"]]
+    assert sorted(read) == sorted((sequence, charge) for _, sequence, charge in expected)
+    with out["pin"].open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file, delimiter="\t")
+    assert [name.lower() for name in header[:3]] == ["specid", "label", "scannr"]
+    assert sum(row[1] == "-1" for row in rows) == sum(row["is_decoy"] == "true" for row in psms)
+
+
+def test_a_run_that_is_not_there_cannot_be_exported(demo, tmp_path, capsys):
+    folder, _ = demo
+    assert main(["export", str(folder), "--format", "pin", "--out", str(tmp_path / "a.pin"), "--run", "identify-0099"]) == 2
+    assert "no finished identification 'identify-0099'" in capsys.readouterr().err
+    assert not (tmp_path / "a.pin").exists()
+
+
+def test_lists_are_printed_for_people_and_for_scripts(capsys):
+    assert main(["presets"]) == 0
+    presets = capsys.readouterr().out.splitlines()
+    assert {line.split()[0] for line in presets} >= {"high-resolution", "low-resolution", "ion-trap", "maldi-tof-tof", "phospho", "tmt"}
+    assert main(["parameters", "identify", "--preset", "tmt", "--json"]) == 0
+    described = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
+    assert list(described) == list(IdentificationParameters.model_fields)
+    assert described["fixed_modifications"]["value"] == ["Carbamidomethyl (C)", "TMT6plex (K)", "TMT6plex (N-term)"]
+    assert described["missed_cleavages"]["maximum"] == 10
+    assert main(["parameters", "identify"]) == 0
+    text = capsys.readouterr().out
+    for name, one in described.items():
+        assert f"  {name} = " in text
+        assert one["help"] in text
+    assert main(["devices", "--json"]) == 0
+    devices = json.loads(capsys.readouterr().out)
+    assert devices[0]["name"] == "cpu"
+    assert devices[0]["usable"]
+    assert main(["devices"]) == 0
+    assert "cpu" in capsys.readouterr().out
+
+
+def test_help_and_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"proteoscope {VERSION}\n"
+    assert main([]) == 0
+    assert "identify" in capsys.readouterr().out
+    assert main(["identify", "--help"]) == 0
+    text = capsys.readouterr().out
+    for option in ("--database", "--out", "--preset", "--set", "--device", "--threads", "--skip-broken", "--quiet", "--json"):
+        assert option in text
+
+
+def test_a_preset_of_ones_own_and_settings_on_top(tmp_path, capsys):
+    (tmp_path / "mine.toml").write_text('description = "Mine"\n[parameters]\nmissed_cleavages = 1\nfdr = 0.05\n', encoding="utf-8")
+    database = tmp_path / "small.fasta"
+    database.write_text(">A\nMKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFK\n", encoding="utf-8")
+    spectra = tmp_path / "a.mgf"
+    peaks = "".join(f"{150 + 37 * i}.25 {i + 1}\n" for i in range(20))
+    spectra.write_text(f"BEGIN IONS\nPEPMASS=487.73\nCHARGE=2+\n{peaks}END IONS\n", encoding="utf-8")
+    arguments = ["identify", str(spectra), "--database", str(database), "--out", str(tmp_path / "out"), "--quiet"]
+    assert main([*arguments, "--preset", str(tmp_path / "mine.toml"), "--set", "fdr=0.02", "--set", "enzyme=Lys-C"]) == 0
+    parameters = json.loads((tmp_path / "out" / "run.json").read_text(encoding="utf-8"))["parameters"]
+    assert (parameters["missed_cleavages"], parameters["fdr"], parameters["enzyme"]) == (1, 0.02, "Lys-C")
+    assert capsys.readouterr().err == ""
+
+
+def test_an_output_that_is_closed_early_is_no_error():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "engine.command_line", "parameters", "identify"],
+        cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    process.stdout.close()
+    errors = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(), errors) == (0, b"")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell closes the output")
+def test_no_output_at_all_is_no_error():
+    script = f"exec {sys.executable} -m engine.command_line presets >&-"
+    done = subprocess.run(["sh", "-c", script], cwd=REPOSITORY, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_help_is_quick():
+    """Nothing that computes is imported for it."""
+    script = (
+        "import sys; from engine.command_line.main import main; main(['presets']); main(['identify', '--help']);"
+        "print([name for name in ('numba', 'numpy', 'pyarrow', 'duckdb', 'scipy', 'pyteomics', 'PySide6') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -1,0 +1,56 @@
+"""Partitions: every item once, balanced, none dearer than allowed."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from engine.execution.partitions import Partition, equal_partitions
+
+COSTS = st.lists(st.integers(0, 1000), max_size=200)
+
+
+def items(partitions: list[Partition]) -> list[int]:
+    return sorted(item for partition in partitions for item in range(partition.first, partition.last))
+
+
+@given(COSTS, st.integers(1, 9), st.integers(1, 9), st.one_of(st.just(float("inf")), st.floats(0.5, 5000)))
+@example([2, 2, 2], 1, 1, 3.0)
+@example([0, 0, 0], 2, 2, 1.0)
+@example([5], 3, 8, 1.0)
+def test_every_item_once_largest_first_and_none_dearer_than_allowed(
+    costs: list[int], workers: int, per_worker: int, most_cost: float
+) -> None:
+    partitions = equal_partitions(np.array(costs), workers, most_cost=most_cost, per_worker=per_worker)
+    assert items(partitions) == list(range(len(costs)))
+    shown = [partition.cost for partition in partitions]
+    assert shown == sorted(shown, reverse=True)
+    for partition in partitions:
+        assert partition.last > partition.first
+        cost = sum(costs[partition.first : partition.last])
+        assert abs(partition.cost - cost) < 1e-5
+        assert cost <= most_cost * (1 + 1e-9) or partition.last - partition.first == 1
+
+
+@given(COSTS.filter(any), st.integers(1, 9), st.integers(1, 9))
+def test_no_partition_exceeds_an_equal_share_by_more_than_one_item(costs: list[int], workers: int, per_worker: int) -> None:
+    partitions = equal_partitions(np.array(costs), workers, per_worker=per_worker)
+    assert len(partitions) <= workers * per_worker
+    assert max(partition.cost for partition in partitions) <= sum(costs) / (workers * per_worker) + max(costs) + 1e-5
+
+
+def test_equal_costs_give_equal_partitions() -> None:
+    partitions = equal_partitions(np.ones(800), 4)
+    assert [partition.last - partition.first for partition in partitions] == [25] * 32
+
+
+def test_no_items_no_partitions() -> None:
+    assert equal_partitions(np.zeros(0), 4) == []
+    assert equal_partitions(np.zeros(0), 4, most_cost=10) == []
+
+
+def test_a_limit_on_the_cost_does_not_shatter_the_work() -> None:
+    partitions = equal_partitions(np.ones(10_000), 2, most_cost=100)
+    assert max(partition.cost for partition in partitions) <= 100
+    assert len(partitions) <= 201

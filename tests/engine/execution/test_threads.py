@@ -1,0 +1,103 @@
+"""Work on threads: results in order, cancels and errors stop what has not begun."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from engine.execution.threads import available_threads, run_on_threads
+from engine.jobs.progress import Cancelled, Progress, ProgressEvent
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_results_stand_in_the_order_of_the_items(threads: int) -> None:
+    def work(item: int) -> int:
+        time.sleep(0.002 * ((item * 7) % 5))
+        return item * item
+
+    assert run_on_threads(work, list(range(30)), threads, Progress()) == [item * item for item in range(30)]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_progress_advances_by_the_steps_of_each_item(threads: int) -> None:
+    events: list[ProgressEvent] = []
+    progress = Progress(events.append, interval=0.0)
+    progress.stage("Working", 15)
+    run_on_threads(lambda item: item, [1, 2, 3, 4, 5], threads, progress, steps=lambda item: item)
+    assert events[-1].done == 15
+    assert [event.done for event in events] == sorted(event.done for event in events)
+
+
+def test_no_more_threads_than_asked_for_and_all_of_them_used() -> None:
+    running, most, lock, barrier = [0], [0], threading.Lock(), threading.Barrier(3, timeout=5)
+
+    def work(_: int) -> None:
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        barrier.wait()
+        with lock:
+            running[0] -= 1
+
+    run_on_threads(work, range(9), 3, Progress())
+    assert most[0] == 3
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_cancel_is_heard_within_half_a_second(threads: int) -> None:
+    progress, begun = Progress(), []
+
+    def work(item: int) -> None:
+        begun.append(item)
+        time.sleep(0.05)
+
+    timer = threading.Timer(0.15, progress.cancel)
+    began = time.perf_counter()
+    timer.start()
+    with pytest.raises(Cancelled):
+        run_on_threads(work, range(1000), threads, progress)
+    assert time.perf_counter() - began < 0.15 + 0.5
+    count = len(begun)
+    time.sleep(0.12)
+    assert len(begun) == count < 30, "nothing begins after a cancel"
+
+
+def test_a_cancel_is_heard_while_no_item_ends() -> None:
+    """The last items run on, but nothing new begins, and the cancel is reported when they end."""
+    progress, begun = Progress(), []
+
+    def work(item: int) -> None:
+        begun.append(item)
+        time.sleep(0.3)
+
+    threading.Timer(0.05, progress.cancel).start()
+    with pytest.raises(Cancelled):
+        run_on_threads(work, range(50), 2, progress)
+    assert len(begun) == 2
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_an_error_passes_on_and_stops_the_rest(threads: int) -> None:
+    begun = []
+
+    def work(item: int) -> int:
+        begun.append(item)
+        time.sleep(0.01)
+        if item == 4:
+            raise ZeroDivisionError("item four")
+        return item
+
+    with pytest.raises(ZeroDivisionError, match="item four"):
+        run_on_threads(work, range(500), threads, Progress())
+    assert len(begun) < 40
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_nothing_to_do(threads: int) -> None:
+    assert run_on_threads(lambda item: item, [], threads, Progress()) == []
+
+
+def test_there_is_a_processor() -> None:
+    assert available_threads() >= 1

@@ -1,0 +1,110 @@
+"""The parameters of an identification and the presets that set them."""
+
+import pytest
+
+from engine.errors import ParameterError
+from engine.identification.parameters import IdentificationParameters
+from engine.parameters import preset_names, read_preset
+
+PRESETS = {
+    # name: precursor and fragment tolerance that the preset's kind of data has
+    "high-resolution": ("10 ppm", "20 ppm"),
+    "low-resolution": ("10 ppm", "0.5 Da"),
+    "ion-trap": ("1 Da", "0.5 Da"),
+    "maldi-tof-tof": ("0.5 Da", "0.4 Da"),
+    "phospho": ("10 ppm", "20 ppm"),
+    "tmt": ("10 ppm", "20 ppm"),
+    "non-specific": ("10 ppm", "20 ppm"),
+    "open": ("500 Da", "20 ppm"),
+}
+
+
+def preset(name):
+    return IdentificationParameters.checked(read_preset("identify", name))
+
+
+def test_every_parameter_can_be_shown_and_explained():
+    for one in IdentificationParameters.describe():
+        assert one.title, one.name
+        assert one.group, one.name
+        assert one.help.endswith("."), one.name
+        if one.kind in ("integer", "number"):
+            assert one.minimum is not None, one.name
+            assert one.maximum is not None, one.name
+            assert one.minimum <= one.default <= one.maximum, one.name
+        if one.kind == "choice":
+            assert one.default in one.choices, one.name
+
+
+def test_the_defaults_are_valid_and_stay_what_they_are():
+    default = IdentificationParameters()
+    assert IdentificationParameters.checked(default.model_dump()) == default
+    assert IdentificationParameters.checked(default.model_dump(mode="json")) == default
+    assert preset("high-resolution") == default
+
+
+def test_the_presets_are_those_that_were_promised():
+    assert set(PRESETS) <= set(preset_names("identify"))
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_has_the_tolerances_of_its_kind_of_data(name):
+    parameters = preset(name)
+    precursor, fragment = PRESETS[name]
+    for told, expected in ((parameters.precursor_tolerance, precursor), (parameters.fragment_tolerance, fragment)):
+        value, unit = told.split()
+        assert (float(value), unit) == (float(expected.split()[0]), expected.split()[1])
+
+
+def test_presets_search_what_their_names_say():
+    assert preset("maldi-tof-tof").minimum_charge == preset("maldi-tof-tof").maximum_charge == 1
+    assert "Phospho (STY)" in preset("phospho").variable_modifications
+    assert {"TMT6plex (K)", "TMT6plex (N-term)", "Carbamidomethyl (C)"} == set(preset("tmt").fixed_modifications)
+    assert preset("non-specific").specificity == "non-specific"
+
+
+@pytest.mark.parametrize(
+    ("setting", "tells"),
+    [
+        ("enzyme=Trypsine", ("enzyme = 'Trypsine'", "did you mean Trypsin")),
+        ("precursor_tolerance=10", ("precursor_tolerance = '10'", "20 ppm or 0.02 Da")),
+        ("fragment_tolerance=-1 Da", ("fragment_tolerance = '-1 Da'", "20 ppm or 0.02 Da")),
+        ("fragment_tolerance=nan ppm", ("fragment_tolerance = 'nan ppm'",)),
+        ("variable_modifications=Oxidatoin (M)", ("variable_modifications", "'Oxidatoin'", "did you mean Oxidation")),
+        ("variable_modifications=Oxidation", ("variable_modifications", "'Oxidation'", "(M)")),
+        ("fixed_modifications=Acetyl (Protein N-term)", ("fixed_modifications", "make it variable")),
+        ("missed_cleavages=11", ("missed_cleavages = '11'", "10")),
+        ("minimum_length=51", ("minimum_length = 51", "maximum_length = 50")),
+        ("maximum_charge=1", ("minimum_charge = 2", "maximum_charge = 1")),
+        ("minimum_mass=7000", ("minimum_mass = 7000", "maximum_mass = 6000")),
+        ("isotope_errors=0,9", ("isotope_errors", "from -3 to 5")),
+        ("isotope_errors=", ("isotope_errors", "from -3 to 5")),
+        ("decoy_prefix=", ("decoy_prefix = ''", "at least 1")),
+        ("fdr=0", ("fdr = '0'", "greater than 0")),
+        ("fdr=0.6", ("fdr = '0.6'", "0.5")),
+        ("ion_series=bq", ("ion_series = 'bq'", "abcxyz")),
+        ("score=best", ("score = 'best'", "'hyperscore' or 'xcorr'")),
+        ("decoys=mirror", ("decoys = 'mirror'", "'reverse'")),
+    ],
+)
+def test_a_wrong_value_names_the_field_the_value_and_what_is_allowed(setting, tells):
+    with pytest.raises(ParameterError) as caught:
+        IdentificationParameters().changed([setting])
+    for part in tells:
+        assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_names_are_written_in_one_way():
+    parameters = IdentificationParameters().changed(
+        ["enzyme=trypsin/p", "variable_modifications=oxidation (m); PHOSPHO (STY)", "precursor_tolerance=10ppm", "isotope_errors=2,0,2"]
+    )
+    assert parameters.enzyme == "Trypsin/P"
+    assert parameters.variable_modifications == ("Oxidation (M)", "Phospho (STY)")
+    assert parameters.precursor_tolerance == "10 ppm"
+    assert parameters.isotope_errors == (0, 2)
+
+
+def test_modifications_of_ones_own_survive_being_kept():
+    parameters = IdentificationParameters().changed(["variable_modifications=Label:+8.0142 (K), +15.9949 (M)"])
+    assert IdentificationParameters.checked(parameters.model_dump(mode="json")) == parameters

@@ -1,0 +1,318 @@
+"""Searches end to end, on spectra whose peptides are known: each preset on its kind of data, with no further setting.
+
+Spectra are simulated from masses that pyteomics computes: two thirds of the b and y ions with errors as the preset allows, noise peaks, and
+as many spectra again that are nothing but noise.
+"""
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyteomics import mass, parser
+
+from engine.errors import InputError
+from engine.identification.parameters import IdentificationParameters
+from engine.identification.search import identify
+from engine.parameters import read_preset
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+PROTON = mass.nist_mass["H+"][0][0]
+CARBAMIDOMETHYL, PHOSPHO, TMT = (mass.calculate_mass(formula=formula) for formula in ("C2H3NO", "HPO3", "H20C8C[13]4NN[15]O2"))
+RESIDUES = set("ACDEFGHIKLMNPQRSTVWY")
+N_PROTEINS, N_KNOWN = 300, 60
+
+
+def proteins_of(path):
+    with gzip.open(path, "rt") as file:
+        entries = file.read().split(">")[1 : N_PROTEINS + 1]
+    return {entry.split(None, 1)[0]: "".join(entry.split("\n")[1:]).rstrip("*") for entry in entries}
+
+
+@pytest.fixture(scope="module")
+def proteins():
+    return proteins_of(REPOSITORY / "resources" / "samples" / "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
+
+
+@pytest.fixture(scope="module")
+def database(proteins, tmp_path_factory):
+    path = tmp_path_factory.mktemp("database") / "proteins.fasta"
+    path.write_text("".join(f">{name} a protein\n{sequence}\n" for name, sequence in proteins.items()))
+    return path
+
+
+class Simulation:
+    """Spectra of known peptides, as MGF."""
+
+    def __init__(self, seed, precursor_error, fragment_error, *, relative=True):
+        self.random = np.random.default_rng(seed)
+        self.precursor_error, self.fragment_error, self.relative = precursor_error, fragment_error, relative
+        self.known, self.entries = {}, []
+
+    def erring(self, mz, error):
+        spread = mz * error * 1e-6 if self.relative else error
+        return mz + self.random.uniform(-spread, spread)
+
+    def add(self, sequence, charge, shifts=None, *, write_charge=True):
+        """A spectrum of a peptide; `shifts` dalton by position 1..L, 0 for the N-terminus."""
+        shifts = shifts or {}
+        residues = np.array([mass.std_aa_mass[letter] + shifts.get(i + 1, 0.0) for i, letter in enumerate(sequence)])
+        residues[0] += shifts.get(0, 0.0)
+        prefix = np.cumsum(residues)
+        water = mass.calculate_mass(formula="H2O")
+        ions = np.concatenate((prefix[:-1] + PROTON, prefix[-1] - prefix[:-1] + water + PROTON))
+        if charge > 2:
+            ions = np.concatenate((ions, (ions + PROTON) / 2))
+        kept = ions[self.random.random(len(ions)) < 0.67]
+        self._write(f"known {len(self.entries)}", prefix[-1] + water, charge, kept, 0.3, write_charge)
+        self.known[f"known {len(self.entries) - 1}"] = sequence
+
+    def add_noise(self, neutral_mass, charge, *, write_charge=True):
+        self._write(f"noise {len(self.entries)}", neutral_mass, charge, np.empty(0), 1.0, write_charge)
+
+    def _write(self, title, neutral_mass, charge, ions, noise_level, write_charge):
+        precursor = self.erring(neutral_mass, self.precursor_error) / charge + PROTON
+        noise = self.random.uniform(100, max(neutral_mass, 300), 25)
+        mz = np.concatenate((self.erring(ions, self.fragment_error), noise))
+        height = np.concatenate((self.random.lognormal(3, 0.7, len(ions)), noise_level * self.random.lognormal(3, 0.7, len(noise))))
+        order = np.argsort(mz)
+        peaks = "".join(f"{mz[i]:.5f} {height[i]:.2f}\n" for i in order)
+        told = f"CHARGE={charge}+\n" if write_charge else ""
+        self.entries.append(f"BEGIN IONS\nTITLE={title}\nPEPMASS={precursor:.6f}\n{told}{peaks}END IONS\n")
+
+    def write(self, path):
+        path.write_text("\n".join(self.entries))
+        return path
+
+
+def search(spectra, database, folder, preset, **changes):
+    parameters = IdentificationParameters.checked(read_preset("identify", preset)).changed(**changes)
+    spectra = spectra if isinstance(spectra, list) else [spectra]
+    summary = identify(spectra, [database], folder, parameters, threads=2)
+    with (Path(folder) / "exports" / "psms.tsv").open(encoding="utf-8", newline="") as file:
+        return summary, list(csv.DictReader(file, delimiter="\t"))
+
+
+def accepted(rows, level=0.01):
+    return [row for row in rows if row["rank"] == "1" and row["is_decoy"] == "false" and float(row["q_value"]) <= level]
+
+
+def same(one, other):
+    return one.replace("I", "L") == other.replace("I", "L")
+
+
+def assert_found(simulation, rows, share):
+    """At 1 %, at least `share` of the known spectra are found, and hardly anything else.
+
+    Among fewer than 100 matches 1 % means: down to the first decoy. Wrong targets before it are like heads before the first tail: more than
+    seven once in 256 times.
+    """
+    found = accepted(rows)
+    right = [row for row in found if same(simulation.known.get(row["spectrum_id"], ""), row["sequence"])]
+    assert len(right) >= share * len(simulation.known)
+    assert len(found) - len(right) <= 7
+    return right
+
+
+def tryptic(proteins, seed, n=N_KNOWN, needs=""):
+    peptides = {
+        peptide
+        for sequence in proteins.values()
+        for peptide in parser.cleave(sequence, "trypsin", missed_cleavages=1, min_length=9)
+        if len(peptide) <= 20
+        and set(peptide) <= set(mass.std_aa_mass) - set("UO")
+        and all(any(c in peptide for c in group) for group in needs)
+    }
+    return np.random.default_rng(seed).choice(sorted(peptides), n, replace=False).tolist()
+
+
+def fixed(sequence):
+    return {i + 1: CARBAMIDOMETHYL for i, letter in enumerate(sequence) if letter == "C"}
+
+
+CASES = {
+    # preset: precursor error, fragment error, whether in ppm
+    "high-resolution": (6, 10, True),
+    "low-resolution": (0.005, 0.25, False),
+    "ion-trap": (0.5, 0.25, False),
+    "maldi-tof-tof": (0.2, 0.15, False),
+    "phospho": (6, 10, True),
+    "tmt": (6, 10, True),
+    "non-specific": (6, 10, True),
+    "open": (6, 10, True),
+}
+
+
+@pytest.mark.parametrize("preset", CASES)
+def test_a_preset_finds_the_peptides_of_its_kind_of_data(preset, proteins, database, tmp_path):
+    simulation = Simulation(3, *CASES[preset][:2], relative=CASES[preset][2])
+    charges = (1,) if preset == "maldi-tof-tof" else (2, 3)
+    # TOF/TOF peak lists seldom tell the charge.
+    options = {"write_charge": preset != "maldi-tof-tof"}
+    peptides = tryptic(proteins, 5, needs=("STY",) if preset == "phospho" else ("K",) if preset == "tmt" else ())
+    sites = {}
+    for number, sequence in enumerate(peptides):
+        charge = charges[number % len(charges)]
+        shifts = fixed(sequence)
+        if preset == "phospho":
+            site = 1 + simulation.random.choice([i for i, letter in enumerate(sequence) if letter in "STY"])
+            shifts[site] = PHOSPHO
+        elif preset == "tmt":
+            shifts |= {0: TMT} | {i + 1: TMT for i, letter in enumerate(sequence) if letter == "K"}
+        elif preset == "open":
+            site = simulation.random.integers(1, len(sequence) + 1)
+            shifts[site] = shifts.get(site, 0.0) + simulation.random.uniform(12, 400)
+        elif preset == "non-specific":
+            name = simulation.random.choice(sorted(proteins))
+            whole = "".join(letter if letter in mass.std_aa_mass and letter not in "CUO" else " " for letter in proteins[name])
+            stretches = [part for part in whole.split() if len(part) >= 14]
+            sequence = stretches[simulation.random.integers(len(stretches))][2 : 2 + simulation.random.integers(9, 13)]
+            shifts = {}
+        simulation.add(sequence, charge, shifts, **options)
+        simulation.add_noise(mass.calculate_mass(sequence) + 3.0, charge, **options)
+        sites[f"known {2 * number}"] = [place for place in shifts if shifts[place] == PHOSPHO]
+    _, rows = search(simulation.write(tmp_path / "a.mgf"), database, tmp_path / "project", preset)
+    right = assert_found(simulation, rows, 0.6 if preset in ("open", "ion-trap", "maldi-tof-tof") else 0.8)
+    if preset == "tmt":
+        assert all(row["peptide"].startswith("[TMT6plex]-") and "K[TMT6plex]" in row["peptide"] for row in right)
+    if preset == "phospho":
+        assert all(row["peptide"].count("[Phospho]") == 1 for row in right)
+        placed = [int(row["modification_positions"].split(";")[row["modification_names"].split(";").index("Phospho")]) for row in right]
+        as_made = sum(place in sites[row["spectrum_id"]] for place, row in zip(placed, right, strict=True))
+        assert as_made >= 0.8 * len(right)
+
+
+@pytest.fixture(scope="module")
+def plain(proteins, tmp_path_factory):
+    """A simulation of high-resolution data and its file."""
+    simulation = Simulation(11, 6, 10)
+    for number, sequence in enumerate(tryptic(proteins, 12)):
+        simulation.add(sequence, 2 + number % 2, fixed(sequence))
+        simulation.add_noise(mass.calculate_mass(sequence) + 3.0, 2 + number % 2)
+    return simulation, simulation.write(tmp_path_factory.mktemp("plain") / "plain.mgf")
+
+
+def test_spectra_without_charges_are_searched_with_several(plain, database, tmp_path):
+    simulation, path = plain
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("CHARGE")]
+    (tmp_path / "none.mgf").write_text("\n".join(lines))
+    summary, rows = search(tmp_path / "none.mgf", database, tmp_path / "project", "high-resolution")
+    assert summary.n_searched == summary.n_spectra == 2 * N_KNOWN
+    right = assert_found(simulation, rows, 0.8)
+    assert {row["charge"] for row in right} == {"2", "3"}
+    assert all(int(row["charge"]) == 2 + int(row["spectrum_id"].split()[1]) // 2 % 2 for row in right)
+    assert all(len([row for row in rows if row["spectrum_id"] == one]) == 1 for one in simulation.known)
+
+
+def test_several_hits_are_ranked_and_the_first_is_the_same(plain, database, tmp_path):
+    _, path = plain
+    _, single = search(path, database, tmp_path / "project", "high-resolution")
+    _, several = search(path, database, tmp_path / "project", "high-resolution", hits_per_spectrum=3)
+    by_spectrum = {}
+    for row in several:
+        by_spectrum.setdefault(row["spectrum_id"], []).append(row)
+    assert {spectrum: rows[0]["peptide"] for spectrum, rows in by_spectrum.items()} == {
+        row["spectrum_id"]: row["peptide"] for row in single
+    }
+    assert max(map(len, by_spectrum.values())) == 3
+    for rows in by_spectrum.values():
+        assert [int(row["rank"]) for row in rows] == list(range(1, len(rows) + 1))
+        scores = [float(row["search_score"]) for row in rows]
+        assert scores == sorted(scores, reverse=True)
+        assert len({row["peptide"] for row in rows}) == len(rows)
+        assert float(rows[0]["delta_score"]) >= 0
+        if len(rows) > 1 and rows[1]["sequence"] != rows[0]["sequence"]:
+            assert float(rows[0]["delta_score"]) == pytest.approx(scores[0] - scores[1], abs=1e-4)
+
+
+def test_decoys_that_the_database_brings_give_what_decoys_made_here_give(plain, proteins, database, tmp_path):
+    _, path = plain
+    both = tmp_path / "both.fasta"
+    decoys = "".join(f">REV_{name} a protein\n{sequence[::-1]}\n" for name, sequence in proteins.items())
+    both.write_text(decoys + database.read_text())
+    _, made = search(path, database, tmp_path / "made", "high-resolution", decoy_prefix="REV_")
+    _, brought = search(path, both, tmp_path / "brought", "high-resolution", decoys="existing", decoy_prefix="REV_")
+    names = ("spectrum_id", "peptide", "score", "q_value", "is_decoy")
+    assert [[row[name] for name in names] for row in made] == [[row[name] for name in names] for row in brought]
+    assert [sorted(row["proteins"].split(";")) for row in made] == [sorted(row["proteins"].split(";")) for row in brought]
+
+
+def test_without_decoys_no_error_rate_is_claimed(plain, database, tmp_path):
+    _, path = plain
+    summary, rows = search(path, database, tmp_path / "project", "high-resolution", decoys="none")
+    assert {(row["q_value"], row["posterior_error_probability"], row["is_decoy"]) for row in rows} == {("", "", "false")}
+    assert any("no false discovery rate can be estimated" in message for message in summary.messages)
+
+
+def test_contaminants_are_searched_and_told_apart(plain, proteins, database, tmp_path):
+    simulation, path = plain
+    names = sorted(proteins)
+    half, other = tmp_path / "half.fasta", tmp_path / "other.fasta"
+    half.write_text("".join(f">{name}\n{proteins[name]}\n" for name in names[::2]))
+    other.write_text("".join(f">{name}\n{proteins[name]}\n" for name in names[1::2]))
+    summary, rows = search(path, half, tmp_path / "project", "high-resolution", contaminants=(str(other),))
+    right = assert_found(simulation, rows, 0.8)
+    contaminants = set(names[1::2])
+    for row in right:
+        for accession in row["proteins"].split(";"):
+            assert accession.startswith("CONT_") == (accession.removeprefix("CONT_") in contaminants)
+    assert any("CONT_" in row["proteins"] for row in right)
+    kinds = [one["kind"] for one in json.loads((summary.folder / "run.json").read_text())["inputs"]]
+    assert kinds == ["spectra", "database", "contaminants"]
+
+
+def test_several_files_are_one_search(plain, database, tmp_path):
+    simulation, path = plain
+    text = path.read_text().split("\n\n")
+    one, other = tmp_path / "one.mgf", tmp_path / "other.mgf"
+    one.write_text("\n\n".join(text[:N_KNOWN]))
+    other.write_text("\n\n".join(text[N_KNOWN:]))
+    _, whole = search(path, database, tmp_path / "project", "high-resolution")
+    _, parts = search([one, other], database, tmp_path / "project", "high-resolution")
+    assert {row["spectrum_file"] for row in parts} == {str(one), str(other)}
+    assert {(row["spectrum_id"], row["peptide"]) for row in parts} == {(row["spectrum_id"], row["peptide"]) for row in whole}
+    assert_found(simulation, parts, 0.8)
+
+
+def test_broken_spectra_are_left_out_and_counted_when_asked(plain, database, tmp_path):
+    simulation, path = plain
+    broken = tmp_path / "broken.mgf"
+    broken.write_text(path.read_text().replace("TITLE=known 4\n", "TITLE=known 4\n100.5 not_a_number\n"))
+    parameters = IdentificationParameters()
+    with pytest.raises(InputError, match=r"broken\.mgf, line \d+"):
+        identify([broken], [database], tmp_path / "project", parameters)
+    summary = identify([broken], [database], tmp_path / "project", parameters, skip_broken=True)
+    assert summary.n_spectra == 2 * N_KNOWN - 1
+    assert any(message.startswith("1 broken spectr") for message in summary.messages)
+    assert len(simulation.known) == N_KNOWN
+
+
+def test_each_pass_of_a_second_pass_keeps_its_own_error_rate(shared_data, tmp_path):
+    """The second pass finds more; its q-values are those that a plain loop over its own rows gives."""
+    spectra = shared_data / "spectra" / "qc_shew_qe" / "QC_Shew_18_02_Excerpt.mzXML"
+    database = shared_data / "proteomes" / "shew.fasta"
+    first_summary, first = search(spectra, database, tmp_path / "project", "high-resolution")
+    summary, rows = search(spectra, database, tmp_path / "project", "high-resolution", second_pass=True)
+    assert summary.n_psms >= first_summary.n_psms
+    assert any("second pass" in message for message in summary.messages)
+    kept = {(row["spectrum_id"], row["peptide"], row["q_value"]) for row in first}
+    second = [row for row in rows if (row["spectrum_id"], row["peptide"], row["q_value"]) not in kept]
+    found_before = {row["spectrum_id"] for row in accepted(first)}
+    assert not found_before & {row["spectrum_id"] for row in second}
+    assert len(accepted(second)) >= 5
+    second.sort(key=lambda row: -float(row["score"]))
+    decoys = targets = 0
+    ratios = []
+    for row in second:
+        decoys += row["is_decoy"] == "true"
+        targets += row["is_decoy"] == "false"
+        ratios.append(decoys / max(targets, 1))
+    for place, row in enumerate(second):
+        if row["is_decoy"] == "false":
+            assert float(row["q_value"]) == pytest.approx(min(1.0, *ratios[place:], 1.0), rel=1e-6)
+    # Only proteins that the first pass found, and their decoys.
+    before = {accession for row in accepted(first) for accession in row["proteins"].split(";")}
+    for row in second:
+        assert all(accession.removeprefix("DECOY_") in before for accession in row["proteins"].split(";"))

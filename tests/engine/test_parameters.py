@@ -1,0 +1,140 @@
+"""The one description of every parameter: made from texts, checked against its bounds, told in full."""
+
+import tomllib
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from engine.errors import InputError, ParameterError
+from engine.parameters import SearchParameters, parameter, preset_description, preset_names, read_preset
+
+
+class Parameters(SearchParameters):
+    """Parameters of a search that nobody does."""
+
+    turns: int = parameter(3, ge=1, le=9, title="Turns", help="How often.", group="Work")
+    width: float = parameter(0.5, gt=0, lt=2, title="Width", unit="Da", help="How wide.", group="Work", advanced=True)
+    way: Literal["left", "right"] = parameter("left", title="Way", help="Where to.", group="Place")
+    names: tuple[str, ...] = parameter(("a",), title="Names", help="Who.", group="Place")
+    sizes: tuple[int, ...] = parameter((1, 2), title="Sizes", help="How large.", group="Place")
+    quick: bool = parameter(False, title="Quick", help="Whether to hurry.", group="Work")
+    note: str = parameter("", title="Note", help="What else.", group="Work")
+
+
+def test_a_description_tells_all_that_was_declared():
+    described = {one.name: one for one in Parameters.describe()}
+    assert list(described) == ["turns", "width", "way", "names", "sizes", "quick", "note"]
+    turns, width, way = described["turns"], described["width"], described["way"]
+    assert (turns.kind, turns.minimum, turns.maximum, turns.default, turns.group, turns.help) == ("integer", 1, 9, 3, "Work", "How often.")
+    assert (width.kind, width.unit, width.minimum, width.maximum, width.advanced) == ("number", "Da", 0, 2, True)
+    assert (way.kind, way.choices, way.minimum) == ("choice", ("left", "right"), None)
+    assert [described[name].kind for name in ("names", "sizes", "quick", "note")] == ["list", "list", "truth", "text"]
+
+
+def test_texts_become_values():
+    changed = Parameters().changed(["turns=4", " width = 1.5 ", "way=right", "names= x ; y,z", "sizes=3", "quick=yes", "note=a=b"])
+    assert changed == Parameters(turns=4, width=1.5, way="right", names=("x", "y", "z"), sizes=(3,), quick=True, note="a=b")
+    assert changed.changed(["names="]).names == ()
+    assert changed.changed() is changed
+    assert changed.changed(turns=5).changed(["turns=6"]).turns == 6
+
+
+@given(st.integers(-(10**9), 10**9))
+def test_a_number_is_taken_exactly_when_it_lies_within_the_bounds(value):
+    if 1 <= value <= 9:
+        assert Parameters.checked({"turns": str(value)}).turns == value
+    else:
+        with pytest.raises(ParameterError) as caught:
+            Parameters.checked({"turns": str(value)})
+        # The field, the value and the bound that it breaks.
+        assert "turns" in str(caught.value)
+        assert str(value) in str(caught.value)
+        assert str(caught.value).endswith(" 1" if value < 1 else " 9")
+
+
+@pytest.mark.parametrize(
+    ("setting", "tells"),
+    [
+        ("turns=x", ("turns = 'x'", "integer")),
+        ("width=2", ("width = '2'", "less than 2 Da")),
+        ("width=nan", ("width = 'nan'", "Da")),
+        ("way=up", ("way = 'up'", "'left' or 'right'")),
+        ("sizes=1,b", ("sizes = 'b'", "integer")),
+        ("quick=perhaps", ("quick = 'perhaps'", "boolean")),
+        ("turn=4", ("no parameter 'turn'", "did you mean turns?")),
+        ("zzz=4", ("no parameter 'zzz'",)),
+        ("turns", ("'turns' is not a setting", "field=value")),
+        ("=4", ("no parameter ''",)),
+    ],
+)
+def test_a_wrong_setting_names_the_field_the_value_and_what_is_allowed(setting, tells):
+    with pytest.raises(ParameterError) as caught:
+        Parameters().changed([setting])
+    for part in tells:
+        assert part in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_wrong_value_is_told_at_once():
+    with pytest.raises(ParameterError, match=r"turns = 0.*; width = 9"):
+        Parameters.checked({"turns": 0, "width": 9})
+
+
+def test_parameters_do_not_change():
+    with pytest.raises(ValidationError, match="frozen"):
+        Parameters().turns = 4
+
+
+@given(
+    turns=st.integers(1, 9),
+    width=st.floats(0, 2, exclude_min=True, exclude_max=True),
+    names=st.lists(st.text(st.characters(categories=["L", "N"]), min_size=1)),
+    quick=st.booleans(),
+)
+def test_what_the_project_keeps_gives_the_parameters_back(turns, width, names, quick):
+    one = Parameters(turns=turns, width=width, names=tuple(names), quick=quick)
+    assert Parameters.checked(one.model_dump(mode="json")) == one
+
+
+def test_a_preset_is_found_by_its_name_and_by_its_path(tmp_path):
+    assert "high-resolution" in preset_names("identify")
+    assert preset_description("identify", "phospho").startswith("Phospho")
+    assert read_preset("identify", "tmt")["fixed_modifications"][1] == "TMT6plex (K)"
+    with_table, plain = tmp_path / "with table.toml", tmp_path / "plain.toml"
+    with_table.write_text('description = "Mine"\n[parameters]\nturns = 4\n', encoding="utf-8")
+    plain.write_text('description = "Mine"\nturns = 4\n', encoding="utf-8")
+    assert read_preset("identify", str(with_table)) == read_preset("identify", str(plain)) == {"turns": 4}
+
+
+def test_a_preset_that_is_not_there_is_answered_with_those_that_are():
+    with pytest.raises(ParameterError, match=r"no preset 'phosho'.*phospho, tmt, or give a .toml file"):
+        read_preset("identify", "phosho")
+
+
+@pytest.mark.parametrize(
+    ("content", "tells"),
+    [(b"[parameters", "is not a preset"), (b"\xff\xfe\x00", "is not a preset"), (b"parameters = 3", "'parameters' is not a table")],
+)
+def test_a_preset_that_cannot_be_read_is_named(tmp_path, content, tells):
+    path = tmp_path / "mine.toml"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=tells) as caught:
+        read_preset("identify", str(path))
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_file_or_a_folder_is_no_preset(tmp_path):
+    for path in (tmp_path / "nowhere.toml", tmp_path):
+        with pytest.raises(InputError, match="cannot be read"):
+            read_preset("identify", str(path))
+
+
+def test_presets_hold_nothing_but_a_description_and_parameters():
+    import resources
+
+    for name in preset_names("identify"):
+        content = tomllib.loads((resources.path("presets", "identify") / f"{name}.toml").read_text(encoding="utf-8"))
+        assert set(content) == {"description", "parameters"}, name

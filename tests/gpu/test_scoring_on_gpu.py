@@ -1,0 +1,85 @@
+"""The CUDA kernels on a real card give the answers of the processor's kernels."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+TESTS = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(TESTS / "shim"))
+sys.path.insert(0, str(TESTS / "benchmarks"))
+
+from search_inputs import assert_same_hits, empty_hits, random_search
+from search_workload import peptides_of, preset, search_workload
+
+from engine.execution.devices import gpus
+from kernels.cpu import scoring as cpu
+from kernels.cuda import scoring as cuda
+from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
+
+pytestmark = pytest.mark.gpu
+
+WIDTH = {SDP: 0.1, KSDP: 0.5, HYPERSCORE: 0.5, XCORR: 0.05}
+
+
+@pytest.fixture(scope="module")
+def number() -> int:
+    """The first usable CUDA device."""
+    usable = [gpu for gpu in gpus() if gpu.usable]
+    if not usable:
+        pytest.skip(f"no usable GPU: {gpus()[0].reason}")
+    return usable[0].numbers[0]
+
+
+def both(inputs, number):
+    spectra, queries, peptides, modifications, settings = inputs
+    n = len(queries.mass)
+    expected, found = (empty_hits(n, width=WIDTH[settings.score]) for _ in range(2))
+    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n)
+    cuda.search_queries(spectra, queries, peptides, modifications, settings, found, 0, n, device=number)
+    return found, expected
+
+
+@pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
+@pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0)])
+def test_every_score_agrees_with_the_processor(score, fragment, number):
+    found, expected = both(random_search(100 + score, score, fragment=fragment, n_queries=200, n_peptides=50_000, most=3), number)
+    assert_same_hits(found, expected)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_modifications_and_series_agree_with_the_processor(seed, number):
+    kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
+    inputs = random_search(
+        200 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=1 + seed, most=3, max_forms=(3, 1, 50, 200)[seed], n_queries=100
+    )
+    found, expected = both(inputs, number)
+    assert_same_hits(found, expected)
+
+
+def test_two_runs_give_the_same_bits(number):
+    inputs = random_search(300, HYPERSCORE, n_queries=100, n_peptides=50_000)
+    (first, _), (second, _) = both(inputs, number), both(inputs, number)
+    for one, other in zip(first[:-1], second[:-1], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_candidates_are_counted_as_on_the_processor(number):
+    _, queries, peptides, modifications, settings = random_search(400, HYPERSCORE, n_queries=3000)
+    expected, found = np.zeros(3000, np.int64), np.zeros(3000, np.int64)
+    cpu.count_candidates(queries, peptides.mass, modifications, settings, 5, 2990, expected)
+    cuda.count_candidates(queries, peptides.mass, modifications, settings, 5, 2990, found, device=number)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("score", "name"), [(SDP, "spectral-dot-product"), (KSDP, "ksdp"), (HYPERSCORE, "hyperscore"), (XCORR, "xcorr")])
+def test_real_spectra_agree_with_the_processor(score, name, number, shared_data):
+    parameters = preset("high-resolution", score=name, variable_modifications=["Oxidation (M)", "Phospho (STY)", "Acetyl (Protein N-term)"])
+    peptides = peptides_of(shared_data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta", parameters)
+    work = search_workload(shared_data / "spectra" / "SmallCalibratible_Yeast.mzML", 1, peptides, parameters)
+    found, expected = both((work.index.arrays, work.index.queries, work.peptides, work.modifications, work.settings), number)
+    assert expected.n_candidates.sum() > 50_000
+    assert_same_hits(found, expected)

@@ -1,0 +1,187 @@
+"""A real window on a display of its own, and the checks that every test of the window must pass.
+
+A test fails on a Qt warning (pytest-qt, see pyproject.toml), and when it leaves a thread, a top-level widget or a running timer behind.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QApplication
+
+    from gui.theme import Theme
+    from gui.window import MainWindow
+
+_SECONDS_TO_END = 5.0
+_servers: list[subprocess.Popen[bytes]] = []
+
+
+@pytest.fixture(scope="session")
+def display(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The display that is there, or a virtual one."""
+    pytest.importorskip("PySide6.QtWidgets", reason="Qt's libraries are not there", exc_type=ImportError)
+    # File dialogs remember their folders in the user's own configuration.
+    os.environ["XDG_CONFIG_HOME"] = str(tmp_path_factory.mktemp("configuration"))
+    if os.environ.get("DISPLAY") or os.environ.get("QT_QPA_PLATFORM") == "offscreen" or not sys.platform.startswith("linux"):
+        yield
+        return
+    if shutil.which("Xvfb") is None:
+        pytest.skip("there is no display and no Xvfb")
+    reading, writing = os.pipe()
+    # The application lives until the process ends, and must not lose its display before: the server goes by itself after its last client.
+    arguments = ["Xvfb", "-displayfd", str(writing), "-screen", "0", "2600x1800x24", "-nolisten", "tcp", "-terminate"]
+    server = subprocess.Popen(arguments, pass_fds=[writing], stderr=subprocess.DEVNULL)
+    _servers.append(server)
+    os.close(writing)
+    with os.fdopen(reading) as answer:
+        os.environ["DISPLAY"] = ":" + answer.readline().strip()
+    yield
+    from PySide6.QtWidgets import QApplication
+
+    if QApplication.instance() is None:
+        server.terminate()
+        server.wait()
+
+
+@pytest.fixture(scope="session")
+def qapp_args(display: None) -> list[str]:
+    """Lets pytest-qt make its application only once there is a display."""
+    return ["proteoscope"]
+
+
+@pytest.fixture(scope="session")
+def shared_theme(qapp: QApplication) -> Theme:
+    from gui.theme import Theme
+
+    return Theme(qapp)
+
+
+@pytest.fixture
+def theme(shared_theme: Theme) -> Iterator[Theme]:
+    """The look of the application, light unless a test chooses."""
+    shared_theme.choose("light")
+    yield shared_theme
+    shared_theme.choose("light")
+
+
+@pytest.fixture(autouse=True)
+def no_leaks(qapp: QApplication, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails a test that leaves threads, top-level widgets or running timers."""
+    from PySide6.QtCore import QEvent, QTimer
+    from shiboken6 import isValid
+
+    def widgets() -> list[str]:
+        return [f"{type(one).__name__} {one.objectName() or one.windowTitle()!r}" for one in qapp.topLevelWidgets()]
+
+    def timers() -> list[QTimer]:
+        return [one for one in gc.get_objects() if isinstance(one, QTimer) and isValid(one) and one.isActive()]
+
+    threads, n_widgets, old_timers = set(threading.enumerate()), len(widgets()), timers()
+    yield
+    # pytest would hold on to the windows that fixtures made, and those to what is theirs.
+    request.node.funcargs.clear()
+    deadline = time.monotonic() + _SECONDS_TO_END
+    while True:
+        qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+        qapp.processEvents()
+        gc.collect()
+        leaked_threads = [one.name for one in set(threading.enumerate()) - threads if one.is_alive()]
+        leaked_timers = [repr(one) for one in timers() if not any(one is old for old in old_timers)]
+        left = widgets()
+        if not leaked_threads and len(left) <= n_widgets and not leaked_timers:
+            return
+        if time.monotonic() > deadline:
+            pytest.fail(f"left behind: threads {leaked_threads}, widgets {left}, timers {leaked_timers}")
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def make_window(qapp: QApplication, theme: Theme, tmp_path: Path) -> Iterator[Callable[[], MainWindow]]:
+    """Opens windows that share one settings file, and closes those still open at the end."""
+    from PySide6.QtCore import QEvent
+    from shiboken6 import isValid
+
+    from gui.settings import SettingsFile
+    from gui.window import MainWindow
+
+    windows: list[MainWindow] = []
+
+    def make() -> MainWindow:
+        window = MainWindow(SettingsFile(tmp_path / "settings.json"), theme)
+        windows.append(window)
+        window.show()
+        window.activateWindow()
+        return window
+
+    yield make
+    for window in windows:
+        if not isValid(window):
+            continue
+        window.queue.cancel_all()
+        assert window.queue.wait(30)
+        window.close()
+        assert window.queue.shutdown(5)
+        window.deleteLater()
+    windows.clear()
+    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+
+
+@pytest.fixture
+def window(make_window: Callable[[], MainWindow]) -> MainWindow:
+    return make_window()
+
+
+class Heartbeat:
+    """Measures how long the event loop stands still: a timer that should come every 4 ms, and the times when it came."""
+
+    def __init__(self, stage: Callable[[], str]) -> None:
+        from PySide6.QtCore import Qt, QTimer
+
+        self.gaps: list[tuple[float, str]] = []
+        self._stage = stage
+        self._last = time.perf_counter()
+        self._timer = QTimer()
+        self._timer.setTimerType(Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._beat)
+        self._timer.start(4)
+
+    def stop(self) -> None:
+        self._timer.stop()
+
+    @property
+    def longest(self) -> tuple[float, str]:
+        """Seconds of the longest stall, and the stage in which it was."""
+        return max(self.gaps)
+
+    def _beat(self) -> None:
+        now = time.perf_counter()
+        self.gaps.append((now - self._last, self._stage()))
+        self._last = now
+
+
+@pytest.fixture
+def heartbeat(window: MainWindow) -> Iterator[Callable[[], Heartbeat]]:
+    """Starts a measurement of the event loop's stalls."""
+    started: list[Heartbeat] = []
+
+    def start() -> Heartbeat:
+        stage = [""]
+        window.bridge.progressed.connect(lambda job, event: stage.__setitem__(0, event.stage))
+        started.append(Heartbeat(lambda: stage[0]))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()

@@ -1,0 +1,364 @@
+"""The form made from the parameters' model, driven as a person does: typing, choosing, resetting, saving."""
+
+from __future__ import annotations
+
+import time
+import tomllib
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from PySide6.QtCore import QLocale, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QListWidget, QWidget
+from pytestqt.qtbot import QtBot
+
+from engine.chemistry.enzymes import ENZYMES
+from engine.chemistry.modifications import parse_modification
+from engine.identification.parameters import IdentificationParameters
+from engine.parameters import SearchParameters, parameter, preset_names, read_preset
+from gui.forms.editors import ModificationsEditor
+from gui.forms.file_survey import FileSurvey, file_kind
+from gui.forms.modification_picker import ModificationPicker
+from gui.forms.numbers import IntegerBox, NumberBox
+from gui.forms.parameter_form import ParameterForm
+from gui.forms.preset_files import preset_text, write_preset
+from gui.forms.sections import Card
+from gui.theme import Theme
+
+
+@pytest.fixture
+def form(qtbot: QtBot, theme: Theme) -> ParameterForm:
+    form = ParameterForm(IdentificationParameters)
+    qtbot.addWidget(form)
+    form.resize(1000, 900)
+    form.show()
+    return form
+
+
+@pytest.fixture
+def german() -> Iterator[None]:
+    before = QLocale()
+    QLocale.setDefault(QLocale(QLocale.Language.German, QLocale.Country.Germany))
+    yield
+    QLocale.setDefault(before)
+
+
+def box_of(form: ParameterForm, name: str, kind: type[Any]) -> Any:
+    return form.fields[name].editor.findChild(kind)
+
+
+def type_over(widget: QWidget, text: str) -> None:
+    line = widget if isinstance(widget, QLineEdit) else widget.findChild(QLineEdit)
+    line.selectAll()
+    QTest.keyClicks(line, text)
+
+
+def test_every_parameter_has_a_field_with_its_title_help_and_value(form: ParameterForm) -> None:
+    defaults = IdentificationParameters()
+    assert list(form.fields) == list(IdentificationParameters.model_fields)
+    for one in IdentificationParameters.describe():
+        field = form.fields[one.name]
+        assert field.label.text() == one.title
+        assert one.name in field.label.toolTip()
+        assert field.editor.accessibleName() == one.title and field.editor.accessibleDescription() == one.help
+    assert form.parameters == defaults
+    assert form.changed_names == [] and form.problems == {}
+
+
+def test_kinds_become_the_widgets_that_people_expect(form: ParameterForm) -> None:
+    assert isinstance(box_of(form, "deisotope", QCheckBox), QCheckBox)
+    assert box_of(form, "specificity", QComboBox).count() == 3
+    assert box_of(form, "minimum_length", IntegerBox).suffix() == " residues"
+    assert box_of(form, "window_width", NumberBox).suffix() == " Th"
+    enzymes = box_of(form, "enzyme", QComboBox)
+    assert [enzymes.itemText(i) for i in range(enzymes.count())] == list(ENZYMES)
+    assert isinstance(form.fields["variable_modifications"].editor, ModificationsEditor)
+
+
+def test_a_form_of_another_search_needs_no_code_of_its_own(qtbot: QtBot, theme: Theme) -> None:
+    class OtherParameters(SearchParameters):
+        cutoff: float = parameter(0.5, gt=0, lt=1, title="Cutoff", group="First", help="Where to cut.")
+        method: Literal["fast", "good"] = parameter("good", title="Method", group="First", help="How.")
+        remark: str = parameter("none", min_length=2, title="Remark", group="Second", advanced=True, help="What to remember.")
+
+    form = ParameterForm(OtherParameters)
+    qtbot.addWidget(form)
+    form.set_values({"cutoff": 1.0, "remark": "x"})
+    assert form.parameters is None
+    assert form.problems == {"cutoff": "Expected less than 1", "remark": "Expected at least 2 letters"}
+    form.reset_all()
+    assert form.parameters == OtherParameters()
+
+
+@pytest.mark.parametrize("widths", [(1000,), (600,), (1000, 600), (600, 1000, 600, 1000)])
+def test_cards_stand_in_their_order_without_holes(form: ParameterForm, qtbot: QtBot, widths: tuple[int, ...]) -> None:
+    for width in widths:
+        form.resize(width, 900)
+        qtbot.wait(20)
+    cards = [card for card in form.findChildren(Card) if card.isVisible()]
+    columns = {x: [card for card in cards if card.x() == x] for x in sorted({card.x() for card in cards})}
+    assert len(columns) == (2 if widths[-1] == 1000 else 1)
+    groups = [card.title.text() for column in columns.values() for card in sorted(column, key=lambda card: card.y())]
+    assert groups == list(dict.fromkeys(one.group for one in IdentificationParameters.describe() if not one.advanced))
+    for column in columns.values():
+        column.sort(key=lambda card: card.y())
+        assert column[0].y() == 0
+        assert {below.y() - above.geometry().bottom() - 1 for above, below in pairwise(column)} <= {12}
+
+
+def test_advanced_parameters_are_folded_away_until_asked_for(form: ParameterForm) -> None:
+    assert form.fields["missed_cleavages"].frame.isVisible()
+    assert not form.fields["ksdp_power"].frame.isVisible()
+    QTest.mouseClick(form.fold_button, Qt.MouseButton.LeftButton)
+    assert form.fields["ksdp_power"].frame.isVisible()
+    QTest.mouseClick(form.fold_button, Qt.MouseButton.LeftButton)
+    assert not form.fields["ksdp_power"].frame.isVisible()
+
+
+def test_a_wrong_value_is_marked_in_its_place(form: ParameterForm) -> None:
+    field = form.fields["missed_cleavages"]
+    type_over(box_of(form, "missed_cleavages", IntegerBox), "77")
+    assert form.parameters is None
+    assert field.frame.is_wrong and field.message.isVisible()
+    assert field.message.text() == "Expected at most 10"
+    type_over(box_of(form, "missed_cleavages", IntegerBox), "3")
+    assert not field.frame.is_wrong and not field.message.isVisible()
+    assert form.parameters is not None and form.parameters.missed_cleavages == 3  # type: ignore[attr-defined]
+
+
+def test_nothing_typed_is_wrong_too(form: ParameterForm) -> None:
+    line = box_of(form, "fdr", NumberBox).findChild(QLineEdit)
+    line.selectAll()
+    QTest.keyClick(line, Qt.Key.Key_Delete)
+    assert form.problems["fdr"].startswith("Expected a number")
+    assert form.parameters is None
+
+
+def test_a_wrong_advanced_value_is_brought_to_light(form: ParameterForm) -> None:
+    form.set_values({"ksdp_power": 99.0})
+    assert form.fields["ksdp_power"].message.isVisible()
+    assert form.problems == {"ksdp_power": "Expected at most 6"}
+
+
+def test_a_fault_between_two_fields_is_marked_in_both(form: ParameterForm) -> None:
+    form.set_values({"minimum_length": 30, "maximum_length": 20})
+    assert set(form.problems) == {"minimum_length", "maximum_length"}
+    assert "Shortest peptide" in form.problems["minimum_length"]
+
+
+def test_arrows_stay_within_the_bounds(form: ParameterForm) -> None:
+    box = box_of(form, "missed_cleavages", IntegerBox)
+    for _ in range(30):
+        QTest.keyClick(box, Qt.Key.Key_Up)
+    assert box.value() == 10
+    for _ in range(30):
+        QTest.keyClick(box, Qt.Key.Key_Down)
+    assert box.value() == 0
+
+
+def test_changed_values_are_shown_as_such_and_lead_back(form: ParameterForm) -> None:
+    field = form.fields["missed_cleavages"]
+    assert not field.label.font().bold() and not field.reset_button.isVisible()
+    type_over(box_of(form, "missed_cleavages", IntegerBox), "1")
+    form.set_values({"enzyme": "Lys-C", "deisotope": False})
+    assert field.label.font().bold() and field.reset_button.isVisible()
+    assert form.changed_names == ["enzyme", "missed_cleavages", "deisotope"]
+    assert "1 changed" in form.fold_button.text()
+    QTest.mouseClick(field.reset_button, Qt.MouseButton.LeftButton)
+    assert form.changed_names == ["enzyme", "deisotope"]
+    assert not field.label.font().bold() and not field.reset_button.isVisible()
+    QTest.mouseClick(form.reset_button, Qt.MouseButton.LeftButton)
+    assert form.changed_names == [] and form.parameters == IdentificationParameters()
+
+
+@pytest.mark.parametrize("preset", preset_names("identify"))
+def test_every_preset_goes_through_the_form_unchanged(form: ParameterForm, preset: str) -> None:
+    wanted = IdentificationParameters.checked(read_preset("identify", preset))
+    form.set_baseline(wanted.model_dump())
+    assert form.parameters == wanted
+    assert form.changed_names == []
+
+
+@pytest.mark.parametrize("preset", preset_names("identify"))
+def test_every_preset_goes_through_a_file_unchanged(preset: str, tmp_path: Path) -> None:
+    wanted = IdentificationParameters.checked(read_preset("identify", preset))
+    write_preset(tmp_path / "mine.toml", wanted.model_dump(), 'Mine, "quoted" \\ and\nin two lines \x7f')
+    assert IdentificationParameters.checked(read_preset("identify", str(tmp_path / "mine.toml"))) == wanted
+    text = (tmp_path / "mine.toml").read_text(encoding="utf-8")
+    assert tomllib.loads(text)["description"] == 'Mine, "quoted" \\ and\nin two lines \x7f'
+
+
+def test_numbers_are_written_with_a_decimal_point_in_files(german: None) -> None:
+    assert "fdr = 0.05" in preset_text({"fdr": 0.05}, "")
+
+
+def test_numbers_show_and_read_as_the_country_writes_them(german: None, form: ParameterForm) -> None:
+    box = box_of(form, "fdr", NumberBox)
+    assert box.text() == "0,01"
+    type_over(box, "0,025")
+    assert form.parameters is not None and form.parameters.fdr == 0.025  # type: ignore[attr-defined]
+    tolerance = box_of(form, "fragment_tolerance", NumberBox)
+    type_over(tolerance, "0,5")
+    box_of(form, "fragment_tolerance", QComboBox).setCurrentText("Da")
+    assert form.parameters.fragment_tolerance == "0.5 Da"  # type: ignore[attr-defined]
+    form.set_values({"fdr": 0.75})
+    assert form.problems["fdr"] == "Expected at most 0,5"
+
+
+def test_a_number_copied_with_a_decimal_point_is_read_where_a_comma_is_usual(german: None, form: ParameterForm) -> None:
+    type_over(box_of(form, "fdr", NumberBox), "0.05")
+    assert form.parameters is not None and form.parameters.fdr == 0.05  # type: ignore[attr-defined]
+
+
+def test_a_point_that_may_separate_thousands_is_not_guessed_at(german: None, form: ParameterForm) -> None:
+    type_over(box_of(form, "maximum_mass", NumberBox), "1.500")
+    assert form.problems["maximum_mass"].startswith("Expected a number")
+
+
+@pytest.mark.parametrize("text", ["0.02", "6000", "0.3333333333333333", "1e-05", "123456.789012"])
+def test_a_number_box_keeps_what_it_is_given(qtbot: QtBot, theme: Theme, text: str) -> None:
+    box = NumberBox()
+    qtbot.addWidget(box)
+    box.setValue(float(text))
+    assert box.value() == pytest.approx(float(text), abs=1e-12)
+    assert QLocale.c().toDouble(box.text())[0] == pytest.approx(float(text), abs=1e-12)
+
+
+def test_steps_leave_no_binary_dust(qtbot: QtBot, theme: Theme) -> None:
+    box = NumberBox(0.0, 1.0)
+    qtbot.addWidget(box)
+    box.setValue(0.1)
+    for _ in range(5):
+        box.stepUp()
+    assert len(box.text()) <= 4
+
+
+def test_lists_take_what_the_model_takes(form: ParameterForm) -> None:
+    line = box_of(form, "isotope_errors", QLineEdit)
+    type_over(line, "0, 1; 2")
+    assert form.parameters is not None and form.parameters.isotope_errors == (0, 1, 2)  # type: ignore[attr-defined]
+    type_over(line, "0, x")
+    assert form.problems["isotope_errors"] == "Expected whole numbers, as 0, 1, 2"
+    type_over(line, "9")
+    assert "from -3 to 5" in form.problems["isotope_errors"]
+
+
+def test_ion_series_are_ticked(form: ParameterForm) -> None:
+    boxes = {box.text(): box for box in form.fields["ion_series"].editor.findChildren(QCheckBox)}
+    assert [name for name, box in boxes.items() if box.isChecked()] == ["b", "y"]
+    boxes["c"].click()
+    boxes["b"].click()
+    assert form.parameters is not None and form.parameters.ion_series == "cy"  # type: ignore[attr-defined]
+    boxes["c"].click()
+    boxes["y"].click()
+    assert form.problems["ion_series"] == "Expected at least one series"
+
+
+def test_a_modification_can_be_typed_over_and_removed(form: ParameterForm, qtbot: QtBot) -> None:
+    lines = box_of(form, "variable_modifications", QListWidget)
+    lines.item(0).setText("Oxydation (M)")
+    assert "Oxidation" in form.problems["variable_modifications"]
+    lines.item(0).setText("phospho (yts)")
+    assert form.parameters is not None
+    assert form.parameters.variable_modifications == ("Phospho (STY)",)  # type: ignore[attr-defined]
+    lines.item(0).setSelected(True)
+    QTest.mouseClick(form.fields["variable_modifications"].editor.remove_button, Qt.MouseButton.LeftButton)  # type: ignore[attr-defined]
+    assert form.parameters.variable_modifications == ()  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def picker(form: ParameterForm, qtbot: QtBot) -> ModificationPicker:
+    editor = form.fields["variable_modifications"].editor
+    assert isinstance(editor, ModificationsEditor)
+    QTest.mouseClick(editor.add_button, Qt.MouseButton.LeftButton)
+    picker = editor.findChild(ModificationPicker)
+    assert picker is not None
+    return picker
+
+
+def rows(picker: ModificationPicker) -> list[str]:
+    return [row.text for row in picker.found.rows]
+
+
+def search(picker: ModificationPicker, qtbot: QtBot, name: str = "", site: str = "", mass: str = "") -> list[str]:
+    for line, text in ((picker.name, name), (picker.site, site), (picker.mass, mass)):
+        line.clear()
+        QTest.keyClicks(line, text)
+    qtbot.wait(5)
+    return rows(picker)
+
+
+def test_the_picker_finds_by_name_site_and_mass(picker: ModificationPicker, qtbot: QtBot) -> None:
+    assert search(picker, qtbot, "oxid")[0].startswith("Oxidation (")
+    assert set(search(picker, qtbot, "phospho", "S")) >= {"Phospho (S)"}
+    assert all(text.endswith("(S)") for text in rows(picker))
+    assert search(picker, qtbot, mass="79.966")[:3] == ["Phospho (S)", "Phospho (T)", "Phospho (Y)"]
+    assert search(picker, qtbot, "UNIMOD:4")[0] == "Carbamidomethyl (C)"
+    assert search(picker, qtbot, "no such thing") == []
+    assert not picker.add_button.isEnabled()
+    search(picker, qtbot, site="7")
+    assert picker.message.isVisible() and "is not a site" in picker.message.text()
+
+
+def test_all_that_the_picker_offers_can_be_searched(picker: ModificationPicker, qtbot: QtBot) -> None:
+    for text in dict.fromkeys(search(picker, qtbot, "")):
+        assert str(parse_modification(text))
+
+
+def test_the_picker_answers_while_one_types(picker: ModificationPicker) -> None:
+    slowest = 0.0
+    for name, site, mass in (("", "", ""), ("o", "", ""), ("ox", "", ""), ("a", "K", ""), ("", "", "15.99"), ("glyc", "", "")):
+        picker.name.setText(name)
+        picker.site.setText(site)
+        picker.mass.setText(mass)
+        began = time.perf_counter()
+        picker.search()
+        slowest = max(slowest, time.perf_counter() - began)
+    assert slowest < 0.05
+
+
+def test_what_is_picked_stands_in_the_form(picker: ModificationPicker, form: ParameterForm, qtbot: QtBot) -> None:
+    search(picker, qtbot, "acetyl", "Protein N-term")
+    picker.table.selectRow(rows(picker).index("Acetyl (Protein N-term)"))
+    QTest.mouseClick(picker.add_button, Qt.MouseButton.LeftButton)
+    assert form.parameters is not None
+    assert form.parameters.variable_modifications == ("Oxidation (M)", "Acetyl (Protein N-term)")  # type: ignore[attr-defined]
+
+
+def test_one_of_one_s_own_is_checked_and_taken(picker: ModificationPicker, form: ParameterForm, qtbot: QtBot) -> None:
+    QTest.keyClicks(picker.own, "Label:+8.0142")
+    assert not picker.add_button.isEnabled() and "expected a name and a site" in picker.message.text()
+    QTest.keyClicks(picker.own, " (K)")
+    assert picker.add_button.isEnabled() and not picker.message.isVisible()
+    QTest.mouseClick(picker.add_button, Qt.MouseButton.LeftButton)
+    assert "Label:+8.0142 (K)" in form.values()["variable_modifications"]
+
+
+def test_the_picker_reads_masses_of_the_country(german: None, picker: ModificationPicker, qtbot: QtBot) -> None:
+    assert search(picker, qtbot, mass="79,966")[0] == "Phospho (S)"
+    assert picker.found.data(picker.found.index(0, 2)) == "+79,966331"
+
+
+def test_files_are_known_by_their_content(tmp_path: Path, sample_data: Path) -> None:
+    spectra = file_kind(sample_data / "BSA1.mzML.gz")
+    assert (spectra.kind, spectra.format) == ("spectra", "mzML")
+    assert file_kind(sample_data / "18Protein_SoCe_Tr_detergents_trace.fasta.gz").kind == "database"
+    (tmp_path / "run.raw").write_bytes(b"\x01\xa1F\0i\0n\0n\0i\0g\0a\0n\0" + bytes(64))
+    assert "Thermo raw" in file_kind(tmp_path / "run.raw").problem
+    assert "no such file" in file_kind(tmp_path / "absent.mgf").problem
+
+
+def test_folders_are_searched_for_what_a_search_needs(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "deep" / "er" / "a.MGF").write_text("BEGIN IONS\nPEPMASS=500\n100 1\nEND IONS\n", encoding="utf-8")
+    (tmp_path / "deep" / "b.fasta").write_text(">P\nPEPTIDE\n", encoding="utf-8")
+    (tmp_path / "deep" / "notes.txt").write_text("nothing", encoding="utf-8")
+    survey, answers = FileSurvey(), []
+    survey.all_within([tmp_path], answers.append)
+    qtbot.waitUntil(lambda: bool(answers))
+    survey.close()
+    assert [path.name for path in answers[0].of_kind("spectra")] == ["a.MGF"]
+    assert [path.name for path in answers[0].of_kind("database")] == ["b.fasta"]

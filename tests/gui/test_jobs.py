@@ -1,0 +1,171 @@
+"""Job events on their way to the window, and the rows that show them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from engine.errors import InputError
+from engine.jobs import Job, JobQueue, Progress
+from gui.bridge import JobBridge
+from gui.job_dock import JobDock, duration_text
+from gui.theme import Theme
+
+
+@pytest.fixture
+def bridge(theme: Theme) -> Iterator[JobBridge]:
+    bridge = JobBridge()
+    yield bridge
+    bridge.close()
+
+
+@pytest.fixture
+def queue(bridge: JobBridge) -> Iterator[JobQueue]:
+    queue = JobQueue(bridge.handle)
+    yield queue
+    assert queue.shutdown(5)
+
+
+@pytest.fixture
+def dock(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> JobDock:
+    dock = JobDock(bridge, lambda job: f"{job.state}: {job.result or job.error}")
+    dock.cancel_asked.connect(queue.cancel)
+    qtbot.addWidget(dock)
+    dock.resize(900, 200)
+    dock.show()
+    return dock
+
+
+def until_cancelled(progress: Progress) -> None:
+    progress.stage("Counting", 10**12)
+    while True:
+        progress.advance(10**9)
+        time.sleep(0.001)
+
+
+def test_events_arrive_in_the_window_s_thread_and_in_order(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+    seen: list[tuple[str, bool]] = []
+    here = threading.get_ident()
+    bridge.added.connect(lambda job: seen.append(("added", threading.get_ident() == here)))
+    bridge.started.connect(lambda job: seen.append(("started", threading.get_ident() == here)))
+    bridge.message.connect(lambda job, text: seen.append((text, threading.get_ident() == here)))
+    bridge.finished.connect(lambda job: seen.append(("finished", threading.get_ident() == here)))
+
+    def work(progress: Progress) -> None:
+        progress.message("one")
+        progress.message("two")
+
+    with qtbot.waitSignal(bridge.finished):
+        queue.add("talks", work)
+    assert seen == [(what, True) for what in ("added", "started", "one", "two", "finished")]
+
+
+def test_progress_is_told_ten_to_twenty_times_a_second_at_most(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+    told: list[int] = []
+    bridge.progressed.connect(lambda job, event: told.append(event.done))
+
+    def work(progress: Progress) -> None:
+        # A stage at a time is reported whatever the interval: the worst that an engine can do.
+        end = time.monotonic() + 1.0
+        i = 0
+        while time.monotonic() < end:
+            i += 1
+            progress.stage(f"stage {i}", 1)
+            time.sleep(0.0005)
+
+    with qtbot.waitSignal(bridge.finished, timeout=5000):
+        queue.add("hurries", work)
+    assert 5 <= len(told) <= 20
+
+
+def test_the_last_progress_is_never_lost(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+    told: list[tuple[int, int]] = []
+    bridge.progressed.connect(lambda job, event: told.append((event.done, event.total)))
+
+    def work(progress: Progress) -> None:
+        progress.stage("All", 5000)
+        for _ in range(5000):
+            progress.advance()
+
+    with qtbot.waitSignal(bridge.finished, timeout=5000):
+        queue.add("counts", work)
+    assert told[-1] == (5000, 5000)
+
+
+def test_a_flood_of_messages_does_not_drown_the_window(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+    told: list[str] = []
+    bridge.message.connect(lambda job, text: told.append(text))
+
+    def work(progress: Progress) -> None:
+        for i in range(20_000):
+            progress.message(str(i))
+
+    with qtbot.waitSignal(bridge.finished, timeout=20_000):
+        queue.add("talks", work)
+    assert told[-1] == "19999"
+    assert len(told) < 20_000
+
+
+def test_a_row_follows_its_job(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+    opened = threading.Event()
+
+    def work(progress: Progress) -> str:
+        # More than fits into the 32 bits of a progress bar.
+        progress.stage("Scoring", 2_000_000_000_000)
+        time.sleep(0.1)
+        progress.advance(1_000_000_000_000)
+        opened.wait(10)
+        return "7 PSMs"
+
+    job = queue.add("Identify a.mzML", work)
+    qtbot.waitUntil(lambda: job.id in dock.rows and dock.rows[job.id].bar.isVisible() and dock.rows[job.id].bar.value() == 500)
+    row = dock.rows[job.id]
+    assert row.title.toolTip() == "Identify a.mzML" and row.stage.toolTip() == "Scoring"
+    assert row.bar.maximum() == 1000 and row.cancel_button.isVisible()
+    opened.set()
+    qtbot.waitUntil(lambda: row.stage.toolTip() == "done: 7 PSMs")
+    assert not row.bar.isVisible() and not row.cancel_button.isVisible()
+    QTest.mouseClick(dock.clear_button, Qt.MouseButton.LeftButton)
+    assert dock.rows == {} and dock.empty.isVisible()
+
+
+def test_the_button_cancels_running_and_waiting_jobs(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+    first, second = queue.add("first", until_cancelled), queue.add("second", until_cancelled)
+    qtbot.waitUntil(lambda: len(dock.rows) == 2 and first.progress is not None)
+    qtbot.waitUntil(lambda: dock.rows[first.id].bar.isVisible())
+    assert dock.rows[second.id].stage.toolTip() == "Waiting"
+    QTest.mouseClick(dock.rows[second.id].cancel_button, Qt.MouseButton.LeftButton)
+    assert second.state == "cancelled"
+    asked = time.monotonic()
+    QTest.mouseClick(dock.rows[first.id].cancel_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: first.state == "cancelled" and dock.rows[first.id].stage.toolTip().startswith("cancelled"))
+    assert time.monotonic() - asked < 0.5
+
+
+def test_a_failed_job_says_why(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+    def work(progress: Progress) -> None:
+        raise InputError("a.mzML", "is cut off", place="byte 12")
+
+    job = queue.add("fails", work)
+    qtbot.waitUntil(lambda: job.id in dock.rows and "is cut off" in dock.rows[job.id].stage.toolTip())
+
+
+def test_a_closed_bridge_tells_nothing_more(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
+    told: list[Job] = []
+    bridge.finished.connect(told.append)
+    bridge.close()
+    queue.add("unheard", lambda progress: None)
+    assert queue.wait(5)
+    qtbot.wait(150)
+    assert told == []
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.2, "1 s"), (59.4, "59 s"), (60, "1 min 0 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")])
+def test_durations_are_for_people(seconds: float, text: str) -> None:
+    assert duration_text(seconds) == text

@@ -1,0 +1,107 @@
+"""The command ``proteoscope``: window or command line, and what it says where no window can open."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.project import Project
+from gui import launch
+
+_REPOSITORY = Path(__file__).parents[2]
+
+
+def run(arguments: list[str], environment: dict[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    code = "import sys; from gui.launch import main; sys.exit(main(sys.argv[1:]))"
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, env=environment, cwd=cwd, timeout=60, check=False
+    )
+
+
+def without_display(**more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")}
+    return {**kept, "PYTHONPATH": str(_REPOSITORY), **more}
+
+
+def test_without_a_display_one_line_says_what_to_do(tmp_path: Path) -> None:
+    answer = run([], without_display(), tmp_path)
+    assert answer.returncode == 2
+    assert answer.stdout == ""
+    assert len(answer.stderr.splitlines()) == 1
+    assert "no display" in answer.stderr and "proteoscope --help" in answer.stderr
+
+
+def test_a_display_that_is_not_there_is_named(tmp_path: Path) -> None:
+    answer = run([], without_display(DISPLAY=":4711"), tmp_path)
+    assert answer.returncode == 2
+    assert len(answer.stderr.splitlines()) == 1
+    assert ":4711" in answer.stderr
+
+
+def test_a_project_s_folder_asks_for_the_window_too(tmp_path: Path) -> None:
+    Project.create_or_open(tmp_path / "project")
+    answer = run(["project"], without_display(), tmp_path)
+    assert answer.returncode == 2 and "no display" in answer.stderr
+
+
+def test_any_other_argument_goes_to_the_command_line_without_qt(tmp_path: Path) -> None:
+    code = (
+        "import sys; from gui.launch import main; status = main(['presets']); "
+        "assert not any(name.startswith('PySide6') for name in sys.modules); sys.exit(status)"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=without_display(), cwd=tmp_path, timeout=60, check=False
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert "high-resolution" in answer.stdout
+
+
+def test_a_folder_that_is_no_project_is_not_a_project(tmp_path: Path) -> None:
+    answer = run([str(tmp_path)], without_display(), tmp_path)
+    assert answer.returncode == 2
+    assert "invalid choice" in answer.stderr
+
+
+@pytest.mark.parametrize("missing", ["libEGL.so.1: cannot open shared object file"])
+def test_missing_libraries_are_named_with_the_remedy(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        @staticmethod
+        def find_spec(name: str, path: object = None, target: object = None) -> None:
+            if name == "PySide6.QtWidgets":
+                raise ImportError(missing)
+
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.delitem(sys.modules, "PySide6.QtWidgets", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Broken, *sys.meta_path])
+    reason = launch.why_no_window()
+    assert missing in reason and "apt install" in reason
+
+
+def test_the_window_opens_and_closes_as_a_user_starts_it(display: None, tmp_path: Path) -> None:
+    # A timer in the program's own loop closes the window, as a person would a moment later.
+    code = (
+        "import sys; from PySide6.QtCore import QTimer; import gui.application as a; real = a.MainWindow.show\n"
+        "def show(self):\n    real(self); QTimer.singleShot(300, self.close)\n"
+        "a.MainWindow.show = show\n"
+        "from gui.launch import main; sys.exit(main([]))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY), "XDG_CONFIG_HOME": str(tmp_path)}
+    answer = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, env=environment, timeout=60, check=False
+    )
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert (tmp_path / "proteoscope" / "settings.json").exists()
+
+
+def test_this_version_of_qt_for_python_can_be_used(display: None) -> None:
+    # Version 6.12.0 drops a reference of True at each emit, which ends Python 3.11 after some hundreds of them.
+    code = (
+        "from PySide6.QtCore import QObject, Signal\nclass Sender(QObject):\n    sent = Signal()\n"
+        "sender = Sender()\nfor _ in range(20_000): sender.sent.emit()"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert answer.returncode == 0, answer.stderr

@@ -1,0 +1,227 @@
+"""Distributions and the coverage map: counts against NumPy, coverage against a search of one string in another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PySide6.QtCore import QLocale, QPoint, QPointF, Qt
+from pytestqt.qtbot import QtBot
+
+from gui.plots.axes import nice_ticks, tick_texts
+from gui.plots.coverage import cover
+from gui.plots.coverage_map import CoverageMap
+from gui.plots.distributions import mass_error_histogram, score_histogram
+from gui.plots.histogram import HistogramPlot
+from gui.tables.source import ResultTables, TableSource
+from gui.theme import Theme
+from tests.engine.identification_tables import Identification, identification
+
+FOUND = identification(n_spectra=400)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Iterator[TableSource]:
+    yield from opened(FOUND, tmp_path)
+
+
+def opened(found: Identification, folder: Path) -> Iterator[TableSource]:
+    paths = {}
+    for name in ("psms", "peptides", "proteins"):
+        paths[name] = folder / f"{name}.parquet"
+        pq.write_table(getattr(found, name), paths[name])
+    tables = ResultTables(paths)
+    yield tables.source("psms")
+    tables.close()
+
+
+def test_scores_are_counted_as_numpy_counts_them(source: TableSource) -> None:
+    rows = [row for row in FOUND.psms.to_pylist() if row["rank"] == 1]
+    histogram = score_histogram(source, 0.01)
+    for (name, counts), is_decoy in zip(histogram.series, (False, True), strict=True):
+        expected, _ = np.histogram([row["score"] for row in rows if row["is_decoy"] == is_decoy], histogram.edges)
+        assert counts.tolist() == expected.tolist(), name
+    assert histogram.mark is not None
+    assert histogram.mark[0] == min(row["score"] for row in rows if not row["is_decoy"] and row["q_value"] <= 0.01)
+    assert histogram.mark[1] == "1 % FDR"
+
+
+def test_mass_errors_are_those_of_accepted_matches(source: TableSource) -> None:
+    errors = [
+        row["mass_error_ppm"] for row in FOUND.psms.to_pylist() if row["rank"] == 1 and not row["is_decoy"] and row["q_value"] <= 0.01
+    ]
+    histogram = mass_error_histogram(source, 0.01)
+    assert histogram.series[0][1].tolist() == np.histogram(errors, histogram.edges)[0].tolist()
+    assert histogram.mark is not None
+    assert histogram.mark[0] == pytest.approx(np.median(errors))
+
+
+def test_nothing_identified_is_said(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+    for source in opened(identification(n_spectra=0), tmp_path):
+        for histogram in (score_histogram(source, 0.01), mass_error_histogram(source, 0.01)):
+            assert histogram.is_empty
+            assert histogram.summary == "No PSM is accepted."
+    plot = HistogramPlot("Scores")
+    qtbot.addWidget(plot)
+    plot.show_histogram(histogram)
+    assert plot.histogram is None
+
+
+def test_a_histogram_tells_its_bins_and_is_exported(source: TableSource, qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
+    plot = HistogramPlot("Score distribution")
+    qtbot.addWidget(plot)
+    plot.resize(600, 400)
+    plot.show()
+    histogram = score_histogram(source, 0.01)
+    plot.show_histogram(histogram)
+    plot.grab()
+    axes = plot._axes
+    assert axes is not None
+    for i in (0, 20, 59):
+        middle = (histogram.edges[i] + histogram.edges[i + 1]) / 2
+        text = plot.text_at(QPointF(axes.x(middle), axes.area.center().y()))
+        assert text.endswith(f"Targets: {histogram.series[0][1][i]}, Decoys: {histogram.series[1][1][i]}")
+    assert plot.text_at(QPointF(1, 1)) == ""
+    n_targets = sum(row["rank"] == 1 and not row["is_decoy"] for row in FOUND.psms.to_pylist())
+    assert f"{n_targets} targets" in plot.accessibleDescription()
+    plot.export(tmp_path / "scores.svg")
+    svg = (tmp_path / "scores.svg").read_text()
+    assert ">Score distribution<" in svg
+    assert ">Decoys<" in svg
+    assert "1 % FDR" in svg
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.integers(2, 12))
+def test_ticks_are_round_and_inside(low: float, width: float, n_wanted: int) -> None:
+    high = low + width
+    ticks = nice_ticks(low, high, n_wanted)
+    step = ticks[1] - ticks[0] if len(ticks) > 1 else None
+    assert len(ticks) <= n_wanted + 1
+    slack = width * 1e-6
+    assert all(low - slack <= tick <= high + slack for tick in ticks)
+    if step is not None:
+        leading = step / 10 ** math.floor(math.log10(step) + 1e-9)
+        assert min(abs(leading - round_one) for round_one in (1, 2, 5, 10)) < 1e-3
+        texts = tick_texts(ticks, QLocale(QLocale.Language.C))
+        assert len(set(texts)) == len(texts), "each tick has a number of its own"
+
+
+def test_tick_numbers_are_in_the_user_s_language() -> None:
+    german = QLocale(QLocale.Language.German, QLocale.Country.Germany)
+    assert tick_texts([0.0, 0.5, 1.0], german) == ["0,0", "0,5", "1,0"]
+    assert tick_texts([-0.5, -2e-17, 0.5], german) == ["-0,5", "0,0", "0,5"]
+
+
+letters = st.text("ACDEFGHIKL", min_size=1, max_size=60)
+
+
+@settings(max_examples=100, deadline=None)
+@given(letters, st.lists(st.tuples(st.integers(0, 59), st.integers(1, 12)), max_size=8))
+def test_coverage_by_definition(sequence: str, pieces: list[tuple[int, int]]) -> None:
+    rows: list[dict[str, Any]] = []
+    for i, (start, length) in enumerate(pieces):
+        piece = sequence[start % len(sequence) :][:length]
+        rows.append({"row": i, "peptide": piece, "sequence": piece, "n_psms": 1, "q_value": 0.0})
+    coverage = cover("", sequence, rows)
+    alike = sequence.replace("I", "L")
+    expected = np.zeros(len(sequence), bool)
+    places = set()
+    for row in rows:
+        wanted = row["sequence"].replace("I", "L")
+        for start in range(len(sequence)):
+            if alike[start : start + len(wanted)] == wanted:
+                expected[start : start + len(wanted)] = True
+                places.add((row["row"], start, start + len(wanted)))
+    assert coverage.covered.tolist() == expected.tolist()
+    assert {(peptide.row, peptide.start, peptide.end) for peptide in coverage.peptides} == places
+    by_lane: dict[int, list[Any]] = {}
+    for peptide in coverage.peptides:
+        for other in by_lane.setdefault(peptide.lane, []):
+            assert peptide.start > other.end or other.start > peptide.end, "bars of a lane do not touch"
+        by_lane[peptide.lane].append(peptide)
+
+
+SEQUENCE = "MKAAACDEFGHIKLLLLMNPQRSTVWYKGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGGR" * 3
+PEPTIDES = [
+    {"row": 10, "peptide": "AAAC[Carbamidomethyl]DEFGHIK", "sequence": "AAACDEFGHIK", "n_psms": 3, "q_value": 0.001},
+    {"row": 11, "peptide": "[Acetyl]-MKAAACDEFGHIK", "sequence": "MKAAACDEFGHIK", "n_psms": 1, "q_value": 0.005},
+    {"row": 12, "peptide": "LLLLM[Oxidation]NPQR", "sequence": "LLLLMNPQR", "n_psms": 2, "q_value": 0.0},
+]
+
+
+@pytest.fixture
+def coverage_map(qtbot: QtBot, theme: Theme) -> CoverageMap:
+    widget = CoverageMap()
+    qtbot.addWidget(widget)
+    widget.resize(760, 420)
+    with qtbot.waitActive(widget):
+        widget.show()
+        widget.activateWindow()
+    widget.show_coverage(cover("P1: a protein", SEQUENCE, PEPTIDES))
+    return widget
+
+
+def test_modified_residues_are_where_the_peptide_has_them() -> None:
+    coverage = cover("", SEQUENCE[:70], PEPTIDES)
+    assert coverage.modified == {0: ("Acetyl",), 5: ("Carbamidomethyl",), 17: ("Oxidation",)}
+    assert SEQUENCE[5] == "C"
+    assert SEQUENCE[17] == "M"
+
+
+def test_a_click_on_a_bar_chooses_the_peptide_and_the_pointer_tells_it(coverage_map: CoverageMap, qtbot: QtBot) -> None:
+    canvas = coverage_map.canvas
+    assert canvas.coverage is not None
+    for peptide in canvas.coverage.peptides[:3]:
+        at = canvas.place_of(peptide).center()
+        with qtbot.waitSignal(coverage_map.peptideChosen) as told:
+            qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=at.toPoint())
+        assert told.args == [peptide.row]
+        text = canvas.text_at(QPointF(at.toPoint()))
+        assert peptide.peptide in text
+        assert f"residues {peptide.start + 1} to {peptide.end}" in text
+    assert canvas.text_at(QPointF(1, 1)) == ""
+    qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
+    assert canvas.chosen == canvas.coverage.peptides[2].row, "a click beside all peptides chooses none"
+
+
+def test_keys_go_from_peptide_to_peptide(coverage_map: CoverageMap, qtbot: QtBot) -> None:
+    coverage_map.setFocus()
+    chosen: list[int] = []
+    coverage_map.peptideChosen.connect(chosen.append)
+    for _ in range(3):
+        qtbot.keyClick(coverage_map.canvas, Qt.Key.Key_Right)
+    assert coverage_map.coverage is not None
+    assert chosen == [peptide.row for peptide in coverage_map.coverage.peptides[:3]]
+
+
+def test_a_covered_residue_looks_covered(coverage_map: CoverageMap) -> None:
+    canvas = coverage_map.canvas
+    image = canvas.grab().toImage()
+    ratio = image.devicePixelRatio()
+    assert canvas._layout is not None
+    backgrounds = []
+    for place in (4, 60):
+        cell = canvas._layout.residue(place)
+        backgrounds.append(image.pixelColor(round((cell.left() + 1.5) * ratio), round((cell.top() + 2) * ratio)).name())
+    assert backgrounds[0] != backgrounds[1] == "#ffffff"
+
+
+def test_the_map_is_exported_with_its_sequence(coverage_map: CoverageMap, tmp_path: Path) -> None:
+    coverage_map.export(tmp_path / "map.svg")
+    svg = (tmp_path / "map.svg").read_text()
+    assert svg.count("<text") >= len(SEQUENCE)
+    assert "P1: a protein" in svg
+
+
+def test_no_protein_is_said(coverage_map: CoverageMap) -> None:
+    coverage_map.show_coverage(None, "Choose a protein.")
+    assert coverage_map.canvas.accessibleDescription() == "Choose a protein."
+    assert coverage_map.grab().toImage().width() > 0

@@ -1,0 +1,413 @@
+"""The results of a run, driven as a person would (choose, filter, go back, look at spectra), and compared with the tables themselves."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QLocale, QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
+from pytestqt.qtbot import QtBot
+
+from engine.project import Project
+from gui.results.results_view import ResultsView
+from gui.tables.elided_label import ElidedLabel
+from gui.tables.panel import TablePanel
+from gui.theme import Theme
+from tests.engine.identification_tables import Identification, identification
+from tests.gui.result_projects import project_with_results
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+Opener = Callable[..., tuple[ResultsView, Identification]]
+
+
+@pytest.fixture
+def open_results(qtbot: QtBot, theme: Theme, tmp_path: Path) -> Iterator[Opener]:
+    views: list[ResultsView] = []
+
+    def open_one(**options: Any) -> tuple[ResultsView, Identification]:
+        project, found = project_with_results(tmp_path / f"project {len(views)}", **options)
+        view = ResultsView()
+        views.append(view)
+        qtbot.addWidget(view)
+        view.resize(1300, 800)
+        with qtbot.waitActive(view):
+            view.show()
+            view.activateWindow()
+        view.show_run(project, None)
+        settle(view, qtbot)
+        return view, found
+
+    yield open_one
+    for view in views:
+        view.clear()
+
+
+def settle(view: ResultsView, qtbot: QtBot) -> None:
+    qtbot.wait(20)
+    qtbot.waitUntil(lambda: not view.is_busy, timeout=10_000)
+    qtbot.wait(20)
+    qtbot.waitUntil(lambda: not view.is_busy, timeout=10_000)
+
+
+def shown(panel: TablePanel, name: str) -> list[Any]:
+    section = [column.name for column in panel.model.columns].index(name)
+    return [panel.model.index(row, section).data(Qt.ItemDataRole.UserRole) for row in range(len(panel.model.rows))]
+
+
+def click_row(panel: TablePanel, position: int, qtbot: QtBot) -> None:
+    view = panel.view
+    index = panel.model.index(position, 0)
+    view.scrollTo(index)
+    at = view.visualRect(index).center()
+    qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(20, at.y()))
+
+
+def accepted(rows: list[dict[str, Any]], q_value: float = 0.01) -> list[dict[str, Any]]:
+    return [row for row in rows if row["q_value"] <= q_value and not row["is_decoy"]]
+
+
+def test_the_summary_counts_what_is_accepted(open_results: Opener) -> None:
+    view, found = open_results(log=("Rescoring not used",))
+    psms = [row for row in accepted(found.psms.to_pylist()) if row["rank"] == 1]
+    n_proteins = len(accepted(found.proteins.to_pylist()))
+    peptides = {row["sequence"] for row in psms}
+    assert view.header.text.startswith(f"{len(psms)} PSMs, {len(peptides)} peptides, {n_proteins} protein groups at 1 % FDR")
+    assert f"{len(psms) / 120 * 100:.1f} % of 120 spectra" in view.header.text
+    assert view.header.message == "Rescoring not used"
+
+
+def test_at_first_all_accepted_rows_are_shown_and_the_best_spectrum(open_results: Opener) -> None:
+    view, found = open_results()
+    for name, panel in view.panels.items():
+        expected = accepted(getattr(found, name).to_pylist())
+        assert len(panel.model.rows) == len(expected)
+        assert panel.count_label.text() == str(len(expected))
+        assert panel.scope_text == ""
+    best = max(accepted(found.psms.to_pylist()), key=lambda row: row["score"])
+    assert view.spectrum.spectrum is not None
+    assert str(view.spectrum.spectrum.peptidoform) == f"{best['peptide']}/{best['charge']}"
+
+
+def test_protein_peptide_psm_spectrum(open_results: Opener, qtbot: QtBot) -> None:
+    view, found = open_results()
+    click_row(view.proteins, 2, qtbot)
+    settle(view, qtbot)
+    protein = view.proteins.model.values(2)
+    assert protein is not None
+    members = set(protein["accessions"])
+    peptides = [row for row in accepted(found.peptides.to_pylist()) if members & set(row["proteins"])]
+    assert sorted(shown(view.peptides, "peptide")) == sorted(row["peptide"] for row in peptides)
+    assert view.peptides.scope_text.startswith(f"of {protein['accessions'][0]}")
+
+    position = min(1, len(peptides) - 1)
+    click_row(view.peptides, position, qtbot)
+    settle(view, qtbot)
+    peptide = shown(view.peptides, "peptide")[position]
+    psms = [row for row in accepted(found.psms.to_pylist()) if row["peptide"] == peptide]
+    assert sorted(shown(view.psms, "precursor_mz")) == sorted(row["precursor_mz"] for row in psms)
+    assert view.psms.scope_text == f"of {peptide}"
+
+    chosen = view.psms.model.values(view.psms.view.currentIndex().row())
+    assert chosen is not None
+    spectrum = view.spectrum.spectrum
+    assert spectrum is not None
+    assert str(spectrum.peptidoform) == f"{peptide}/{chosen['charge']}"
+    row = next(row for row in psms if row["psm_id"] == chosen["psm_id"])
+    assert spectrum.precursor_mz == row["precursor_mz"]
+    assert len(spectrum.matches) > 4, "the spectrum was made of this peptide's ions"
+
+    qtbot.mouseClick(view.psms.all_button, Qt.MouseButton.LeftButton)
+    settle(view, qtbot)
+    assert len(view.psms.model.rows) == len(accepted(found.psms.to_pylist()))
+    assert view.psms.scope_text == ""
+    assert view.psms.all_button.isHidden()
+
+
+def test_from_a_psm_back_to_its_protein(open_results: Opener, qtbot: QtBot) -> None:
+    view, found = open_results()
+    proteins = {accession for row in accepted(found.proteins.to_pylist()) for accession in row["accessions"]}
+    peptides = {row["peptide"] for row in accepted(found.peptides.to_pylist())}
+    position = next(
+        i
+        for i, (names, peptide) in enumerate(zip(shown(view.psms, "proteins"), shown(view.psms, "peptide"), strict=True))
+        if i > 3 and set(names) <= proteins and peptide in peptides
+    )
+    click_row(view.psms, position, qtbot)
+    settle(view, qtbot)
+    values = view.psms.model.values(position)
+    assert values is not None
+    view.psms.view.setFocus()
+    qtbot.keyClick(view.psms.view, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
+    settle(view, qtbot)
+    protein = view.proteins.model.values(view.proteins.view.currentIndex().row())
+    peptide = view.peptides.model.values(view.peptides.view.currentIndex().row())
+    psm = view.psms.model.values(view.psms.view.currentIndex().row())
+    assert protein is not None
+    assert peptide is not None
+    assert psm is not None
+    assert set(protein["accessions"]) & set(values["proteins"])
+    assert peptide["peptide"] == values["peptide"]
+    assert psm["psm_id"] == values["psm_id"]
+
+
+def test_the_filters(open_results: Opener, qtbot: QtBot) -> None:
+    view, found = open_results()
+    bar = view.filter_bar
+    psms, peptides, proteins = (getattr(found, name).to_pylist() for name in ("psms", "peptides", "proteins"))
+
+    bar.charge.setFocus()
+    bar.charge.setCurrentIndex(bar.charge.findText("3+"))
+    bar.charge.activated.emit(bar.charge.currentIndex())
+    settle(view, qtbot)
+    assert sorted(shown(view.psms, "precursor_mz")) == sorted(row["precursor_mz"] for row in accepted(psms) if row["charge"] == 3)
+    assert len(view.peptides.model.rows) == len(accepted(peptides)), "charge is a matter of PSMs"
+
+    qtbot.mouseClick(bar.reset_button, Qt.MouseButton.LeftButton)
+    bar.modification.setCurrentIndex(bar.modification.findText("Oxidation"))
+    bar.modification.activated.emit(bar.modification.currentIndex())
+    settle(view, qtbot)
+    expected = [row for row in accepted(psms) if "Oxidation" in row["modification_names"]]
+    assert expected
+    assert sorted(shown(view.psms, "precursor_mz")) == sorted(row["precursor_mz"] for row in expected)
+    assert sorted(shown(view.peptides, "peptide")) == sorted(
+        row["peptide"] for row in accepted(peptides) if "[Oxidation]" in row["peptide"]
+    )
+    bar.modification.setCurrentIndex(bar.modification.findText("unmodified"))
+    bar.modification.activated.emit(bar.modification.currentIndex())
+    settle(view, qtbot)
+    assert len(view.psms.model.rows) == sum(not row["modification_names"] for row in accepted(psms))
+    assert sorted(shown(view.peptides, "peptide")) == sorted(row["peptide"] for row in accepted(peptides) if "[" not in row["peptide"])
+
+    bar.reset()
+    bar.q_value.setValue(0.0003)
+    qtbot.wait(200)
+    settle(view, qtbot)
+    for name, rows in (("psms", psms), ("peptides", peptides), ("proteins", proteins)):
+        assert len(view.panels[name].model.rows) == len(accepted(rows, 0.0003))
+    bar.q_value.setValue(1.0)
+    qtbot.mouseClick(bar.decoys, Qt.MouseButton.LeftButton, pos=QPoint(8, bar.decoys.height() // 2))
+    settle(view, qtbot)
+    for name, rows in (("psms", psms), ("peptides", peptides), ("proteins", proteins)):
+        assert len(view.panels[name].model.rows) == len(rows), "decoys and all"
+
+
+@pytest.mark.parametrize("text", ["test3_human", "protein 4 os", "LG"])
+def test_text_is_looked_for_in_peptides_accessions_and_descriptions(open_results: Opener, qtbot: QtBot, text: str) -> None:
+    view, found = open_results()
+    view.filter_bar.text.setFocus()
+    qtbot.keyClicks(view.filter_bar.text, text)
+    qtbot.wait(200)
+    settle(view, qtbot)
+    small = text.lower()
+    described = {accession for row in found.proteins.to_pylist() if small in row["description"].lower() for accession in row["accessions"]}
+
+    def fits(row: dict[str, Any]) -> bool:
+        # One text, so that a match may not begin in one accession and end in the next.
+        in_names = any(small in name.lower() for name in row["proteins"])
+        return small in row["peptide"].lower() or small in row["sequence"].lower() or in_names or bool(described & set(row["proteins"]))
+
+    for name in ("peptides", "psms"):
+        expected = [row for row in accepted(getattr(found, name).to_pylist()) if fits(row)]
+        assert expected
+        assert sorted(shown(view.panels[name], "peptide")) == sorted(row["peptide"] for row in expected)
+    holders = {
+        accession
+        for row in found.peptides.to_pylist()
+        if small in row["sequence"].lower() or small in row["peptide"].lower()
+        for accession in row["proteins"]
+    }
+    expected_groups = [
+        row["group"]
+        for row in accepted(found.proteins.to_pylist())
+        if small in row["group"].lower() or small in row["description"].lower() or holders & set(row["accessions"])
+    ]
+    assert sorted(shown(view.proteins, "group")) == sorted(expected_groups)
+
+
+def test_tables_that_are_empty_say_why(open_results: Opener, qtbot: QtBot) -> None:
+    view, found = open_results()
+    view.filter_bar.text.setText("nothing has this name")
+    qtbot.wait(200)
+    settle(view, qtbot)
+    n = len(found.psms)
+    assert view._why_empty(view.psms) == f"No PSMs of {n} pass the filter. Allow larger q-values, or reset the filter."
+    nothing, _ = open_results(found=identification(n_spectra=0), with_spectra=False)
+    assert nothing._why_empty(nothing.proteins) == "The search found no proteins."
+    assert nothing.header.text.startswith("0 PSMs, 0 peptides, 0 protein groups")
+
+
+def test_coverage_of_the_chosen_protein_and_back_to_the_peptide(open_results: Opener, qtbot: QtBot) -> None:
+    view, found = open_results()
+    click_row(view.proteins, 1, qtbot)
+    settle(view, qtbot)
+    protein = view.proteins.model.values(1)
+    assert protein is not None
+    view.tabs.setCurrentWidget(view.coverage)
+    coverage = view.coverage.coverage
+    assert coverage is not None
+    sequence = found.database[protein["accessions"][0]].sequence
+    own = [row for row in accepted(found.peptides.to_pylist()) if protein["accessions"][0] in row["proteins"]]
+    covered = [False] * len(sequence)
+    for row in own:
+        start = sequence.index(row["sequence"])
+        covered[start : start + len(row["sequence"])] = [True] * len(row["sequence"])
+    assert coverage.covered.tolist() == covered
+    peptide = next(one for one in coverage.peptides if one.row != view.peptides.view.chosen)
+    at = view.coverage.canvas.place_of(peptide).center().toPoint()
+    qtbot.mouseClick(view.coverage.canvas, Qt.MouseButton.LeftButton, pos=at)
+    settle(view, qtbot)
+    assert view.peptides.view.chosen == peptide.row
+    assert set(shown(view.psms, "peptide")) <= {peptide.peptide}
+
+
+def test_a_damaged_table_is_shown_as_text_and_the_next_run_opens(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
+    view, _ = open_results()
+    project, _ = project_with_results(tmp_path / "other")
+    path = project.table("psms")
+    path.write_bytes(path.read_bytes()[:-30] + b"\0" * 30)
+    view.show_run(Project.open(tmp_path / "other"), None)
+    settle(view, qtbot)
+    assert "psms.parquet" in view.text
+    assert "damaged" in view.text
+    good, _ = project_with_results(tmp_path / "good")
+    view.show_run(good, None)
+    settle(view, qtbot)
+    assert view.text == ""
+    assert len(view.psms.model.rows) > 0
+
+
+def test_damaged_and_missing_spectra_leave_the_tables_alone(open_results: Opener, qtbot: QtBot, tmp_path: Path) -> None:
+    view, _ = open_results(with_spectra=False)
+    assert "spectra" in view.spectrum.text
+    assert "% of" not in view.header.text
+    project, _ = project_with_results(tmp_path / "other")
+    path = project.table("spectra", verify=False)
+    path.write_bytes(b"\0" * path.stat().st_size)
+    view.show_run(project, None)
+    settle(view, qtbot)
+    assert "spectra.parquet" in view.spectrum.text
+    assert len(view.psms.model.rows) > 0
+
+
+def test_no_finished_run_is_said(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
+    view = ResultsView()
+    qtbot.addWidget(view)
+    assert "No results yet" in view.text
+    view.show_run(Project.create_or_open(tmp_path / "empty"), None)
+    settle(view, qtbot)
+    assert "no finished result" in view.text
+    view.clear()
+    assert "No results yet" in view.text
+
+
+def test_clear_lets_go_at_once_whatever_is_running(open_results: Opener, qtbot: QtBot) -> None:
+    view, _ = open_results()
+    for order in ("peptide", "score", "proteins"):
+        view.psms.model.show(order=[(order, False)])
+        click_row(view.proteins, 1, qtbot)
+    view.clear()
+    assert not view.is_busy
+    assert [len(panel.model.rows) for panel in view.panels.values()] == [0, 0, 0]
+    qtbot.wait(50)
+    assert view.spectrum.spectrum is None
+
+
+def test_columns_and_sizes_are_remembered(open_results: Opener, qtbot: QtBot) -> None:
+    view, _ = open_results()
+    menu = view.psms.view.columns_menu()
+    with qtbot.waitSignal(view.stateChanged):
+        next(action for action in menu.actions() if action.text() == "Matched").trigger()
+    menu.deleteLater()
+    state = view.state()
+    other, _ = open_results()
+    assert "matched_ions" not in other.psms.view.hidden_columns()
+    other.restore_state(state)
+    assert "matched_ions" in other.psms.view.hidden_columns()
+    for nonsense in ("", "{", "[]", '{"version": 99}', '{"version": 1, "hidden": {"psms": 3}, "sizes": {"down": ["x"]}}'):
+        other.restore_state(nonsense)
+    assert "matched_ions" in other.psms.view.hidden_columns()
+
+
+def test_german_numbers(open_results: Opener, qtbot: QtBot) -> None:
+    before = QLocale()
+    QLocale.setDefault(QLocale(QLocale.Language.German, QLocale.Country.Germany))
+    try:
+        view, found = open_results()
+        best = max(accepted(found.psms.to_pylist()), key=lambda row: row["score"])
+        section = [column.name for column in view.psms.model.columns].index("precursor_mz")
+        assert view.psms.model.index(0, section).data() == f"{best['precursor_mz']:,.4f}".translate(str.maketrans(",.", ".,"))
+        assert " % FDR" in view.header.text
+        view.filter_bar.q_value.setFocus()
+        view.filter_bar.q_value.selectAll()
+        qtbot.keyClicks(view.filter_bar.q_value, "0,0003")
+        qtbot.keyClick(view.filter_bar.q_value, Qt.Key.Key_Return)
+        qtbot.wait(200)
+        settle(view, qtbot)
+        assert len(view.psms.model.rows) == len(accepted(found.psms.to_pylist(), 0.0003))
+    finally:
+        QLocale.setDefault(before)
+
+
+def test_everything_has_a_name_and_is_reached_by_the_tab_key(open_results: Opener, qtbot: QtBot) -> None:
+    view, _ = open_results()
+    view.filter_bar.text.setFocus()
+    reached: list[str] = []
+    for _ in range(40):
+        focused = QGuiApplication.focusObject()
+        assert isinstance(focused, QWidget)
+        reached.append(focused.accessibleName() or getattr(focused, "text", lambda: "")() or type(focused).__name__)
+        qtbot.keyClick(focused, Qt.Key.Key_Tab)
+    for name in ("Filter by text", "Proteins", "Peptides", "PSMs", "Annotated spectrum", "Unit of m/z errors", "Charge", "Largest q-value"):
+        assert name in reached
+    assert "QTableView" not in reached
+    assert "QWidget" not in reached
+
+
+def cut_off(view: QWidget) -> list[str]:
+    """Texts that have less room than they need."""
+    found = []
+    for widget in view.findChildren(QWidget):
+        if not widget.isVisible() or isinstance(widget, ElidedLabel) or not isinstance(widget, QLabel | QAbstractButton):
+            continue
+        text = widget.text()
+        if text.strip() and not (isinstance(widget, QLabel) and widget.wordWrap()):
+            needed = widget.minimumSizeHint()
+            if widget.width() < needed.width() or widget.height() < needed.height() - 1:
+                found.append(f"{text}: {widget.size()} of {needed}")
+    return found
+
+
+@pytest.mark.parametrize(("width", "height"), [(1300, 800), (980, 620)])
+def test_nothing_is_cut_off(open_results: Opener, qtbot: QtBot, width: int, height: int) -> None:
+    view, _ = open_results()
+    view.resize(width, height)
+    qtbot.wait(30)
+    for tab in range(view.tabs.count()):
+        view.tabs.setCurrentIndex(tab)
+        qtbot.wait(10)
+        assert cut_off(view) == []
+
+
+@pytest.mark.parametrize("scale", ["1", "2"])
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_pictures_of_every_view(tmp_path: Path, display: None, look: str, scale: str) -> None:
+    """Each view in both looks and at both scales, kept in PROTEOSCOPE_SCREENSHOTS where that is set."""
+    kept = Path(os.environ.get("PROTEOSCOPE_SCREENSHOTS", tmp_path))
+    environment = {**os.environ, "QT_SCALE_FACTOR": scale, "PYTHONPATH": str(REPOSITORY)}
+    script = Path(__file__).with_name("picture_results.py")
+    done = subprocess.run(
+        [sys.executable, str(script), look, str(tmp_path / "project"), str(kept / f"results-{look}-{scale}")],
+        env=environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    pictures = sorted(kept.glob(f"results-{look}-{scale}-*.png"))
+    assert [picture.stem.rsplit("-", 1)[1] for picture in pictures] == ["coverage", "errors", "ions", "scores", "spectrum"]
+    assert all(picture.stat().st_size > 20_000 for picture in pictures)

@@ -1,0 +1,90 @@
+"""What is remembered between two starts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gui.settings import Settings, SettingsFile, default_settings_path
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "new folder" / "settings.json"
+
+
+def test_a_first_start_has_the_defaults(path: Path) -> None:
+    assert SettingsFile(path).values == Settings()
+    assert not path.exists()
+
+
+def test_saved_values_are_there_at_the_next_start(path: Path) -> None:
+    file = SettingsFile(path)
+    file.values.theme = "dark"
+    file.values.preset = "phospho"
+    file.values.remember_project(Path("/data/Größe 1"))
+    file.save()
+    again = SettingsFile(path).values
+    assert (again.theme, again.preset, again.recent_projects) == ("dark", "phospho", ("/data/Größe 1",))
+    assert json.loads(path.read_text(encoding="utf-8"))["version"] == 1
+
+
+def test_recent_projects_are_few_and_each_once_with_the_last_on_top() -> None:
+    settings = Settings()
+    for i in range(14):
+        settings.remember_project(Path(f"/p/{i}"))
+    settings.remember_project(Path("/p/9"))
+    assert settings.recent_projects[:3] == ("/p/9", "/p/13", "/p/12")
+    assert len(settings.recent_projects) == len(set(settings.recent_projects)) == 10
+    settings.forget_project("/p/13")
+    assert "/p/13" not in settings.recent_projects
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"theme": "dark"}', '{"version": 1, "theme": "pink"}', '{"version": "x"}', "null"])
+def test_a_damaged_file_is_put_aside_and_the_defaults_are_taken(path: Path, content: str) -> None:
+    path.parent.mkdir()
+    path.write_text(content, encoding="utf-8")
+    assert SettingsFile(path).values == Settings()
+    aside = list(path.parent.iterdir())
+    assert len(aside) == 1 and aside[0] != path
+    assert aside[0].read_text(encoding="utf-8") == content
+
+
+def test_the_file_of_a_newer_version_is_kept_for_it(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_text('{"version": 7, "theme": "dark"}', encoding="utf-8")
+    file = SettingsFile(path)
+    file.save()
+    assert file.values == Settings()
+    assert json.loads((path.parent / "settings.version-7.json").read_text(encoding="utf-8"))["theme"] == "dark"
+
+
+def test_old_settings_go_through_every_migration_in_order(path: Path) -> None:
+    def first(content: dict[str, Any]) -> dict[str, Any]:
+        return {"look": content["colours"]}
+
+    def second(content: dict[str, Any]) -> dict[str, Any]:
+        return {"theme": content["look"]}
+
+    path.parent.mkdir()
+    path.write_text('{"version": 1, "colours": "dark"}', encoding="utf-8")
+    file = SettingsFile(path, (first, second))
+    assert (file.version, file.values.theme) == (3, "dark")
+    file.save()
+    assert json.loads(path.read_text(encoding="utf-8"))["version"] == 3
+    assert SettingsFile(path, (first, second)).values.theme == "dark"
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    file = SettingsFile(tmp_path / "file" / "settings.json")
+    file.save()
+    assert "cannot be saved" in caplog.text
+
+
+def test_the_settings_lie_in_the_user_s_configuration() -> None:
+    assert default_settings_path().name == "settings.json"
+    assert default_settings_path().parent.name == "proteoscope"

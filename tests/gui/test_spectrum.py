@@ -1,0 +1,408 @@
+"""The annotated spectrum: right ions at right masses, labels that do not overlap, and figures with real text."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QImage, QMouseEvent, QWheelEvent
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from engine.chemistry.fragments import SERIES
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import InputError, StorageError
+from gui.spectrum.annotated_spectrum import LOSS, IonSettings, annotate_match
+from gui.spectrum.label_layout import place_labels
+from gui.spectrum.spectra_reader import Peaks, SpectraReader
+from gui.spectrum.spectrum_view import SpectrumView
+from gui.theme import Theme
+from tests.gui.result_projects import fragment_mz
+
+SETTINGS = IonSettings(Tolerance(20, "ppm"), "by", 2)
+ROW: dict[str, Any] = {
+    "sequence": "LVNELTEFMK",
+    "charge": 3,
+    "modification_positions": [0, 6, 9],
+    "modification_names": ["Acetyl", "Phospho", "Oxidation"],
+    "modification_masses": [42.010565, 79.966331, 15.994915],
+    "precursor_mz": 450.0,
+}
+
+
+def made_peaks(n_noise: int = 400) -> Peaks:
+    random = np.random.default_rng(5)
+    ions = [fragment_mz(ROW, series, number, charge) for series in "by" for number in range(1, 10) for charge in (1, 2)]
+    mz = np.concatenate((np.array(ions) * (1 + random.normal(0, 3e-6, len(ions))), random.uniform(100, 1400, n_noise)))
+    intensity = np.concatenate((random.lognormal(5, 1, len(ions)), random.lognormal(2, 0.7, n_noise)))
+    order = np.argsort(mz)
+    return Peaks(mz[order], intensity[order])
+
+
+@pytest.fixture
+def view(qtbot: QtBot, theme: Theme) -> Iterator[SpectrumView]:
+    view = SpectrumView()
+    qtbot.addWidget(view)
+    view.resize(900, 640)
+    with qtbot.waitActive(view):
+        view.show()
+        view.activateWindow()
+    view.show_match(ROW, made_peaks(), SETTINGS, "scan 7")
+    view.plot.viewport().repaint()
+    yield view
+
+
+def test_ions_have_the_masses_of_pyteomics() -> None:
+    spectrum = annotate_match(ROW, made_peaks(), SETTINGS)
+    ions = spectrum.ions
+    for i in range(len(ions)):
+        letter = SERIES[ions.series[i]]
+        if letter in "by" and not ions.loss[i]:
+            assert ions.mz[i] == pytest.approx(fragment_mz(ROW, letter, int(ions.number[i]), int(ions.charge[i])), abs=1e-4)
+    assert {(SERIES[s], int(c)) for s, c, lost in zip(ions.series, ions.charge, ions.loss, strict=True) if not lost} == {
+        ("b", 1), ("b", 2), ("y", 1), ("y", 2), ("p", 3),
+    }  # fmt: skip
+
+
+def test_matches_are_those_within_the_tolerance() -> None:
+    peaks = made_peaks()
+    spectrum = annotate_match(ROW, peaks, SETTINGS)
+    for ion in range(len(spectrum.ions)):
+        within = np.abs(peaks.mz - spectrum.ions.mz[ion]) <= spectrum.ions.mz[ion] * 20e-6
+        assert bool(within.any()) == bool(spectrum.found[ion])
+    for match in range(len(spectrum.matches)):
+        ion, peak = int(spectrum.matches.ion[match]), int(spectrum.matches.peak[match])
+        error = peaks.mz[peak] - spectrum.ions.mz[ion]
+        assert spectrum.matches.error[match] == pytest.approx(error)
+        assert spectrum.matches.error_ppm[match] == pytest.approx(error / spectrum.ions.mz[ion] * 1e6)
+    assert len(set(spectrum.matches.peak.tolist())) == len(spectrum.matches), "a peak has one name"
+
+
+def test_names_of_ions_for_the_eye() -> None:
+    spectrum = annotate_match(ROW, made_peaks(), SETTINGS)
+    names = {spectrum.name(i) for i in range(len(spectrum.ions))}
+    assert {"b5", "y9", "y9²⁺", "[M+3H]³⁺", "b7−H3PO4", "y3−CH4OS", "b9−H2O²⁺"} <= names
+    assert set(spectrum.kinds) <= {"b", "y", "p", LOSS}
+
+
+def test_bonds_are_proven_by_what_is_found() -> None:
+    spectrum = annotate_match(ROW, made_peaks(n_noise=0), SETTINGS)
+    assert spectrum.bonds("b").tolist() == list(range(1, 10))
+    assert spectrum.bonds("y").tolist() == list(range(1, 10))
+    empty = annotate_match(ROW, Peaks(np.empty(0), np.empty(0)), SETTINGS)
+    assert len(empty.bonds("by")) == len(empty.matches) == 0
+    assert empty.explained == 0
+
+
+boxes = st.lists(st.tuples(st.floats(0, 600), st.floats(0, 300), st.floats(5, 60)), min_size=1, max_size=60)
+
+
+@settings(max_examples=60, deadline=None)
+@given(boxes)
+def test_labels_never_cover_each_other_or_a_higher_peak(peaks: list[tuple[float, float, float]]) -> None:
+    x, y, widths = (np.array(column, np.float64) for column in zip(*peaks, strict=True))
+    height = 12.0
+    placed = place_labels(x, y, widths, height, 300 - y, x, y, (0.0, 0.0, 600.0, 300.0))
+    rectangles = [(left, top, left + widths[label], top + height) for label, left, top in placed]
+    for i, one in enumerate(rectangles):
+        for other in rectangles[:i]:
+            assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+        label = placed[i][0]
+        assert one[0] >= 0
+        assert one[1] >= 0
+        for at in range(len(x)):
+            if one[0] <= x[at] <= one[2] and x[at] != x[label]:
+                assert y[at] >= one[3], "the line of another peak runs below the label"
+    highest = int(np.argmin(y))
+    if y[highest] > 14 and (y == y[highest]).sum() == 1:
+        assert highest in {label for label, _, _ in placed}, "the base peak always has its name"
+
+
+def test_labels_on_the_screen_do_not_overlap_at_any_zoom(view: SpectrumView) -> None:
+    counts = []
+    for low, high in ((100, 1400), (300, 900), (500, 620), (560, 575)):
+        view.plot.upper.vb.setXRange(low, high, padding=0)
+        view.plot.viewport().repaint()
+        boxes = view.plot.label_boxes
+        counts.append(len(boxes))
+        for i, one in enumerate(boxes):
+            assert not any(one.intersects(other) for other in boxes[:i])
+    assert counts[0] > 10
+    in_sight = view.plot.label_texts
+    spectrum = view.spectrum
+    assert spectrum is not None
+    expected = {
+        label for label, peak in zip(spectrum.labels, spectrum.matches.peak.tolist(), strict=True) if 560 <= spectrum.peaks.mz[peak] <= 575
+    }
+    assert set(in_sight) <= expected, "labels belong to what is in sight"
+
+
+def send_wheel(view: SpectrumView, at: QPointF, steps: int) -> None:
+    viewport = view.plot.viewport()
+    event = QWheelEvent(
+        at, viewport.mapToGlobal(at), QPoint(0, 0), QPoint(0, 120 * steps), Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(viewport, event)
+    QApplication.processEvents()
+
+
+def mouse_move(view: SpectrumView, at: QPointF, held: Qt.MouseButton) -> QMouseEvent:
+    where = view.plot.viewport().mapToGlobal(at)
+    return QMouseEvent(QEvent.Type.MouseMove, at, where, Qt.MouseButton.NoButton, held, Qt.KeyboardModifier.NoModifier)
+
+
+def drag(view: SpectrumView, start: QPoint, end: QPoint, qtbot: QtBot) -> None:
+    viewport = view.plot.viewport()
+    qtbot.mousePress(viewport, Qt.MouseButton.LeftButton, pos=start)
+    for i in range(1, 6):
+        at = QPointF(start + (end - start) * i / 5)
+        move = mouse_move(view, at, Qt.MouseButton.LeftButton)
+        QApplication.sendEvent(viewport, move)
+        qtbot.wait(25)
+    qtbot.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=end)
+
+
+def test_wheel_and_box_zoom_in_and_a_double_click_out(view: SpectrumView, qtbot: QtBot) -> None:
+    whole = view.plot.shown_range
+    pivot = view.pixels_of_peak(200)
+    mz = float(view.spectrum.peaks.mz[200])  # type: ignore[union-attr]
+    send_wheel(view, pivot, 5)
+    zoomed = view.plot.shown_range
+    assert whole.high - whole.low > 1.3 * (zoomed.high - zoomed.low)
+    assert view.pixels_of_peak(200).x() == pytest.approx(pivot.x(), abs=3), "the wheel zooms around the pointer"
+    assert zoomed.low <= mz <= zoomed.high
+    assert zoomed.top == whole.top, "the wheel leaves the height"
+    errors = view.plot.lower.viewRange()[0]
+    assert errors == pytest.approx([zoomed.low, zoomed.high]), "errors move with the spectrum"
+
+    centre = view.plot.upper.vb.mapSceneToView(QPointF(300, 200))
+    assert centre is not None
+    drag(view, QPoint(300, 150), QPoint(420, 300), qtbot)
+    boxed = view.plot.shown_range
+    assert boxed.high - boxed.low < 0.5 * (zoomed.high - zoomed.low)
+    assert boxed.top < whole.top
+    assert view.plot.upper.viewRange()[1][0] == 0, "peaks always stand on the axis"
+
+    qtbot.mouseDClick(view.plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(300, 200))
+    qtbot.mouseRelease(view.plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(300, 200))
+    again = view.plot.shown_range
+    assert (again.low, again.high, again.top) == pytest.approx((whole.low, whole.high, whole.top))
+
+
+def test_keys_zoom_and_move(view: SpectrumView, qtbot: QtBot) -> None:
+    view.plot.setFocus()
+    whole = view.plot.shown_range
+    qtbot.keyClick(view.plot, Qt.Key.Key_Plus)
+    zoomed = view.plot.shown_range
+    assert zoomed.high - zoomed.low == pytest.approx(0.8 * (whole.high - whole.low))
+    qtbot.keyClick(view.plot, Qt.Key.Key_Right)
+    moved = view.plot.shown_range
+    assert moved.low > zoomed.low
+    assert moved.high - moved.low == pytest.approx(zoomed.high - zoomed.low), "moving never changes the zoom"
+    qtbot.keyClick(view.plot, Qt.Key.Key_Up)
+    assert view.plot.shown_range.top < whole.top
+    qtbot.keyClick(view.plot, Qt.Key.Key_Home)
+    again = view.plot.shown_range
+    assert (again.low, again.high, again.top) == pytest.approx((whole.low, whole.high, whole.top))
+
+
+def test_the_pointer_tells_the_peak(view: SpectrumView, qtbot: QtBot) -> None:
+    spectrum = view.spectrum
+    assert spectrum is not None
+    match = int(np.argmax(spectrum.relative[spectrum.matches.peak]))
+    peak = int(spectrum.matches.peak[match])
+    at = view.pixels_of_peak(peak) + QPointF(1, 3)
+    viewport = view.plot.viewport()
+    move = mouse_move(view, at, Qt.MouseButton.NoButton)
+    with qtbot.waitSignal(view.plot.peakHovered) as told:
+        QApplication.sendEvent(viewport, move)
+    assert told.args == [peak]
+    text = view.readout.text()
+    assert f"{spectrum.peaks.mz[peak]:.4f}" in text.replace(",", "")
+    assert spectrum.labels[match] in text
+    assert f"{spectrum.matches.error_ppm[match]:.2f} ppm" in text
+    QApplication.sendEvent(view.plot, QEvent(QEvent.Type.Leave))
+    assert "peaks explained" in view.readout.text()
+
+
+def test_errors_are_shown_in_the_unit_that_is_chosen(view: SpectrumView, qtbot: QtBot) -> None:
+    spectrum = view.spectrum
+    assert spectrum is not None
+    assert view.unit.currentText() == "ppm", "the unit of the search's tolerance comes first"
+    _, y = view.plot._errors.getData()
+    assert y == pytest.approx(spectrum.matches.error_ppm)
+    view.unit.setFocus()
+    qtbot.keyClick(view.unit, Qt.Key.Key_Down)
+    _, y = view.plot._errors.getData()
+    assert y == pytest.approx(spectrum.matches.error)
+    assert view.plot.lower.getAxis("left").labelText == "Error (Da)"
+
+
+def test_the_ion_table_marks_what_is_found(view: SpectrumView) -> None:
+    spectrum = view.spectrum
+    assert spectrum is not None
+    model = view.ion_table.model()
+    headers = [model.headerData(i, Qt.Orientation.Horizontal) for i in range(model.columnCount())]
+    assert headers == ["#", "b⁺", "b2⁺", "Residue", "y2⁺", "y⁺", "#"]
+    for row in range(model.rowCount()):
+        for column, (series, charge) in {1: ("b", 1), 2: ("b", 2), 4: ("y", 2), 5: ("y", 1)}.items():
+            number = row + 1 if series == "b" else len(ROW["sequence"]) - row
+            index = model.index(row, column)
+            if number > len(ROW["sequence"]) - 1:
+                assert index.data() is None
+                continue
+            mz = fragment_mz(ROW, series, number, charge)
+            assert float(index.data().replace(",", "")) == pytest.approx(mz, abs=1e-3)
+            is_found = bool((np.abs(spectrum.peaks.mz - mz) <= mz * 20e-6).any())
+            font = index.data(Qt.ItemDataRole.FontRole)
+            assert (font is not None and font.bold()) == is_found
+            assert (index.data(Qt.ItemDataRole.ForegroundRole) is not None) == is_found
+    assert [model.index(row, 3).data() for row in range(model.rowCount())] == ["L*", "V", "N", "E", "L", "T*", "E", "F", "M*", "K"]
+    assert model.index(0, 3).data(Qt.ItemDataRole.ToolTipRole) == "Acetyl"
+
+
+def test_losses_are_looked_for_only_when_asked(view: SpectrumView, qtbot: QtBot) -> None:
+    before = view.plot.shown_range
+    view.plot.upper.vb.setXRange(300, 700, padding=0)
+    view.losses.setFocus()
+    qtbot.keyClick(view.losses, Qt.Key.Key_Space)
+    assert view.spectrum is not None
+    assert not view.spectrum.ions.loss.any()
+    assert view.plot.shown_range.low == pytest.approx(300), "the zoom stays"
+    assert before.low < 300
+
+
+def test_a_residue_without_mass_is_told(view: SpectrumView) -> None:
+    view.show_match({**ROW, "sequence": "LVXELTEFMK"}, made_peaks(), SETTINGS, "")
+    assert "LVXELTEFMK" in view.text
+
+
+@pytest.mark.parametrize("row_group_size", [7, 1000])
+def test_the_reader_gives_each_row_its_own_peaks(tmp_path: Path, row_group_size: int) -> None:
+    random = np.random.default_rng(2)
+    lists = [np.sort(random.uniform(100, 1000, size)).tolist() for size in random.integers(0, 60, 40)]
+    lists[11] = lists[11][::-1]
+    intensities = [[value / 10 for value in one] for one in lists]
+    table = pa.table({"mz": pa.array(lists, pa.large_list(pa.float64())), "intensity": pa.array(intensities, pa.list_(pa.float32()))})
+    path = tmp_path / "spectra.parquet"
+    pq.write_table(table, path, row_group_size=row_group_size)
+    reader = SpectraReader(path)
+    assert len(reader) == 40
+    for row in [*range(40), 3, 39, 11]:
+        peaks = reader.peaks(row)
+        assert peaks.mz.tolist() == sorted(lists[row])
+        assert peaks.intensity == pytest.approx(np.array(sorted(lists[row])) / 10, rel=1e-6)
+    with pytest.raises(InputError, match="has no spectrum 40"):
+        reader.peaks(40)
+    reader.close()
+
+
+def test_a_damaged_file_of_spectra_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "spectra.parquet"
+    path.write_bytes(b"PAR1 and no more")
+    with pytest.raises(InputError, match=r"spectra\.parquet"):
+        SpectraReader(path)
+    pq.write_table(pa.table({"spectrum": [1]}), path)
+    with pytest.raises(InputError, match="mz"):
+        SpectraReader(path)
+
+
+def texts_of_svg(path: Path) -> list[str]:
+    root = ET.fromstring(path.read_text())
+    return ["".join(node.itertext()).strip() for node in root.iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_the_svg_holds_its_labels_as_text(view: SpectrumView, tmp_path: Path) -> None:
+    view.export(tmp_path / "figure.svg")
+    texts = texts_of_svg(tmp_path / "figure.svg")
+    assert "m/z" in texts
+    assert "Relative intensity (%)" in texts
+    assert "Error (ppm)" in texts
+    assert "Phospho" in texts
+    assert any("LVNELT[Phospho]EFM[Oxidation]K/3" in text for text in texts)
+    spectrum = view.spectrum
+    assert spectrum is not None
+    strongest = int(np.argmax(spectrum.relative[spectrum.matches.peak]))
+    assert spectrum.labels[strongest] in texts
+    assert len(set(texts) & set(spectrum.labels)) > 10
+
+
+def test_the_figure_shows_what_is_zoomed(view: SpectrumView, tmp_path: Path) -> None:
+    spectrum = view.spectrum
+    assert spectrum is not None
+    view.plot.upper.vb.setXRange(400, 600, padding=0)
+    view.export(tmp_path / "figure.svg")
+    shown = set(texts_of_svg(tmp_path / "figure.svg")) & set(spectrum.labels)
+    inside = {
+        label for label, peak in zip(spectrum.labels, spectrum.matches.peak.tolist(), strict=True) if 400 <= spectrum.peaks.mz[peak] <= 600
+    }
+    assert shown
+    assert shown <= inside
+
+
+def test_the_pdf_holds_text_in_embedded_fonts_and_is_not_blank(view: SpectrumView, tmp_path: Path) -> None:
+    path = tmp_path / "figure.pdf"
+    view.export(path)
+    assert path.read_bytes().startswith(b"%PDF")
+    if shutil.which("pdftoppm") is None:
+        pytest.skip("poppler's programs are not there")
+    text = subprocess.run(["pdftotext", "-layout", str(path), "-"], capture_output=True, text=True, check=True).stdout
+    spectrum = view.spectrum
+    assert spectrum is not None
+    assert "m/z" in text
+    assert "LVNELT[Phospho]EFM[Oxidation]K/3" in text
+    assert spectrum.labels[int(np.argmax(spectrum.relative[spectrum.matches.peak]))].replace("²⁺", "") in text
+    fonts = subprocess.run(["pdffonts", str(path)], capture_output=True, text=True, check=True).stdout.splitlines()[2:]
+    assert fonts
+    assert all(line.split()[-5] == "yes" for line in fonts), "fonts are embedded"
+    subprocess.run(["pdftoppm", "-r", "60", "-png", "-singlefile", str(path), str(tmp_path / "page")], check=True)
+    image = QImage(str(tmp_path / "page.png"))
+    # 510 x 360 points at 60 dots to the inch.
+    assert (image.width(), image.height()) == (425, 300)
+    colours = {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
+    assert image.pixelColor(1, 1).name() == "#ffffff"
+    assert len(colours) > 20
+
+
+def test_the_png_is_white_with_300_dots_to_the_inch(view: SpectrumView, theme: Theme, tmp_path: Path) -> None:
+    theme.choose("dark")
+    view.export(tmp_path / "figure.png")
+    image = QImage(str(tmp_path / "figure.png"))
+    assert (image.width(), image.height()) == (2125, 1500)
+    assert image.dotsPerMeterX() == pytest.approx(300 / 0.0254, abs=1)
+    assert image.pixelColor(2, 2).name() == "#ffffff", "paper is white whatever the screen is"
+
+
+def test_a_figure_that_cannot_be_written_leaves_nothing(view: SpectrumView, tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="no such folder"):
+        view.export(tmp_path / "no such folder" / "figure.svg")
+    with pytest.raises(StorageError, match=r"\.svg, \.pdf or \.png"):
+        view.export(tmp_path / "figure.bmp")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_theme_changes_the_plot(view: SpectrumView, theme: Theme) -> None:
+    light = view.plot.grab().toImage().pixelColor(200, 5)
+    theme.choose("dark")
+    QApplication.processEvents()
+    dark = view.plot.grab().toImage().pixelColor(200, 5)
+    assert light.lightness() > 240
+    assert dark.lightness() < 60
+
+
+def test_the_whole_view_can_be_copied(view: SpectrumView, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(view.message):
+        view.copy_action.trigger()
+    assert QGuiApplication.clipboard().image().width() > 400

@@ -1,0 +1,357 @@
+"""Tables of any length: what they show is what is in the file, in the order and under the filter that was asked for."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PySide6.QtCore import QLocale, QPoint, Qt
+from PySide6.QtGui import QGuiApplication, QPalette
+from PySide6.QtWidgets import QMenu
+from pytestqt.qtbot import QtBot
+
+from engine.errors import InputError
+from gui.results.identification import PSM_COLUMNS, PSM_EXTRAS
+from gui.tables.columns import Column, full_text, machine_text, shown_text
+from gui.tables.model import PAGE_ROWS, ParquetTableModel
+from gui.tables.source import Condition, ResultTables, TableSource
+from gui.tables.view import TableView
+from gui.tables.worker import Worker
+from gui.theme import Theme
+from tests.engine.identification_tables import identification, many_psms
+
+GERMAN = QLocale(QLocale.Language.German, QLocale.Country.Germany)
+
+
+@pytest.fixture(scope="module")
+def psms() -> pa.Table:
+    return many_psms(identification(400), 3 * PAGE_ROWS + 100)
+
+
+@pytest.fixture
+def source(psms: pa.Table, tmp_path: Path) -> Iterator[TableSource]:
+    # DuckDB would take these brackets for a pattern.
+    path = tmp_path / "ps[m]s *.parquet"
+    pq.write_table(psms, path, row_group_size=300)
+    tables = ResultTables({"psms": path})
+    yield tables.source("psms")
+    tables.close()
+
+
+@pytest.fixture
+def view(source: TableSource, qtbot: QtBot, theme: Theme) -> Iterator[TableView]:
+    model = ParquetTableModel(PSM_COLUMNS, PSM_EXTRAS, QGuiApplication.palette)
+    view = TableView(model, "PSMs")
+    qtbot.addWidget(view)
+    model.open(source)
+    view.hide_columns([column.name for column in model.columns if not column.is_shown])
+    view.size_columns()
+    view.resize(900, 400)
+    with qtbot.waitActive(view):
+        view.show()
+        view.activateWindow()
+    model.show()
+    settle(view, qtbot)
+    yield view
+    model.close()
+
+
+def settle(view: TableView, qtbot: QtBot) -> None:
+    qtbot.waitUntil(lambda: not view._model.is_busy, timeout=10_000)
+
+
+def shown(view: TableView, name: str, n: int | None = None) -> list[Any]:
+    """Values of a column in the order of the view, read through the model."""
+    model = view._model
+    section = [column.name for column in model.columns].index(name)
+    return [model.index(row, section).data(Qt.ItemDataRole.UserRole) for row in range(len(model.rows) if n is None else n)]
+
+
+def section_of(view: TableView, name: str) -> int:
+    return [column.name for column in view._model.columns].index(name)
+
+
+def click_header(view: TableView, name: str, qtbot: QtBot) -> None:
+    header = view.horizontalHeader()
+    section = section_of(view, name)
+    view.scrollTo(view.model().index(0, section))
+    at = QPoint(header.sectionViewportPosition(section) + header.sectionSize(section) // 3, header.height() // 2)
+    qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=at)
+
+
+def by_definition(values: list[Any], descends: bool) -> list[int]:
+    """The order by Python's own stable sort: what is missing or no number comes last, equals keep their order."""
+    present = [i for i, value in enumerate(values) if value is not None and not (isinstance(value, float) and math.isnan(value))]
+    missing = sorted(set(range(len(values))) - set(present))
+    key = (lambda i: values[i].encode()) if present and isinstance(values[present[0]], str) else (lambda i: values[i])
+    in_order = sorted(present, key=key)
+    if descends:
+        in_order = sorted(present, key=key, reverse=True)
+    return in_order + missing
+
+
+@pytest.mark.parametrize("name", ["score", "q_value", "charge", "peptide", "scan", "ksdp", "delta_score", "is_decoy"])
+@pytest.mark.parametrize("descends", [False, True])
+def test_rows_are_sorted_as_by_definition(source: TableSource, psms: pa.Table, name: str, descends: bool) -> None:
+    assert source.rows(order=[(name, descends)]).tolist() == by_definition(psms[name].to_pylist(), descends)
+
+
+def test_filtered_rows_are_those_that_satisfy_all_conditions(source: TableSource, psms: pa.Table) -> None:
+    found = source.rows([Condition("q_value <= ?", (0.01,)), Condition("list_contains(modification_names, ?)", ("Phospho",))])
+    expected = [i for i, row in enumerate(psms.to_pylist()) if row["q_value"] <= 0.01 and "Phospho" in row["modification_names"]]
+    assert expected
+    assert found.tolist() == expected
+    assert source.count([Condition("q_value <= ?", (0.01,))]) == sum(q <= 0.01 for q in psms["q_value"].to_pylist())
+
+
+def test_values_come_in_the_order_of_the_rows(source: TableSource, psms: pa.Table) -> None:
+    rows = np.random.default_rng(1).permutation(len(psms))[:200].astype(np.int64)
+    values = source.values(rows, ["psm_id", "peptide", "proteins"])
+    assert values.to_pylist() == psms.select(["psm_id", "peptide", "proteins"]).take(pa.array(rows)).to_pylist()
+    assert source.values(rows[:0], ["peptide"]).num_rows == 0
+
+
+def test_a_click_on_a_header_sorts_and_shows_the_order(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+    click_header(view, "score", qtbot)
+    settle(view, qtbot)
+    assert view._model.rows.tolist() == by_definition(psms["score"].to_pylist(), True), "numbers from the largest first"
+    header = view.horizontalHeader()
+    assert (header.sortIndicatorSection(), header.sortIndicatorOrder()) == (section_of(view, "score"), Qt.SortOrder.DescendingOrder)
+    click_header(view, "score", qtbot)
+    settle(view, qtbot)
+    assert view._model.rows.tolist() == by_definition(psms["score"].to_pylist(), False)
+    assert header.sortIndicatorOrder() == Qt.SortOrder.AscendingOrder
+    click_header(view, "peptide", qtbot)
+    settle(view, qtbot)
+    assert view._model.rows.tolist() == by_definition(psms["peptide"].to_pylist(), False), "texts from A"
+
+
+def test_every_page_shows_the_file(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+    order = by_definition(psms["score"].to_pylist(), True)
+    view._model.show(order=[("score", True)])
+    settle(view, qtbot)
+    for start in range(0, len(psms), PAGE_ROWS):
+        view.scrollTo(view.model().index(min(start + 3, len(psms) - 1), 0))
+        view.viewport().repaint()
+        settle(view, qtbot)
+    assert shown(view, "peptide") == [psms["peptide"][i].as_py() for i in order]
+    assert shown(view, "charge") == [psms["charge"][i].as_py() for i in order]
+
+
+def test_until_a_page_is_there_its_cells_say_so_and_nothing_waits(view: TableView, qtbot: QtBot) -> None:
+    last = len(view._model.rows) - 1
+    started = time.perf_counter()
+    text = view._model.index(last, section_of(view, "peptide")).data()
+    assert time.perf_counter() - started < 0.016
+    assert text == "…"
+    settle(view, qtbot)
+    assert view._model.index(last, section_of(view, "peptide")).data() != "…"
+
+
+def test_the_newest_request_wins(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+    orders = []
+    view._model.orderChanged.connect(lambda: orders.append(view._model.order))
+    for name in ("peptide", "q_value", "scan", "precursor_mz"):
+        view._model.show(order=[(name, False)])
+    settle(view, qtbot)
+    assert orders == [(("precursor_mz", False),)], "those before it never reach the view"
+    assert view._model.rows.tolist() == by_definition(psms["precursor_mz"].to_pylist(), False)
+
+
+def test_the_chosen_row_stays_chosen_when_the_order_changes(view: TableView, qtbot: QtBot) -> None:
+    chosen: list[int] = []
+    view.rowChosen.connect(lambda row, values: chosen.append(row))
+    view.choose(7)
+    row = view.chosen
+    view._model.show(order=[("peptide", False)])
+    settle(view, qtbot)
+    qtbot.waitUntil(lambda: view.currentIndex().isValid())
+    assert int(view._model.rows[view.currentIndex().row()]) == row == view.chosen
+    assert chosen == [row], "told once"
+
+
+def test_keys_move_through_the_rows(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+    told: list[tuple[int, Any]] = []
+    view.rowChosen.connect(lambda row, values: told.append((row, values["peptide"])))
+    view.setFocus()
+    view.choose(0)
+    qtbot.keyClick(view, Qt.Key.Key_Down)
+    qtbot.keyClick(view, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
+    settle(view, qtbot)
+    last = len(psms) - 1
+    assert [row for row, _ in told] == [0, 1, last]
+    assert told[-1][1] == psms["peptide"][last].as_py(), "values are told when their page is there"
+
+
+def test_copied_rows_are_what_a_spreadsheet_of_that_language_reads(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+    before = QLocale()
+    QLocale.setDefault(GERMAN)
+    try:
+        view.setFocus()
+        view.choose(2)
+        qtbot.keyClick(view, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+        qtbot.keyClick(view, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+        with qtbot.waitSignal(view.message) as told:
+            qtbot.keyClick(view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    finally:
+        QLocale.setDefault(before)
+    assert told.args == ["Copied 3 rows."]
+    header, *lines = QGuiApplication.clipboard().text().splitlines()
+    titles = header.split("\t")
+    assert titles == [column.title for column in view._model.columns if column.is_shown]
+    assert len(lines) == 3
+    for line, row in zip(lines, psms.slice(2, 3).to_pylist(), strict=True):
+        cells = dict(zip(titles, line.split("\t"), strict=True))
+        assert cells["Peptide"] == row["peptide"]
+        assert float(cells["m/z"].replace(",", ".")) == pytest.approx(row["precursor_mz"], rel=1e-14)
+        assert "." not in cells["m/z"]
+        # Control characters of a name would break the lines of the table.
+        assert cells["Proteins"] == " ".join(";".join(row["proteins"]).split())
+
+
+def test_a_saved_table_holds_all_rows_in_their_order(view: TableView, psms: pa.Table, tmp_path: Path, qtbot: QtBot) -> None:
+    view._model.show(order=[("score", True)], conditions=[Condition("charge = 2")])
+    settle(view, qtbot)
+    with qtbot.waitSignal(view.message):
+        view.save(tmp_path / "out.tsv")
+    header, *lines = (tmp_path / "out.tsv").read_text().splitlines()
+    names = header.split("\t")
+    order = [i for i in by_definition(psms["score"].to_pylist(), True) if psms["charge"][i].as_py() == 2]
+    assert [line.split("\t")[names.index("peptide")] for line in lines] == [psms["peptide"][i].as_py() for i in order]
+    assert [float(line.split("\t")[names.index("score")]) for line in lines] == pytest.approx([psms["score"][i].as_py() for i in order])
+
+
+def test_the_disk_s_refusal_is_told(view: TableView, tmp_path: Path, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(view.message) as told:
+        (tmp_path / "a file").touch()
+        view.save(tmp_path / "a file" / "out.tsv")
+    assert "a file" in told.args[0]
+    assert not told.args[0].startswith("Saved")
+
+
+def test_columns_are_chosen_in_a_menu(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+    assert view.isColumnHidden(section_of(view, "hyperscore"))
+    menu = view.columns_menu()
+    wanted = next(action for action in menu.actions() if action.text() == "Hyperscore")
+    assert wanted.isCheckable()
+    assert not wanted.isChecked()
+    with qtbot.waitSignal(view.columnsChanged):
+        wanted.trigger()
+    menu.deleteLater()
+    settle(view, qtbot)
+    view.viewport().repaint()
+    settle(view, qtbot)
+    assert not view.isColumnHidden(section_of(view, "hyperscore"))
+    assert shown(view, "hyperscore", 20) == pytest.approx(psms["hyperscore"].to_pylist()[:20]), "read now that it is shown"
+    assert "hyperscore" not in view.hidden_columns()
+
+
+def test_the_context_menu_comes_by_mouse_and_offers_what_keys_do(view: TableView, qtbot: QtBot) -> None:
+    texts = [action.text() for action in view.actions()]
+    assert texts == ["&Copy", "&Save table…", "Choose c&olumns…"]
+    assert all(not action.shortcut().isEmpty() for action in view.actions())
+    assert view.findChildren(QMenu) == []
+
+
+def test_decoys_are_set_apart(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
+    decoys = psms["is_decoy"].to_pylist()
+    section = section_of(view, "peptide")
+    for row in (decoys.index(True), decoys.index(False)):
+        index = view._model.index(row, section)
+        font, colour = index.data(Qt.ItemDataRole.FontRole), index.data(Qt.ItemDataRole.ForegroundRole)
+        assert (font is not None and font.italic()) == decoys[row]
+        assert (colour is not None and colour.color() == QGuiApplication.palette().color(QPalette.ColorRole.PlaceholderText)) == decoys[row]
+
+
+def test_numbers_stand_right_and_headers_explain(view: TableView) -> None:
+    for section, column in enumerate(view._model.columns):
+        alignment = Qt.AlignmentFlag(view._model.index(0, section).data(Qt.ItemDataRole.TextAlignmentRole))
+        is_right = bool(alignment & Qt.AlignmentFlag.AlignRight)
+        assert is_right == (column.name not in {"peptide", "proteins", "spectrum_file", "spectrum_id", "is_decoy"})
+        assert len(view._model.headerData(section, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)) > 2
+
+
+def test_an_empty_table_says_why(view: TableView, qtbot: QtBot) -> None:
+    view.set_empty_text(lambda: "Nothing passes the filter.")
+    view._model.show(conditions=[Condition("charge = 9")])
+    settle(view, qtbot)
+    image = view.viewport().grab().toImage()
+    width, height = image.width(), image.height()
+    colours = {image.pixelColor(x, y).name() for x in range(0, width, 2) for y in range(height // 3, 2 * height // 3)}
+    assert len(colours) > 3, "the text is drawn where rows would be"
+
+
+@pytest.mark.parametrize("damage", [lambda content: b"not a table", lambda content: content[: len(content) // 2], lambda content: b""])
+def test_a_damaged_file_is_an_error_that_names_it(psms: pa.Table, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "psms.parquet"
+    pq.write_table(psms, path)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(InputError, match=r"psms\.parquet"):
+        ResultTables({"psms": path})
+
+
+VALUES = [
+    (Column("x", "", "", "number", decimals=4), 1234.56789, "1,234.5679", "1.234,5679", "1234.56789"),
+    (Column("x", "", "", "integer"), 1234567, "1,234,567", "1.234.567", "1234567"),
+    (Column("x", "", "", "identifier"), 1234567, "1234567", "1234567", "1234567"),
+    (Column("x", "", "", "probability"), 0.01234, "0.0123", "0,0123", "0.01234"),
+    (Column("x", "", "", "probability"), 1.5e-7, "1.5e-07", "1,5e-07", "1.5e-07"),
+    (Column("x", "", "", "probability"), 0.0, "0", "0", "0"),
+    (Column("x", "", "", "fraction"), 0.256, "25.6 %", "25,6 %", "0.256"),
+    (Column("x", "", "", "minutes"), 90.0, "1.50", "1,50", "90"),
+    (Column("x", "", "", "number"), float("nan"), "", "", ""),
+    (Column("x", "", "", "number"), None, "", "", ""),
+    (Column("x", "", "", "texts"), ["A", "B"], "A; B", "A; B", "A;B"),
+    (Column("x", "", "", "truth"), True, "yes", "yes", "true"),
+]
+
+
+@pytest.mark.parametrize(("column", "value", "english", "german", "machine"), VALUES)
+def test_values_read_as_the_language_writes_them(column: Column, value: Any, english: str, german: str, machine: str) -> None:
+    american = QLocale(QLocale.Language.English, QLocale.Country.UnitedStates)
+    assert shown_text(column, value, american) == english
+    assert shown_text(column, value, GERMAN).replace("E", "e") == german
+    assert machine_text(value) == machine
+    assert full_text(column, value, american) == machine
+    assert full_text(column, value, GERMAN) == (machine.replace(".", ",") if isinstance(value, float) else machine)
+
+
+class TestWorker:
+    def test_results_arrive_in_the_window_s_thread(self, qtbot: QtBot) -> None:
+        import threading
+
+        worker, seen = Worker(), []
+        worker.submit("a", lambda: threading.get_ident(), lambda there: seen.append((there, threading.get_ident())), seen.append)
+        qtbot.waitUntil(lambda: bool(seen))
+        there, here = seen[0]
+        assert here == threading.get_ident() != there
+        assert not worker.is_busy
+
+    def test_errors_arrive_too(self, qtbot: QtBot) -> None:
+        worker, seen = Worker(), []
+        worker.submit("a", lambda: 1 // 0, seen.append, lambda error: seen.append(type(error)))
+        qtbot.waitUntil(lambda: bool(seen))
+        assert seen == [ZeroDivisionError]
+
+    def test_what_is_dropped_is_never_told(self, qtbot: QtBot) -> None:
+        worker, seen = Worker(), []
+        for i in range(20):
+            worker.submit("same", lambda i=i: (time.sleep(0.01), i)[1], seen.append, seen.append)
+        worker.submit("other", lambda: "last", seen.append, seen.append)
+        qtbot.waitUntil(lambda: not worker.is_busy)
+        assert sorted(map(str, seen)) == ["19", "last"]
+
+    def test_close_ends_the_thread(self, qtbot: QtBot) -> None:
+        worker, seen = Worker(), []
+        worker.submit("a", lambda: time.sleep(0.05), seen.append, seen.append)
+        worker.close()
+        qtbot.wait(30)
+        assert seen == []
+        assert not worker.is_busy

@@ -1,0 +1,96 @@
+"""The two looks: readable, complete, and changed in one place."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtGui import QColor, QGuiApplication, QPalette
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from gui.icons import pixmap, set_icon
+from gui.theme import DARK, LIGHT, Colours, Theme, colours, contrast
+
+_ICONS = Path(__file__).parents[2] / "resources" / "icons"
+LOOKS = pytest.mark.parametrize("look", [LIGHT, DARK], ids=["light", "dark"])
+
+
+def test_contrast_is_what_wcag_says() -> None:
+    # The extremes by definition, and the grey that is known as the lightest allowed on white.
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#ffffff", "#ffffff") == 1
+    assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
+
+
+@LOOKS
+def test_every_text_is_readable_on_every_surface(look: Colours) -> None:
+    for text in ("text", "faint_text", "link", "good", "attention", "wrong"):
+        for surface in ("surface", "field", "raised", "striped"):
+            assert contrast(getattr(look, text), getattr(look, surface)) >= 4.5, (text, surface)
+    assert contrast(look.accent_text, look.accent) >= 4.5
+    assert contrast(look.tooltip_text, look.tooltip) >= 4.5
+
+
+@LOOKS
+def test_marks_can_be_told_from_what_they_are_drawn_on(look: Colours) -> None:
+    for surface in ("surface", "field", "raised"):
+        assert contrast(look.wrong, getattr(look, surface)) >= 3
+        assert contrast(look.disabled_text, getattr(look, surface)) >= 2
+    assert contrast(look.accent, look.field) >= 3
+
+
+def test_choosing_a_look_changes_the_palette_and_says_so(theme: Theme, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(theme.changed):
+        theme.choose("dark")
+    assert theme.is_dark and colours() is DARK
+    assert QGuiApplication.palette().color(QPalette.ColorRole.Window).name() == DARK.surface
+    assert QGuiApplication.palette().color(QPalette.ColorRole.Text).name() == DARK.text
+    theme.choose("light")
+    assert colours() is LIGHT
+    assert QGuiApplication.palette().color(QPalette.ColorRole.Base).name() == LIGHT.field
+
+
+def test_the_system_is_followed_when_asked(theme: Theme) -> None:
+    theme.choose("dark")
+    theme.choose("system")
+    assert theme.is_dark is (QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark)
+
+
+def test_icons_change_with_the_look(theme: Theme, qtbot: QtBot) -> None:
+    def brightest(button: QPushButton) -> int:
+        image = button.icon().pixmap(24).toImage()
+        pixels = (image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height()))
+        return max((pixel.lightness() for pixel in pixels if pixel.alpha() > 250), default=-1)
+
+    button = QPushButton()
+    qtbot.addWidget(button)
+    set_icon(button, "add")
+    assert 0 <= brightest(button) < 80
+    theme.choose("dark")
+    assert brightest(button) > 180
+
+
+@pytest.mark.parametrize("path", sorted(_ICONS.glob("*.svg")), ids=lambda path: path.stem)
+def test_icons_are_drawn_alike_and_within_their_square(path: Path, theme: Theme) -> None:
+    drawing = path.read_text(encoding="utf-8")
+    assert 'viewBox="0 0 24 24"' in drawing and 'fill="none"' in drawing and 'stroke-linecap="round"' in drawing
+    assert QSvgRenderer(QByteArray(drawing.encode())).isValid()
+    image = pixmap(path.stem, 48, QColor("#ff0000")).toImage()
+    edge = [(i, j) for i in range(48) for j in (0, 47)] + [(j, i) for i in range(48) for j in (0, 47)]
+    assert all(image.pixelColor(x, y).alpha() < 100 for x, y in edge)
+    assert sum(image.pixelColor(x, y).alpha() > 128 for x in range(48) for y in range(48)) > 40
+
+
+def test_a_sharp_screen_gets_more_pixels_of_the_same_size(theme: Theme) -> None:
+    drawn = pixmap("run", 20, QColor("black"), 2.0)
+    assert (drawn.width(), drawn.devicePixelRatio()) == (40, 2.0)
+
+
+@LOOKS
+def test_colours_are_written_in_full(look: Colours) -> None:
+    assert all(re.fullmatch("#[0-9a-f]{6}", value) for value in asdict(look).values())

@@ -1,0 +1,462 @@
+"""The whole window, driven as a person does: choose, drop, type, run, cancel, look at results, close in the middle."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QLocale, QMimeData, QPoint, QPointF, Qt, QTimer, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QMessageBox
+from pytestqt.qtbot import QtBot
+
+from engine.errors import InputError
+from engine.jobs import Progress
+from engine.project import Project
+from gui.dialogs import CrashDialog
+from gui.forms.numbers import IntegerBox
+from gui.window import MainWindow
+
+SEARCH_MS = 240_000
+"""A first search on a machine compiles the kernels."""
+
+
+@pytest.fixture
+def spectra(sample_data: Path) -> Path:
+    return sample_data / "BSA1.mzML.gz"
+
+
+@pytest.fixture
+def database(sample_data: Path) -> Path:
+    return sample_data / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
+
+
+@pytest.fixture
+def filled(window: MainWindow, spectra: Path, database: Path, tmp_path: Path, qtbot: QtBot) -> MainWindow:
+    """A window whose form is ready to run."""
+    window.action_new.trigger()
+    window.form.spectra.add([spectra])
+    window.form.databases.add([database])
+    window.form.set_project_folder(tmp_path / "project")
+    window.form.choose_preset("low-resolution")
+    qtbot.waitUntil(window.form.run_button.isEnabled)
+    return window
+
+
+def click(widget: Any) -> None:
+    QTest.mouseClick(widget, Qt.MouseButton.LeftButton)
+
+
+def drop(window: MainWindow, *paths: Path) -> None:
+    content = QMimeData()
+    content.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    with warnings.catch_warnings():
+        # Newer versions of Qt want the place in fractions, older ones do not take it.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        enter = QDragEnterEvent(QPoint(400, 300), Qt.DropAction.CopyAction, content, buttons, keys)
+    QGuiApplication.sendEvent(window, enter)
+    assert enter.isAccepted()
+    QGuiApplication.sendEvent(window, QDropEvent(QPointF(400, 300), Qt.DropAction.CopyAction, content, buttons, keys))
+
+
+def counting(seconds: float = 60.0) -> Callable[[Any, Progress], Any]:
+    """Stands for a search: counts for so long, or until it is cancelled."""
+
+    def work(request: Any, progress: Progress) -> Any:
+        progress.stage("Scoring", 1000)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            progress.advance()
+            time.sleep(0.002)
+        return SimpleNamespace(run_id="identify-0001", n_psms=1, n_peptides=1, n_proteins=1)
+
+    return work
+
+
+def test_a_person_runs_a_search_and_sees_its_results(
+    window: MainWindow, spectra: Path, database: Path, tmp_path: Path, qtbot: QtBot
+) -> None:
+    assert window.pages.currentWidget() is window.start_page
+    click(window.start_page.new_button)
+    form = window.form
+    assert form.reason.text() == "Add spectra" and not form.run_button.isEnabled()
+    drop(window, spectra)
+    qtbot.waitUntil(lambda: form.reason.text() == "Add a protein database")
+    drop(window, database)
+    qtbot.waitUntil(form.run_button.isEnabled)
+    assert form.project.text().endswith("BSA1_proteoscope")
+    form.project.selectAll()
+    QTest.keyClicks(form.project, str(tmp_path / "my project"))
+    form.preset.setCurrentText("low-resolution")
+    form.preset.activated.emit(form.preset.currentIndex())
+    box = form.parameters.fields["missed_cleavages"].editor.findChild(IntegerBox)
+    box.lineEdit().selectAll()
+    QTest.keyClicks(box, "1")
+    qtbot.waitUntil(form.run_button.isEnabled)
+    with qtbot.waitSignal(window.bridge.finished, timeout=SEARCH_MS) as finished:
+        click(form.run_button)
+        assert window.dock_jobs.isVisible()
+    job = finished.args[0]
+    assert job.state == "done", job.error_report or job.error
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is window.results)
+    run = window.project_pane.selected_run
+    assert run is not None and run.id == job.result.run_id and run.status == "done"
+    assert run.parameters["missed_cleavages"] == 1 and run.parameters["fragment_tolerance"] == "0.5 Da"
+    assert f"{job.result.n_psms} PSMs" in window.jobs.rows[job.id].stage.toolTip()
+    assert "my project" in window.windowTitle()
+    qtbot.waitUntil(lambda: not window.results.is_busy, timeout=20_000)
+    assert window.results.text == ""
+
+
+def test_the_window_never_waits_during_a_search(filled: MainWindow, heartbeat: Callable[[], Any], qtbot: QtBot) -> None:
+    window = filled
+    # The first search of a process imports and loads what computes; after it three more are measured. Others use the same processors, so
+    # that the best of the three counts.
+    longest = []
+    for i in range(4):
+        beats = heartbeat()
+        with qtbot.waitSignal(window.bridge.finished, timeout=SEARCH_MS):
+            window.form.run()
+        qtbot.wait(50)
+        beats.stop()
+        longest.append(beats.longest)
+        window.show_page(window.form)
+        if i and longest[-1][0] <= 0.05:
+            break
+    print(f"longest stalls: {[(round(1000 * seconds), stage) for seconds, stage in longest]} ms")
+    assert min(longest[1:])[0] <= 0.05, longest
+
+
+def test_a_wrong_parameter_disables_run_and_says_why(filled: MainWindow, qtbot: QtBot) -> None:
+    form = filled.form
+    form.parameters.set_values({"ksdp_power": 9.0})
+    qtbot.waitUntil(lambda: not form.run_button.isEnabled())
+    assert form.reason.text() == "KSDP power: Expected at most 6"
+    filled.action_run.trigger()
+    assert filled.queue.is_idle
+    click(form.reason)
+    assert form.parameters.fields["ksdp_power"].frame.visibleRegion().boundingRect().height() > 10
+    form.parameters.reset_all()
+    qtbot.waitUntil(form.run_button.isEnabled)
+
+
+def test_a_file_of_the_wrong_kind_is_marked_where_it_stands(filled: MainWindow, database: Path, tmp_path: Path, qtbot: QtBot) -> None:
+    form = filled.form
+    form.spectra.add([database])
+    qtbot.waitUntil(lambda: form.spectra.frame.is_wrong)
+    assert "protein databases" in form.spectra.message.text()
+    assert form.reason.text() == "A spectrum file cannot be used"
+    form.spectra.lines.item(1).setSelected(True)
+    click(form.spectra.remove_button)
+    qtbot.waitUntil(form.run_button.isEnabled)
+    form.databases.add([tmp_path / "absent.fasta"])
+    qtbot.waitUntil(lambda: "no such file" in form.databases.message.text())
+
+
+def test_a_folder_with_other_things_is_no_project(filled: MainWindow, sample_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
+    form = filled.form
+    form.project.setText(str(sample_data))
+    qtbot.waitUntil(lambda: form.project_frame.is_wrong)
+    assert "other things" in form.project_message.text() and not form.run_button.isEnabled()
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    form.project.setText(str(tmp_path / "file"))
+    qtbot.waitUntil(lambda: "This is a file" in form.project_message.text())
+    form.project.setText(str(tmp_path / "new" / "deep"))
+    qtbot.waitUntil(form.run_button.isEnabled)
+    assert not form.project_frame.is_wrong
+
+
+def test_files_are_chosen_in_a_dialog(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
+    window.action_new.trigger()
+    click(window.form.spectra.add_button)
+    dialog = window.form.spectra.findChild(QFileDialog)
+    assert dialog is not None
+    name = dialog.findChild(QLineEdit, "fileNameEdit")
+    name.setText(str(spectra))
+    QTest.keyClick(name, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: window.form.spectra.paths == [spectra])
+    assert window.form.spectra.start_folder == str(spectra.parent)
+
+
+def test_a_folder_dropped_gives_all_that_it_holds(window: MainWindow, sample_data: Path, qtbot: QtBot) -> None:
+    drop(window, sample_data)
+    qtbot.waitUntil(lambda: len(window.form.spectra.paths) == 2)
+    assert {path.name for path in window.form.spectra.paths} == {"BSA1.mzML.gz", "Ecoli_MS2_small.mzML.gz"}
+    assert [path.name for path in window.form.databases.paths] == ["18Protein_SoCe_Tr_detergents_trace.fasta.gz"]
+    assert window.pages.currentWidget() is window.form
+
+
+def test_what_cannot_be_used_is_said_without_a_dialog(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    (tmp_path / "run.raw").write_bytes(b"\x01\xa1F\0i\0n\0n\0i\0g\0a\0n\0" + bytes(64))
+    drop(window, tmp_path / "run.raw")
+    qtbot.waitUntil(lambda: "Thermo raw" in window.message_bar.label.text())
+    assert window.message_bar.isVisible()
+    click(window.message_bar.close_button)
+    assert not window.message_bar.isVisible()
+
+
+def test_a_project_dropped_opens_and_a_preset_dropped_is_loaded(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    Project.create_or_open(tmp_path / "dropped")
+    (tmp_path / "mine.toml").write_text("missed_cleavages = 4\n", encoding="utf-8")
+    drop(window, tmp_path / "dropped", tmp_path / "mine.toml")
+    qtbot.waitUntil(lambda: window.project_pane.project is not None)
+    assert window.project_pane.name.text() == "dropped"
+    assert window.form.preset.currentText() == "mine"
+    assert window.form.parameters.values()["missed_cleavages"] == 4
+    assert window.form.parameters.changed_names == []
+
+
+def test_a_preset_saved_can_be_loaded(filled: MainWindow, tmp_path: Path) -> None:
+    form = filled.form
+    form.parameters.set_values({"missed_cleavages": 3})
+    form.save_preset_file(tmp_path / "mine.toml")
+    assert form.preset.currentText() == "mine" and form.parameters.changed_names == []
+    form.choose_preset("phospho")
+    form.load_preset_file(tmp_path / "mine.toml")
+    assert form.parameters.values()["missed_cleavages"] == 3
+    (tmp_path / "broken.toml").write_text("missed_cleavages = ", encoding="utf-8")
+    form.load_preset_file(tmp_path / "broken.toml")
+    assert "broken.toml" in filled.message_bar.label.text()
+    assert form.preset.currentText() == "mine"
+
+
+def test_runs_queue_and_the_running_one_is_cancelled(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gui.window._identify", counting())
+    window = filled
+    click(window.form.run_button)
+    click(window.form.run_button)
+    qtbot.waitUntil(lambda: "Scoring" in window.progress_text.text() and "1 waiting" in window.progress_text.text())
+    first = window.queue.running
+    assert first is not None
+    asked = time.monotonic()
+    click(window.jobs.rows[first.id].cancel_button)
+    qtbot.waitUntil(lambda: first.state == "cancelled" and window.queue.running is not first)
+    assert time.monotonic() - asked < 0.5
+    qtbot.waitUntil(lambda: window.queue.running is not None)
+    window.action_cancel.trigger()
+    qtbot.waitUntil(lambda: window.queue.is_idle and window.progress_text.text() == "")
+    assert window.log.plain_text().count("Cancelled") == 2
+
+
+def test_a_real_search_is_cancelled_within_half_a_second(filled: MainWindow, qtbot: QtBot, tmp_path: Path) -> None:
+    window = filled
+    window.form.parameters.set_values({"specificity": "non-specific", "variable_modifications": ("Oxidation (M)", "Phospho (STY)")})
+    qtbot.waitUntil(window.form.run_button.isEnabled)
+    seconds = []
+    # Others use the same processors, so that the best of three counts.
+    while len(seconds) < 3 and min(seconds, default=1.0) > 0.5:
+        window.form.run()
+        qtbot.waitUntil(lambda: any("peptide" in stage for stage in window._stages.values()), timeout=SEARCH_MS)
+        job = window.queue.running
+        assert job is not None
+        asked = time.monotonic()
+        window.queue.cancel(job)
+        assert window.queue.wait(10)
+        seconds.append(time.monotonic() - asked)
+        qtbot.waitUntil(lambda: not window._stages)
+    assert min(seconds) <= 0.5
+    assert {run.status for run in Project.open(tmp_path / "project").runs()} == {"cancelled"}
+    assert list((tmp_path / "project" / "results").glob("*/*")) == []
+
+
+def test_results_do_not_push_aside_what_one_is_typing(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = threading.Event()
+
+    def work(request: Any, progress: Progress) -> Any:
+        opened.wait(10)
+        return SimpleNamespace(run_id="identify-0001", n_psms=12345, n_peptides=2, n_proteins=1)
+
+    monkeypatch.setattr("gui.window._identify", work)
+    click(filled.form.run_button)
+    filled.form.parameters.set_values({"missed_cleavages": 0})
+    opened.set()
+    qtbot.waitUntil(filled.message_bar.isVisible)
+    assert filled.pages.currentWidget() is filled.form
+    assert filled.message_bar.button.text() == "Show results"
+    assert "2 peptides" in filled.message_bar.label.text()
+
+
+def test_an_error_that_one_can_mend_stands_above_the_page(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(request: Any, progress: Progress) -> None:
+        raise InputError("a.mzML", "is cut off", remedy="Copy it again")
+
+    monkeypatch.setattr("gui.window._identify", work)
+    click(filled.form.run_button)
+    qtbot.waitUntil(filled.message_bar.isVisible)
+    assert filled.message_bar.label.text() == "a.mzML: is cut off. Copy it again."
+    click(filled.message_bar.button)
+    assert filled.dock_log.isVisible() and "is cut off" in filled.log.plain_text()
+
+
+def test_a_fault_of_the_program_can_be_copied(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(request: Any, progress: Progress) -> None:
+        progress.message("about to fail")
+        raise RuntimeError("a wheel came off")
+
+    monkeypatch.setattr("gui.window._identify", work)
+    click(filled.form.run_button)
+    qtbot.waitUntil(lambda: filled.findChild(CrashDialog) is not None)
+    dialog = filled.findChild(CrashDialog)
+    click(dialog.copy_button)
+    report = QGuiApplication.clipboard().text()
+    for part in ("a wheel came off", "Traceback", "about to fail", "Python", "Proteoscope"):
+        assert part in report
+    dialog.close()
+    assert filled.form.run_button.isEnabled()
+
+
+def test_closing_in_the_middle_asks_once_and_keeps_running(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gui.window._identify", counting())
+    click(filled.form.run_button)
+    qtbot.waitUntil(lambda: filled.queue.running is not None)
+    assert not filled.close()
+    assert not filled.close()
+    assert len(filled.findChildren(QMessageBox)) == 1
+    assert filled.question is not None
+    click(filled.question.keep_button)
+    qtbot.waitUntil(lambda: filled.question is None)
+    assert filled.isVisible() and filled.queue.running is not None
+
+
+def test_closing_in_the_middle_cancels_and_closes(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gui.window._identify", counting())
+    click(filled.form.run_button)
+    click(filled.form.run_button)
+    qtbot.waitUntil(lambda: filled.queue.running is not None)
+    assert not filled.close()
+    assert filled.question is not None and "2 runs" in filled.question.text()
+    asked = time.monotonic()
+    click(filled.question.close_button)
+    qtbot.waitUntil(lambda: not filled.isVisible())
+    assert time.monotonic() - asked < 1
+    assert filled.queue.is_idle and filled.queue.shutdown(1)
+
+
+def test_an_idle_window_closes_without_a_question(window: MainWindow) -> None:
+    assert window.close()
+    assert window.queue.shutdown(1)
+
+
+def test_the_window_remembers(make_window: Callable[[], MainWindow], database: Path, tmp_path: Path, qtbot: QtBot) -> None:
+    Project.create_or_open(tmp_path / "kept")
+    first = make_window()
+    first.resize(1011, 777)
+    first.open_project(tmp_path / "kept")
+    first.form.databases.add([database])
+    first.form.choose_preset("phospho")
+    first.dock_log.show()
+    first.look_actions["dark"].trigger()
+    assert first.close()
+    second = make_window()
+    assert (second.width(), second.height()) == (1011, 777)
+    assert second.settings.values.recent_projects == (str(tmp_path / "kept"),)
+    assert second.theme.is_dark and second.look_actions["dark"].isChecked()
+    assert second.dock_log.isVisibleTo(second)
+    assert second.form.preset.currentText() == "phospho"
+    assert second.form.databases.paths == [database]
+    second.start_page.recent.itemClicked.emit(second.start_page.recent.item(0))
+    assert second.project_pane.name.text() == "kept"
+
+
+def test_a_project_that_is_gone_is_said_and_forgotten(make_window: Callable[[], MainWindow], tmp_path: Path) -> None:
+    window = make_window()
+    window.settings.values.remember_project(tmp_path / "gone")
+    window.open_project(tmp_path / "gone")
+    assert "does not exist" in window.message_bar.label.text()
+    assert window.settings.values.recent_projects == ()
+
+
+def test_a_failed_run_says_why_it_has_no_results(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    project = Project.create_or_open(tmp_path / "project")
+    with pytest.raises(InputError), project.run("identify", {}):
+        raise InputError("a.mzML", "is cut off")
+    window.open_project(tmp_path / "project")
+    window.project_pane.select("identify-0001")
+    assert "no results" in window.message_bar.label.text() and "is cut off" in window.message_bar.label.text()
+
+
+def test_every_action_has_its_own_shortcut(window: MainWindow) -> None:
+    shortcuts = [action.shortcut().toString() for action in window.actions() if not action.shortcut().isEmpty()]
+    assert len(shortcuts) == len(set(shortcuts)) >= 8
+
+
+def test_the_look_changes_everywhere_at_once(filled: MainWindow, qtbot: QtBot) -> None:
+    def average_lightness() -> float:
+        image = filled.grab().toImage().scaled(40, 40)
+        return sum(image.pixelColor(x, y).lightness() for x in range(40) for y in range(40)) / 1600
+
+    assert average_lightness() > 180
+    filled.look_actions["dark"].trigger()
+    qtbot.wait(20)
+    assert average_lightness() < 75
+
+
+def test_a_german_window_runs_with_german_numbers(
+    make_window: Callable[[], MainWindow], spectra: Path, database: Path, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = QLocale()
+    QLocale.setDefault(QLocale(QLocale.Language.German, QLocale.Country.Germany))
+    try:
+        asked: list[Any] = []
+        monkeypatch.setattr("gui.window._identify", lambda request, progress: asked.append(request) or counting(0)(request, progress))
+        window = make_window()
+        window.form.spectra.add([spectra])
+        window.form.databases.add([database])
+        window.form.set_project_folder(tmp_path / "projekt")
+        window.action_new.trigger()
+        line = window.form.parameters.fields["precursor_tolerance"].editor.findChild(QLineEdit)
+        line.selectAll()
+        QTest.keyClicks(line, "7,5")
+        qtbot.waitUntil(window.form.run_button.isEnabled)
+        assert "kB" in window.form.spectra.lines.item(0).toolTip() or "," in window.form.spectra.lines.item(0).toolTip()
+        with qtbot.waitSignal(window.bridge.finished):
+            click(window.form.run_button)
+        assert asked[0].parameters.precursor_tolerance == "7.5 ppm"
+    finally:
+        QLocale.setDefault(before)
+
+
+def test_a_timer_of_the_user_s_loop_is_not_held_up_by_opening(make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
+    began = time.perf_counter()
+    window = make_window()
+    qtbot.waitExposed(window)
+    came: list[float] = []
+    QTimer.singleShot(0, lambda: came.append(time.perf_counter() - began))
+    qtbot.waitUntil(lambda: bool(came))
+    assert came[0] < 2.0
+
+
+def test_garbage_of_the_background_thread_goes_in_the_window_s(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[bool] = []
+
+    class Knot:
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __del__(self) -> None:
+            ended.append(threading.current_thread() is threading.main_thread())
+
+    def work(request: Any, progress: Progress) -> Any:
+        for _ in range(100):
+            Knot()
+        kept = [[i] for i in range(100_000)]
+        time.sleep(0.6)
+        return SimpleNamespace(run_id="identify-0001", n_psms=len(kept), n_peptides=1, n_proteins=1)
+
+    monkeypatch.setattr("gui.window._identify", work)
+    assert not gc.isenabled()
+    click(filled.form.run_button)
+    qtbot.waitUntil(lambda: len(ended) == 100)
+    assert all(ended)
+    qtbot.waitUntil(lambda: filled.queue.is_idle)
+    filled.close()
+    assert gc.isenabled()

@@ -1,0 +1,148 @@
+"""The CUDA kernels give the answers of the processor's kernels. They run on the processor here, through tests/shim."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
+
+from search_inputs import assert_same_hits, empty_hits, random_search
+from shim_card import ShimCard, compiled, launch, missing_compiler
+
+from kernels.cpu import scoring as cpu
+from kernels.cuda.modules import DeviceError
+from kernels.cuda.scoring import SpectrumSearch, UnsupportedSearchError
+from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
+
+pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+
+WIDTH = {SDP: 0.1, KSDP: 0.5, HYPERSCORE: 0.5, XCORR: 0.05}
+
+
+def searched_on_both(inputs, *, card=None, kept=5, slots=3, largest_buffer=1 << 40, **options):
+    spectra, queries, peptides, modifications, settings = inputs
+    n = len(queries.mass)
+    expected, found = (empty_hits(n, kept=kept, slots=slots, width=WIDTH[settings.score]) for _ in range(2))
+    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n)
+    card = card or ShimCard()
+    search = SpectrumSearch(card, peptides, modifications, settings, **options)
+    card.largest_buffer = largest_buffer
+    ends = list(search.search_queries(spectra, queries, found, 0, n))
+    return found, expected, ends
+
+
+@pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
+@pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0)])
+def test_every_score_agrees_with_the_processor(score, fragment):
+    found, expected, ends = searched_on_both(random_search(score, score, fragment=fragment))
+    assert expected.n_candidates.sum() > 1000
+    assert_same_hits(found, expected)
+    assert ends == [len(expected.n_candidates)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_modifications_and_series_agree_with_the_processor(seed):
+    kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
+    inputs = random_search(10 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=1 + seed, most=3, max_forms=(3, 1, 50, 200)[seed])
+    found, expected, _ = searched_on_both(inputs, card=ShimCard(descending=seed % 2 == 1))
+    assert_same_hits(found, expected)
+    assert (expected.modification[:, 0] != 255).any()
+
+
+def test_overlapping_windows_score_a_peptide_once():
+    found, expected, _ = searched_on_both(random_search(20, SDP, precursor=(1.5, 0.0), n_peptides=1500, most=1))
+    assert_same_hits(found, expected)
+
+
+def test_a_query_shared_by_many_blocks_has_the_same_hits():
+    inputs = random_search(30, HYPERSCORE, precursor=(40.0, 0.0), most=1, n_queries=4, n_peptides=1000)
+    found, expected, _ = searched_on_both(inputs, candidates_of_item=100, kept=21)
+    assert expected.n_candidates.max() > 600
+    assert_same_hits(found, expected)
+
+
+def test_many_small_batches_give_the_hits_of_one():
+    found, expected, ends = searched_on_both(random_search(40, HYPERSCORE), candidates_of_batch=300)
+    assert_same_hits(found, expected)
+    assert len(ends) > 4
+    assert ends == sorted(set(ends))
+
+
+def test_a_full_card_gets_smaller_batches():
+    inputs = random_search(50, HYPERSCORE, n_peptides=300, n_queries=60, most=1)
+    found, expected, ends = searched_on_both(inputs, largest_buffer=8000)
+    assert_same_hits(found, expected)
+    assert len(ends) > 2
+
+
+def test_a_card_without_room_for_one_query_is_an_error():
+    inputs = random_search(51, HYPERSCORE, n_peptides=20, n_queries=4, most=0)
+    with pytest.raises(DeviceError, match="no room"):
+        searched_on_both(inputs, largest_buffer=800)
+
+
+def test_a_card_lost_on_the_way_leaves_the_finished_rows_and_no_others():
+    spectra, queries, peptides, modifications, settings = random_search(60, HYPERSCORE)
+    n = len(queries.mass)
+    hits, expected = empty_hits(n), empty_hits(n)
+    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n)
+    search = SpectrumSearch(ShimCard(failing_launch=6), peptides, modifications, settings, candidates_of_batch=300)
+    ends = []
+    with pytest.raises(DeviceError, match="lost"):
+        for end in search.search_queries(spectra, queries, hits, 0, n):
+            ends.append(end)  # noqa: PERF402 - what was yielded before the fault is what counts
+    done = ends[-1]
+    assert 0 < done < n
+    assert (hits.n_candidates[done:] == 0).all()
+    np.testing.assert_array_equal(hits.n_candidates[:done], expected.n_candidates[:done])
+
+
+def test_candidates_are_counted_as_on_the_processor():
+    _, queries, peptides, modifications, settings = random_search(70, HYPERSCORE, n_queries=40)
+    expected, found = np.zeros(40, np.int64), np.zeros(40, np.int64)
+    cpu.count_candidates(queries, peptides.mass, modifications, settings, 3, 38, expected)
+    SpectrumSearch(ShimCard(), peptides, modifications, settings).count_candidates(queries, 3, 38, found)
+    assert expected.sum() > 0
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_search_beyond_the_kernels_sizes_says_so():
+    spectra, queries, peptides, modifications, settings = random_search(80, HYPERSCORE, n_queries=4)
+    search = SpectrumSearch(ShimCard(), peptides, modifications, settings)
+    with pytest.raises(UnsupportedSearchError, match="33 hits"):
+        next(search.search_queries(spectra, queries, empty_hits(4, kept=33), 0, 4))
+
+
+BARRIERS = """
+extern "C" __global__ void forgets(int* out) { if (threadIdx.x < 16) __syncthreads(); else while (true) __syncwarp(0xffff0000u & *out); }
+extern "C" __global__ void skips(int* out) { if (threadIdx.x != 3) __syncwarp(); out[threadIdx.x] = 1; }
+extern "C" __global__ void reverses(int* out) {
+    __shared__ int room[64];
+    room[threadIdx.x] = out[threadIdx.x];
+    __syncthreads();
+    const int value = room[63 - threadIdx.x];
+    out[threadIdx.x] = __shfl_xor_sync(0xffffffffu, value, 1) + __popc(__ballot_sync(0xffffffffu, value & 1));
+    out[threadIdx.x] += __shfl_down_sync(0xffffffffu, value, 8, 16);
+}
+"""
+
+
+def test_the_shim_knows_barriers_shuffles_and_votes():
+    library, values = compiled(BARRIERS), np.arange(64, dtype=np.int32)
+    launch(library, "reverses", 1, 64, (values,))
+    mirrored = 63 - np.arange(64)
+    lane = np.arange(64)
+    down = np.where(lane % 16 < 8, lane + 8, lane)
+    np.testing.assert_array_equal(values, mirrored[lane ^ 1] + 16 + mirrored[down])
+
+
+def test_the_shim_reports_threads_that_wait_for_ever():
+    library, values = compiled(BARRIERS), np.zeros(64, np.int32)
+    with pytest.raises(DeviceError, match=r"wait for each other|not in the mask"):
+        launch(library, "forgets", 1, 32, (values,))
+    with pytest.raises(DeviceError, match="wait for each other"):
+        launch(library, "skips", 1, 32, (values,))

@@ -1,0 +1,676 @@
+"""The search kernel against brute force over all peptides, forms and isotope errors; match features against their definitions.
+
+The brute force is written from the papers (Li 2014, Fu 2004, Fenyö & Beavis 2003, Eng 2008), with masses from pyteomics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations, islice, product
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from pyteomics import mass as pyteomics_mass
+
+from kernels.cpu.scoring import count_candidates, feature_names, measure_matches, search_queries
+from kernels.layouts import (
+    HYPERSCORE,
+    KSDP,
+    SDP,
+    XCORR,
+    HitArrays,
+    ModificationArrays,
+    PeptideArrays,
+    QueryArrays,
+    ScoringSettings,
+    SpectrumArrays,
+)
+
+PROTON, SPACING = 1.007276466621, 1.0033548378
+RESIDUES = {letter: value for letter, value in pyteomics_mass.std_aa_mass.items() if len(letter) == 1 and letter in "ACDEFGHIKLMNPQRSTVWY"}
+COMPOSITION = {"a": "C-1O-1", "b": "", "c": "NH3", "x": "CO2", "y": "H2O", "z": "OH-1N-1H1"}
+# The neutral mass of a fragment over that of its residues; z is the radical of electron transfer, S + O - NH (Biemann 1988).
+SERIES = {letter: pyteomics_mass.calculate_mass(formula=text) if text else 0.0 for letter, text in COMPOSITION.items() if letter != "z"}
+SERIES["z"] = pyteomics_mass.calculate_mass(formula="O") - pyteomics_mass.calculate_mass(formula="N")
+WATER = pyteomics_mass.calculate_mass(formula="H2O")
+NOTHING = 255
+BINS, WIDTHS = 40, {SDP: 0.05, KSDP: 0.2, HYPERSCORE: 0.5, XCORR: 0.05}
+
+
+@dataclass(frozen=True)
+class Modification:
+    mass: float
+    residues: str = ""
+    place: int = 0
+
+
+@dataclass(frozen=True)
+class Peptide:
+    sequence: str
+    flags: int
+    mass: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """A small search: what the kernel takes, in the plain words of the brute force."""
+
+    peptides: list[Peptide]
+    spectra: list[list[tuple[float, float, float]]]
+    queries: list[tuple[int, int, float]]
+    modifications: tuple[Modification, ...] = ()
+    most: int = 0
+    max_forms: int = 1000
+    precursor: tuple[float, float] = (0.0, 1e-5)
+    isotope_errors: tuple[int, ...] = (0,)
+    isotope_minimum: tuple[float, ...] = ()
+    fragment: tuple[float, float] = (0.02, 0.0)
+    series: str = "by"
+    max_charge: int = 2
+    score: int = SDP
+    min_matched: int = 0
+    kept: int = 6
+    window: int = 5
+    power: float = 3.0
+    correlation_bin: float = 0.02
+    correlation_offset: float = 0.0
+    n_term: float = 0.0
+    c_term: float = 0.0
+
+    @property
+    def combinations(self) -> list[tuple[int, ...]]:
+        """Number of each modification, the empty combination first."""
+        every = product(range(self.most + 1), repeat=len(self.modifications))
+        return sorted((one for one in every if sum(one) <= self.most), key=lambda one: (sum(one), [-count for count in one]))
+
+
+def settings_of(case: Case) -> ScoringSettings:
+    order = sorted(range(len(case.isotope_errors)), key=lambda i: -case.isotope_errors[i])
+    minimum = case.isotope_minimum or (0.0,) * len(case.isotope_errors)
+    largest = max((peak[0] for peaks in case.spectra for peak in peaks), default=0.0)
+    return ScoringSettings(
+        *case.precursor,
+        np.array([case.isotope_errors[i] for i in order], np.int64),
+        np.array([minimum[i] for i in order], np.float64),
+        SPACING,
+        *case.fragment,
+        np.array([SERIES[one] + PROTON for one in case.series if one in "abc"], np.float64),
+        np.array([SERIES[one] + PROTON for one in case.series if one in "xyz"], np.float64),
+        case.max_charge,
+        min(0.5, max(0.01, case.fragment[0] + 1000 * case.fragment[1])),
+        largest + 2.0,
+        case.correlation_bin,
+        case.correlation_offset,
+        case.window,
+        case.power,
+        case.score,
+        case.min_matched,
+    )
+
+
+def arrays_of(case: Case) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, ModificationArrays]:
+    flat = [peak for peaks in case.spectra for peak in peaks]
+    columns = [np.array([peak[i] for peak in flat], kind) for i, kind in enumerate((np.float64, np.float32, np.float32))]
+    spectra = SpectrumArrays(np.cumsum([0, *map(len, case.spectra)]).astype(np.int64), *columns)
+    spectrum, charge, mass = ([one[i] for one in case.queries] for i in range(3))
+    queries = QueryArrays(np.array(spectrum, np.int64), np.array(charge, np.int64), np.array(mass, np.float64))
+    masses = np.full(26, np.nan)
+    for letter, value in RESIDUES.items():
+        masses[ord(letter) - 65] = value
+    text = "".join(one.sequence for one in case.peptides)
+    peptides = PeptideArrays(
+        np.array([one.mass for one in case.peptides]),
+        np.cumsum([0, *(len(one.sequence) for one in case.peptides)])[:-1].astype(np.uint32),
+        np.array([len(one.sequence) for one in case.peptides], np.uint8),
+        np.array([one.flags for one in case.peptides], np.uint8),
+        np.array([sum(1 << ord(letter) - 65 for letter in set(one.sequence)) for one in case.peptides], np.uint32),
+        np.frombuffer(text.encode(), np.uint8).copy(),
+        masses,
+        case.n_term,
+        case.c_term,
+    )
+    counts = np.array(case.combinations, np.int64).reshape(len(case.combinations), len(case.modifications))
+    added = np.array([one.mass for one in case.modifications], np.float64)
+    modifications = ModificationArrays(
+        added,
+        np.array([sum(1 << ord(letter) - 65 for letter in one.residues) or 0xFFFFFFFF for one in case.modifications], np.uint32),
+        np.array([one.place for one in case.modifications], np.int64),
+        counts @ added,
+        counts,
+        case.max_forms,
+    )
+    return spectra, queries, peptides, modifications
+
+
+def new_hits(case: Case) -> HitArrays:
+    n, slots = len(case.queries), max(1, case.most)
+    return HitArrays(
+        np.full((n, case.kept), -np.inf, np.float32),
+        np.full((n, case.kept), -1, np.int64),
+        np.zeros((n, case.kept), np.int8),
+        np.full((n, case.kept, slots), NOTHING, np.uint8),
+        np.full((n, case.kept, slots), NOTHING, np.uint8),
+        np.zeros(n, np.int64),
+        np.zeros((n, BINS), np.int32),
+        WIDTHS[case.score],
+    )
+
+
+def search(case: Case, parts: list[tuple[int, int]] | None = None) -> HitArrays:
+    spectra, queries, peptides, modifications = arrays_of(case)
+    hits = new_hits(case)
+    for first, last in parts or [(0, len(case.queries))]:
+        search_queries(spectra, queries, peptides, modifications, settings_of(case), hits, first, last)
+    return hits
+
+
+# The brute force.
+
+Form = tuple[tuple[int, int], ...]  # (site, modification) of each
+
+
+def sites(peptide: Peptide, modification: Modification) -> list[int]:
+    letters, length = modification.residues, len(peptide.sequence)
+    if modification.place == 0:
+        return [i for i, letter in enumerate(peptide.sequence, 1) if not letters or letter in letters]
+    at_n_term = modification.place in (1, 3)
+    if (modification.place == 3 and not peptide.flags & 1) or (modification.place == 4 and not peptide.flags & 2):
+        return []
+    place = 1 if at_n_term else length
+    if letters:
+        return [place] if peptide.sequence[place - 1] in letters else []
+    return [0 if at_n_term else length + 1]
+
+
+def forms(case: Case, peptide: Peptide, counts: tuple[int, ...]) -> Iterator[Form]:
+    """Arrangements in lexicographic order, none with two modifications on one site."""
+    choices = [combinations(sites(peptide, one), count) for one, count in zip(case.modifications, counts, strict=True)]
+    for chosen in product(*choices):
+        form = tuple((site, number) for number, places in enumerate(chosen) for site in places)
+        if len({site for site, _ in form}) == len(form):
+            yield form
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Ions of a form and what they match: rows for each series and charge, columns from the series' own end."""
+
+    mz: NDArray[np.float64]
+    peak: NDArray[np.int64]
+    is_n: NDArray[np.bool_]
+
+
+def match(case: Case, peptide: Peptide, form: Form, charge: int, peaks: list[tuple[float, float, float]]) -> Matched:
+    added = [0.0] * (len(peptide.sequence) + 2)
+    for site, number in form:
+        added[site] += case.modifications[number].mass
+    added[0] += case.n_term
+    added[-1] += case.c_term
+    residues = [RESIDUES[letter] + added[i] for i, letter in enumerate(peptide.sequence, 1)]
+    ladders = {
+        True: added[0] + np.cumsum(residues)[:-1],
+        False: added[-1] + np.cumsum(residues[::-1])[:-1],
+    }
+    charges = range(1, max(1, min(case.max_charge, charge - 1)) + 1)
+    ordered = [one for one in case.series if one in "abc"] + [one for one in case.series if one in "xyz"]
+    rows = [((ladders[one in "abc"] + SERIES[one]) / z + PROTON, one in "abc") for one in ordered for z in charges]
+    mz, is_n = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+    at, weight = np.array([peak[0] for peak in peaks]), np.array([peak[1] for peak in peaks], np.float32)
+    half = case.fragment[0] + case.fragment[1] * mz
+    within = np.abs(at[None, None, :] - mz[:, :, None]) <= half[:, :, None]
+    best = np.where(within, weight[None, None, :], -1.0).argmax(axis=2)
+    return Matched(mz, np.where(within.any(axis=2), best, -1), is_n)
+
+
+def subtracted(case: Case, peaks: list[tuple[float, float, float]], n: int) -> NDArray[np.float64]:
+    """Eng 2008, equation 6: each bin less the mean of the 75 on either side."""
+    raw = np.zeros(n + 300)
+    for mz, _, height in peaks:
+        place = int(mz / case.correlation_bin + 1 - case.correlation_offset)
+        raw[place] = max(raw[place], height)
+    sums = np.concatenate((np.zeros(76), np.cumsum(raw), np.full(75, raw.sum())))
+    around = sums[151:] - sums[:-151]
+    return (raw - (around - raw) / 150)[:n]
+
+
+def ksdp(case: Case, values: NDArray[np.float64]) -> float:
+    """Fu 2004, equation 6, for each row; `values` (rows, ions) are the weights of matching peaks, 0 where none matches."""
+    before, after, total = math.floor((case.window - 1) / 2), math.ceil((case.window - 1) / 2), 0.0
+    for row in values:
+        for j in range(len(row)):
+            total += sum(value ** (1 / case.power) for value in row[max(0, j - before) : j + after + 1]) ** case.power
+    return total
+
+
+def hyperscore(count_n: int, count_c: int, dot: float) -> float:
+    return math.log(math.factorial(count_n)) + math.log(math.factorial(count_c)) + math.log(1 + 100 * dot) if dot > 0 else 0.0
+
+
+def scores(
+    case: Case, found: Matched, peaks: list[tuple[float, float, float]], vector: NDArray[np.float64]
+) -> tuple[dict[int, float], int, int]:
+    weight = np.array([*(peak[1] for peak in peaks), 0.0], np.float32).astype(np.float64)
+    matched = found.peak >= 0
+    count_n, count_c = int(matched[found.is_n].sum()), int(matched[~found.is_n].sum())
+    values = weight[found.peak]
+    places = (found.mz / case.correlation_bin + 1 - case.correlation_offset).astype(np.int64)
+    every = {
+        SDP: float(values.sum()),
+        HYPERSCORE: hyperscore(count_n, count_c, float(values.sum())),
+        KSDP: ksdp(case, values) if case.score == KSDP else 0.0,
+        XCORR: float(vector[places].sum()) * 0.005 if case.score == XCORR else 0.0,
+    }
+    return every, count_n, count_c
+
+
+Hit = tuple[float, int, int, Form]
+
+
+def brute_force(case: Case, query: int) -> tuple[list[Hit], int, list[float]]:
+    """All reportable candidates in the order in which they are scored, the number of all, and all scores."""
+    spectrum, charge, query_mass = case.queries[query]
+    peaks = case.spectra[spectrum]
+    found: list[Hit] = []
+    every: list[float] = []
+    if not peaks:
+        return [], 0, []
+    minimum = dict(zip(case.isotope_errors, case.isotope_minimum or (0.0,) * len(case.isotope_errors), strict=True))
+    vector = subtracted(case, peaks, int(9000 / case.correlation_bin)) if case.score == XCORR else np.zeros(1)
+    for counts in case.combinations:
+        added = sum(count * one.mass for count, one in zip(counts, case.modifications, strict=True))
+        done = set()
+        for error in sorted(case.isotope_errors, reverse=True):
+            if query_mass < minimum[error]:
+                continue
+            observed = query_mass - error * SPACING
+            tolerance = case.precursor[0] + case.precursor[1] * observed
+            for number, peptide in enumerate(case.peptides):
+                if number in done or not abs(peptide.mass + added - observed) <= tolerance:
+                    continue
+                done.add(number)
+                for form in islice(forms(case, peptide, counts), case.max_forms):
+                    result, count_n, count_c = scores(case, match(case, peptide, form, charge, peaks), peaks, vector)
+                    every.append(result[case.score])
+                    if count_n + count_c >= case.min_matched:
+                        found.append((result[case.score], number, error, form))
+    return found, len(every), every
+
+
+def form_of(hits: HitArrays, query: int, place: int) -> Form:
+    rows = zip(hits.site[query, place].tolist(), hits.modification[query, place].tolist(), strict=True)
+    return tuple((site, number) for site, number in rows if number != NOTHING)
+
+
+def check(case: Case, *, exact: bool) -> int:
+    """Compare all hits; with `exact` the order of equal scores too. Returns the number of candidates."""
+    hits, total = search(case), 0
+    for query in range(len(case.queries)):
+        candidates, n, every = brute_force(case, query)
+        total += n
+        assert hits.n_candidates[query] == n
+        histogram = hits.histogram[query].astype(np.int64)
+        assert histogram.sum() == n
+        if exact:
+            bins = [min(BINS - 1, max(0, math.floor(one * (1 / WIDTHS[case.score])))) for one in every]
+            assert np.array_equal(histogram, np.bincount(bins, minlength=BINS))
+        best = sorted(candidates, key=lambda one: -np.float32(one[0]))[: case.kept]
+        reported = [
+            (float(hits.score[query, k]), int(hits.peptide[query, k]), int(hits.isotope_error[query, k]), form_of(hits, query, k))
+            for k in range(case.kept)
+            if hits.peptide[query, k] >= 0
+        ]
+        assert [one[0] for one in reported] == pytest.approx([one[0] for one in best], rel=2e-5, abs=1e-5)
+        if exact:
+            assert [one[1:] for one in reported] == [one[1:] for one in best]
+            continue
+        known = {one[1:]: one[0] for one in candidates}
+        assert len({one[1:] for one in reported}) == len(reported)
+        for hit in reported:
+            assert known[hit[1:]] == pytest.approx(hit[0], rel=2e-5, abs=1e-5)
+    return total
+
+
+def dictionary(sequences: list[str], case_mass: float = 0.0, flags: list[int] | None = None) -> list[Peptide]:
+    given = flags or [0] * len(sequences)
+    rows = [Peptide(one, flag, sum(map(RESIDUES.__getitem__, one)) + WATER + case_mass) for one, flag in zip(sequences, given, strict=True)]
+    return sorted(rows, key=lambda one: one.mass)
+
+
+def random_case(seed: int, n_peptides: int = 60, n_spectra: int = 6, *, dyadic: bool = True, **changes: Any) -> Case:
+    """Random peptides, some of them permutations of one another, and spectra of some of their fragments with noise.
+
+    With `dyadic` weights are multiples of 1/64, so that sums are exact and equal scores are equal to the last bit.
+    """
+    random = np.random.default_rng(seed)
+    sequences = {"".join(random.choice(list("ACDEFGHIKLMNPQRSTVWYMSSTQ"), random.integers(3, 11))) for _ in range(n_peptides)}
+    for one in sorted(sequences)[: n_peptides // 2]:
+        sequences |= {"".join(random.permutation(list(one))), one.replace("I", "L")}
+    ordered = sorted(sequences)
+    blank = Case([], [], [], **changes)
+    peptides = dictionary(ordered, blank.n_term + blank.c_term, random.integers(0, 4, len(ordered)).tolist())
+    spectra, queries = [], []
+    for number in range(n_spectra):
+        truth, charge = peptides[int(random.integers(len(peptides)))], int(random.integers(1, 5))
+        counts = blank.combinations[int(random.integers(len(blank.combinations)))]
+        arrangements = list(islice(forms(blank, truth, counts), 20)) or [()]
+        form = arrangements[int(random.integers(len(arrangements)))]
+        ions = match(replace(blank, peptides=peptides), truth, form, charge, [(50.0, 1.0, 1.0)]).mz.ravel()
+        real = random.choice(ions, max(1, len(ions) // 2), replace=False) * (1 + random.normal(0, 4e-6, max(1, len(ions) // 2)))
+        mz = np.sort(np.concatenate((real, random.uniform(60, 1200, 40))))
+        weight = random.integers(1, 33, len(mz)) / 64 if dyadic else random.random(len(mz)) * 0.4
+        height = random.random(len(mz)).astype(np.float32) * 50
+        spectra.append(list(zip(mz.tolist(), weight.astype(np.float32).tolist(), height.tolist(), strict=True)))
+        added = sum(blank.modifications[one].mass for _, one in form)
+        error = int(random.choice(blank.isotope_errors))
+        queries.append((number, charge, (truth.mass + added + error * SPACING) * (1 + random.normal(0, 2e-6))))
+    queries.sort(key=lambda one: one[2])
+    return replace(blank, peptides=peptides, spectra=spectra, queries=queries)
+
+
+WIDE = (1.6, 0.0)
+OXIDATION, PHOSPHO = Modification(15.994915, "M"), Modification(79.966331, "STY")
+ACETYL, AMIDE = Modification(42.010565, "", 3), Modification(-0.984016, "", 4)
+PYRO, CARBAMYL, METHYL = Modification(-17.026549, "QM", 1), Modification(43.005814, "", 1), Modification(14.01565, "", 2)
+CUSTOM_END = Modification(21.981943, "DEK", 2)
+
+
+@pytest.mark.parametrize("score", [SDP, HYPERSCORE])
+@pytest.mark.parametrize("precursor", [(0.0, 1e-5), WIDE, (30.0, 0.0), (0.0, 5e-3)])
+@pytest.mark.parametrize("fragment", [(0.02, 0.0), (0.0, 2e-5), (0.5, 0.0)])
+def test_best_candidates_are_those_of_brute_force(score: int, precursor: tuple[float, float], fragment: tuple[float, float]) -> None:
+    case = random_case(1, score=score, precursor=precursor, fragment=fragment)
+    assert check(case, exact=True) >= len(case.queries)
+
+
+@pytest.mark.parametrize("score", [KSDP, XCORR])
+@pytest.mark.parametrize(
+    "changes", [{}, {"window": 4, "power": 2.0, "correlation_bin": 1.0005079, "correlation_offset": 0.4}, {"window": 1}]
+)
+def test_ksdp_and_xcorr_are_those_of_their_papers(score: int, changes: dict[str, Any]) -> None:
+    case = random_case(2, dyadic=False, score=score, precursor=(60.0, 0.0), **changes)
+    assert check(case, exact=False) > 50
+
+
+@pytest.mark.parametrize("series", ["b", "y", "by", "cz", "abcxyz", "ax"])
+@pytest.mark.parametrize("charge", [1, 2, 4])
+def test_ion_series_and_fragment_charges(series: str, charge: int) -> None:
+    assert check(random_case(3, series=series, max_charge=charge, precursor=(5.0, 0.0)), exact=True) > 6
+
+
+@pytest.mark.parametrize(
+    ("modifications", "most"),
+    [
+        ((OXIDATION,), 1),
+        ((OXIDATION, PHOSPHO), 3),
+        ((ACETYL, AMIDE), 2),
+        ((PYRO, OXIDATION), 3),  # both may want the first M
+        ((CARBAMYL, METHYL, CUSTOM_END), 3),
+        ((PHOSPHO, Modification(14.01565, "STKR"), OXIDATION), 3),  # conflicts on S and T
+        ((Modification(0.984016, ""), ACETYL), 2),  # on any residue
+    ],
+)
+@pytest.mark.parametrize("score", [SDP, HYPERSCORE])
+def test_modified_forms_are_all_arrangements_without_conflicts(modifications: tuple[Modification, ...], most: int, score: int) -> None:
+    case = random_case(4, modifications=modifications, most=most, score=score, precursor=(1.0, 0.0), kept=10)
+    assert check(case, exact=True) > 10
+
+
+@pytest.mark.parametrize("score", [KSDP, XCORR])
+def test_modified_forms_with_the_other_scores(score: int) -> None:
+    case = random_case(
+        5, dyadic=False, modifications=(OXIDATION, PHOSPHO, ACETYL), most=3, score=score, precursor=(1.0, 0.0), n_term=229.163
+    )
+    assert check(case, exact=False) > 10
+
+
+@pytest.mark.parametrize("max_forms", [1, 2, 5])
+def test_no_more_arrangements_of_one_combination_than_allowed(max_forms: int) -> None:
+    limited = random_case(6, modifications=(PHOSPHO, OXIDATION), most=3, max_forms=max_forms, precursor=(40.0, 0.0))
+    n = check(limited, exact=True)
+    assert n < check(replace(limited, max_forms=1000), exact=True)
+
+
+@pytest.mark.parametrize("errors", [(0, 1, 2, 3), (-1, 0, 1), (2,), (-3, 5)])
+@pytest.mark.parametrize("precursor", [(0.0, 1e-5), (0.7, 0.0), (3.0, 0.0)])
+def test_isotope_errors_score_each_peptide_once(errors: tuple[int, ...], precursor: tuple[float, float]) -> None:
+    case = random_case(7, isotope_errors=errors, precursor=precursor, modifications=(OXIDATION,), most=1)
+    assert check(case, exact=True) >= len(case.queries)
+    hits = search(case)
+    for query in range(len(case.queries)):
+        keys = [(int(hits.peptide[query, k]), form_of(hits, query, k)) for k in range(case.kept) if hits.peptide[query, k] >= 0]
+        assert len(set(keys)) == len(keys)
+
+
+def test_isotope_errors_begin_at_their_mass() -> None:
+    case = random_case(8, 150, isotope_errors=(0, 1, 2), isotope_minimum=(0.0, 700.0, 900.0), precursor=(0.1, 0.0))
+    check(case, exact=True)
+
+
+@pytest.mark.parametrize("least", [1, 4, 9])
+def test_candidates_with_too_few_matched_ions_count_but_are_not_kept(least: int) -> None:
+    case = random_case(9, precursor=(10.0, 0.0), min_matched=least)
+    assert check(case, exact=True) > int((search(case).peptide >= 0).sum())
+
+
+def test_fixed_masses_at_the_ends_shift_the_ions() -> None:
+    case = random_case(10, n_term=229.162932, c_term=-0.984016, precursor=(2.0, 0.0), modifications=(OXIDATION, CARBAMYL), most=2)
+    check(case, exact=True)
+
+
+def test_a_spectrum_without_peaks_has_no_candidates() -> None:
+    case = random_case(11, precursor=(10.0, 0.0))
+    empty = replace(case, spectra=[[] if i % 2 else peaks for i, peaks in enumerate(case.spectra)])
+    check(empty, exact=True)
+    hits = search(empty)
+    for query, (spectrum, _, _) in enumerate(empty.queries):
+        if not empty.spectra[spectrum]:
+            assert hits.n_candidates[query] == 0
+            assert np.all(hits.peptide[query] == -1)
+
+
+def test_no_spectra_and_no_peptides() -> None:
+    search(replace(random_case(12), spectra=[], queries=[]))
+    assert np.all(search(replace(random_case(12), peptides=[])).peptide == -1)
+
+
+def single(sequence: str, spectrum: list[tuple[float, float, float]], mass_shift: float = 0.0, **changes: Any) -> Case:
+    peptides = dictionary([sequence])
+    return Case(peptides, [spectrum], [(0, 2, peptides[0].mass + mass_shift)], **changes)
+
+
+def test_the_precursor_tolerance_includes_its_edge() -> None:
+    peak = [(300.0, 0.5, 1.0)]
+    half = 0.25  # a power of two, added to a mass and taken away without a rounding that matters
+    mass = dictionary(["PEPTIDE"])[0].mass
+    assert mass + half - half == mass
+    for shift, n in ((half, 1), (-half, 1), (half * (1 + 1e-9), 0), (-half * (1 + 1e-9), 0)):
+        assert search(single("PEPTIDE", peak, shift, precursor=(half, 0.0))).n_candidates[0] == n
+
+
+@pytest.mark.parametrize("fragment", [(0.5, 0.0), (0.03, 0.0), (0.0, 2e-5), (0.0, 4e-4)])
+def test_the_fragment_tolerance_ends_where_it_says(fragment: tuple[float, float]) -> None:
+    b3 = pyteomics_mass.fast_mass("PEP", ion_type="b", charge=1)
+    half = fragment[0] + fragment[1] * b3
+    for offset, n in ((1 - 1e-6, 1), (1 + 1e-6, 0), (-1 + 1e-6, 1), (-1 - 1e-6, 0)):
+        hits = search(single("PEPTIDE", [(b3 + offset * half, 0.5, 1.0)], fragment=fragment, max_charge=1, series="b", min_matched=1))
+        assert int((hits.peptide[0] >= 0).sum()) == n, (offset, fragment)
+
+
+def test_an_ion_takes_the_heaviest_peak_within_the_tolerance() -> None:
+    b3 = pyteomics_mass.fast_mass("PEP", ion_type="b", charge=1)
+    peaks = [(b3 - 0.019, 0.25, 1.0), (b3, 0.125, 1.0), (b3 + 0.018, 0.5, 1.0), (b3 + 0.021, 0.9, 1.0)]
+    assert search(single("PEPTIDE", peaks, series="b", max_charge=1)).score[0, 0] == 0.5
+
+
+@pytest.mark.parametrize("score", [SDP, HYPERSCORE, KSDP, XCORR])
+def test_candidates_of_equal_score_stay_in_the_order_of_the_dictionary(score: int) -> None:
+    """I and L weigh the same, so that all eight score the same; weights without an exact binary form, as real ones."""
+    peptides = dictionary([f"PEPT{a}DE{b}K{c}R" for a in "IL" for b in "IL" for c in "IL"])
+    ladder = np.cumsum([RESIDUES[letter] for letter in "PEPTIDEIKI"]) + PROTON
+    spectrum = [(float(mz), 0.1 + 0.037 * i, 7.3 + i) for i, mz in enumerate(ladder)]
+    for kept in (3, 6, 10):
+        hits = search(Case(peptides, [spectrum], [(0, 2, peptides[0].mass)], score=score, kept=kept))
+        assert len(set(hits.score[0, : min(8, kept)].tolist())) == 1
+        assert hits.peptide[0, : min(8, kept)].tolist() == list(range(min(8, kept)))
+
+
+@pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
+def test_any_partition_of_the_queries_gives_the_same_hits(score: int) -> None:
+    case = random_case(13, n_spectra=12, dyadic=False, score=score, precursor=(5.0, 0.0), modifications=(OXIDATION, PHOSPHO), most=2)
+    whole, n = search(case), len(case.queries)
+    for parts in ([(i, i + 1) for i in reversed(range(n))], [(5, n), (0, 5)], [(0, 0), (0, n), (n, n)]):
+        for one, other in zip(whole, search(case, parts), strict=True):
+            assert np.array_equal(np.asarray(one), np.asarray(other))
+
+
+def test_candidates_are_counted_without_their_forms() -> None:
+    case = random_case(
+        14, modifications=(OXIDATION, PHOSPHO), most=2, precursor=(3.0, 0.0), isotope_errors=(0, 1), isotope_minimum=(0.0, 800.0)
+    )
+    _, queries, peptides, modifications = arrays_of(case)
+    out = np.zeros(len(case.queries), np.int64)
+    count_candidates(queries, peptides.mass, modifications, settings_of(case), 0, len(out), out)
+    for query, (_, _, mass) in enumerate(case.queries):
+        windows = [(mass - error * SPACING) for error in case.isotope_errors if mass >= {0: 0.0, 1: 800.0}[error]]
+        added = [sum(n * one.mass for n, one in zip(counts, case.modifications, strict=True)) for counts in case.combinations]
+        assert out[query] == sum(abs(one.mass + more - at) <= 3.0 for at in windows for more in added for one in case.peptides)
+
+
+# Features of given matches.
+
+
+def column(values: list[int]) -> NDArray[np.int64]:
+    return np.array(values, np.int64)
+
+
+def measured(case: Case, rows: list[tuple[int, int, Form]]) -> list[dict[str, float]]:
+    """`rows`: query, peptide and form."""
+    spectra, _, peptides, modifications = arrays_of(case)
+    slots = max(1, case.most)
+    site, modification = np.full((len(rows), slots), NOTHING, np.uint8), np.full((len(rows), slots), NOTHING, np.uint8)
+    for i, (_, _, form) in enumerate(rows):
+        for k, (place, number) in enumerate(form):
+            site[i, k], modification[i, k] = place, number
+    out = np.zeros((len(rows), len(feature_names())))
+    measure_matches(
+        spectra, column([case.queries[row[0]][0] for row in rows]), column([case.queries[row[0]][1] for row in rows]), peptides,
+        column([row[1] for row in rows]), modifications.mass, site, modification, settings_of(case), 0, len(rows), out,
+    )  # fmt: skip
+    return [dict(zip(feature_names(), row.tolist(), strict=True)) for row in out]
+
+
+def longest(flags: list[bool]) -> int:
+    return max(len(run) for run in "".join("x" if flag else " " for flag in flags).split(" "))
+
+
+def expected_features(case: Case, query: int, number: int, form: Form) -> dict[str, float]:
+    from scipy.stats import binom
+
+    spectrum, charge, _ = case.queries[query]
+    peaks, peptide = case.spectra[spectrum], case.peptides[number]
+    found = match(case, peptide, form, charge, peaks)
+    matched = found.peak >= 0
+    weight = np.array([peak[1] for peak in peaks], np.float32).astype(np.float64)
+    mz = np.array([peak[0] for peak in peaks])
+    both = {
+        kind: scores(replace(case, score=kind), found, peaks, subtracted(case, peaks, int(9000 / case.correlation_bin)))[0][kind]
+        for kind in WIDTHS
+    }
+    errors = [(mz[peak] - ion) / ion * 1e6 for ion, peak in zip(found.mz.ravel(), found.peak.ravel(), strict=True) if peak >= 0]
+    used = sorted({int(peak) for peak in found.peak.ravel() if peak >= 0})
+    covered = float(np.sum(2 * (case.fragment[0] + case.fragment[1] * mz)))
+    probability = min(0.5, covered / max(mz[-1] - mz[0], 100.0))
+    length = len(peptide.sequence)
+    has_n, has_c = (np.atleast_1d(matched[rows].any(axis=0)).tolist() for rows in (found.is_n, ~found.is_n))
+    n_matched = int(matched.sum())
+    return {
+        "matched_ions": n_matched,
+        "total_ions": matched.size,
+        "matched_n_term_ions": int(matched[found.is_n].sum()),
+        "matched_c_term_ions": int(matched[~found.is_n].sum()),
+        "spectral_dot_product": both[SDP],
+        "hyperscore": both[HYPERSCORE],
+        "ksdp": both[KSDP],
+        "xcorr": both[XCORR],
+        "longest_run": max(longest(row.tolist()) for row in matched),
+        "complementary_pairs": sum(bool(has_n[i] and has_c[length - 2 - i]) for i in range(length - 1)),
+        "explained_weight": float(sum(weight[peak] ** 2 for peak in used)),
+        "matched_peaks": len(used),
+        "mean_fragment_error": sum(errors) / max(1, len(errors)),
+        "mean_absolute_fragment_error": sum(map(abs, errors)) / max(1, len(errors)),
+        "top_peaks_matched": sum(int((weight > weight[peak]).sum()) < 10 for peak in used),
+        "c_term_dot_product": float(weight[[peak for peak in found.peak[~found.is_n].ravel() if peak >= 0]].sum()),
+        "chance": float(binom.logsf(n_matched - 1, matched.size, probability)) / math.log(10),
+    }
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"fragment": (0.0, 2e-5), "series": "abcxyz", "max_charge": 3},
+        {"fragment": (0.5, 0.0), "correlation_bin": 1.0005079, "correlation_offset": 0.4},
+        {"modifications": (OXIDATION, PHOSPHO, CARBAMYL, METHYL), "most": 3, "c_term": 17.5},
+    ],
+)
+def test_features_of_matches_are_those_of_their_definitions(changes: dict[str, Any]) -> None:
+    case = random_case(15, n_spectra=8, dyadic=False, precursor=(2.0, 0.0), **changes)
+    rows = [(query, hit[1], hit[3]) for query in range(len(case.queries)) for hit in brute_force(case, query)[0][:6]]
+    assert len(rows) > 10
+    for row, found in zip(rows, measured(case, rows), strict=True):
+        assert found == pytest.approx(expected_features(case, *row), rel=1e-4, abs=2e-4), row
+
+
+@pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
+@pytest.mark.parametrize("low_resolution", [False, True])
+def test_a_match_measured_scores_what_the_search_gave_it(score: int, low_resolution: bool) -> None:
+    """So the sparse XCorr of the features is the dense one of the search, beyond the last peak of a spectrum too."""
+    low: dict[str, Any] = {"correlation_bin": 1.0005079, "correlation_offset": 0.4, "fragment": (0.5, 0.0)}
+    case = random_case(
+        16,
+        n_spectra=8,
+        dyadic=False,
+        score=score,
+        precursor=(5.0, 0.0),
+        modifications=(OXIDATION,),
+        most=2,
+        **(low if low_resolution else {}),
+    )
+    case = replace(case, spectra=[[peak for peak in peaks if peak[0] < 500] for peaks in case.spectra])
+    hits = search(case)
+    rows = [
+        (q, int(hits.peptide[q, k]), form_of(hits, q, k))
+        for q in range(len(case.queries))
+        for k in range(case.kept)
+        if hits.peptide[q, k] >= 0
+    ]
+    name = {SDP: "spectral_dot_product", KSDP: "ksdp", HYPERSCORE: "hyperscore", XCORR: "xcorr"}[score]
+    found = [one[name] for one in measured(case, rows)]
+    assert found == pytest.approx([float(one) for one in hits.score[hits.peptide >= 0]], rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("n_peaks", [0, 1])
+def test_features_of_a_spectrum_with_hardly_any_peaks_are_finite(n_peaks: int) -> None:
+    case = single("PEPTIDEK", [(300.0, 1.0, 50.0)][:n_peaks])
+    assert np.all(np.isfinite(list(measured(case, [(0, 0, ())])[0].values())))
+
+
+def test_features_without_a_tolerance_are_finite() -> None:
+    case = single("PEPTIDEK", [(200.0, 1.0, 50.0), (300.0, 1.0, 50.0)], fragment=(0.0, 0.0))
+    assert np.all(np.isfinite(list(measured(case, [(0, 0, ())])[0].values())))
+
+
+@pytest.mark.parametrize("charge", [3, 6])
+def test_many_ions_match_by_chance(charge: int) -> None:
+    """62 bonds, six series and up to five charges: 1,860 ions; about half of the singly charged ones match here."""
+    sequence = "ACDEFGHIKLMNPQRSTVWY" * 3 + "AAK"
+    peaks = [(100.3 + 1.7 * i, 0.1, 1.0) for i in range(2500)]
+    case = single(sequence, peaks, series="abcxyz", max_charge=5, fragment=(0.3, 0.0))
+    case = replace(case, queries=[(0, charge, case.queries[0][2])])
+    found, expected = measured(case, [(0, 0, ())])[0], expected_features(case, 0, 0, ())
+    assert found["total_ions"] == 62 * 6 * (charge - 1)
+    assert found == pytest.approx(expected, rel=1e-4, abs=2e-4)

@@ -1,0 +1,184 @@
+"""The rules of the house: which way imports run, what no file may hold, what every module tells."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from engine.identification.parameters import IdentificationParameters
+from engine.parameters import preset_description, preset_names, read_preset
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+FOLDERS = ("gui", "engine", "kernels", "resources", "tests", "installer")
+TEXTS = {".py", ".toml", ".md", ".sh", ".cu", ".cuh", ".cpp", ".h", ".txt", ".svg", ".yml", ".yaml", ".cfg"}
+PACKAGES = ("gui", "engine", "kernels", "resources")
+
+
+@cache
+def texts():
+    """Path and content of every text file of the repository."""
+    paths = [path for folder in FOLDERS for path in (REPOSITORY / folder).rglob("*") if path.suffix in TEXTS and path.is_file()]
+    paths += [path for path in REPOSITORY.iterdir() if path.suffix in TEXTS and path.is_file()]
+    return {path.relative_to(REPOSITORY).as_posix(): path.read_text(encoding="utf-8") for path in sorted(paths)}
+
+
+@cache
+def modules():
+    """Path and syntax tree of every Python module that ships."""
+    return {path: ast.parse(text) for path, text in texts().items() if path.endswith(".py") and path.split("/")[0] in PACKAGES}
+
+
+def places(pattern, paths=None):
+    """Where a pattern stands: "path:line"."""
+    found = []
+    for path, text in texts().items():
+        if paths is None or path.startswith(paths):
+            found += [f"{path}:{text.count(chr(10), 0, match.start()) + 1}" for match in re.finditer(pattern, text)]
+    return found
+
+
+def calls(tree, *names):
+    """Lines on which one of the functions is called, by its name or as an attribute."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            if called in names:
+                yield node
+
+
+def test_imports_run_one_way():
+    pytest.importorskip("importlinter", reason="import-linter is not installed")
+    script = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    done = subprocess.run([sys.executable, "-c", script, "--no-cache"], cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 broken" in done.stdout
+
+
+def test_only_the_command_line_prints():
+    found = [
+        f"{path}:{call.lineno}"
+        for path, tree in modules().items()
+        if path.startswith(("engine/", "kernels/")) and not path.startswith("engine/command_line/")
+        for call in calls(tree, "print")
+        if isinstance(call.func, ast.Name)
+    ]
+    assert found == []
+
+
+def test_nothing_is_left_to_do_and_nothing_tells_of_the_workshop():
+    # Written in parts, so that this file does not hold them.
+    assert places(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b") == []
+    assert places(r"(?<![\w.])/wo" r"rk/") == []
+    assert places(r"/tmp/ve" r"nv\b") == []
+    assert places(r"(?i)\bissue #?" r"\d+\b") == []
+
+
+def test_every_module_says_what_it_is():
+    silent = [path for path, tree in modules().items() if tree.body and not ast.get_docstring(tree)]
+    assert silent == []
+
+
+def test_every_kernel_says_what_it_takes():
+    silent = [
+        f"{path}:{node.lineno} {node.name}"
+        for path, tree in modules().items()
+        if path.startswith("kernels/")
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and not ast.get_docstring(node)
+    ]
+    assert silent == []
+
+
+def test_what_a_module_offers_is_there():
+    missing = []
+    for path, tree in modules().items():
+        defined, offered = set(), []
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                defined.add(node.name)
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                defined.update((alias.asname or alias.name).split(".")[0] for alias in node.names)
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                names = {name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)}
+                if "__all__" in names:
+                    assert node.value is not None
+                    offered = ast.literal_eval(node.value)
+                defined |= names
+        missing += [f"{path}: {name}" for name in offered if name not in defined]
+    assert missing == []
+
+
+def test_nothing_is_unpickled_or_evaluated():
+    found = []
+    for path, tree in modules().items():
+        for node in ast.walk(tree):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if any(name.split(".")[0] in ("pickle", "cPickle", "dill", "shelve", "marshal", "joblib") for name in names):
+                found.append(f"{path}:{node.lineno}")
+        evaluated = [call for call in calls(tree, "eval", "exec") if isinstance(call.func, ast.Name)]
+        loaded = [call for call in calls(tree, "load") if any(keyword.arg == "allow_pickle" for keyword in call.keywords)]
+        found += [f"{path}:{call.lineno}" for call in (*evaluated, *loaded)]
+    assert found == []
+
+
+def test_parsers_of_xml_follow_no_entity():
+    found = [
+        f"{path}:{call.lineno}"
+        for path, tree in modules().items()
+        for call in calls(tree, "XMLParser", "iterparse", "XMLPullParser")
+        if not any(keyword.arg == "resolve_entities" and getattr(keyword.value, "value", None) is False for keyword in call.keywords)
+    ]
+    assert found == []
+
+
+def test_errors_are_not_swallowed_whole():
+    """A bare `except:`, or one of BaseException that does not raise again, would swallow a cancel."""
+    found = []
+    for path, tree in modules().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ExceptHandler):
+                name = node.type.id if isinstance(node.type, ast.Name) else ""
+                everything = node.type is None or name == "BaseException"
+                if everything and not any(isinstance(inner, ast.Raise) for inner in ast.walk(node)):
+                    found.append(f"{path}:{node.lineno}")
+    assert found == []
+
+
+def test_presets_are_valid_and_described():
+    readme = texts()["README.md"]
+    for name in preset_names("identify"):
+        IdentificationParameters.checked(read_preset("identify", name))
+        assert preset_description("identify", name)
+        assert f"| `{name}` |" in readme, f"the README does not list {name}"
+
+
+def test_the_readme_tells_the_commands_that_there_are(capsys):
+    from engine.command_line.main import main
+
+    assert main(["identify", "--help"]) == 0
+    options = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}
+    assert main(["export", "--help"]) == 0
+    options |= set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
+    told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", texts()["README.md"])) - {"--filter"}
+    assert told <= options
+    assert {"--database", "--out", "--preset", "--set", "--device", "--threads", "--skip-broken", "--quiet", "--json"} <= told
+
+
+def test_what_ships_is_listed():
+    """Each kind of file that a package holds is among the package data, or the installed program lacks it."""
+    listed = tomllib.loads(texts()["pyproject.toml"])["tool"]["setuptools"]["package-data"]["*"]
+    suffixes = {Path(pattern).suffix for pattern in listed} | {".py", ".pyc"}
+    others = {
+        path.suffix
+        for folder in PACKAGES
+        for path in (REPOSITORY / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in suffixes
+    }
+    assert others == set()
