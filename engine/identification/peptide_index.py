@@ -170,7 +170,7 @@ def build_peptide_index(
     progress.stage("Building the peptide index", int(buckets.sum()))
     with ExitStack() as stack:
         files = {name: stack.enter_context(_ArrayFile(folder / f"peptide_{name}.npy", kind)) for name, kind in _COLUMNS.items()}
-        for run_of_bucket in _passes(buckets, max(1, memory_bytes // _BYTES_PER_ENTRY), 16 * threads):
+        for run_of_bucket in _passes(buckets, max(1, memory_bytes // _BYTES_PER_ENTRY), 32 * threads):
             for columns in digest.runs(run_of_bucket, progress):
                 if selection is not None:
                     for name in ("position", "occurrence"):
@@ -228,7 +228,7 @@ class _Digest:
             _BUCKET_WIDTH,
         )
         self.n_buckets = round(digestion.max_mass * _UNIT) // _BUCKET_WIDTH + 1
-        cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], 4 * threads + 1).astype(np.int64)[1:-1]).tolist()
+        cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], 16 * threads + 1).astype(np.int64)[1:-1]).tolist()
         self._counts = np.zeros((0, self.n_buckets), np.int64)
         self._shares = list(zip([0, *cuts], [*cuts, len(offsets) - 1], strict=True))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import factorial
@@ -14,12 +14,15 @@ from engine.chemistry.fragments import SERIES_MASS
 from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
 from engine.chemistry.modifications import SearchModification
 from engine.chemistry.tolerance import Tolerance
+from engine.execution.gpu import run_on_cards
 from engine.execution.partitions import Partition, equal_partitions
 from engine.execution.threads import run_on_threads
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.spectrum_index import SpectrumIndex, absolute_and_relative
 from engine.jobs.progress import Progress
 from kernels.cpu.scoring import count_candidates, feature_names, measure_matches, search_queries
+from kernels.cuda.modules import Card, DeviceError
+from kernels.cuda.scoring import SpectrumSearch
 from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, ScoringSettings
 
 __all__ = ["Matches", "Search", "modification_arrays", "scoring_settings"]
@@ -31,6 +34,7 @@ _HISTOGRAM_BINS = 96
 _MOST_CANDIDATES = 300_000  # of a partition: about a tenth of a second between two looks at a cancel
 _MASS_OF_AN_ISOTOPE = 1800.0
 _LEAST_ISOTOPE_HEIGHT = 0.02
+_SHARES_OF_A_CARD = 4
 _COST_OF_A_QUERY = 50  # in candidates: the bit table of its peaks
 _ALL_LETTERS = np.uint32(0xFFFFFFFF)
 _HISTOGRAM_WIDTH = {"spectral-dot-product": 0.1, "ksdp": 0.5, "hyperscore": 0.5, "xcorr": 0.05}
@@ -131,7 +135,10 @@ def modification_arrays(modifications: Sequence[SearchModification], parameters:
 
 
 class Search:
-    """One pass of spectra against peptides: `plan` it, then `run` it."""
+    """One pass of spectra against peptides: `plan` it, then `run` it.
+
+    On the `cards` where there are any; on threads of the processor where there are none, and what the cards cannot do.
+    """
 
     def __init__(
         self,
@@ -140,11 +147,13 @@ class Search:
         modifications: ModificationArrays,
         parameters: IdentificationParameters,
         threads: int,
+        cards: Sequence[Card] = (),
     ) -> None:
         self._index, self._peptides, self._modifications = index, peptides, modifications
-        self._parameters, self._threads = parameters, threads
+        self._parameters, self._threads, self._cards = parameters, threads, cards
+        self._searches: dict[str, SpectrumSearch] = {}
         self._settings = scoring_settings(parameters, float(index.arrays.mz.max(initial=0.0)))
-        self._partitions: list[Partition] = []
+        self._cost = np.zeros(0, np.int64)
 
     def plan(self, progress: Progress) -> None:
         """Count the candidates of each query and cut the queries into partitions of equal cost."""
@@ -155,10 +164,24 @@ class Search:
         def count(part: Partition) -> None:
             count_candidates(self._index.queries, self._peptides.mass, self._modifications, self._settings, part.first, part.last, cost)
 
-        run_on_threads(
-            count, equal_partitions(np.ones(n), self._threads), self._threads, progress, steps=lambda part: part.last - part.first
-        )
-        self._partitions = equal_partitions(cost + _COST_OF_A_QUERY, self._threads, most_cost=_MOST_CANDIDATES)
+        if not (self._cards and self._count_on_card(cost)):
+            run_on_threads(
+                count, equal_partitions(np.ones(n), self._threads), self._threads, progress, steps=lambda part: part.last - part.first
+            )
+        self._cost = cost + _COST_OF_A_QUERY
+
+    def _count_on_card(self, cost: NDArray[np.int64]) -> bool:
+        try:
+            self._search_of(self._cards[0]).count_candidates(self._index.queries, 0, len(cost), cost)
+        except DeviceError:
+            return False  # what ails the card is told when it is to search
+        return True
+
+    def _search_of(self, card: Card) -> SpectrumSearch:
+        """The dictionary on a card; brought there once."""
+        if card.name not in self._searches:
+            self._searches[card.name] = SpectrumSearch(card, self._peptides, self._modifications, self._settings)
+        return self._searches[card.name]
 
     def run(self, progress: Progress) -> Matches:
         """The best candidates of each spectrum, with all scores."""
@@ -179,7 +202,16 @@ class Search:
         def score(part: Partition) -> None:
             search_queries(index.arrays, queries, self._peptides, self._modifications, settings, hits, part.first, part.last)
 
-        run_on_threads(score, self._partitions, self._threads, progress, steps=lambda part: part.last - part.first)
+        def score_on_card(card: Card, part: Partition) -> Generator[int, None, None]:
+            yield from self._search_of(card).search_queries(index.arrays, queries, hits, part.first, part.last)
+
+        left = [Partition(0, n, float(self._cost.sum()))]
+        if self._cards:
+            shares = equal_partitions(self._cost, len(self._cards), per_worker=_SHARES_OF_A_CARD if len(self._cards) > 1 else 1)
+            left = run_on_cards(self._cards, shares, score_on_card, progress)
+            self._searches.clear()
+        partitions = [smaller for part in left for smaller in self._cut(part)]
+        run_on_threads(score, partitions, self._threads, progress, steps=lambda part: part.last - part.first)
         rows = _best_rows(index, hits, parameters)
         measured = np.zeros((len(rows["spectrum"]), len(feature_names())))
 
@@ -191,6 +223,11 @@ class Search:
 
         run_on_threads(measure, equal_partitions(np.ones(len(measured)), self._threads), self._threads, progress, steps=lambda _: 0)
         return Matches(**rows, features=dict(zip(feature_names(), np.ascontiguousarray(measured.T), strict=True)))
+
+    def _cut(self, part: Partition) -> list[Partition]:
+        """Partitions for threads: of equal cost, and short enough to look at a cancel in between."""
+        cuts = equal_partitions(self._cost[part.first : part.last], self._threads, most_cost=_MOST_CANDIDATES)
+        return [Partition(part.first + cut.first, part.first + cut.last, cut.cost) for cut in cuts]
 
 
 def _best_rows(index: SpectrumIndex, hits: HitArrays, parameters: IdentificationParameters) -> dict[str, NDArray]:

@@ -18,6 +18,7 @@ from engine.chemistry.modifications import SearchModification, parse_modificatio
 from engine.errors import InputError, ParameterError, StorageError
 from engine.execution.clock import StageClock
 from engine.execution.devices import chosen_device
+from engine.execution.gpu import cards
 from engine.execution.threads import available_threads
 from engine.formats import Spectra, read_proteins, read_spectra
 from engine.formats.writers.atomic import atomic_file, storage_errors, sync_folder
@@ -32,6 +33,7 @@ from engine.version import VERSION
 
 if TYPE_CHECKING:
     from engine.identification.report import Scored
+    from kernels.cuda.modules import Card
 
 __all__ = ["IdentificationSummary", "identify"]
 
@@ -93,6 +95,7 @@ def identify(
     progress = progress or Progress()
     threads = threads or available_threads()
     chosen = chosen_device(device)
+    used = cards(chosen, progress)
     began, clock = time.perf_counter(), StageClock()
     spectrum_files, database_files = [Path(path) for path in spectra], [Path(path) for path in databases]
     contaminants = [Path(path) for path in parameters.contaminants]
@@ -106,6 +109,8 @@ def identify(
             run.log(level, text)
             progress.message(text)
 
+        if chosen.numbers:
+            tell(f"Scoring on {chosen.name}: {chosen.description}")
         _announce_compilation(progress)
         with clock.stage("read"):
             read = read_spectra(spectrum_files, progress=progress, skip_broken=skip_broken, threads=threads)
@@ -116,9 +121,9 @@ def identify(
             digests = {kind: [one.sha256 for one in inputs if one.kind == kind] for kind in ("database", "contaminants")}
             proteins, peptides = _indexes(store, database_files, contaminants, digests, parameters, threads, progress)
         variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
-        scored, n_searched = _search(read, proteins, peptides, variable, parameters, threads, clock, progress)
+        scored, n_searched = _search(read, proteins, peptides, variable, parameters, threads, used, clock, progress)
         if parameters.second_pass:
-            scored = _second_pass(scored, read, proteins, run.folder, parameters, threads, clock, progress)
+            scored = _second_pass(scored, read, proteins, run.folder, parameters, threads, used, clock, progress)
         tell(scored.message)
         with clock.stage("report"):
             from engine.formats.exporting import export
@@ -284,6 +289,7 @@ def _search(
     variable: tuple[SearchModification, ...],
     parameters: IdentificationParameters,
     threads: int,
+    used: Sequence[Card],
     clock: StageClock,
     progress: Progress,
 ) -> tuple[Scored, int]:
@@ -295,7 +301,7 @@ def _search(
 
     with clock.stage("plan"):
         index = build_spectrum_index(spectra, parameters, threads, progress)
-        search = Search(index, peptides.arrays(proteins), modification_arrays(variable, parameters), parameters, threads)
+        search = Search(index, peptides.arrays(proteins), modification_arrays(variable, parameters), parameters, threads, used)
         search.plan(progress)
     with clock.stage("score"):
         matches = search.run(progress)
@@ -312,6 +318,7 @@ def _second_pass(
     run_folder: Path,
     parameters: IdentificationParameters,
     threads: int,
+    used: Sequence[Card],
     clock: StageClock,
     progress: Progress,
 ) -> Scored:
@@ -338,7 +345,7 @@ def _second_pass(
                 Path(folder), proteins, digestion, selected=selected, threads=threads, memory_bytes=parameters.index_memory * _MB,
                 progress=progress,
             )  # fmt: skip
-        second, _ = _search(spectra.only(remaining), proteins, peptides, variable, parameters, threads, clock, progress)
+        second, _ = _search(spectra.only(remaining), proteins, peptides, variable, parameters, threads, used, clock, progress)
     return joined_passes(first, second, parameters.fdr)
 
 

@@ -53,7 +53,9 @@ def build_spectrum_index(spectra: Spectra, parameters: IdentificationParameters,
     """Preprocess the spectra and list the queries."""
     n = len(spectra)
     charges = _charges(spectra.charge_mask, parameters)
-    known = np.where(charges.sum(axis=1) == 1, charges.argmax(axis=1), 0)
+    # Only electron transfer leaves precursors with fewer charges; elsewhere there would be fragments at these places.
+    is_electron_transfer = bool(set("cz") & set(parameters.ion_series))
+    known = np.where((charges.sum(axis=1) == 1) & is_electron_transfer, charges.argmax(axis=1), 0)
     count = np.zeros(n, np.int64)
     mz, weight, correlation = np.empty_like(spectra.mz), np.empty_like(spectra.intensity), np.empty_like(spectra.intensity)
     progress.stage("Preprocessing spectra", n)
