@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from threading import Lock
 
 from engine.execution.devices import Device
@@ -28,7 +29,7 @@ def cards(device: Device, progress: Progress) -> list[Card]:
 def run_on_cards(
     cards: Sequence[Card],
     partitions: Sequence[Partition],
-    work: Callable[[Card, Partition], Iterable[int]],
+    work: Callable[[Card, Partition], Generator[int, None, None]],
     progress: Progress,
 ) -> list[Partition]:
     """Search partitions on cards, in the order given; return what no card could do.
@@ -48,9 +49,10 @@ def run_on_cards(
                 part = waiting.pop(0)
             done = part.first
             try:
-                for end in work(one, part):
-                    progress.advance(end - done)
-                    done = end
+                with closing(work(one, part)) as ends:
+                    for end in ends:
+                        progress.advance(end - done)
+                        done = end
             except DeviceError as error:
                 with lock:
                     waiting.append(Partition(done, part.last, part.cost * (part.last - done) / max(1, part.last - part.first)))

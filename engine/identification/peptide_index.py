@@ -18,10 +18,11 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.enzymes import Enzyme
+from engine.chemistry.enzymes import Enzyme, enzyme
 from engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
-from engine.chemistry.modifications import SearchModification
+from engine.chemistry.modifications import SearchModification, parse_modification
 from engine.execution.threads import run_on_threads
+from engine.identification.parameters import IdentificationParameters
 from engine.identification.protein_index import ProteinIndex
 from engine.jobs.progress import Progress
 from kernels.cpu.digestion import digest_proteins, merge_peptides
@@ -32,6 +33,7 @@ __all__ = ["Digestion", "PeptideIndex", "build_peptide_index", "open_peptide_ind
 FORMAT_VERSION = 1
 _UNIT = 1e9  # integer masses are in 1e-9 Da
 _BYTES_PER_ENTRY = 48  # while building: 22 of the unsorted entry, 18 of the dictionary entry, 4 of the inverted list, and what NumPy copies
+_ENDS = {"specific": 2, "semi-specific": 1, "non-specific": 0}
 _BUCKET_WIDTH = 100_000_000  # 0.1 Da
 _COLUMNS: dict[str, type] = {
     "mass": np.float64,
@@ -61,6 +63,22 @@ class Digestion:
     max_mass: float
     fixed: tuple[SearchModification, ...] = ()
 
+    @classmethod
+    def of(cls, parameters: IdentificationParameters, specificity: str) -> Digestion:
+        """The digestion that parameters describe, with a specificity of "specific", "semi-specific" or "non-specific"."""
+        agent = enzyme(parameters.enzyme)
+        return cls(
+            agent,
+            0 if agent.is_unspecific else _ENDS[specificity],
+            parameters.missed_cleavages,
+            parameters.minimum_length,
+            parameters.maximum_length,
+            parameters.clip_methionine,
+            parameters.minimum_mass,
+            parameters.maximum_mass,
+            tuple(parse_modification(name) for name in parameters.fixed_modifications),
+        )
+
     def residue_mass(self) -> NDArray[np.float64]:
         """(26,) float64, dalton, with fixed modifications; NaN for letters that have no mass."""
         masses = RESIDUE_MASS.copy()
@@ -72,7 +90,7 @@ class Digestion:
 
     def terminal_mass(self, end: str) -> float:
         """Dalton that fixed modifications add to the peptide's "N-term" or "C-term"."""
-        return sum(modification.mass for modification in self.fixed if modification.position == f"peptide {end}")
+        return sum((modification.mass for modification in self.fixed if modification.position == f"peptide {end}"), 0.0)
 
 
 @dataclass(frozen=True)
@@ -139,9 +157,9 @@ class _ArrayFile:
         header = (
             b"\x93NUMPY\x01\x00" + (self._HEADER_BYTES - 10).to_bytes(2, "little") + text.ljust(self._HEADER_BYTES - 11).encode() + b"\n"
         )
-        self._file.seek(0)
-        self._file.write(header)
-        self._file.close()
+        with self._file:
+            self._file.seek(0)
+            self._file.write(header)
 
 
 def build_peptide_index(

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.chemistry.enzymes import enzyme
 from engine.chemistry.modifications import SearchModification, parse_modification
 from engine.errors import InputError, ParameterError, StorageError
 from engine.execution.clock import StageClock
-from engine.execution.devices import chosen_device
+from engine.execution.devices import chosen_device, gpus
 from engine.execution.gpu import cards
 from engine.execution.threads import available_threads
 from engine.formats import Spectra, read_proteins, read_spectra
 from engine.formats.writers.atomic import atomic_file, storage_errors, sync_folder
+from engine.identification.compilation import compile_kernels
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.peptide_index import Digestion, PeptideIndex, build_peptide_index, open_peptide_index
 from engine.identification.protein_index import ProteinIndex, build_protein_index, open_protein_index
@@ -39,7 +39,6 @@ __all__ = ["IdentificationSummary", "identify"]
 
 _EXPORTS = "exports"
 _INDEX_FORMAT = 4
-_ENDS = {"specific": 2, "semi-specific": 1, "non-specific": 0}
 _MB = 1_000_000
 
 
@@ -111,7 +110,11 @@ def identify(
 
         if chosen.numbers:
             tell(f"Scoring on {chosen.name}: {chosen.description}")
-        _announce_compilation(progress)
+        elif device == "auto":
+            for gpu in gpus():
+                if gpu.memory_bytes:
+                    tell(f"{gpu.name} is not used: {gpu.reason}", "warning")
+        compile_kernels(progress)
         with clock.stage("read"):
             read = read_spectra(spectrum_files, progress=progress, skip_broken=skip_broken, threads=threads)
             if read.n_skipped:
@@ -202,29 +205,6 @@ def _move_files(folder: Path, target: Path) -> None:
         sync_folder(target)
 
 
-def _announce_compilation(progress: Progress) -> None:
-    """Say so when the processor's kernels are about to be compiled for the first time on this machine."""
-    from kernels.cpu.compilation import is_compiled
-
-    if not is_compiled():
-        progress.message("Compiling the kernels for this processor; this happens once and takes about 20 seconds")
-
-
-def _digestion(parameters: IdentificationParameters, specificity: str) -> Digestion:
-    agent = enzyme(parameters.enzyme)
-    return Digestion(
-        agent,
-        0 if agent.is_unspecific else _ENDS[specificity],
-        parameters.missed_cleavages,
-        parameters.minimum_length,
-        parameters.maximum_length,
-        parameters.clip_methionine,
-        parameters.minimum_mass,
-        parameters.maximum_mass,
-        tuple(parse_modification(name) for name in parameters.fixed_modifications),
-    )
-
-
 def _indexes(
     store: IndexStore,
     databases: list[Path],
@@ -235,7 +215,7 @@ def _indexes(
     progress: Progress,
 ) -> tuple[ProteinIndex, PeptideIndex]:
     """The protein and the peptide index, opened where the project has them, else built."""
-    digestion = _digestion(parameters, parameters.specificity)
+    digestion = Digestion.of(parameters, parameters.specificity)
     names = (
         "enzyme",
         "specificity",
@@ -340,7 +320,7 @@ def _second_pass(
     variable = tuple(parse_modification(name) for name in names)
     with _index_files(run_folder), tempfile.TemporaryDirectory(prefix="second-pass-", dir=run_folder) as folder:
         with clock.stage("index"):
-            digestion = _digestion(parameters, parameters.second_pass_specificity)
+            digestion = Digestion.of(parameters, parameters.second_pass_specificity)
             peptides = build_peptide_index(
                 Path(folder), proteins, digestion, selected=selected, threads=threads, memory_bytes=parameters.index_memory * _MB,
                 progress=progress,

@@ -8,8 +8,12 @@ __all__ = ["is_compiled"]
 
 
 def is_compiled() -> bool:
-    """Whether the largest kernel stands in Numba's cache (an older version of it may, which then is compiled again unannounced)."""
-    from kernels.cpu.scoring import search_queries
+    """Whether the last kernel that a search needs stands in Numba's cache, and is not older than any kernel's source."""
+    from kernels.cpu.scoring import measure_matches
 
-    folder = search_queries.stats.cache_path
-    return folder is not None and any(Path(folder).glob("scoring.search_queries-*.nbi"))
+    folder = measure_matches.stats.cache_path
+    if folder is None:
+        return False
+    entries = list(Path(folder).glob("scoring.measure_matches-*.nbi"))
+    sources = [path.stat().st_mtime for path in Path(__file__).parent.glob("*.py")]
+    return any(entry.stat().st_mtime >= max(sources) for entry in entries)

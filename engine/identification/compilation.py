@@ -1,0 +1,87 @@
+"""The first use of the processor's kernels on a machine compiles them: a step of its own, announced, and left at once when the user asks."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from pathlib import Path
+
+import resources
+from engine.jobs.progress import Progress
+
+__all__ = ["compile_kernels"]
+
+_PROTEIN = ">protein\nMKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVK\n"
+_PEPTIDE = "DLGEEHFK"
+
+
+def compile_kernels(progress: Progress) -> None:
+    """Compile what the identification runs on the processor, unless that was done before on this machine (about 15 seconds, kept on disk).
+
+    Raises
+    ------
+    Cancelled : the user asked to stop; the compiler ends with the program, for it cannot be interrupted.
+    """
+    from kernels.cpu.compilation import is_compiled
+
+    if is_compiled():
+        return
+    progress.stage("Compiling for this processor")
+    progress.message("Compiling the kernels for this processor; this happens once and takes about 15 seconds")
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            _use_kernels()
+        except BaseException as error:  # noqa: BLE001 - told to the caller, in its own thread
+            failures.append(error)
+
+    thread = threading.Thread(target=work, name="proteoscope-compiler", daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.05)
+        progress.check()
+    if failures:
+        raise failures[0]
+
+
+def _spectrum() -> str:
+    """The peptide's fragments as MGF, so that there is a match to measure."""
+    from engine.chemistry.fragments import fragment_ions
+    from engine.chemistry.masses import mz, sequence_mass
+
+    peaks = "".join(f"{one:.5f} 1.5\n" for one in sorted(fragment_ions(_PEPTIDE, max_charge=1).mz.tolist()))
+    return f"BEGIN IONS\nTITLE=one\nPEPMASS={mz(sequence_mass(_PEPTIDE), 2):.5f}\nCHARGE=2+\n{peaks}END IONS\n"
+
+
+def _use_kernels() -> None:
+    """Identify next to nothing, through the same functions and so with the same types as a real search."""
+    from engine.formats import read_proteins, read_spectra
+    from engine.identification.parameters import IdentificationParameters
+    from engine.identification.peptide_index import Digestion, build_peptide_index
+    from engine.identification.protein_index import build_protein_index
+    from engine.identification.scoring import Search, modification_arrays
+    from engine.identification.spectrum_index import build_spectrum_index
+
+    parameters = IdentificationParameters()
+    quiet = Progress()
+    with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        (folder / "protein.fasta").write_text(_PROTEIN, encoding="ascii")
+        (folder / "spectrum.mgf").write_text(_spectrum(), encoding="ascii")
+        read_spectra([resources.path("samples", "Ecoli_MS2_small.mzML.gz")], threads=1)
+        spectra = read_spectra([folder / "spectrum.mgf"], threads=1)
+        digestion = Digestion.of(parameters, parameters.specificity)
+        proteins = build_protein_index(
+            folder,
+            read_proteins([folder / "protein.fasta"]),
+            database="protein.fasta",
+            decoys=parameters.decoys,
+            decoy_prefix=parameters.decoy_prefix,
+            cleaves=digestion.enzyme.cleavage_table(),
+        )
+        peptides = build_peptide_index(folder, proteins, digestion, threads=1, memory_bytes=1 << 26, progress=quiet)
+        index = build_spectrum_index(spectra, parameters, 1, quiet)
+        search = Search(index, peptides.arrays(proteins), modification_arrays((), parameters), parameters, 1)
+        search.plan(quiet)
+        search.run(quiet)
