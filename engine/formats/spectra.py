@@ -18,7 +18,8 @@ class Spectra:
     ----------
     files : the spectrum files, in the order given.
     file : (n,) int32, index into `files`.
-    identifier : n strings, the spectrum's own name in its file: the native ID of mzML, the scan's of mzXML, the TITLE of MGF (or ``index=k``,
+    identifier : n strings, the spectrum's own name in its file: the native ID of mzML, the scan's of mzXML, the TITLE of MGF (or
+        ``index=k``,
         counted from 0 in the file, where there is none).
     scan : (n,) int64, the scan number, -1 where the file gives none.
     index : (n,) int64, position of the spectrum in its file, counted from 0 over all spectra of the file (MS1 too).

@@ -1,4 +1,4 @@
-"""The first use of the processor's kernels on a machine compiles them: a step of its own, announced, and left at once when the user asks."""
+"""The first use of the processor's kernels on a machine compiles them: a step of its own, announced, that a user may leave at once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def compile_kernels(progress: Progress) -> None:
     def work() -> None:
         try:
             _use_kernels()
-        except BaseException as error:  # noqa: BLE001 - told to the caller, in its own thread
+        except BaseException as error:
             failures.append(error)
 
     thread = threading.Thread(target=work, name="proteoscope-compiler", daemon=True)

@@ -272,7 +272,7 @@ class IdentificationParameters(SearchParameters):
             modification = parse_modification(name)
             if modification.position.startswith("protein") or (modification.position != "anywhere" and modification.residues):
                 raise ValueError(
-                    f"fixed_modifications = '{name}': only residues, or the N-term or C-term of every peptide, can be fixed; make it variable"
+                    f"fixed_modifications = '{name}': only residues, or every N-term or C-term, can be fixed; make it variable"
                 )
             if modification.position == "anywhere" and not modification.residues:
                 raise ValueError(f"fixed_modifications = '{name}': expected the residues that carry it, as Carbamidomethyl (C)")

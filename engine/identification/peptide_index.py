@@ -264,7 +264,8 @@ class _Digest:
         return self._counts.sum(axis=0)
 
     def runs(self, run_of_bucket: NDArray[np.int64], progress: Progress) -> list[dict[str, NDArray]]:
-        """Dictionary and inverted lists of each run, in order of mass; pointers count from the run's first occurrence. Call `count` before."""
+        """Dictionary and inverted lists of each run, in order of mass; pointers count from the run's first occurrence. Call `count`
+        before."""
         n_runs, inside = int(run_of_bucket.max()) + 1, run_of_bucket >= 0
         counts = np.stack([np.bincount(run_of_bucket[inside], share[inside], n_runs).astype(np.int64) for share in self._counts])
         run_offsets = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))

@@ -162,7 +162,8 @@ def joined_psms(first: Psms, second: Psms) -> Psms:
 def search_score(psms: Psms) -> NDArray[np.float64]:
     """-log10 of the number of candidates that would match as well by chance; (n,) float64, comparable between spectra.
 
-    The mean of two estimates that fail in different places: from the scores of the spectrum's own candidates (unsure where they are few) and
+    The mean of two estimates that fail in different places: from the scores of the spectrum's own candidates (unsure where they are few)
+    and
     from the binomial probability of matching so many ions, times the number of candidates (blind to intensities).
     """
     by_counts = psms.features["chance"] + np.log10(psms.n_candidates + 1.0)
