@@ -39,6 +39,13 @@ class Scored:
     features: dict[str, NDArray[np.float64]]
     message: str
 
+    def sorted(self) -> Scored:
+        """The same rows, the best score first: the order in which they are looked at."""
+        order = np.argsort(-self.score, kind="stable")
+        features = {name: column[order] for name, column in self.features.items()}
+        taken = (self.psms.take(order), self.score[order], self.q_value[order], self.posterior_error[order])
+        return Scored(*taken, features, self.message)
+
 
 @dataclass(frozen=True)
 class Tables:
@@ -122,6 +129,7 @@ def _threshold(scored: Scored, fdr: float) -> float:
 
 def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, parameters: IdentificationParameters) -> Tables:
     """The tables of PSMs, peptides and protein groups, with the statistics of peptides and groups."""
+    scored = scored.sorted()
     psms = scored.psms
     sequences = _sequences(psms, proteins)
     names = [modification.name for modification in psms.modifications]

@@ -40,6 +40,7 @@ __all__ = ["IdentificationSummary", "identify"]
 _EXPORTS = "exports"
 _INDEX_FORMAT = 4
 _MB = 1_000_000
+_SPECTRA_PER_GROUP = 256  # a window draws one at a time
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def identify(
             for name, table in (("psms", tables.psms), ("peptides", tables.peptides), ("proteins", tables.proteins)):
                 run.write_table(name, table)
                 progress.check()
-            run.write_table("spectra", spectra_table(read))
+            run.write_table("spectra", spectra_table(read), rows_per_group=_SPECTRA_PER_GROUP)
             exported = IdentificationTables(tables.psms, tables.peptides, tables.proteins)
             export(exported, "tsv", run.folder / _EXPORTS, parameters.model_dump(mode="json"), progress)
             progress.check()

@@ -70,15 +70,17 @@ class Run:
         """Add a line to the run's log, kept whatever becomes of the run. `level`: ``info``, ``warning`` or ``error``."""
         self._log(level, text)
 
-    def write_table(self, name: str, table: pa.Table | pa.RecordBatchReader) -> Path:
+    def write_table(self, name: str, table: pa.Table | pa.RecordBatchReader, rows_per_group: int = _ROW_GROUP) -> Path:
         """Write an Arrow table, or the batches of a reader, as ``NAME.parquet``; its path.
+
+        A reader of single rows decodes `rows_per_group` of them: few where rows are long and wanted one at a time.
 
         Raises
         ------
         ParameterError : the name is not one, or was written before.
         StorageError : the disk refused.
         """
-        with self.table_writer(name, table.schema) as writer:
+        with self.table_writer(name, table.schema, rows_per_group) as writer:
             if hasattr(table, "read_next_batch"):
                 for batch in table:
                     writer.write(batch)
@@ -87,7 +89,7 @@ class Run:
         return self._written[name].path
 
     @contextmanager
-    def table_writer(self, name: str, schema: pa.Schema) -> Iterator[TableWriter]:
+    def table_writer(self, name: str, schema: pa.Schema, rows_per_group: int = _ROW_GROUP) -> Iterator[TableWriter]:
         """Write ``NAME.parquet`` piece by piece; the table counts as written when the block ends well.
 
         Raises
@@ -100,7 +102,7 @@ class Run:
         path = self._new_path(name, ".parquet")
         with atomic_path(path) as temporary:
             with pq.ParquetWriter(temporary, schema, compression="zstd", compression_level=1) as parquet:
-                writer = TableWriter(lambda piece: parquet.write(piece, row_group_size=_ROW_GROUP))
+                writer = TableWriter(lambda piece: parquet.write(piece, row_group_size=rows_per_group))
                 yield writer
             digest, size = file_digest(temporary), temporary.stat().st_size
         self._written[name] = WrittenFile(name, path, writer.rows, size, digest)

@@ -15,7 +15,9 @@ from gui.tables.source import Condition, ResultTables, TableSource
 
 __all__ = [
     "PEPTIDE_COLUMNS",
+    "PEPTIDE_EXTRAS",
     "PROTEIN_COLUMNS",
+    "PROTEIN_EXTRAS",
     "PSM_COLUMNS",
     "PSM_DETAILS",
     "PSM_EXTRAS",
@@ -26,9 +28,8 @@ __all__ = [
     "facets",
     "filter_conditions",
     "open_run",
-    "peptides_of_group",
-    "psms_of_group",
     "psms_of_peptide",
+    "rows_of_group",
     "summary",
 ]
 
@@ -126,11 +127,9 @@ def open_run(project: Project, run_id: str | None) -> OpenRun:
     InputError, StorageError : there is none, or its tables are missing or damaged.
     """
     chosen = run_id or project.latest("identify")
-    record = next((run for run in project.runs() if run.id == chosen), None)
     # Asked for first: where there is no such run, this says so.
     paths = {name: project.table(name, chosen) for name in ("psms", "peptides", "proteins")}
-    if record is None:
-        raise LookupError(f"run {chosen} has tables and no record")
+    record = next(run for run in project.runs() if run.id == chosen)
     spectra_path, spectra_error = "", ""
     try:
         # Spectra are large, and each part of the file carries its own check.
@@ -259,14 +258,9 @@ def _with_text(text: str, table: str) -> Condition:
     return Condition(f"{in_peptide} OR {in_protein}", (capital, small, small, small))
 
 
-def peptides_of_group(accessions: Sequence[str]) -> list[Condition]:
-    """Condition on peptides: some protein of the group holds them."""
+def rows_of_group(accessions: Sequence[str]) -> list[Condition]:
+    """Condition on peptides or PSMs: some protein of the group holds them."""
     return [Condition("list_has_any(proteins, ?)", (list(accessions),))]
-
-
-def psms_of_group(accessions: Sequence[str]) -> list[Condition]:
-    """Condition on PSMs: some protein of the group holds their peptide."""
-    return peptides_of_group(accessions)
 
 
 def psms_of_peptide(peptide: str, is_decoy: bool) -> list[Condition]:

@@ -35,9 +35,8 @@ from gui.results.identification import (
     facets,
     filter_conditions,
     open_run,
-    peptides_of_group,
-    psms_of_group,
     psms_of_peptide,
+    rows_of_group,
     summary,
 )
 from gui.results.summary_header import SummaryHeader
@@ -324,9 +323,9 @@ class ResultsView(QWidget):
         # What was chosen before is told again, so that the tables below follow.
         self.peptides.view.forget_choice()
         name = accessions[0] if len(accessions) == 1 else f"{accessions[0]} and {len(accessions) - 1} more"
-        self.psms.show_rows(scope=psms_of_group(accessions), scope_text=f"of {name}")
+        self.psms.show_rows(scope=rows_of_group(accessions), scope_text=f"of {name}")
         self.peptides.show_rows(
-            scope=peptides_of_group(accessions), scope_text=f"of {name}", wanted=self._wanted.pop("peptides", None), takes_first=True
+            scope=rows_of_group(accessions), scope_text=f"of {name}", wanted=self._wanted.pop("peptides", None), takes_first=True
         )
         self._cover(row)
 

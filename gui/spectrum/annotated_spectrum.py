@@ -96,10 +96,6 @@ class AnnotatedSpectrum:
             return f"[M+{'' if charge == 1 else charge}H{loss}]{raised}"
         return f"{SERIES[ions.series[ion]]}{ions.number[ion]}{loss}{raised if charge > 1 else ''}"
 
-    def plain_name(self, ion: int) -> str:
-        """Name of an ion in the notation of mzPAF, for search and copy."""
-        return self.ions.label(ion)
-
     def bonds(self, series: str) -> NDArray[np.int64]:
         """Bonds, as residues before them, that ions of these series prove, with or without losses, ascending."""
         codes = [SERIES.index(letter) for letter in series]

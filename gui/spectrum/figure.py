@@ -16,7 +16,7 @@ from gui.spectrum.colours import PAPER, PlotColours
 from gui.spectrum.label_layout import place_labels
 from gui.spectrum.peptide_ladder import ladder_height, paint_ladder
 
-__all__ = ["FIGURE_SIZE", "ErrorUnit", "FigureRange", "paint_figure"]
+__all__ = ["FIGURE_SIZE", "ErrorUnit", "FigureRange", "error_reach", "hover_text", "paint_figure"]
 
 ErrorUnit = Literal["ppm", "Da"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QKeySequence, QPainter, QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QMenu, QSplitter, QStackedLayout, QToolButton, QVBoxLayout, QWidget
 
@@ -241,10 +241,6 @@ class SpectrumView(QWidget):
     def _paint(self, painter: QPainter, area: QRectF) -> None:
         if self.spectrum is not None:
             paint_figure(painter, area, self.spectrum, self.plot.shown_range, self._unit)
-
-    def pixels_of_peak(self, peak: int) -> QPointF:
-        """Where the tip of a peak is drawn, in pixels of the plot."""
-        return self.plot.pixels_of_peak(peak)
 
 
 def _file_name(spectrum: AnnotatedSpectrum) -> str:

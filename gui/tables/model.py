@@ -243,6 +243,18 @@ class ParquetTableModel(QAbstractTableModel):
             return full_text(column, value, self._locale) or None
         return value
 
+    def cell(self, row: int, section: int) -> tuple[str, Qt.AlignmentFlag, bool]:
+        """Text, side, and whether the row is a decoy: all that painting a cell needs, at once."""
+        column = self.columns[section]
+        number, place = divmod(row, PAGE_ROWS)
+        page = self._pages.get(number)
+        if page is None or column.name not in page:
+            self._ask(number)
+            return _NOT_YET, _SIDES[column.is_number], False
+        decoys = page.get("is_decoy")
+        text = shown_text(column, page[column.name][place], self._locale)
+        return text, _SIDES[column.is_number], decoys is not None and bool(decoys[place])
+
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Sort by a column, as a click on its header asks; -1: as the file is."""
         if 0 <= column < len(self.columns):

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InputError, ProteoscopeError
+from engine.execution.threads import available_threads
 from engine.formats.writers.tables import text_literal
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ class ResultTables:
         import duckdb
 
         self.paths = dict(paths)
-        self._connection = duckdb.connect(config={"memory_limit": _MEMORY, "threads": 1})
+        # One processor is left to the window, which else would stutter while a table is sorted.
+        self._connection = duckdb.connect(config={"memory_limit": _MEMORY, "threads": max(1, available_threads() - 1)})
         try:
             for name, path in self.paths.items():
                 with _readable(path):
@@ -95,6 +97,8 @@ class TableSource:
         order : columns and whether they descend; what is missing or not a number comes last either way, equals keep the file's order.
         """
         where, parameters = _where(conditions)
+        if not where and not order:
+            return np.arange(self.count())
         keys = []
         for name, descends in order:
             column = identifier(name)

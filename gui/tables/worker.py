@@ -92,16 +92,16 @@ class Worker(QObject):
             thread.join()
 
     def _drop(self, is_meant: Callable[[_Job], bool]) -> None:
+        # Also those that have run and whose results are on their way here.
+        dropped = {job for job in self._waited_for if is_meant(job)}
         with self._lock:
-            for job in [job for job in self._pending.values() if is_meant(job)]:
+            for job in dropped:
                 job.is_dropped = True
-                del self._pending[job.kind]
-            running = self._running
-            if running is not None and is_meant(running) and not running.is_dropped:
-                running.is_dropped = True
-                if self._interrupt is not None:
-                    self._interrupt()
-        self._waited_for = {job for job in self._waited_for if not job.is_dropped}
+                if self._pending.get(job.kind) is job:
+                    del self._pending[job.kind]
+            if self._running in dropped and self._interrupt is not None:
+                self._interrupt()
+        self._waited_for -= dropped
 
     def _work(self) -> None:
         while True:

@@ -400,7 +400,7 @@ def test_nothing_is_cut_off(open_results: Opener, qtbot: QtBot, width: int, heig
 def test_pictures_of_every_view(tmp_path: Path, display: None, look: str, scale: str) -> None:
     """Each view in both looks and at both scales, kept in PROTEOSCOPE_SCREENSHOTS where that is set."""
     kept = Path(os.environ.get("PROTEOSCOPE_SCREENSHOTS", tmp_path))
-    environment = {**os.environ, "QT_SCALE_FACTOR": scale, "PYTHONPATH": str(REPOSITORY)}
+    environment = {**os.environ, "QT_SCALE_FACTOR": scale, "PYTHONPATH": os.pathsep.join([*sys.path, str(REPOSITORY)])}
     script = Path(__file__).with_name("picture_results.py")
     done = subprocess.run(
         [sys.executable, str(script), look, str(tmp_path / "project"), str(kept / f"results-{look}-{scale}")],

@@ -176,12 +176,12 @@ def drag(view: SpectrumView, start: QPoint, end: QPoint, qtbot: QtBot) -> None:
 
 def test_wheel_and_box_zoom_in_and_a_double_click_out(view: SpectrumView, qtbot: QtBot) -> None:
     whole = view.plot.shown_range
-    pivot = view.pixels_of_peak(200)
+    pivot = view.plot.pixels_of_peak(200)
     mz = float(view.spectrum.peaks.mz[200])  # type: ignore[union-attr]
     send_wheel(view, pivot, 5)
     zoomed = view.plot.shown_range
     assert whole.high - whole.low > 1.3 * (zoomed.high - zoomed.low)
-    assert view.pixels_of_peak(200).x() == pytest.approx(pivot.x(), abs=3), "the wheel zooms around the pointer"
+    assert view.plot.pixels_of_peak(200).x() == pytest.approx(pivot.x(), abs=3), "the wheel zooms around the pointer"
     assert zoomed.low <= mz <= zoomed.high
     assert zoomed.top == whole.top, "the wheel leaves the height"
     errors = view.plot.lower.viewRange()[0]
@@ -223,7 +223,7 @@ def test_the_pointer_tells_the_peak(view: SpectrumView, qtbot: QtBot) -> None:
     assert spectrum is not None
     match = int(np.argmax(spectrum.relative[spectrum.matches.peak]))
     peak = int(spectrum.matches.peak[match])
-    at = view.pixels_of_peak(peak) + QPointF(1, 3)
+    at = view.plot.pixels_of_peak(peak) + QPointF(1, 3)
     viewport = view.plot.viewport()
     move = mouse_move(view, at, Qt.MouseButton.NoButton)
     with qtbot.waitSignal(view.plot.peakHovered) as told:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -325,8 +326,6 @@ def test_values_read_as_the_language_writes_them(column: Column, value: Any, eng
 
 class TestWorker:
     def test_results_arrive_in_the_window_s_thread(self, qtbot: QtBot) -> None:
-        import threading
-
         worker, seen = Worker(), []
         worker.submit("a", lambda: threading.get_ident(), lambda there: seen.append((there, threading.get_ident())), seen.append)
         qtbot.waitUntil(lambda: bool(seen))
@@ -355,3 +354,14 @@ class TestWorker:
         qtbot.wait(30)
         assert seen == []
         assert not worker.is_busy
+
+    def test_what_has_run_and_is_on_its_way_is_dropped_too(self, qtbot: QtBot) -> None:
+        worker, seen = Worker(), []
+        has_run = threading.Event()
+        worker.submit("a", has_run.set, seen.append, seen.append)
+        assert has_run.wait(5)
+        time.sleep(0.02)
+        worker.close()
+        assert not worker.is_busy
+        qtbot.wait(30)
+        assert seen == []
