@@ -40,8 +40,8 @@ class Scored:
     message: str
 
     def sorted(self) -> Scored:
-        """The same rows, the best score first: the order in which they are looked at."""
-        order = np.argsort(-self.score, kind="stable")
+        """The same rows, first the best of each spectrum, the best score first: the order in which they are looked at."""
+        order = np.lexsort((-self.score, self.psms.rank))
         features = {name: column[order] for name, column in self.features.items()}
         taken = (self.psms.take(order), self.score[order], self.q_value[order], self.posterior_error[order])
         return Scored(*taken, features, self.message)

@@ -188,8 +188,8 @@ def test_error_probabilities_rise_as_scores_fall(psms):
 
 
 def test_the_best_match_comes_first(psms):
-    scores = [float(row["score"]) for row in psms]
-    assert scores == sorted(scores, reverse=True)
+    places = [(int(row["rank"]), -float(row["score"])) for row in psms]
+    assert places == sorted(places)
 
 
 def test_ranks_follow_the_search_score(psms):
@@ -198,7 +198,6 @@ def test_ranks_follow_the_search_score(psms):
         by_spectrum.setdefault(row["spectrum_id"], []).append(row)
     assert max(map(len, by_spectrum.values())) == 3
     for rows in by_spectrum.values():
-        rows.sort(key=lambda row: int(row["rank"]))
         assert [int(row["rank"]) for row in rows] == list(range(1, len(rows) + 1))
         scores = [float(row["search_score"]) for row in rows]
         assert scores == sorted(scores, reverse=True)
