@@ -28,12 +28,12 @@ def compile_kernels(progress: Progress) -> None:
         return
     progress.stage("Compiling for this processor")
     progress.message("Compiling the kernels for this processor; this happens once and takes about 15 seconds")
-    failures: list[BaseException] = []
+    failures: list[Exception] = []
 
     def work() -> None:
         try:
             _use_kernels()
-        except BaseException as error:
+        except Exception as error:
             failures.append(error)
 
     thread = threading.Thread(target=work, name="proteoscope-compiler", daemon=True)

@@ -84,9 +84,15 @@ def test_only_a_known_charge_removes_charge_reduced_precursors() -> None:
     """Of an ion that may have charge 2 or 3 nothing is known but its m/z."""
     peaks: Peaks = [(400.0, 1.0), (401.0, 1.0), (600.0, 1.0), (800.0, 1.0), (900.0, 1.0)]
     held = spectra([peaks, peaks, peaks], [400.0] * 3, [0b100, 0b1100, 0])
-    index = build(held, plain(precursor_removal=1.5))
+    index = build(held, plain(precursor_removal=1.5, ion_series="cz"))
     kept = [index.arrays.mz[a:b].tolist() for a, b in zip(index.arrays.offsets, index.arrays.offsets[1:], strict=False)]
     assert kept == [[600.0, 900.0], [600.0, 800.0, 900.0], [600.0, 800.0, 900.0]]
+
+
+def test_collisions_leave_no_charge_reduced_precursors_to_remove() -> None:
+    peaks: Peaks = [(400.0, 1.0), (401.0, 1.0), (600.0, 1.0), (800.0, 1.0), (900.0, 1.0)]
+    index = build(spectra([peaks], [400.0], [0b100]), plain(precursor_removal=1.5, ion_series="by"))
+    assert index.arrays.mz.tolist() == [600.0, 800.0, 900.0]
 
 
 def test_no_spectra() -> None:

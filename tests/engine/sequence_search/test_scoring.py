@@ -1,0 +1,157 @@
+"""Scores of all pairs against independent aligners."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.errors import ParameterError
+from engine.jobs.progress import Cancelled, Progress
+from engine.sequence_search.matrices import LETTERS, encode, read_matrix
+from engine.sequence_search.scoring import ScoringScheme, lane_groups, score_all
+
+ODD = "ARNDCQEGHILKMFPSTWYVBZX*UOJ"
+
+
+def packed(sequences):
+    """Codes end to end, and where each begins."""
+    offsets = np.concatenate(([0], np.cumsum([len(one) for one in sequences]))).astype(np.int64)
+    return encode(np.frombuffer("".join(sequences).encode(), np.uint8)), offsets
+
+
+def scores_of(queries, subjects, scheme, threads=2):
+    codes = [encode(np.frombuffer(query.encode(), np.uint8)) for query in queries]
+    return score_all(codes, *packed(subjects), scheme, threads, Progress())
+
+
+@pytest.mark.parametrize("matrix", ["BLOSUM62", "PAM250", "BLOSUM45"])
+@pytest.mark.parametrize(("gap_open", "gap_extend"), [(11, 1), (0, 2), (30, 5)])
+def test_scores_are_biopythons(matrix, gap_open, gap_extend, scheme, random_protein, independent_score):
+    scheme = scheme(matrix, gap_open, gap_extend)
+    lengths = [1, 2, 3, 4, 5, 31, 64, 65, 130, 700, 2100]
+    subjects = [random_protein(k, length, ODD) for k, length in enumerate(lengths)]
+    # Pieces of one another, so that there are long alignments with gaps among them.
+    subjects.append(subjects[9][50:300] + subjects[10][:40] + subjects[9][310:600])
+    queries = [subjects[k] for k in (0, 3, 6, 8, 9, 11)] + [random_protein(99, 333, ODD)]
+    expected = [[independent_score(query, subject, scheme) for subject in subjects] for query in queries]
+    assert scores_of(queries, subjects, scheme).tolist() == expected
+
+
+def test_scores_of_real_proteins_are_biopythons(shared_data, scheme, independent_score):
+    from engine.sequence_search.database import decode, read_sequences
+
+    queries = read_sequences([shared_data / "sequences" / "cudasw_queries20.fasta"], Progress())
+    database = read_sequences([shared_data / "sequences" / "mmseqs_DB.fasta"], Progress())
+    scheme = scheme()
+    found = score_all([queries.codes(0), queries.codes(4)], database.residues, database.offsets, scheme, 2, Progress())
+    best = np.argsort(-found, axis=1)[:, :15]
+    for row, query in enumerate((0, 4)):
+        for subject in {*best[row].tolist(), *range(0, 20_000, 1500)}:
+            expected = independent_score(decode(queries.codes(query)), decode(database.codes(subject)), scheme)
+            assert found[row, subject] == expected
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    queries=st.lists(st.text(ODD, min_size=1, max_size=40), min_size=1, max_size=3),
+    subjects=st.lists(st.text(ODD, max_size=60), min_size=1, max_size=70),
+    gap=st.tuples(st.integers(0, 40), st.integers(0, 40)),
+)
+def test_any_few_sequences_score_as_biopython_says(queries, subjects, gap):
+    from Bio.Align import PairwiseAligner
+    from Bio.Align.substitution_matrices import Array
+
+    scheme = ScoringScheme(read_matrix("BLOSUM62"), *gap)
+    aligner = PairwiseAligner(mode="local", substitution_matrix=Array(LETTERS, dims=2, data=scheme.matrix.scores.astype(float)))
+    aligner.open_gap_score, aligner.extend_gap_score = -scheme.first_residue_cost, -scheme.gap_extend
+    expected = [[int(aligner.score(query, subject)) if subject else 0 for subject in subjects] for query in queries]
+    assert scores_of(queries, subjects, scheme).tolist() == expected
+
+
+@pytest.mark.parametrize("length", [23, 24, 5957, 5958, 40_000])
+def test_runs_of_tryptophan_score_eleven_each(length, scheme):
+    """Beyond 8 bits from 24 on, beyond 16 from 5,958."""
+    assert scores_of(["W" * length], ["W" * length, "AAA", "W" * 10], scheme()).tolist() == [[11 * length, 0, 110]]
+
+
+def test_a_protein_of_forty_thousand_residues_beside_short_ones(scheme, random_protein, independent_score):
+    long, scheme = random_protein(5, 40_000), scheme()
+    subjects = [long, "M", *(random_protein(k, 30 + k) for k in range(150))]
+    query = long[20_000:20_100] + random_protein(6, 50)
+    found = scores_of([query], subjects, scheme)[0]
+    assert found[0] == independent_score(query, long, scheme)
+    assert found[1:].tolist() == [independent_score(query, subject, scheme) for subject in subjects[1:]]
+
+
+@pytest.mark.parametrize(("factor", "gap_open", "gap_extend"), [(20, 220, 20), (1, 200, 1), (1, 1_000_000, 0), (4000, 44_000, 4000)])
+def test_scores_and_costs_of_any_size_are_exact(factor, gap_open, gap_extend, tmp_path, random_protein, independent_score):
+    """Costs and matrices that 8 or 16 bits cannot hold begin with more."""
+    shipped = read_matrix("BLOSUM62")
+    rows = [" ".join([letter, *map(str, row * factor)]) for letter, row in zip(LETTERS, shipped.scores, strict=True)]
+    (tmp_path / "m.txt").write_text("\n".join([" ".join(LETTERS), *rows]))
+    scheme = ScoringScheme(read_matrix(str(tmp_path / "m.txt")), gap_open, gap_extend)
+    subjects = [random_protein(k, 60) for k in range(8)]
+    subjects.append(subjects[0][:30] + subjects[1][:5] + subjects[0][30:])
+    expected = [[independent_score(subjects[0], subject, scheme) for subject in subjects]]
+    assert scores_of([subjects[0]], subjects, scheme).tolist() == expected
+
+
+def test_what_could_pass_32_bits_is_refused(tmp_path):
+    (tmp_path / "m.txt").write_text("A C\nA 1000000 -1\nC -1 1000000\n")
+    with pytest.raises(ParameterError, match=r"a score could reach 3,000,000,000 .* scale the matrix"):
+        scores_of(["A" * 3000], ["A" * 3000], ScoringScheme(read_matrix(str(tmp_path / "m.txt")), 1, 1))
+
+
+def test_sequences_without_residues_score_nothing(scheme):
+    assert scores_of(["MKV", ""], ["", "MKV", ""], scheme()).tolist() == [[0, 14, 0], [0, 0, 0]]
+
+
+def test_threads_do_not_change_scores(scheme, random_protein):
+    subjects = [random_protein(k, 10 + k * 3) for k in range(200)]
+    one, three = (scores_of(subjects[:5], subjects, scheme(), threads) for threads in (1, 3))
+    assert np.array_equal(one, three)
+
+
+@settings(max_examples=50, deadline=None)
+@given(lengths=st.lists(st.integers(1, 3000), min_size=1, max_size=300), n_lanes=st.sampled_from([4, 16, 64]))
+def test_every_sequence_has_a_place_of_its_own_in_the_lanes(lengths, n_lanes):
+    lengths = np.array(lengths)
+    groups = lane_groups(np.arange(len(lengths)), lengths, n_lanes)
+    assert sorted(np.concatenate([group.subjects for group in groups]).tolist()) == list(range(len(lengths)))
+    for group in groups:
+        used = set()
+        for subject, lane, first, end in zip(group.subjects, group.lanes, group.first_columns, group.end_blocks, strict=True):
+            assert end == (first + lengths[subject] - 1) // 4 < group.n_blocks
+            blocks = {(lane, block) for block in range(first // 4, end + 1)}
+            assert lane < n_lanes and not blocks & used
+            used |= blocks
+        assert (np.diff(group.end_blocks) >= 0).all()
+
+
+def test_one_long_protein_does_not_waste_the_other_lanes():
+    lengths = np.array([34_350, *np.random.default_rng(1).integers(100, 2000, 20_000)])
+    groups = lane_groups(np.arange(len(lengths)), lengths, 64)
+    columns = sum(group.n_blocks * 4 * 64 for group in groups)
+    assert lengths.sum() / columns > 0.95
+
+
+def test_a_cancel_is_obeyed_within_half_a_second(scheme, random_protein):
+    protein, progress = random_protein(1, 35_000), Progress()
+    codes = encode(np.frombuffer(protein.encode(), np.uint8))
+    scores_of(["MKV"], ["MKV"], scheme())
+    asked = []
+
+    def ask():
+        asked.append(time.perf_counter())
+        progress.cancel()
+
+    timer = threading.Timer(0.3, ask)
+    timer.start()
+    with pytest.raises(Cancelled):
+        score_all([codes] * 50, *packed([protein] * 200), scheme(), 2, progress)
+    assert time.perf_counter() - asked[0] < 0.5
