@@ -89,9 +89,10 @@ class ResultsView(QWidget):
         self._spectra = Worker(None, self)
         self.header = SummaryHeader()
         self.filter_bar = FilterBar()
-        self.proteins = TablePanel("Proteins", PROTEIN_COLUMNS, PROTEIN_EXTRAS, [("score", True)])
-        self.peptides = TablePanel("Peptides", PEPTIDE_COLUMNS, PEPTIDE_EXTRAS, [("best_score", True)])
-        self.psms = TablePanel("PSMs", PSM_COLUMNS, PSM_EXTRAS, [("score", True)])
+        # A search writes the best first, so that the files' order is the one to begin with.
+        self.proteins = TablePanel("Proteins", PROTEIN_COLUMNS, PROTEIN_EXTRAS)
+        self.peptides = TablePanel("Peptides", PEPTIDE_COLUMNS, PEPTIDE_EXTRAS)
+        self.psms = TablePanel("PSMs", PSM_COLUMNS, PSM_EXTRAS)
         self.spectrum = SpectrumView()
         self.coverage = CoverageMap()
         self.scores = HistogramPlot("Score distribution")

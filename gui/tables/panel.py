@@ -27,8 +27,7 @@ class TablePanel(QWidget):
 
     Parameters
     ----------
-    title : what the rows are, as ``Proteins``.
-    order : columns that it is sorted by at first, and whether they descend.
+    title : what the rows are, as ``Proteins``; at first they stand as in their file.
     """
 
     rowChosen = Signal(int, object)
@@ -42,12 +41,10 @@ class TablePanel(QWidget):
         title: str,
         columns: Sequence[Column],
         extras: Sequence[str],
-        order: Sequence[tuple[str, bool]],
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self.title = title
-        self._first_order = tuple(order)
         self._scope: tuple[Condition, ...] = ()
         self._filter: tuple[Condition, ...] = ()
         self._wanted: int | None = None
@@ -156,7 +153,7 @@ class TablePanel(QWidget):
         if wanted is not None:
             self._wanted = wanted
         self._takes_first = takes_first
-        self.model.show([*self._scope, *self._filter], self.model.order or self._first_order)
+        self.model.show([*self._scope, *self._filter], self.model.order)
         self.view.mark_order()
 
     def hidden_columns(self) -> list[str] | None:

@@ -21,6 +21,9 @@ PARAMETERS = {
 }
 
 
+SCORE_OF = {"peptides": "best_score", "proteins": "score"}
+
+
 def fragment_mz(row: dict[str, Any], series: str, number: int, charge: int) -> float:
     """m/z of a b or y ion of a row of the PSMs, from pyteomics' masses of the residues and the row's own masses of modifications."""
     sequence, length = row["sequence"], len(row["sequence"])
@@ -69,7 +72,9 @@ def project_with_results(
     project = Project.create_or_open(folder)
     with project.run("identify", PARAMETERS) as run:
         for name in ("psms", "peptides", "proteins"):
-            run.write_table(name, getattr(found, name))
+            # As a search does: the best first.
+            best_first = [("rank", "ascending"), ("score", "descending")] if name == "psms" else [(SCORE_OF[name], "descending")]
+            run.write_table(name, getattr(found, name).sort_by(best_first))
         if with_spectra:
             run.write_table("spectra", spectra_table(found))
         for text in log:
