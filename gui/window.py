@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine.errors import ProteoscopeError
-from engine.execution.devices import devices
+from engine.execution.devices import processor
 from engine.jobs import Job, JobQueue, Progress, ProgressEvent
 from engine.project import Project
 from gui.bridge import JobBridge
@@ -400,8 +400,8 @@ class MainWindow(QMainWindow):
         self.dock_log.hide()
         self.resizeDocks([self.dock_project], [280], Qt.Orientation.Horizontal)
         self.resizeDocks([self.dock_jobs], [150], Qt.Orientation.Vertical)
-        processor = devices()[0]
-        computes_on = toned_label(processor.description, wrap=False)
+        found = processor()
+        computes_on = toned_label(found.description, wrap=False)
         computes_on.setToolTip("What searches compute on")
         self.statusBar().addPermanentWidget(self.progress_text)
         self.statusBar().addPermanentWidget(computes_on)

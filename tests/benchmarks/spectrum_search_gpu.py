@@ -11,7 +11,8 @@ sparse
     oxidation of M and phosphorylation of S, T and Y. The processor searches each spectrum once; its time is multiplied.
 
 `seconds` of a GPU is the scoring stage with all transfers and the packing of queries, the dictionary already there; `dictionary_seconds` is
-what bringing it there took; `kernel_seconds` is the kernels alone, by the device's clock. The median of the runs, after one that compiles.
+what bringing it there took; `kernel_seconds` is the kernels alone, by the device's clock, with nothing else under way. The median of the
+runs, after one that compiles.
 `same_top` is the share of queries whose best candidate scores as the processor's does (to 1e-5), `same_peptide` the share with the same
 peptide; they differ where two candidates tie.
 """
@@ -23,6 +24,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +166,7 @@ def main() -> int:
             seconds, (expected, n_candidates) = median_seconds(lambda subject=subject: on_processor(subject, arguments.threads), 1)
             emit(
                 size,
+                date=date.today().isoformat(),
                 device=processor().description,
                 threads=arguments.threads,
                 seconds=round(seconds * factor, 4),
@@ -173,6 +176,8 @@ def main() -> int:
                 spectra_per_second=round(often.n_spectra / seconds / factor),
             )
         for gpu in usable[:1]:
+            from cupy import get_default_memory_pool
+
             card = TimedCard(gpu.numbers[0])
             arrays = (often.peptides, often.modifications, often.settings)
             on_gpu(SpectrumSearch(card, *arrays), once)
@@ -180,16 +185,20 @@ def main() -> int:
             on_gpu(search, often)
             card.kernel_seconds()
             seconds, found = median_seconds(lambda search=search, often=often: on_gpu(search, often), arguments.repeats)
+            in_one = SpectrumSearch(card, *arrays, candidates_of_batch=1 << 60)
+            on_gpu(in_one, often)
             card.kernel_seconds()
-            on_gpu(search, often)
+            on_gpu(in_one, often)
             kernels = card.kernel_seconds()
             scorings = int(found.n_candidates.sum())
             emit(
                 size,
+                date=date.today().isoformat(),
                 device=gpu.description,
                 seconds=round(seconds, 5),
                 dictionary_seconds=round(dictionary_seconds, 5),
                 kernel_seconds=kernels,
+                device_megabytes=round(get_default_memory_pool().total_bytes() / 1e6),
                 scorings=scorings,
                 spectra_per_second=round(often.n_spectra / seconds),
                 spectra_per_second_kernels_alone=round(often.n_spectra / sum(kernels.values())),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-TESTS = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(TESTS / "shim"))
-sys.path.insert(0, str(TESTS / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
 from search_inputs import assert_same_hits, empty_hits, random_search
 from search_workload import peptides_of, preset, search_workload
@@ -18,6 +18,7 @@ from search_workload import peptides_of, preset, search_workload
 from engine.execution.devices import gpus
 from kernels.cpu import scoring as cpu
 from kernels.cuda import scoring as cuda
+from kernels.cuda.modules import card
 from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
 
 pytestmark = pytest.mark.gpu
@@ -67,6 +68,49 @@ def test_two_runs_give_the_same_bits(number):
         np.testing.assert_array_equal(one, other)
 
 
+def test_a_card_that_is_nearly_full_gives_the_same_hits(number):
+    import cupy
+
+    inputs = random_search(350, HYPERSCORE, n_queries=2000, n_peptides=400_000, most=1)
+    spectra, queries, peptides, modifications, settings = inputs
+    expected, found = empty_hits(2000), empty_hits(2000)
+    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 2000)
+    one = card(number)
+    search = cuda.SpectrumSearch(one, peptides, modifications, settings)
+    pool = cupy.get_default_memory_pool()
+    pool.free_all_blocks()
+    with cupy.cuda.Device(number):
+        held = []
+        step = 1 << 34
+        while step >= 1 << 20:  # everything but less than a megabyte
+            try:
+                held.append(cupy.empty(step, np.uint8))
+            except cupy.cuda.memory.OutOfMemoryError:
+                step //= 2
+        ends = list(search.search_queries(spectra, queries, found, 0, 2000))
+        held.clear()
+    pool.free_all_blocks()
+    assert_same_hits(found, expected)
+    assert len(ends) > 2
+
+
+def test_a_budget_of_memory_is_kept_to(number):
+    import cupy
+
+    spectra, queries, peptides, modifications, settings = random_search(360, HYPERSCORE, n_queries=500, n_peptides=2_000_000, most=1)
+    expected, found = empty_hits(500), empty_hits(500)
+    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 500)
+    budget, pool = 60_000_000, cupy.get_default_memory_pool()
+    pool.free_all_blocks()
+    before = pool.used_bytes()
+    search = cuda.SpectrumSearch(card(number), peptides, modifications, settings, memory_bytes=budget)
+    most = 0
+    for _ in search.search_queries(spectra, queries, found, 0, 500):
+        most = max(most, pool.used_bytes() - before)
+    assert_same_hits(found, expected)
+    assert 0 < most <= budget
+
+
 def test_candidates_are_counted_as_on_the_processor(number):
     _, queries, peptides, modifications, settings = random_search(400, HYPERSCORE, n_queries=3000)
     expected, found = np.zeros(3000, np.int64), np.zeros(3000, np.int64)
@@ -83,3 +127,37 @@ def test_real_spectra_agree_with_the_processor(score, name, number, shared_data)
     found, expected = both((work.index.arrays, work.index.queries, work.peptides, work.modifications, work.settings), number)
     assert expected.n_candidates.sum() > 50_000
     assert_same_hits(found, expected)
+
+
+def test_all_cards_together_give_the_hits_of_the_processor(monkeypatch):
+    usable = [gpu for gpu in gpus() if gpu.usable]
+    if len(usable) < 2:
+        pytest.skip("there is one GPU, or none")
+    from engine.execution.devices import chosen_device
+    from engine.execution.gpu import cards
+    from engine.identification import scoring
+    from engine.identification.parameters import IdentificationParameters
+    from engine.identification.spectrum_index import SpectrumIndex
+    from engine.jobs.progress import Progress
+
+    spectra, queries, peptides, modifications, settings = random_search(500, HYPERSCORE, n_queries=3000, n_peptides=100_000)
+    monkeypatch.setattr(scoring, "scoring_settings", lambda *_: settings)
+    answers = []
+    for wish in ("cpu", "all"):
+        opened = cards(chosen_device(wish), Progress())
+        assert len(opened) == (0 if wish == "cpu" else len(usable))
+        search = scoring.Search(
+            SpectrumIndex(spectra, queries, len(queries.mass)), peptides, modifications, IdentificationParameters(), 8, opened
+        )
+        search.plan(Progress())
+        answers.append(search.run(Progress()))
+    for name in ("spectrum", "peptide", "site", "modification", "score"):
+        np.testing.assert_array_equal(getattr(answers[0], name), getattr(answers[1], name))
+
+
+def test_a_card_that_is_lost_on_the_way_costs_no_hits(number):
+    program = Path(__file__).with_name("lost_card.py")
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "repeated elsewhere" in done.stdout
+    assert done.stdout.splitlines()[-1] == "same"

@@ -14,7 +14,7 @@ from search_inputs import assert_same_hits, empty_hits, random_search
 from shim_card import ShimCard, compiled, launch, missing_compiler
 
 from kernels.cpu import scoring as cpu
-from kernels.cuda.modules import DeviceError
+from kernels.cuda.modules import DeviceError, DeviceMemoryError
 from kernels.cuda.scoring import SpectrumSearch, UnsupportedSearchError
 from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
 
@@ -53,6 +53,14 @@ def test_any_modifications_and_series_agree_with_the_processor(seed):
     assert (expected.modification[:, 0] != 255).any()
 
 
+@pytest.mark.parametrize("max_forms", [7, 1000])
+def test_many_arrangements_of_two_modifications_are_shared_between_lanes(max_forms):
+    inputs = random_search(15, HYPERSCORE, which=(0, 1), most=4, max_forms=max_forms, n_queries=6, n_peptides=2000)
+    found, expected, _ = searched_on_both(inputs, slots=4)
+    assert expected.n_candidates.max() > 30
+    assert_same_hits(found, expected)
+
+
 def test_overlapping_windows_score_a_peptide_once():
     found, expected, _ = searched_on_both(random_search(20, SDP, precursor=(1.5, 0.0), n_peptides=1500, most=1))
     assert_same_hits(found, expected)
@@ -77,6 +85,38 @@ def test_a_full_card_gets_smaller_batches():
     found, expected, ends = searched_on_both(inputs, largest_buffer=8000)
     assert_same_hits(found, expected)
     assert len(ends) > 2
+
+
+@pytest.mark.parametrize("memory_bytes", [600_000, 400_000])
+def test_a_dictionary_larger_than_the_card_is_brought_in_parts(memory_bytes):
+    inputs = random_search(52, HYPERSCORE, n_peptides=30_000, n_queries=40, most=1)
+    found, expected, ends = searched_on_both(inputs, memory_bytes=memory_bytes + inputs[2].residues.nbytes, candidates_of_batch=10_000)
+    assert_same_hits(found, expected)
+    assert len(ends) > 1
+    counted, cost = np.zeros(40, np.int64), np.zeros(40, np.int64)
+    _, queries, peptides, modifications, settings = inputs
+    cpu.count_candidates(queries, peptides.mass, modifications, settings, 0, 40, cost)
+    SpectrumSearch(ShimCard(), *inputs[2:], memory_bytes=memory_bytes + peptides.residues.nbytes).count_candidates(queries, 0, 40, counted)
+    np.testing.assert_array_equal(counted, cost)
+
+
+def test_a_dictionary_that_is_refused_is_brought_in_smaller_parts(monkeypatch):
+    spectra, queries, peptides, modifications, settings = random_search(53, HYPERSCORE, n_peptides=30_000, n_queries=40, most=1)
+    found, expected = empty_hits(40), empty_hits(40)
+    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 40)
+    card, refused = ShimCard(), []
+
+    def buffer(n_bytes):
+        if n_bytes > 50_000 and n_bytes != peptides.residues.nbytes:
+            refused.append(n_bytes)
+            raise DeviceMemoryError("full")
+        return np.zeros(max(16, n_bytes), np.uint8)
+
+    monkeypatch.setattr(card, "buffer", buffer)
+    for _ in SpectrumSearch(card, peptides, modifications, settings).search_queries(spectra, queries, found, 0, 40):
+        pass
+    assert_same_hits(found, expected)
+    assert len(refused) > 1
 
 
 def test_a_card_without_room_for_one_query_is_an_error():

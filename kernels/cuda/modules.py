@@ -1,0 +1,170 @@
+"""A GPU as the launchers see it: buffers, streams, and kernels that are compiled once for each device.
+
+CuPy is imported when the first card is opened, not before: importing it takes longer than the command line may take to start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["COMPILER_OPTIONS", "Card", "CudaCard", "DeviceError", "DeviceMemoryError", "card", "source"]
+
+COMPILER_OPTIONS = ("-std=c++17", "--fmad=false")
+"""Fused multiply-adds are off: they round differently from the processor's kernels."""
+
+
+class DeviceError(RuntimeError):
+    """The device failed, or a kernel does not compile; the message says how. What ran on it must be run again elsewhere."""
+
+
+class DeviceMemoryError(DeviceError):
+    """The device has not enough free memory; a smaller batch may fit."""
+
+
+class Card(Protocol):
+    """What the launchers need of a device. Streams and buffers are opaque; work on a stream runs in order."""
+
+    name: str
+
+    def free_bytes(self) -> int:
+        """Device memory that can be allocated now."""
+
+    def buffer(self, n_bytes: int) -> Any:
+        """Device memory. Raises DeviceMemoryError."""
+
+    def address(self, buffer: Any) -> int:
+        """Where a buffer lies, for kernels that find their arrays in a struct."""
+
+    def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
+        """Host memory that transfers can use while kernels run. Raises DeviceMemoryError."""
+
+    def stream(self) -> Any:
+        """A new stream."""
+
+    def upload(self, buffer: Any, values: NDArray, stream: Any) -> None:
+        """Copy a contiguous array to the start of a buffer; from pinned memory this does not wait."""
+
+    def download(self, values: NDArray, buffer: Any, stream: Any) -> None:
+        """Copy the start of a buffer into a contiguous array; into pinned memory this does not wait."""
+
+    def clear(self, buffer: Any, n_bytes: int, stream: Any) -> None:
+        """Set the first bytes of a buffer to zero."""
+
+    def launch(
+        self, file: str, kernel: str, blocks: int, threads: int, arguments: Sequence[Any], stream: Any, *, shared_bytes: int = 0
+    ) -> None:
+        """Start a kernel of a source file of this package. Arguments are buffers and NumPy scalars of the parameters' types."""
+
+    def wait(self, stream: Any) -> None:
+        """Wait for all work on a stream. Raises DeviceError for what went wrong in it."""
+
+
+def source(file: str) -> str:
+    """The text of a `.cu` file of this package."""
+    return (files("kernels.cuda") / file).read_text(encoding="utf-8")
+
+
+@contextmanager
+def _faults_of(name: str) -> Iterator[None]:
+    """Turn CuPy's errors into this module's."""
+    import cupy
+    from cupy.cuda import compiler
+
+    try:
+        yield
+    except cupy.cuda.memory.OutOfMemoryError as error:
+        raise DeviceMemoryError(f"{name} has not enough free memory: {error}") from error
+    except compiler.CompileException as error:
+        raise DeviceError(f"a kernel does not compile for {name}:\n{error}") from error
+    except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
+        kind = DeviceMemoryError if "MemoryAllocation" in str(error) or "OUT_OF_MEMORY" in str(error) else DeviceError
+        raise kind(f"{name} failed: {error}") from error
+
+
+class CudaCard:
+    """A `Card` on CUDA device `number`, through CuPy."""
+
+    def __init__(self, number: int) -> None:
+        import cupy
+
+        self._cupy, self._modules = cupy, {}  # type: ignore[var-annotated]
+        with _faults_of(f"cuda:{number}"):
+            self._device = cupy.cuda.Device(number)
+            self.name = f"cuda:{number}"
+
+    def free_bytes(self) -> int:
+        """Device memory that can be allocated now, with what CuPy's pool holds unused."""
+        with _faults_of(self.name), self._device:
+            free, _ = self._cupy.cuda.runtime.memGetInfo()
+            return int(free) + int(self._cupy.get_default_memory_pool().free_bytes())
+
+    def buffer(self, n_bytes: int) -> Any:
+        """See `Card`."""
+        with _faults_of(self.name), self._device:
+            return self._cupy.empty(max(16, n_bytes), np.uint8)
+
+    def address(self, buffer: Any) -> int:
+        """See `Card`."""
+        return int(buffer.data.ptr)
+
+    def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
+        """See `Card`."""
+        with _faults_of(self.name), self._device:
+            memory = self._cupy.cuda.alloc_pinned_memory(max(16, n_bytes))
+            return np.frombuffer(memory, np.uint8, max(16, n_bytes))
+
+    def stream(self) -> Any:
+        """See `Card`."""
+        with _faults_of(self.name), self._device:
+            return self._cupy.cuda.Stream(non_blocking=True)
+
+    def upload(self, buffer: Any, values: NDArray, stream: Any) -> None:
+        """See `Card`."""
+        if values.nbytes:
+            with _faults_of(self.name), self._device:
+                buffer.data.copy_from_host_async(values.ctypes.data, values.nbytes, stream)
+
+    def download(self, values: NDArray, buffer: Any, stream: Any) -> None:
+        """See `Card`."""
+        if values.nbytes:
+            with _faults_of(self.name), self._device:
+                buffer.data.copy_to_host_async(values.ctypes.data, values.nbytes, stream)
+
+    def clear(self, buffer: Any, n_bytes: int, stream: Any) -> None:
+        """See `Card`."""
+        with _faults_of(self.name), self._device:
+            buffer.data.memset_async(0, n_bytes, stream)
+
+    def launch(
+        self, file: str, kernel: str, blocks: int, threads: int, arguments: Sequence[Any], stream: Any, *, shared_bytes: int = 0
+    ) -> None:
+        """See `Card`."""
+        if blocks <= 0:
+            return
+        with _faults_of(self.name), self._device, stream:
+            if file not in self._modules:
+                self._modules[file] = self._cupy.RawModule(code=source(file), options=COMPILER_OPTIONS, backend="nvrtc")
+            self._modules[file].get_function(kernel)((blocks,), (threads,), tuple(arguments), shared_mem=shared_bytes)
+
+    def wait(self, stream: Any) -> None:
+        """See `Card`."""
+        with _faults_of(self.name), self._device:
+            stream.synchronize()
+
+
+@lru_cache
+def card(number: int) -> CudaCard:
+    """The card of a CUDA device; its kernels are compiled once.
+
+    Raises
+    ------
+    DeviceError : the device cannot be opened.
+    """
+    return CudaCard(number)

@@ -1,0 +1,521 @@
+"""Search of spectra against the peptide dictionary on a GPU: the functions of `kernels.cpu.scoring`, with the kernels of scoring.cu.
+
+The dictionary goes to the device once; the queries follow in batches through pinned buffers, the next one being packed and sent while
+one is searched. What comes back is the best candidates of each query and the histogram of all scores.
+
+ATGPU analysis, for q queries with p peaks and c candidates in all (a word has 4 bytes):
+
+* rounds: c / 2^24 batches, or what the memory budget gives;
+* words in: 3p + 7q (4p with XCorr), once 4.5 for each peptide and 0.25 for each residue; out: q (98 + 5 kept);
+* operations: for each form of a candidate, (length - 1) x series x charges looks into the bit table;
+* memory blocks: one of 32 bytes for the residues of a candidate, 22 for each mass window (a binary search), p / 2 for the peaks;
+* shared memory: 6 bytes for each 32 bins of the bit table (at most 18 KB), 19 KB for windows, queues and hits.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.cuda.gathering import gather_peaks
+from kernels.cuda.modules import Card, DeviceError, DeviceMemoryError, card
+from kernels.layouts import (
+    HYPERSCORE,
+    KSDP,
+    SDP,
+    XCORR,
+    HitArrays,
+    ModificationArrays,
+    PeptideArrays,
+    QueryArrays,
+    ScoringSettings,
+    SpectrumArrays,
+)
+
+__all__ = ["SpectrumSearch", "UnsupportedSearchError", "count_candidates", "search_queries"]
+
+_FILE = "scoring.cu"
+_THREADS = 256
+# Bounds of scoring.cu.
+_MOST_SLOTS, _MOST_KEPT, _MOST_SERIES, _MOST_ISOTOPE_ERRORS, _MOST_WINDOWS, _MOST_PEAKS = 8, 32, 3, 16, 1 << 24, (1 << 16) - 1
+_MOST_FRAGMENT_CHARGE = 5
+_CANDIDATE_BYTES = 24
+_SHARED_BYTES = 48 << 10  # every device has it without asking
+_STATIC_SHARED_BYTES = 20 << 10
+_MOST_WORDS = 3072  # of the bit table: 98,304 bins
+_FEWEST_WORDS = 128
+_CANDIDATES_OF_ITEM = 1 << 14
+_CANDIDATES_OF_BATCH = 1 << 24  # some tens of milliseconds: the time between two looks at a cancel
+_SHARE_OF_FREE_MEMORY = 0.8
+_CORRELATION_HALF_WINDOW = 75
+_FACTORIALS = 1024  # of the ions from one end: up to 62 in three series of five charges
+_NONE = 255
+_MARGIN = 1e-6  # dalton
+
+_SETTINGS = np.dtype(
+    [
+        *[
+            (name, np.float64)
+            for name in (
+                "precursor_absolute", "precursor_relative", "isotope_spacing", "fragment_absolute", "fragment_relative", "bin_width",
+                "correlation_bin_width", "correlation_bin_offset", "ksdp_power", "histogram_width", "n_term_mass", "c_term_mass",
+            )
+        ],
+        ("residue_mass", np.float64, 26),
+        ("n_term_series", np.float64, _MOST_SERIES),
+        ("c_term_series", np.float64, _MOST_SERIES),
+        ("isotope_minimum_mass", np.float64, _MOST_ISOTOPE_ERRORS),
+        ("isotope_error", np.int64, _MOST_ISOTOPE_ERRORS),
+        *[
+            (name, np.int64)
+            for name in (
+                "n_isotope_errors", "n_n_term_series", "n_c_term_series", "max_fragment_charge", "n_words", "n_correlation_bins",
+                "ksdp_window", "min_matched_ions", "first_peptide", "n_peptides", "n_combinations", "max_forms", "n_kept",
+                "n_slots", "n_bins", "candidates_of_item",
+            )
+        ],
+    ]
+)  # fmt: skip
+"""The struct Settings of scoring.cu."""
+
+_INPUTS = (
+    "mass", "position", "length", "flags", "letters", "residues", "modification_mass", "residue_mask", "place", "combination_mass",
+    "combination_slots", "factorial_log", "offsets", "mz", "weight", "height", "query_mass", "query_charge", "item_query", "item_part",
+    "kept_of_items", "histogram",
+)  # fmt: skip
+"""The pointers of the struct Inputs of scoring.cu."""
+
+_OF_A_PEPTIDE = ("mass", "position", "length", "flags", "letters")
+
+_KERNELS = {
+    SDP: "search_by_dot_product",
+    KSDP: "search_by_kernel_dot_product",
+    HYPERSCORE: "search_by_hyperscore",
+    XCORR: "search_by_cross_correlation",
+}
+
+
+class UnsupportedSearchError(DeviceError):
+    """The search is beyond the fixed sizes of the kernel (the message says which); only the processor can do it."""
+
+
+class SpectrumSearch:
+    """A dictionary on a device, ready to be searched; as much of it as fits, the rest is brought as the queries come to it.
+
+    Parameters
+    ----------
+    card : the device. peptides, modifications, settings : as for `kernels.cpu.scoring.search_queries`.
+    memory_bytes : of the device, at most; 80 % of what is free when None. Half of it is for the dictionary.
+    candidates_of_batch, candidates_of_item : how much is searched between two looks at a cancel, and by one block.
+
+    Raises
+    ------
+    UnsupportedSearchError : the search is beyond the kernel's sizes. DeviceMemoryError : not even the proteins fit.
+    """
+
+    def __init__(
+        self,
+        card: Card,
+        peptides: PeptideArrays,
+        modifications: ModificationArrays,
+        settings: ScoringSettings,
+        *,
+        memory_bytes: int | None = None,
+        candidates_of_batch: int = _CANDIDATES_OF_BATCH,
+        candidates_of_item: int = _CANDIDATES_OF_ITEM,
+    ) -> None:
+        self._card, self._settings, self._modifications = card, settings, modifications
+        self._candidates_of_batch, self._candidates_of_item = candidates_of_batch, candidates_of_item
+        self._slots_of_combination = _slots_of_combination(modifications)
+        self._check_sizes(len(peptides.mass))
+        free = int(card.free_bytes() * _SHARE_OF_FREE_MEMORY)
+        budget = free if memory_bytes is None else min(free, memory_bytes)
+        self._peptides = {name: getattr(peptides, name) for name in _OF_A_PEPTIDE}
+        self._queries_mass_bounds = _mass_bounds(modifications, settings)
+        columns: dict[str, NDArray] = {
+            "residues": peptides.residues,
+            "modification_mass": modifications.mass,
+            "residue_mask": modifications.residue_mask,
+            "place": modifications.place.astype(np.int32),
+            "combination_mass": modifications.combination_mass,
+            "combination_slots": self._slots_of_combination,
+            "factorial_log": np.concatenate((np.zeros(1), np.cumsum(np.log(np.arange(1.0, _FACTORIALS))))),
+        }
+        self._room = budget - sum(column.nbytes for column in columns.values())
+        self._bytes_of_peptide = sum(column.itemsize for column in self._peptides.values())
+        self._most_peptides = max(0, self._room // 2 // self._bytes_of_peptide)  # half of the room is for batches
+        if self._most_peptides == 0:
+            raise DeviceMemoryError(f"{card.name} has {budget / 1e6:,.0f} MB to give, which is not enough for the proteins")
+        self._scalars = self._packed_settings(peptides)
+        self._stream = card.stream()
+        self._columns = {name: self._sent(np.ascontiguousarray(column)) for name, column in columns.items()}
+        self._brought = 0, 0
+        if len(peptides.mass) <= self._most_peptides:
+            with suppress(DeviceMemoryError):
+                self._bring(0, len(peptides.mass))
+        card.wait(self._stream)
+
+    def _bring(self, low: int, high: int) -> None:
+        """Have the peptides `low:high` on the device, in place of those that are there."""
+        if self._brought[0] <= low and high <= self._brought[1]:
+            return
+        self._brought = 0, 0
+        for name in self._peptides:
+            self._columns.pop(name, None)
+        for name, column in self._peptides.items():
+            self._columns[name] = self._sent(np.ascontiguousarray(column[low:high]))
+        self._card.wait(self._stream)
+        self._brought = low, high
+        self._scalars["first_peptide"], self._scalars["n_peptides"] = low, high - low
+        self._batch_bytes = max(0, self._room - (high - low) * self._bytes_of_peptide) // 2
+
+    def _stretches(self, queries: QueryArrays, first: int, last: int) -> Generator[tuple[int, int], None, None]:
+        """Cut queries into runs whose peptides fit on the device together, and bring those of each run there."""
+        mass, begun = self._peptides["mass"], first
+        below, above = self._queries_mass_bounds(queries.mass[first:last])
+        while begun < last:
+            low, high, stop = 0, len(mass), last
+            if high > self._most_peptides:
+                low = int(np.searchsorted(mass, below[begun - first]))
+                highs = np.searchsorted(mass, above[begun - first :], side="right")
+                stop = begun + int(np.searchsorted(highs, low + self._most_peptides, side="right"))
+                if stop == begun:
+                    raise DeviceMemoryError(f"{self._card.name} has no room for the candidates of one spectrum")
+                high = int(highs[stop - begun - 1])
+            try:
+                self._bring(low, high)
+            except DeviceMemoryError:
+                self._most_peptides = min(self._most_peptides, high - low) // 2
+                continue
+            yield begun, stop
+            begun = stop
+
+    def _check_sizes(self, n_peptides: int) -> None:
+        settings, modifications = self._settings, self._modifications
+        series = max(len(settings.n_term_series), len(settings.c_term_series))
+        windows = len(modifications.combination_mass) * len(settings.isotope_errors)
+        for what, n, most in (
+            ("peptides", n_peptides, (1 << 31) - 1),
+            ("modifications of a peptide", int(modifications.combination_count.sum(axis=1).max(initial=0)), _MOST_SLOTS),
+            ("ion series from one end", series, _MOST_SERIES),
+            ("fragment charges", settings.max_fragment_charge, _MOST_FRAGMENT_CHARGE),
+            ("isotope errors", len(settings.isotope_errors), _MOST_ISOTOPE_ERRORS),
+            ("combinations of modifications and isotope errors", windows, _MOST_WINDOWS - 1),
+        ):
+            if n > most:
+                raise UnsupportedSearchError(f"{n:,} {what} are more than the {most:,} that a GPU takes")
+
+    def _packed_settings(self, peptides: PeptideArrays) -> NDArray[np.void]:
+        settings, scalars = self._settings, np.zeros(1, _SETTINGS)
+        for name in (
+            "precursor_absolute", "precursor_relative", "isotope_spacing", "fragment_absolute", "fragment_relative", "bin_width",
+            "correlation_bin_width", "correlation_bin_offset", "ksdp_power", "ksdp_window", "min_matched_ions",
+            "max_fragment_charge",
+        ):  # fmt: skip
+            scalars[name] = getattr(settings, name)
+        scalars["n_term_mass"], scalars["c_term_mass"] = peptides.n_term_mass, peptides.c_term_mass
+        scalars["residue_mass"] = peptides.residue_mass
+        for name, values, n in (
+            ("n_term_series", settings.n_term_series, "n_n_term_series"),
+            ("c_term_series", settings.c_term_series, "n_c_term_series"),
+            ("isotope_error", settings.isotope_errors, "n_isotope_errors"),
+            ("isotope_minimum_mass", settings.isotope_minimum_mass, "n_isotope_errors"),
+        ):
+            scalars[name][0, : len(values)] = values
+            scalars[n] = len(values)
+        scalars["n_correlation_bins"] = int(settings.max_mz / settings.correlation_bin_width) + 2 + _CORRELATION_HALF_WINDOW
+        scalars["n_combinations"] = len(self._modifications.combination_mass)
+        scalars["max_forms"] = self._modifications.max_forms
+        scalars["candidates_of_item"] = self._candidates_of_item
+        return scalars
+
+    def _sent(self, values: NDArray) -> Any:
+        buffer = self._card.buffer(values.nbytes)
+        self._card.upload(buffer, values, self._stream)
+        return buffer
+
+    def count_candidates(self, queries: QueryArrays, first: int, last: int, out: NDArray[np.int64]) -> None:
+        """See `kernels.cpu.scoring.count_candidates`."""
+        card = self._card
+        for begun, stop in self._stretches(queries, first, last):
+            counts = np.empty(stop - begun, np.int64)
+            device_counts = card.buffer(counts.nbytes)
+            query_mass, scalars = self._sent(np.ascontiguousarray(queries.mass[begun:stop])), self._sent(self._scalars)
+            columns = self._columns["mass"], self._columns["combination_mass"]
+            arguments = (scalars, *columns, query_mass, np.int32(len(counts)), device_counts)
+            card.launch(_FILE, "count_candidates", -(-len(counts) * 32 // 128), 128, arguments, self._stream)
+            card.download(counts, device_counts, self._stream)
+            card.wait(self._stream)
+            out[begun:stop] = counts
+
+    def search_queries(
+        self, spectra: SpectrumArrays, queries: QueryArrays, hits: HitArrays, first: int, last: int
+    ) -> Generator[int, None, None]:
+        """Search `first:last` as `kernels.cpu.scoring.search_queries` does, batch by batch.
+
+        Yields the end of what is done after each batch: `hits` holds all rows before it. Closing the generator stops the search.
+
+        Raises
+        ------
+        UnsupportedSearchError : the spectra are beyond the kernel's sizes. DeviceError : the device failed; rows from the last yielded end
+        on are as they were.
+        """
+        peaks = np.diff(spectra.offsets)[queries.spectrum]
+        shared_bytes = self._shape(hits, int(peaks[first:last].max(initial=0)))
+        batches = [_Batch(self._card), _Batch(self._card)]
+        for begun, stop in self._stretches(queries, first, last):
+            yield from self._search_stretch(spectra, queries, hits, begun, stop, peaks, shared_bytes, batches)
+
+    def _search_stretch(
+        self,
+        spectra: SpectrumArrays,
+        queries: QueryArrays,
+        hits: HitArrays,
+        first: int,
+        last: int,
+        peaks: NDArray[np.int64],
+        shared_bytes: int,
+        free: list[_Batch],
+    ) -> Generator[int, None, None]:
+        """Search queries whose peptides are on the device. `free` are the batches to use: as many may be under way."""
+        cost = np.zeros(len(queries.mass), np.int64)
+        self.count_candidates(queries, first, last, cost)
+        n_items = np.maximum(1, -(-cost // self._candidates_of_item))
+        kept, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
+        n_bytes = peaks * (16 if self._settings.score == XCORR else 12) + n_items * (8 + kept * _CANDIDATE_BYTES)
+        n_bytes += 40 + 4 * bins + kept * (13 + 2 * slots)
+        total_bytes, total_cost = (np.concatenate(([0], np.cumsum(values[first:last]))) for values in (n_bytes, cost))
+        scalars = self._sent(self._scalars)
+        self._card.wait(self._stream)
+        running: deque[_Batch] = deque()
+        begun = first
+        try:
+            while begun < last or running:
+                if begun == last or not free:
+                    yield self._finished(running, free, hits)
+                    continue
+                stop = self._batch_end(total_bytes, total_cost, begun - first) + first
+                try:
+                    free[-1].begin(self, scalars, spectra, queries, hits, begun, stop, n_items, shared_bytes)
+                except DeviceMemoryError as error:
+                    if running:
+                        yield self._finished(running, free, hits)
+                    elif stop - begun == 1:
+                        raise DeviceError(str(error)) from error
+                    self._batch_bytes = min(self._batch_bytes, int(total_bytes[stop - first] - total_bytes[begun - first])) // 2
+                    for batch in free:
+                        batch.release()
+                else:
+                    running.append(free.pop())
+                    begun = stop
+        finally:
+            for batch in running:  # their transfers must not outlive the pinned buffers
+                batch.abandon()
+
+    def _finished(self, running: deque[_Batch], free: list[_Batch], hits: HitArrays) -> int:
+        batch = running.popleft()
+        batch.finish(hits)
+        free.append(batch)
+        return batch.last
+
+    def _batch_end(self, total_bytes: NDArray[np.int64], total_cost: NDArray[np.int64], start: int) -> int:
+        """End of the batch that begins at `start`: within the bytes and the candidates of a batch, at least one query."""
+        by_bytes = np.searchsorted(total_bytes, total_bytes[start] + self._batch_bytes, side="right") - 1
+        by_cost = np.searchsorted(total_cost, total_cost[start] + self._candidates_of_batch, side="right") - 1
+        return max(start + 1, int(min(by_bytes, by_cost)))
+
+    def _shape(self, hits: HitArrays, most_peaks: int) -> int:
+        """Complete the settings with the shapes of the hits and the bit table; bytes of dynamic shared memory."""
+        kept, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
+        if kept > _MOST_KEPT or slots > _MOST_SLOTS:
+            raise UnsupportedSearchError(
+                f"{kept} hits with {slots} modifications for a query (a GPU takes {_MOST_KEPT} with {_MOST_SLOTS})"
+            )
+        other = 4 * bins + (8 + 12 * most_peaks if self._settings.score == XCORR else 0)
+        room = (_SHARED_BYTES - _STATIC_SHARED_BYTES - other) // 6
+        if most_peaks > _MOST_PEAKS or room < _FEWEST_WORDS:
+            raise UnsupportedSearchError(f"a spectrum has {most_peaks:,} peaks, more than a GPU takes")
+        words = min(_MOST_WORDS, room, int(self._settings.max_mz / self._settings.bin_width) // 32 + 2)
+        self._scalars["n_words"], self._scalars["n_kept"], self._scalars["n_bins"], self._scalars["n_slots"] = words, kept, bins, slots
+        self._scalars["histogram_width"] = hits.histogram_width
+        return other + 6 * words
+
+
+class _Batch:
+    """Buffers of a batch of queries, pinned and on the device, and the stream it runs on. They grow as needed and are used again."""
+
+    def __init__(self, card: Card) -> None:
+        self._card = card
+        self._stream = card.stream()
+        self.release()
+        self.first = self.last = 0
+
+    def release(self) -> None:
+        """Give the buffers back."""
+        self._pinned: dict[str, NDArray[np.uint8]] = {}
+        self._buffers: dict[str, Any] = {}
+        self._sizes: dict[str, int] = {}
+        self._out: dict[str, NDArray] = {}
+
+    def _host(self, name: str, kind: type, *shape: int) -> NDArray:
+        n_bytes = int(np.prod(shape)) * np.dtype(kind).itemsize
+        if name not in self._pinned or len(self._pinned[name]) < n_bytes:
+            self._pinned.pop(name, None)
+            self._pinned[name] = self._card.pinned(n_bytes)
+        return self._pinned[name][:n_bytes].view(kind).reshape(shape)
+
+    def _device(self, name: str, n_bytes: int) -> Any:
+        if self._sizes.get(name, -1) < n_bytes:
+            self._buffers.pop(name, None)
+            self._sizes.pop(name, None)
+            self._buffers[name] = self._card.buffer(n_bytes)
+            self._sizes[name] = n_bytes
+        return self._buffers[name]
+
+    def begin(
+        self,
+        search: SpectrumSearch,
+        scalars: Any,
+        spectra: SpectrumArrays,
+        queries: QueryArrays,
+        hits: HitArrays,
+        first: int,
+        last: int,
+        n_items: NDArray[np.int64],
+        shared_bytes: int,
+    ) -> None:
+        """Pack the queries `first:last`, send them and start the kernels; does not wait for them."""
+        card, stream, n = self._card, self._stream, last - first
+        kept, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
+        with_height = search._settings.score == XCORR
+        peaks = np.diff(spectra.offsets)[queries.spectrum[first:last]]
+        n_peaks, items = int(peaks.sum()), n_items[first:last]
+        total = int(items.sum())
+        host = {
+            "offsets": self._host("offsets", np.int32, n + 1),
+            "mz": self._host("mz", np.float64, n_peaks),
+            "weight": self._host("weight", np.float32, n_peaks),
+            "height": self._host("height", np.float32, n_peaks if with_height else 0),
+            "query_mass": self._host("query_mass", np.float64, n),
+            "query_charge": self._host("query_charge", np.int32, n),
+            "item_query": self._host("item_query", np.int32, total),
+            "item_part": self._host("item_part", np.int32, total),
+            "first_item": self._host("first_item", np.int32, n + 1),
+        }
+        gather_peaks(
+            spectra.offsets, spectra.mz, spectra.weight, spectra.correlation_weight, queries.spectrum, first, last, with_height,
+            host["offsets"], host["mz"], host["weight"], host["height"],
+        )  # fmt: skip
+        host["query_mass"][:] = queries.mass[first:last]
+        host["query_charge"][:] = queries.charge[first:last]
+        host["first_item"][0] = 0
+        np.cumsum(items, out=host["first_item"][1:])
+        host["item_query"][:] = np.repeat(np.arange(n, dtype=np.int32), items)
+        host["item_part"][:] = np.arange(total, dtype=np.int32) - host["first_item"][host["item_query"]]
+        inputs = {name: self._device(name, values.nbytes) for name, values in host.items()}
+        self._out = {
+            "score": self._host("score", np.float32, n, kept),
+            "peptide": self._host("peptide", np.int64, n, kept),
+            "isotope_error": self._host("isotope_error", np.int8, n, kept),
+            "site": self._host("site", np.uint8, n, kept, slots),
+            "modification": self._host("modification", np.uint8, n, kept, slots),
+            "n_candidates": self._host("n_candidates", np.int64, n),
+            "histogram": self._host("histogram", np.int32, n, bins),
+        }
+        outputs = {name: self._device(name, values.nbytes) for name, values in self._out.items()}
+        kept_of_items = self._device("kept_of_items", total * kept * _CANDIDATE_BYTES)
+        arrays = search._columns | inputs | {"kept_of_items": kept_of_items, "histogram": outputs["histogram"]}
+        pointers = self._host("pointers", np.uint64, len(_INPUTS))
+        pointers[:] = [card.address(arrays[name]) for name in _INPUTS]
+        device_pointers = self._device("pointers", pointers.nbytes)
+        card.upload(device_pointers, pointers, stream)
+        for name, values in host.items():
+            card.upload(inputs[name], values, stream)
+        card.clear(outputs["histogram"], self._out["histogram"].nbytes, stream)
+        arguments: tuple[Any, ...] = (scalars, device_pointers, np.int32(peaks.max(initial=0)))
+        card.launch(_FILE, _KERNELS[search._settings.score], total, _THREADS, arguments, stream, shared_bytes=shared_bytes)
+        arguments = (
+            scalars, inputs["first_item"], kept_of_items, search._columns["combination_slots"], outputs["histogram"], np.int32(n),
+            outputs["score"], outputs["peptide"], outputs["isotope_error"], outputs["site"], outputs["modification"],
+            outputs["n_candidates"],
+        )  # fmt: skip
+        card.launch(_FILE, "merge_hits", -(-n * 32 // 128), 128, arguments, stream)
+        for name, values in self._out.items():
+            card.download(values, outputs[name], stream)
+        self.first, self.last = first, last
+
+    def abandon(self) -> None:
+        """Wait for what was begun and forget it."""
+        with suppress(DeviceError):
+            self._card.wait(self._stream)
+
+    def finish(self, hits: HitArrays) -> None:
+        """Wait for the kernels and write the rows of the hits."""
+        self._card.wait(self._stream)
+        for name, values in self._out.items():
+            getattr(hits, name)[self.first : self.last] = values
+
+
+def _mass_bounds(modifications: ModificationArrays, settings: ScoringSettings) -> Callable[[NDArray[np.float64]], tuple[NDArray, NDArray]]:
+    """What gives, for masses of queries, masses below and above all peptides that are candidates of them."""
+    shifts = settings.isotope_errors * settings.isotope_spacing
+    carried = modifications.combination_mass
+
+    def bounds(mass: NDArray[np.float64]) -> tuple[NDArray, NDArray]:
+        tolerance = settings.precursor_absolute + settings.precursor_relative * (mass + np.abs(shifts).max(initial=0.0)) + _MARGIN
+        return mass - shifts.max(initial=0.0) - carried.max() - tolerance, mass - shifts.min(initial=0.0) - carried.min() + tolerance
+
+    return bounds
+
+
+def _slots_of_combination(modifications: ModificationArrays) -> NDArray[np.uint8]:
+    """(c, 8) uint8: the modification in each slot of a combination, ascending; 255 where there is none."""
+    counts = modifications.combination_count
+    slots = np.full((len(counts), _MOST_SLOTS), _NONE, np.uint8)
+    combination, modification = np.nonzero(counts)
+    times = counts[combination, modification]
+    row = np.repeat(combination, times)
+    start = np.concatenate(([0], np.cumsum(counts.sum(axis=1))))[row]
+    column = np.arange(len(row)) - start
+    fits = column < _MOST_SLOTS
+    slots[row[fits], column[fits]] = np.repeat(modification, times)[fits]
+    return slots
+
+
+def count_candidates(
+    queries: QueryArrays,
+    mass: NDArray[np.float64],
+    modifications: ModificationArrays,
+    settings: ScoringSettings,
+    first: int,
+    last: int,
+    out: NDArray[np.int64],
+    *,
+    device: int = 0,
+) -> None:
+    """As `kernels.cpu.scoring.count_candidates`, on CUDA device `device`."""
+    nothing = np.zeros(0, np.uint8)
+    peptides = PeptideArrays(mass, nothing, nothing, nothing, nothing, nothing, np.zeros(26), 0.0, 0.0)  # type: ignore[arg-type]
+    SpectrumSearch(card(device), peptides, modifications, settings).count_candidates(queries, first, last, out)
+
+
+def search_queries(
+    spectra: SpectrumArrays,
+    queries: QueryArrays,
+    peptides: PeptideArrays,
+    modifications: ModificationArrays,
+    settings: ScoringSettings,
+    hits: HitArrays,
+    first: int,
+    last: int,
+    *,
+    device: int = 0,
+) -> None:
+    """As `kernels.cpu.scoring.search_queries`, on CUDA device `device`."""
+    for _ in SpectrumSearch(card(device), peptides, modifications, settings).search_queries(spectra, queries, hits, first, last):
+        pass

@@ -1,0 +1,42 @@
+"""A search on a card that fails in the middle: run by test_scoring_on_gpu.py in a process of its own, because the card is lost to it.
+
+A trap is planted in the kernel for the heavier half of the queries. Prints what the user is told, and whether the hits are the processor's.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
+
+from search_inputs import random_search
+
+from engine.execution.devices import chosen_device
+from engine.execution.gpu import cards
+from engine.identification import scoring
+from engine.identification.parameters import IdentificationParameters
+from engine.identification.spectrum_index import SpectrumIndex
+from engine.jobs.progress import Progress
+from kernels.cuda import modules
+from kernels.cuda.scoring import SpectrumSearch
+
+spectra, queries, peptides, modifications, settings = random_search(600, 2, n_queries=400)
+middle = float(np.median(queries.mass))
+place, text = "    fit_table(peaks, settings.bin_width", modules.source("scoring.cu")
+assert place in text
+modules.source = lambda file: text.replace(place, f"    if (in.query_mass[query] > {middle!r}) __trap();\n{place}")
+scoring.scoring_settings = lambda *_: settings
+scoring.SpectrumSearch = lambda *arguments: SpectrumSearch(*arguments, candidates_of_batch=2000)
+answers = []
+for wish in ("cpu", "cuda"):
+    progress = Progress(lambda event: print(event.message) if event.message else None)
+    index = SpectrumIndex(spectra, queries, len(queries.mass))
+    search = scoring.Search(index, peptides, modifications, IdentificationParameters(), 4, cards(chosen_device(wish), progress))
+    search.plan(progress)
+    answers.append(search.run(progress))
+names = ("spectrum", "peptide", "site", "modification", "score")
+print("same" if all(np.array_equal(getattr(answers[0], name), getattr(answers[1], name)) for name in names) else "different")

@@ -1,0 +1,146 @@
+"""Random searches for comparing the kernels of the processor and of CUDA, and what it means that two answers are the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
+
+__all__ = ["assert_same_hits", "empty_hits", "random_modifications", "random_search"]
+
+_PROTON = 1.007276466621
+_WATER = 18.010564684
+_MASSES = {
+    "G": 57.02146, "A": 71.03711, "S": 87.03203, "P": 97.05276, "V": 99.06841, "T": 101.04768, "C": 103.00919, "L": 113.08406,
+    "I": 113.08406, "N": 114.04293, "D": 115.02694, "Q": 128.05858, "K": 128.09496, "E": 129.04259, "M": 131.04049, "H": 137.05891,
+    "F": 147.06841, "R": 156.10111, "Y": 163.06333, "W": 186.07931,
+}  # fmt: skip
+_ANY = 0xFFFFFFFF
+
+
+def _mask(letters: str) -> int:
+    return sum(1 << ord(letter) - 65 for letter in letters) or _ANY
+
+
+def random_modifications(
+    random: np.random.Generator, most: int, max_forms: int, which: tuple[int, ...] | None = None
+) -> ModificationArrays:
+    """All kinds of places: residues, both ends of peptide and protein, a residue at an end, any residue; up to `most` together."""
+    kinds = [
+        (15.9949, "M", 0),
+        (79.9663, "STY", 0),
+        (42.0106, "", 3),
+        (-17.0265, "Q", 1),
+        (-0.984, "", 2),
+        (14.0157, "KR", 4),
+        (0.5, "", 0),
+    ]
+    chosen = [kinds[i] for i in which or sorted(random.choice(len(kinds), 4, replace=False))]
+    n = len(chosen)
+    counts = [np.zeros(n, np.int64)]
+    for _ in range(most):
+        counts = list({tuple(one + extra) for one in counts for extra in (*np.eye(n, dtype=np.int64), np.zeros(n, np.int64))})
+        counts = [np.array(one) for one in counts]
+    table = np.array(sorted(counts, key=lambda one: (one.sum(), *-one)), np.int64)
+    mass = np.array([kind[0] for kind in chosen])
+    return ModificationArrays(
+        mass, np.array([_mask(kind[1]) for kind in chosen], np.uint32), np.array([kind[2] for kind in chosen], np.int64), table @ mass,
+        table, max_forms,
+    )  # fmt: skip
+
+
+def random_search(
+    seed: int,
+    score: int,
+    *,
+    n_queries: int = 12,
+    n_peptides: int = 12_000,
+    fragment: tuple[float, float] = (0.0, 20e-6),
+    precursor: tuple[float, float] = (0.3, 0.0),
+    series: tuple[str, str] = ("b", "y"),
+    fragment_charge: int = 2,
+    most: int = 2,
+    max_forms: int = 20,
+    which: tuple[int, ...] | None = None,
+) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, ModificationArrays, ScoringSettings]:
+    """Random peptides, and spectra that hold some fragments of one of them and some rubbish; one spectrum has no peaks."""
+    random = np.random.default_rng(seed)
+    letters = np.frombuffer("".join(_MASSES).encode(), np.uint8)
+    residue_mass = np.full(26, np.nan)
+    for letter, mass in _MASSES.items():
+        residue_mass[ord(letter) - 65] = mass
+    lengths = random.integers(5, 30, n_peptides)
+    lengths[0] = 63
+    position = np.concatenate(([0], np.cumsum(lengths)))
+    residues = random.choice(letters, position[-1])
+    of_residue = residue_mass[residues - 65]
+    n_term, c_term = 0.0, 1.25
+    mass = np.add.reduceat(of_residue, position[:-1]) + _WATER + n_term + c_term
+    present = np.bitwise_or.reduceat(np.uint32(1) << (residues - 65).astype(np.uint32), position[:-1])
+    order = np.argsort(mass, kind="stable")
+    peptides = PeptideArrays(
+        mass[order], position[:-1][order].astype(np.uint32), lengths[order].astype(np.uint8),
+        random.integers(0, 4, n_peptides).astype(np.uint8), present[order], residues, residue_mass, n_term, c_term,
+    )  # fmt: skip
+    modifications = random_modifications(random, most, max_forms, which)
+    offset = {"a": -27.994915, "b": 0.0, "c": 17.026549, "x": 43.98983, "y": _WATER, "z": 1.991841}
+    mz, weight, bounds, charges, masses = [], [], [0], [], []
+    for q in range(n_queries):
+        i = random.integers(n_peptides)
+        combination = random.integers(len(modifications.combination_mass))
+        masses.append(peptides.mass[i] + modifications.combination_mass[combination] + random.integers(0, 3) * 1.00335)
+        charges.append(random.integers(1, 5))
+        start, length = int(peptides.position[i]), int(peptides.length[i])
+        sums = np.cumsum(residue_mass[residues[start : start + length] - 65])[:-1]
+        ions = np.concatenate((sums + _PROTON, mass[order][i] - c_term - sums + _PROTON))
+        ions = np.concatenate((ions, (ions + _PROTON) / 2))
+        ions = ions[random.random(len(ions)) < 0.5] * (1 + random.normal(0, 5e-6))
+        peaks = np.sort(np.concatenate((ions, random.uniform(100, 1500, 60))))
+        if q == 3:
+            peaks = peaks[:0]
+        values = random.random(len(peaks)).astype(np.float32)
+        mz.append(peaks)
+        weight.append(values / np.float32(max(1e-9, np.sqrt((values * values).sum()))))
+        bounds.append(bounds[-1] + len(peaks))
+    spectra = SpectrumArrays(np.array(bounds), np.concatenate(mz), np.concatenate(weight), 50 * np.concatenate(weight))
+    by_mass = np.argsort(masses, kind="stable")
+    queries = QueryArrays(by_mass.astype(np.int64), np.array(charges, np.int64)[by_mass], np.array(masses)[by_mass])
+    coarse = fragment[0] > 0.1
+    settings = ScoringSettings(
+        *precursor, np.array([2, 1, 0, -1]), np.array([900.0, 300.0, 0.0, 0.0]), 1.00335, *fragment,
+        np.array([offset[letter] + _PROTON for letter in series[0]]), np.array([offset[letter] + _PROTON for letter in series[1]]),
+        fragment_charge, 0.5 if coarse else 0.02, float(spectra.mz.max()) + 2, 1.0005 if coarse else 0.02, 0.4 if coarse else 0.0, 5, 3.0,
+        score, 2,
+    )  # fmt: skip
+    return spectra, queries, peptides, modifications, settings
+
+
+def empty_hits(n: int, *, kept: int = 5, slots: int = 3, bins: int = 96, width: float = 0.5) -> HitArrays:
+    """Hits of n queries before the search."""
+    return HitArrays(
+        np.full((n, kept), -np.inf, np.float32), np.full((n, kept), -1, np.int64), np.zeros((n, kept), np.int8),
+        np.full((n, kept, slots), 255, np.uint8), np.full((n, kept, slots), 255, np.uint8), np.zeros(n, np.int64),
+        np.zeros((n, bins), np.int32), width,
+    )  # fmt: skip
+
+
+def assert_same_hits(found: HitArrays, expected: HitArrays, *, relative: float = 1e-5) -> None:
+    """The same candidates counted, the same scores, and the same peptides and sites wherever no other candidate has an equal score."""
+    np.testing.assert_array_equal(found.n_candidates, expected.n_candidates)
+    np.testing.assert_array_equal(found.histogram.sum(axis=1), expected.histogram.sum(axis=1))
+    # A score that lies on the border of two bins may fall to either side.
+    assert np.abs(found.histogram - expected.histogram).sum() <= 2 + 1e-5 * expected.histogram.sum()
+    np.testing.assert_array_equal(found.peptide >= 0, expected.peptide >= 0)
+    there = expected.peptide >= 0
+    np.testing.assert_allclose(found.score[there], expected.score[there], rtol=relative, atol=1e-6)
+    for q, j in np.argwhere(there):
+        near = np.isclose(expected.score[q], expected.score[q, j], rtol=relative, atol=1e-6) & there[q]
+        if near.sum() > 1 or (j == there.shape[1] - 1):
+            continue
+        assert _row(found, q, j) == _row(expected, q, j)
+
+
+def _row(hits: HitArrays, q: int, j: int) -> tuple[Any, ...]:
+    return hits.peptide[q, j], hits.isotope_error[q, j], hits.site[q, j].tolist(), hits.modification[q, j].tolist()
