@@ -14,19 +14,21 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from engine.command_line.align import add_align
 from engine.command_line.terminal import TerminalProgress
 from engine.errors import ParameterError, ProteoscopeError
 from engine.jobs.progress import Cancelled, Progress
 
 if TYPE_CHECKING:
-    from engine.identification.parameters import IdentificationParameters
     from engine.identification.search import IdentificationSummary
+    from engine.parameters import SearchParameters
 
 __all__ = ["main"]
 
 _WRONG, _INTERRUPTED = 2, 130
+_SEARCHES = ("identify", "align")
 _EXPORT_FORMATS = ("tsv", "mzid", "pepxml", "pin")
 _MOST_THREADS = 1024
 _DEMO_SPECTRA, _DEMO_DATABASE, _DEMO_PRESET = "BSA1.mzML.gz", "18Protein_SoCe_Tr_detergents_trace.fasta.gz", "low-resolution"
@@ -115,11 +117,14 @@ def _parser() -> argparse.ArgumentParser:
     _add_search_options(identify)
     identify.set_defaults(command=_identify)
 
-    presets = commands.add_parser("presets", help="list the presets")
+    add_align(commands, _thread_count, _interruptible)
+
+    presets = commands.add_parser("presets", help="list the presets of a search")
+    presets.add_argument("search", nargs="?", choices=_SEARCHES, default="identify", help="default: %(default)s")
     presets.set_defaults(command=_presets)
 
     parameters = commands.add_parser("parameters", help="list the parameters of a search, with bounds and defaults")
-    parameters.add_argument("search", choices=["identify"])
+    parameters.add_argument("search", choices=_SEARCHES)
     parameters.add_argument("--preset", metavar="NAME|FILE.toml", help="show the values of this preset")
     parameters.add_argument("--json", action="store_true", help="for scripts")
     parameters.set_defaults(command=_parameters)
@@ -162,7 +167,9 @@ def _thread_count(text: str) -> int:
 
 
 def _identify(options: argparse.Namespace) -> None:
-    parameters = _preset(options.preset).changed(options.set)
+    from engine.identification.parameters import IdentificationParameters
+
+    parameters = _preset(IdentificationParameters, "identify", options.preset).changed(options.set)
     shows_progress = not options.quiet and not options.json
     with TerminalProgress(sys.stderr if shows_progress else None) as terminal:
         progress = Progress(terminal.handle)
@@ -179,14 +186,16 @@ def _identify(options: argparse.Namespace) -> None:
         _print_summary(summary, parameters.fdr)
 
 
-def _preset(name: str) -> IdentificationParameters:
-    """The parameters of a preset; an error in them names it."""
-    from engine.identification.parameters import IdentificationParameters
+Parameters = TypeVar("Parameters", bound="SearchParameters")
+
+
+def _preset(model: type[Parameters], search: str, name: str) -> Parameters:
+    """The parameters of a preset of a search; an error in them names it."""
     from engine.parameters import read_preset
 
-    values = read_preset("identify", name)
+    values = read_preset(search, name)
     try:
-        return IdentificationParameters.checked(values)
+        return model.checked(values)
     except ParameterError as error:
         raise ParameterError(f"preset {name}: {error}") from None
 
@@ -225,15 +234,18 @@ class _interruptible:  # noqa: N801 - reads as what it does
 def _presets(options: argparse.Namespace) -> None:
     from engine.parameters import preset_description, preset_names
 
-    for name in preset_names("identify"):
-        print(f"{name:<18} {preset_description('identify', name)}")
+    for name in preset_names(options.search):
+        print(f"{name:<18} {preset_description(options.search, name)}")
 
 
 def _parameters(options: argparse.Namespace) -> None:
     from engine.identification.parameters import IdentificationParameters
+    from engine.sequence_search.parameters import SequenceSearchParameters
 
-    values = _preset(options.preset) if options.preset else IdentificationParameters()
-    descriptions = IdentificationParameters.describe()
+    models: dict[str, type[SearchParameters]] = {"identify": IdentificationParameters, "align": SequenceSearchParameters}
+    model = models[options.search]
+    values = _preset(model, options.search, options.preset) if options.preset else model()
+    descriptions = model.describe()
     if options.json:
         print(json.dumps([{**asdict(one), "value": getattr(values, one.name)} for one in descriptions], indent=2))
         return

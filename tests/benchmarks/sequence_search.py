@@ -106,7 +106,13 @@ def measure_speed(data: Path, thread_counts: Sequence[int]) -> None:
             )  # fmt: skip
         for query in (queries[0], queries[4], queries[-1]):
             _, best = scored([query], database, 1)
-            emit("single", threads=1, length=len(query), seconds=round(best, 4), gcups=round(len(query) * database.n_residues / best / 1e9, 1))
+            emit(
+                "single",
+                threads=1,
+                length=len(query),
+                seconds=round(best, 4),
+                gcups=round(len(query) * database.n_residues / best / 1e9, 1),
+            )
     for name, path in (("20 queries", query_file), ("one query of 375", one_query(query_file, 375))):
         for run in ("first", "again"):
             emit("end_to_end", queries=name, run=run, **end_to_end(path, database_file))
@@ -187,7 +193,14 @@ def measure_roc(data: Path, every: int, peers: Sequence[str], threads: int) -> N
         order = np.lexsort((-row, e_values))
         ranked[database.accession(i)] = [database.accession(int(j)) for j in order if known[j]]
     seconds = time.perf_counter() - began
-    emit("sensitivity", program="proteoscope", queries=len(chosen), domains=len(members), seconds=round(seconds, 1), **sensitivity(ranked, label, members))
+    emit(
+        "sensitivity",
+        program="proteoscope",
+        queries=len(chosen),
+        domains=len(members),
+        seconds=round(seconds, 1),
+        **sensitivity(ranked, label, members),
+    )
     with tempfile.TemporaryDirectory() as folder:
         queries = Path(folder) / "queries.fasta"
         from engine.sequence_search.database import decode

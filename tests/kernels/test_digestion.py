@@ -147,7 +147,9 @@ def test_equal_signatures_do_not_join_different_peptides() -> None:
     columns = [np.zeros(n, kind) for kind in DICTIONARY]
     same = np.full(n, 7, np.uint64)
     position, length = np.array([6, 2, 4, 0], np.uint32), np.full(n, 2, np.uint8)
-    count = merge_peptides(residues, len(residues), np.arange(n), np.full(n, 5), same, position, length, np.array([0, 0, 1, 2], np.uint8), *columns)
+    count = merge_peptides(
+        residues, len(residues), np.arange(n), np.full(n, 5), same, position, length, np.array([0, 0, 1, 2], np.uint8), *columns
+    )
     assert count == 2
     assert columns[6].tolist() == [0, 4, 6, 2]  # AC three times, then CA
     assert columns[5][:2].tolist() == [0, 3]

@@ -1,0 +1,193 @@
+"""The packed protein database: sequences by length, in memory-mapped columns, read from FASTA once and opened again in milliseconds.
+
+Residues are one byte each and a sequence takes eight more, besides its name and description. The index store keeps a database under the
+digest of the FASTA files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+from engine.formats import Proteins, read_proteins
+from engine.jobs.progress import Progress
+from engine.project.index_store import IndexStore
+from engine.sequence_search.matrices import LETTERS, encode
+
+__all__ = ["SequenceDatabase", "cache_store", "decode", "open_database", "project_store", "read_sequences"]
+
+_FORMAT = 1
+_NAME = "sequences"
+_BYTE_LIMIT = 50 << 30
+_COLUMNS = ("residues", "lengths", "file_index", "accessions", "accession_lengths", "descriptions", "description_lengths")
+_DESCRIPTION = "database.json"
+_NUCLEOTIDES = np.isin(np.arange(len(LETTERS)), [LETTERS.index(letter) for letter in "ACGTUN"])
+_PIECE = 1 << 22
+_RESIDUES_TO_JUDGE = 50_000_000
+_LETTERS_TO_JUDGE, _NUCLEOTIDE_SHARE = 30, 0.95
+
+
+@dataclass(frozen=True)
+class SequenceDatabase:
+    """n protein sequences, shortest first; those of one length in the order of the files.
+
+    Attributes
+    ----------
+    residues : (total,) int8, codes of `engine.sequence_search.matrices`. offsets : (n + 1,) int64 into it.
+    file_index : (n,) uint32, place of each sequence in the files, from 0.
+    accession_bytes, description_bytes : uint8, UTF-8, with their offsets (n + 1,) int64.
+    n_repeated_names : sequences whose accession stood before in the files.
+    is_nucleotides : whether nearly all letters are those of DNA or RNA, and there are enough of them to tell.
+    """
+
+    residues: NDArray[np.int8]
+    offsets: NDArray[np.int64]
+    file_index: NDArray[np.uint32]
+    accession_bytes: NDArray[np.uint8]
+    accession_offsets: NDArray[np.int64]
+    description_bytes: NDArray[np.uint8]
+    description_offsets: NDArray[np.int64]
+    n_repeated_names: int
+    is_nucleotides: bool
+
+    def __len__(self) -> int:
+        return len(self.file_index)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """(n,) int64, residues of each sequence."""
+        return np.diff(self.offsets)
+
+    @property
+    def n_residues(self) -> int:
+        """Residues of all sequences."""
+        return int(self.offsets[-1])
+
+    def codes(self, i: int) -> NDArray[np.int8]:
+        """Residues of sequence `i`."""
+        return self.residues[self.offsets[i] : self.offsets[i + 1]]
+
+    def accession(self, i: int) -> str:
+        """First word of the header of sequence `i`, empty where there is none."""
+        return bytes(self.accession_bytes[self.accession_offsets[i] : self.accession_offsets[i + 1]]).decode()
+
+    def description(self, i: int) -> str:
+        """The rest of that header."""
+        return bytes(self.description_bytes[self.description_offsets[i] : self.description_offsets[i + 1]]).decode()
+
+
+def decode(codes: NDArray[np.int8]) -> str:
+    """The letters of residue codes."""
+    return np.frombuffer(LETTERS.encode(), np.uint8)[codes].tobytes().decode("ascii")
+
+
+def cache_store() -> IndexStore:
+    """Where packed databases are kept that belong to no project: the user's cache folder."""
+    import platformdirs
+
+    return IndexStore(platformdirs.user_cache_path("proteoscope", appauthor=False) / "databases", _NAME, byte_limit=_BYTE_LIMIT)
+
+
+def project_store(folder: Path) -> IndexStore:
+    """Where the packed databases of a project are kept."""
+    return IndexStore(folder / "index", _NAME, byte_limit=_BYTE_LIMIT)
+
+
+def read_sequences(paths: Sequence[Path], progress: Progress) -> SequenceDatabase:
+    """Read FASTA files into memory, every record of them, shortest first.
+
+    Raises
+    ------
+    InputError : a file is missing, empty, damaged or no FASTA, or holds a character that is no residue.
+    """
+    return _by_length(read_proteins(paths, progress=progress, every_record=True))
+
+
+def open_database(paths: Sequence[Path], digests: Sequence[str], store: IndexStore, progress: Progress) -> SequenceDatabase:
+    """The packed database of FASTA files, opened where `store` has it, else packed there first.
+
+    Parameters
+    ----------
+    digests : SHA-256 of each file.
+
+    Raises
+    ------
+    InputError : see `read_sequences`. StorageError : the disk refused.
+    """
+    parts = {"format": _FORMAT, "files": list(digests)}
+    key = store.key(parts)
+    progress.stage("Opening the database")
+    folder = store.open(key)
+    if folder is None:
+        with store.build(key, parts) as building:
+            _write(building, read_sequences(paths, progress))
+        folder = store.path(key)
+    return _open(folder)
+
+
+def _by_length(proteins: Proteins) -> SequenceDatabase:
+    lengths = np.diff(proteins.offsets)
+    order = np.argsort(lengths, kind="stable")
+    residues, offsets = _take(encode(proteins.residues), proteins.offsets, order)
+    accessions = _take(proteins.accession_bytes, proteins.accession_offsets, order)
+    descriptions = _take(proteins.description_bytes, proteins.description_offsets, order)
+    names = len({proteins.accession(i) for i in range(len(proteins))})
+    return SequenceDatabase(
+        residues, offsets, order.astype(np.uint32), *accessions, *descriptions, len(proteins) - names, _are_nucleotides(residues)
+    )
+
+
+def _are_nucleotides(residues: NDArray[np.int8]) -> bool:
+    counts = np.bincount(residues[:_RESIDUES_TO_JUDGE].view(np.uint8), minlength=len(LETTERS))
+    return bool(counts.sum() >= _LETTERS_TO_JUDGE and counts[: len(LETTERS)][_NUCLEOTIDES].sum() >= _NUCLEOTIDE_SHARE * counts.sum())
+
+
+def _take(values: NDArray, offsets: NDArray[np.int64], order: NDArray[np.int64]) -> tuple[NDArray, NDArray[np.int64]]:
+    """The runs of a CSR column in another order."""
+    new = _offsets(np.diff(offsets)[order])
+    taken = np.empty(new[-1], values.dtype)
+    # In pieces, since the places of the values take eight times the room of the values.
+    cuts = np.unique(np.append(np.searchsorted(new, np.arange(0, new[-1], _PIECE), side="right") - 1, len(order)))
+    for first, last in pairwise(cuts.tolist()):
+        start, stop = new[first], new[last]
+        shift = np.repeat(offsets[order[first:last]] - new[first:last], np.diff(new[first : last + 1]))
+        taken[start:stop] = values[np.arange(start, stop) + shift]
+    return taken, new
+
+
+def _offsets(lengths: NDArray) -> NDArray[np.int64]:
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def _write(folder: Path, database: SequenceDatabase) -> None:
+    if len(database) > np.iinfo(np.uint32).max or np.max(database.lengths, initial=0) > np.iinfo(np.uint32).max:
+        raise InputError(folder, "more than 4,294,967,295 sequences or residues in one", remedy="Split the database")
+    columns = (
+        database.residues, database.lengths.astype(np.uint32), database.file_index,
+        database.accession_bytes, np.diff(database.accession_offsets).astype(np.uint32),
+        database.description_bytes, np.diff(database.description_offsets).astype(np.uint32),
+    )  # fmt: skip
+    for name, column in zip(_COLUMNS, columns, strict=True):
+        np.save(folder / f"{name}.npy", np.ascontiguousarray(column))
+    description = {"n_repeated_names": database.n_repeated_names, "is_nucleotides": database.is_nucleotides}
+    (folder / _DESCRIPTION).write_text(json.dumps(description), encoding="utf-8")
+
+
+def _open(folder: Path) -> SequenceDatabase:
+    residues, lengths, file_index, accessions, accession_lengths, descriptions, description_lengths = (
+        np.load(folder / f"{name}.npy", mmap_mode="r") for name in _COLUMNS
+    )
+    description = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
+    return SequenceDatabase(
+        residues, _offsets(lengths), file_index, accessions, _offsets(accession_lengths), descriptions, _offsets(description_lengths),
+        description["n_repeated_names"], description["is_nucleotides"],
+    )  # fmt: skip

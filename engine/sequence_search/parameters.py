@@ -1,0 +1,55 @@
+"""Parameters of a protein sequence search: the one place where each exists."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import field_validator
+
+from engine.errors import ParameterError
+from engine.parameters import SearchParameters, parameter
+from engine.sequence_search.matrices import matrix_name
+
+__all__ = ["SequenceSearchParameters"]
+
+_SCORING, _REPORT, _STATISTICS = "Scoring", "Hits", "Statistics"
+_MOST_COST = 1_000_000_000
+
+
+class SequenceSearchParameters(SearchParameters):
+    """All that decides the result of a sequence search, besides the queries and the database."""
+
+    matrix: str = parameter(
+        "BLOSUM62", title="Matrix", group=_SCORING,
+        help="Substitution matrix: BLOSUM30 to BLOSUM100, PAM10 to PAM500, or a file in NCBI's format.",
+    )  # fmt: skip
+    gap_open: int = parameter(
+        11, ge=0, le=_MOST_COST, title="Gap opening", group=_SCORING,
+        help="A gap of k residues costs gap_open + k * gap_extend (BLAST's convention).",
+    )  # fmt: skip
+    gap_extend: int = parameter(
+        1, ge=0, le=_MOST_COST, title="Gap extension", group=_SCORING, help="Cost of each residue in a gap, the first one too."
+    )
+    max_e_value: float = parameter(
+        10.0,
+        gt=0,
+        le=1e9,
+        title="Largest E-value",
+        group=_REPORT,
+        help="Hits that chance would give more often than this are not reported.",
+    )
+    top: int = parameter(
+        500, ge=1, le=10_000_000, title="Hits for a query", unit="hits", group=_REPORT, help="The best hits of each query are reported."
+    )
+    statistics: Literal["automatic", "fitted"] = parameter(
+        "automatic", title="Statistics", group=_STATISTICS, advanced=True,
+        help="Lambda and K from NCBI's tables where they have the matrix and gap costs, else fitted to the scores; or always fitted.",
+    )  # fmt: skip
+
+    @field_validator("matrix")
+    @classmethod
+    def _known_matrix(cls, value: str) -> str:
+        try:
+            return matrix_name(value)
+        except ParameterError as error:
+            raise ValueError(str(error)) from None

@@ -1,0 +1,285 @@
+"""Vectors of small integers for Numba: what the compiler would not find by itself in a loop, written once for all processors.
+
+A vector is a value of the type `Lanes`: so many integers of 8, 16 or 32 bits as fit in one register of this machine's processor. The
+operations are LLVM's own vector instructions, which exist on every processor; only the table look-up of bytes has a form for each family
+(AVX-512 VBMI, AVX2, NEON) and a slow one for the rest.
+
+A vector lives inside one compiled function: it is no argument, no result and no element of an array. `load` and `store` move it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, models, register_model
+from numpy.typing import NDArray
+
+__all__ = [
+    "REGISTER_BYTES", "add_saturated", "aligned", "largest", "last_lane", "load", "load_anywhere", "load_codes", "look_up", "maximum",
+    "minimum", "shifted_1", "shifted_2", "shifted_4", "shifted_8", "shifted_16", "spread", "store", "store_anywhere", "subtract_saturated",
+    "where_equal", "where_greater",
+]  # fmt: skip
+
+_INDEX = ir.IntType(32)
+
+
+def _host_features() -> set[str]:
+    """What the processor can do, under LLVM's names; NEON is not asked for, since every 64-bit ARM has it."""
+    return {name for name, present in llvm.get_host_cpu_features().items() if present}
+
+
+_FEATURES = _host_features()
+_IS_ARM = llvm.get_process_triple().startswith(("aarch64", "arm64"))
+REGISTER_BYTES = 64 if "avx512bw" in _FEATURES else 32 if "avx2" in _FEATURES else 16
+"""Bytes of a vector register here."""
+
+
+def aligned(length: int, dtype: Any) -> NDArray:
+    """An array of zeros that begins where a register may be loaded in one piece: (length,) of `dtype`."""
+    size = length * np.dtype(dtype).itemsize
+    room = np.zeros(size + REGISTER_BYTES, np.uint8)
+    start = -room.ctypes.data % REGISTER_BYTES
+    return room[start : start + size].view(dtype)
+
+
+class Lanes(types.Type):
+    """A vector of `count` signed integers of `bits` bits."""
+
+    def __init__(self, bits: int, count: int) -> None:
+        self.bits, self.count = bits, count
+        super().__init__(name=f"Lanes({bits} bits x {count})")
+
+    @property
+    def llvm_type(self) -> ir.VectorType:
+        """The vector as LLVM knows it."""
+        return ir.VectorType(ir.IntType(self.bits), self.count)
+
+
+@register_model(Lanes)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, lanes: Lanes) -> None:
+        super().__init__(manager, lanes, lanes.llvm_type)
+
+
+def _lanes(array: types.Array) -> Lanes:
+    """The full vector of an array's elements."""
+    return Lanes(array.dtype.bitwidth, REGISTER_BYTES * 8 // array.dtype.bitwidth)
+
+
+def _pointer(context: Any, builder: Any, array_type: types.Array, array: Any, position: Any, lanes: Lanes) -> Any:
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [position]), lanes.llvm_type.as_pointer())
+
+
+def _function(builder: Any, name: str, result: ir.Type, arguments: list[ir.Type]) -> Any:
+    known = builder.module.globals.get(name)
+    return known if known is not None else ir.Function(builder.module, ir.FunctionType(result, arguments), name)
+
+
+@intrinsic
+def load(typing: Any, array: Any, position: Any) -> Any:
+    """The vector of the elements from `position` on (a multiple of the vector's length, in an `aligned` array)."""
+    lanes = _lanes(array)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(_pointer(context, builder, signature.args[0], arguments[0], arguments[1], lanes), align=REGISTER_BYTES)
+
+    return lanes(array, types.intp), code
+
+
+@intrinsic
+def load_anywhere(typing: Any, array: Any, position: Any) -> Any:
+    """The vector of the elements from any position on."""
+    lanes = _lanes(array)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _pointer(context, builder, signature.args[0], arguments[0], arguments[1], lanes)
+        return builder.load(pointer, align=lanes.bits // 8)
+
+    return lanes(array, types.intp), code
+
+
+@intrinsic
+def load_codes(typing: Any, codes: Any, position: Any, like: Any) -> Any:
+    """Bytes of an int8 array, as many as a vector of the array `like` has lanes, to look up with."""
+    lanes = Lanes(8, _lanes(like).count)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(_pointer(context, builder, signature.args[0], arguments[0], arguments[1], lanes), align=lanes.count)
+
+    return lanes(codes, types.intp, like), code
+
+
+@intrinsic
+def store(typing: Any, array: Any, position: Any, vector: Any) -> Any:
+    """Put a vector where `load` would find it."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        builder.store(arguments[2], _pointer(context, builder, signature.args[0], arguments[0], arguments[1], vector), align=REGISTER_BYTES)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, vector), code
+
+
+@intrinsic
+def store_anywhere(typing: Any, array: Any, position: Any, vector: Any) -> Any:
+    """Put a vector at any position; into an array of bytes the lowest byte of each lane."""
+    kept = Lanes(array.dtype.bitwidth, vector.count)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        value = arguments[2] if kept.bits == vector.bits else builder.trunc(arguments[2], kept.llvm_type)
+        pointer = _pointer(context, builder, signature.args[0], arguments[0], arguments[1], kept)
+        builder.store(value, pointer, align=kept.bits // 8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, vector), code
+
+
+@intrinsic
+def spread(typing: Any, array: Any, value: Any) -> Any:
+    """`value` in every lane of a vector of the array's kind."""
+    lanes = _lanes(array)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        one = builder.trunc(arguments[1], ir.IntType(lanes.bits))
+        vector = builder.insert_element(ir.Constant(lanes.llvm_type, ir.Undefined), one, _INDEX(0))
+        return builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(_INDEX, lanes.count), [0] * lanes.count))
+
+    return lanes(array, types.int64), code
+
+
+def _lane_by_lane(operation: str, text: str) -> Any:
+    """An operation of two vectors that LLVM has for every length and width."""
+
+    def typed(typing: Any, left: Any, right: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            vector = left.llvm_type
+            name = f"llvm.{operation}.v{left.count}i{left.bits}"
+            return builder.call(_function(builder, name, vector, [vector, vector]), arguments)
+
+        return left(left, right), code
+
+    typed.__doc__ = text
+    return intrinsic(typed)
+
+
+add_saturated = _lane_by_lane("sadd.sat", "Sums, kept at the least or greatest value where they would pass it.")
+subtract_saturated = _lane_by_lane("ssub.sat", "Differences, kept at the least or greatest value where they would pass it.")
+maximum = _lane_by_lane("smax", "The larger of each two.")
+minimum = _lane_by_lane("smin", "The smaller of each two.")
+
+
+@intrinsic
+def largest(typing: Any, vector: Any) -> Any:
+    """The largest lane, as an int64."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        name = f"llvm.vector.reduce.smax.v{vector.count}i{vector.bits}"
+        found = builder.call(_function(builder, name, ir.IntType(vector.bits), [vector.llvm_type]), arguments)
+        return builder.sext(found, ir.IntType(64))
+
+    return types.int64(vector), code
+
+
+def _chosen(comparison: str, text: str) -> Any:
+    """A choice, lane by lane, by comparing two vectors."""
+
+    def typed(typing: Any, left: Any, right: Any, yes: Any, no: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.select(builder.icmp_signed(comparison, arguments[0], arguments[1]), arguments[2], arguments[3])
+
+        return left(left, right, yes, no), code
+
+    typed.__doc__ = text
+    return intrinsic(typed)
+
+
+where_equal = _chosen("==", "`yes` where `left` and `right` are equal, else `no`.")
+where_greater = _chosen(">", "`yes` where `left` is greater than `right`, else `no`.")
+
+
+def _moved(text: str, mask: Any) -> Any:
+    """A new order of the lanes of two vectors: `mask` makes it from their number."""
+
+    def typed(typing: Any, filling: Any, vector: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            order = ir.Constant(ir.VectorType(_INDEX, vector.count), mask(vector.count))
+            return builder.shuffle_vector(arguments[0], arguments[1], order)
+
+        return vector(filling, vector), code
+
+    typed.__doc__ = text
+    return intrinsic(typed)
+
+
+def _shifted(places: int) -> Any:
+    # Lane 0 of `filling` comes in; a vector of fewer lanes than that is all filling.
+    text = f"`vector` moved up by {places} lanes; what comes in is the first lane of `filling`."
+    return _moved(text, lambda count: [0 if lane < places else count + lane - places for lane in range(count)])
+
+
+shifted_1, shifted_2, shifted_4, shifted_8, shifted_16 = (_shifted(places) for places in (1, 2, 4, 8, 16))
+last_lane = _moved("The last lane of `vector` in every lane; `filling` is any vector.", lambda count: [2 * count - 1] * count)
+
+
+@intrinsic
+def look_up(typing: Any, table: Any, position: Any, codes: Any) -> Any:
+    """The elements ``table[position + code]`` for each code from 0 to 31.
+
+    `position` must be a multiple of 64 in an `aligned` table, and elements 32 to 63 from there must repeat the first 32: a register of
+    AVX-512 is looked up as a whole.
+    """
+    lanes = _lanes(table)
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if lanes.bits == 8:
+            if lanes.count == 64 and "avx512vbmi" in _FEATURES:
+                row = builder.load(_pointer(context, builder, signature.args[0], arguments[0], arguments[1], lanes), align=REGISTER_BYTES)
+                shuffle = _function(builder, "llvm.x86.avx512.permvar.qi.512", row.type, [row.type, row.type])
+                return builder.call(shuffle, [row, arguments[2]])
+            halves = [_half_row(context, builder, signature, arguments, lanes, half) for half in (0, 16)]
+            if lanes.count == 64:
+                return _shuffle_halves(builder, "llvm.x86.avx512.pshuf.b.512", halves, arguments[2])
+            if lanes.count == 32:
+                return _shuffle_halves(builder, "llvm.x86.avx2.pshuf.b", halves, arguments[2])
+            if lanes.count == 16 and _IS_ARM:
+                vector = lanes.llvm_type
+                shuffle = _function(builder, "llvm.aarch64.neon.tbl2.v16i8", vector, [vector] * 3)
+                return builder.call(shuffle, [*halves, arguments[2]])
+            if lanes.count == 16 and "ssse3" in _FEATURES:
+                return _shuffle_halves(builder, "llvm.x86.ssse3.pshuf.b.128", halves, arguments[2])
+        return _one_by_one(context, builder, signature, arguments, lanes)
+
+    return lanes(table, types.intp, Lanes(8, lanes.count)), code
+
+
+def _half_row(context: Any, builder: Any, signature: Any, arguments: Any, lanes: Lanes, start: int) -> Any:
+    """Sixteen bytes of the table's row, repeated to fill a register."""
+    sixteen = Lanes(8, 16)
+    position = builder.add(arguments[1], ir.Constant(arguments[1].type, start))
+    half = builder.load(_pointer(context, builder, signature.args[0], arguments[0], position, sixteen), align=16)
+    order = ir.Constant(ir.VectorType(_INDEX, lanes.count), [i % 16 for i in range(lanes.count)])
+    return builder.shuffle_vector(half, half, order)
+
+
+def _shuffle_halves(builder: Any, name: str, halves: list[Any], codes: Any) -> Any:
+    """x86's byte shuffle knows sixteen bytes: one for the lower half of the row, one for the upper, and the right one of each two."""
+    vector = codes.type
+    shuffle = _function(builder, name, vector, [vector, vector])
+    low, high = (builder.call(shuffle, [half, codes]) for half in halves)
+    is_low = builder.icmp_signed("<", codes, ir.Constant(vector, [16] * vector.count))
+    return builder.select(is_low, low, high)
+
+
+def _one_by_one(context: Any, builder: Any, signature: Any, arguments: Any, lanes: Lanes) -> Any:
+    data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+    result = ir.Constant(lanes.llvm_type, ir.Undefined)
+    for lane in range(lanes.count):
+        index = builder.zext(builder.extract_element(arguments[2], _INDEX(lane)), arguments[1].type)
+        value = builder.load(builder.gep(data, [builder.add(arguments[1], index)]))
+        result = builder.insert_element(result, value, _INDEX(lane))
+    return result

@@ -1,0 +1,278 @@
+"""Searches from files to files, by the engine and by the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from engine.command_line.main import main
+from engine.errors import InputError, ParameterError
+from engine.jobs.progress import Cancelled, Progress
+from engine.project import Project
+from engine.sequence_search.parameters import SequenceSearchParameters
+from engine.sequence_search.report import COLUMNS
+from engine.sequence_search.search import align
+
+STANDARD = SequenceSearchParameters()
+
+
+@pytest.fixture
+def files(fasta, random_protein):
+    """Two queries; a database with a copy, a relative with a gap, and strangers."""
+    one, two = random_protein(1, 120), random_protein(2, 200)
+    relative = one[:50] + one[53:]
+    strangers = [(f"stranger{k} of chance", random_protein(100 + k, 80 + k)) for k in range(70)]
+    database = [strangers[0], ('copy An exact "copy" <&>', one), *strangers[1:], ("relative Three residues\tfewer", relative)]
+    return fasta("q.fasta", [("one The first", one), ("two", two)]), fasta("d.fasta", database)
+
+
+def read_tsv(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def test_the_table_tells_what_was_found(files, tmp_path):
+    summary = align([files[0]], [files[1]], tmp_path / "hits.tsv", STANDARD)
+    rows = read_tsv(tmp_path / "hits.tsv")
+    assert tuple(rows[0]) == COLUMNS
+    first, second = rows[:2]
+    assert (first["query"], first["subject"], first["identity"], first["cigar"], first["query_coverage"]) == (
+        "one",
+        "copy",
+        "1.0000",
+        "120M",
+        "1.0000",
+    )
+    assert first["description"] == 'An exact "copy" <&>'
+    assert (second["subject"], second["gap_openings"], second["alignment_length"], second["mismatches"]) == ("relative", "1", "120", "0")
+    assert second["description"] == "Three residues fewer"
+    assert second["cigar"].endswith("M") and "3I" in second["cigar"]
+    assert (second["query_start"], second["query_end"], second["subject_start"], second["subject_end"]) == ("1", "120", "1", "117")
+    assert second["subject_coverage"] == "1.0000" and second["subject_length"] == "117"
+    assert float(first["e_value"]) < 1e-60
+    assert summary.n_hits == len(rows) and summary.n_queries == 2 and summary.n_subjects == 72
+    assert summary.statistics == "NCBI's table"
+
+
+def test_all_scores_stand_in_the_order_of_the_files(files, tmp_path, scheme, independent_score):
+    align([files[0]], [files[1]], None, STANDARD, all_scores=tmp_path / "scores.npy")
+    scores = np.load(tmp_path / "scores.npy")
+    queries, subjects = ([line for line in path.read_text().splitlines() if line[0] != ">"] for path in files)
+    assert (scores.dtype, scores.shape) == (np.int32, (2, 72))
+    assert scores.tolist() == [[independent_score(query, subject, scheme()) for subject in subjects] for query in queries]
+
+
+def test_batches_give_what_one_batch_gives(files, tmp_path, monkeypatch):
+    for name in ("one", "many"):
+        align(
+            [files[0]], [files[1]], tmp_path / f"{name}.tsv", STANDARD, all_scores=tmp_path / f"{name}.npy", project_folder=tmp_path / name
+        )
+        monkeypatch.setattr("engine.sequence_search.search._MOST_SCORES", 1)
+    assert (tmp_path / "one.tsv").read_text() == (tmp_path / "many.tsv").read_text()
+    assert (tmp_path / "one.npy").read_bytes() == (tmp_path / "many.npy").read_bytes()
+
+
+def test_top_and_max_e_value_bound_the_hits(files, tmp_path):
+    align([files[0]], [files[1]], tmp_path / "a.tsv", SequenceSearchParameters(top=1))
+    assert [row["query"] for row in read_tsv(tmp_path / "a.tsv")].count("one") == 1
+    align([files[0]], [files[1]], tmp_path / "b.tsv", SequenceSearchParameters(max_e_value=1e-3))
+    assert [row["subject"] for row in read_tsv(tmp_path / "b.tsv")] == ["copy", "relative"]
+
+
+def test_other_readers_read_the_formats(files, tmp_path):
+    from Bio import AlignIO, SearchIO, SeqIO
+
+    for format in ("blast6", "fasta", "clustal", "sam", "html"):
+        align([files[0]], [files[1]], tmp_path / format, SequenceSearchParameters(max_e_value=1e-3), format=format)
+    with (tmp_path / "blast6").open() as file:
+        (blast,) = SearchIO.parse(file, "blast-tab")
+    assert [hit.id for hit in blast] == ["copy", "relative"]
+    assert (blast[1][0].ident_pct, blast[1][0].gapopen_num, blast[1][0].query_end) == (97.5, 1, 120)
+    with (tmp_path / "fasta").open() as file:
+        records = list(SeqIO.parse(file, "fasta"))
+    assert [record.id for record in records] == ["one/1-120", "copy/1-120", "one/1-120", "relative/1-117"]
+    assert len(records[2]) == len(records[3]) == 120
+    with (tmp_path / "clustal").open() as file:
+        alignments = list(AlignIO.parse(file, "clustal"))
+    assert [[row.id for row in one] for one in alignments] == [["one", "copy"], ["one", "relative"]]
+    assert str(alignments[1][1].seq).count("-") == 3
+    page = (tmp_path / "html").read_text()
+    assert "An exact &quot;copy&quot; &lt;&amp;&gt;" in page and page.count("<pre>") == 2
+    shown = re.sub(r"</?span[^>]*>", "", page[page.rindex("<pre>") + 5 : page.rindex("</pre>")])
+    letters = [line.split()[2] for line in shown.splitlines() if line.startswith("Query")]
+    assert "".join(letters) == str(alignments[1][0].seq) and '<span class="same">' in page
+
+
+def test_sam_can_be_read_and_spells_the_query(files, tmp_path):
+    from Bio import Align
+
+    align([files[0]], [files[1]], tmp_path / "hits.sam", SequenceSearchParameters(max_e_value=1e-3), format="sam")
+    lines = (tmp_path / "hits.sam").read_text().splitlines()
+    assert lines[1:3] == ["@SQ\tSN:copy\tLN:120", "@SQ\tSN:relative\tLN:117"]
+    records = [line.split("\t") for line in lines if line[0] != "@"]
+    assert [(record[0], record[1], record[2]) for record in records] == [
+        ("one", "0", "copy"),
+        ("one", "256", "relative"),
+        ("two", "4", "*"),
+    ]
+    with (tmp_path / "hits.sam").open() as file:
+        first = next(iter(Align.parse(file, "sam")))
+    assert first.query.id == "one" and first.coordinates.tolist() == [[0, 120], [0, 120]]
+
+
+def test_a_project_keeps_the_run(files, tmp_path):
+    import pyarrow.parquet as pq
+
+    summary = align([files[0]], [files[1]], tmp_path / "hits.tsv", STANDARD, project_folder=tmp_path / "project")
+    project = Project.open(tmp_path / "project")
+    run = project.runs("align")[0]
+    assert (run.id, run.status, run.parameters["matrix"]) == (summary.run_id, "done", "BLOSUM62")
+    assert [one.kind for one in project.inputs(run.id)] == ["queries", "database"]
+    hits, queries, counts = (pq.read_table(project.table(name)) for name in ("hits", "queries", "score_counts"))
+    assert tuple(hits.column_names[: len(COLUMNS)]) == COLUMNS
+    assert hits.num_rows == summary.n_hits == sum(queries["n_hits"].to_pylist())
+    assert hits["aligned_query"][1].as_py().replace("-", "") == queries["sequence"][0].as_py()
+    assert sum(counts["n_subjects"].to_pylist()) == 2 * 72
+    assert project.verify() == []
+
+
+def test_dna_empty_records_and_repeated_names_are_told(fasta, random_protein, tmp_path):
+    query = fasta("dna.fasta", [("gene", random_protein(1, 300, "ACGT")), ("nothing", "")])
+    database = fasta("d.fasta", [("same", "MKVLAT"), ("same", "MKVLAW"), ("tiny", "W")])
+    summary = align([query], [database], tmp_path / "hits.tsv", STANDARD, all_scores=tmp_path / "s.npy")
+    told = "\n".join(summary.messages)
+    assert "queries look like DNA or RNA" in told and "translate" in told
+    assert "1 have no residues" in told
+    assert "1 have a name that stood before" in told
+    assert np.load(tmp_path / "s.npy").shape == (2, 3)
+
+
+def test_one_letter_sequences_are_searched(fasta, tmp_path):
+    path = fasta("w.fasta", [("w", "W"), ("a", "A")])
+    align([path], [path], None, SequenceSearchParameters(max_e_value=1e9), all_scores=tmp_path / "s.npy")
+    assert np.load(tmp_path / "s.npy").tolist() == [[11, 0], [0, 4]]
+
+
+def test_a_scheme_without_a_table_is_fitted_to_the_search_or_to_chance_and_says_so(fasta, files, tmp_path, random_protein):
+    parameters = SequenceSearchParameters(gap_open=14, gap_extend=3)
+    few = align([files[0]], [files[1]], tmp_path / "a.tsv", parameters)
+    assert few.statistics == "fitted to the scores of random sequences"
+    assert "NCBI has no table for BLOSUM62 14/3" in few.messages[-1]
+    many = fasta("many.fasta", [(str(k), random_protein(k, 200)) for k in range(2500)])
+    own = align([files[0]], [many], tmp_path / "b.tsv", parameters)
+    assert own.statistics == "fitted to the scores of this search"
+    assert own.lambda_ == pytest.approx(few.lambda_, rel=0.25)  # these letters are equally frequent
+
+
+def test_gaps_that_cost_nothing_warn_of_the_e_values(files, tmp_path):
+    summary = align([files[0]], [files[1]], tmp_path / "a.tsv", SequenceSearchParameters(gap_open=0, gap_extend=0))
+    assert any("do not trust the E-values" in message for message in summary.messages)
+
+
+def test_a_cache_that_cannot_be_written_is_no_obstacle(files, tmp_path, monkeypatch):
+    import platformdirs
+
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setattr(platformdirs, "user_cache_path", lambda *args, **kwargs: tmp_path / "file")
+    summary = align([files[0]], [files[1]], tmp_path / "a.tsv", STANDARD)
+    assert summary.n_hits > 0 and "read into memory" in summary.messages[0]
+
+
+def test_wrong_use_is_told(files, tmp_path):
+    with pytest.raises(ParameterError, match="runs on the processor in this version"):
+        align([files[0]], [files[1]], None, STANDARD, device="cuda")
+    with pytest.raises(ParameterError, match="would be written over"):
+        align([files[0]], [files[1]], files[1], STANDARD)
+    with pytest.raises(InputError, match="does not exist"):
+        align([tmp_path / "none"], [files[1]], None, STANDARD)
+    with pytest.raises(ParameterError, match="gap_open"):
+        SequenceSearchParameters.checked({"gap_open": "-1"})
+    with pytest.raises(ParameterError, match="there is no matrix"):
+        SequenceSearchParameters.checked({"matrix": "FOO"})
+
+
+def test_a_cancel_leaves_nothing(files, tmp_path):
+    progress = Progress()
+    progress.stage = lambda title, total=0: progress.cancel() if title == "Aligning hits" else None  # type: ignore[method-assign]
+    with pytest.raises(Cancelled):
+        align(
+            [files[0]], [files[1]], tmp_path / "out" / "hits.tsv", STANDARD, all_scores=tmp_path / "out" / "s.npy",
+            project_folder=tmp_path / "project", progress=progress,
+        )  # fmt: skip
+    assert list((tmp_path / "out").iterdir()) == []
+    assert [run.status for run in Project.open(tmp_path / "project").runs()] == ["cancelled"]
+
+
+def test_the_command_line_searches(files, tmp_path, capsys):
+    out = tmp_path / "hits.tsv"
+    assert main(["align", str(files[0]), str(files[1]), "--out", str(out), "--json", "--matrix", "blosum45"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["n_queries_with_hits"] >= 1 and summary["lambda_"] == 0.195
+    assert len(read_tsv(out)) == summary["n_hits"]
+    assert main(["align", str(files[0]), str(files[1]), "--out", str(out), "--preset", "short", "--quiet"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        (["--device", "cuda"], "runs on the processor in this version"),
+        (["--gap-open", "x"], "gap_open"),
+        (["--matrix", "BLOSUM63"], "there is no matrix 'BLOSUM63'"),
+        (["--top", "0"], "top"),
+        (["--preset", "nonsense"], "there is no preset 'nonsense'"),
+        (["--out", "/proc/nowhere/hits.tsv"], "/proc/nowhere"),
+    ],
+)
+def test_errors_are_one_line_and_exit_with_two(files, tmp_path, capsys, extra, said):
+    assert main(["align", str(files[0]), str(files[1]), "--out", str(tmp_path / "o"), "--quiet", *extra]) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", ["", ">nothing\n", "no fasta"])
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_file_without_proteins_is_an_error(files, tmp_path, capsys, text, which):
+    empty = tmp_path / "empty.fasta"
+    empty.write_text(text)
+    given = [str(files[0]), str(files[1])]
+    given[which] = str(empty)
+    assert main(["align", *given, "--out", str(tmp_path / "o"), "--quiet"]) == 2
+    error = capsys.readouterr().err
+    assert str(empty) in error and error.count("\n") == 1
+    assert not (tmp_path / "o").exists()
+
+
+def test_help_tells_gap_convention_and_letters(capsys):
+    assert main(["align", "--help"]) == 0
+    text = capsys.readouterr().out
+    for said in ("GAP_OPEN + k * GAP_EXTEND", "U, O and J count as X", "--all-scores"):
+        assert said in text
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_control_c_exits_with_130_and_leaves_nothing(fasta, random_protein, tmp_path):
+    path = fasta("long.fasta", [(str(k), random_protein(k, 30_000)) for k in range(60)])
+    out = tmp_path / "out" / "hits.tsv"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "engine.command_line", "align", str(path), str(path), "--out", str(out)], stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("Scoring"):
+            break
+    time.sleep(0.3)
+    began = time.perf_counter()
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=20)
+    assert process.returncode == 130 and "interrupted" in error
+    assert time.perf_counter() - began < 2
+    assert list(out.parent.iterdir()) == []

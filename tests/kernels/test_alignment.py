@@ -1,0 +1,205 @@
+"""Smith-Waterman kernels against the recurrence written out in plain Python."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+from kernels.cpu import vectors
+from kernels.cpu.alignment import BLOCK_COLUMNS, CODES, PADDING, fill_columns, lane_count, normal_tail, score_lanes, score_rows, trace_back
+
+LETTERS = 20
+
+
+def plain_score(query, subject, scores, opening, extending):
+    """Best local score, cell by cell."""
+    h = [[0] * (len(subject) + 1) for _ in range(len(query) + 1)]
+    e = [[-(10**9)] * (len(subject) + 1) for _ in range(len(query) + 1)]
+    f = [[-(10**9)] * (len(subject) + 1) for _ in range(len(query) + 1)]
+    best = 0
+    for i in range(1, len(query) + 1):
+        for j in range(1, len(subject) + 1):
+            e[i][j] = max(e[i][j - 1] - extending, h[i][j - 1] - opening)
+            f[i][j] = max(f[i - 1][j] - extending, h[i - 1][j] - opening)
+            h[i][j] = max(0, h[i - 1][j - 1] + int(scores[query[i - 1], subject[j - 1]]), e[i][j], f[i][j])
+            best = max(best, h[i][j])
+    return best
+
+
+def lane_scores(query, subjects, scores, opening, extending, bits, *, blocks_a_call=10**9, n_lanes_used=3):
+    """Scores of `subjects`, put one after the other into a few lanes, so that lanes hold several and others none."""
+    dtype = np.dtype(f"int{bits}")
+    lanes = lane_count(bits)
+    table = vectors.aligned(CODES * 64, dtype)
+    rows = table.reshape(CODES, 2, CODES)
+    rows[:] = np.iinfo(dtype).min
+    rows[:LETTERS, :, :LETTERS] = scores[:, None, :]
+    filled = [0] * n_lanes_used
+    lane, first, end = [], [], []
+    for k, subject in enumerate(subjects):
+        at = k % n_lanes_used
+        lane.append(at)
+        first.append(filled[at] * BLOCK_COLUMNS)
+        filled[at] += -(-len(subject) // BLOCK_COLUMNS)
+        end.append(filled[at] - 1)
+    followed = [int(k + n_lanes_used < len(subjects)) for k in range(len(subjects))]
+    order = np.argsort(end, kind="stable")
+    lane, first, end, followed = (np.array(values, np.int64)[order] for values in (lane, first, end, followed))
+    lengths = np.array([len(subject) for subject in subjects], np.int64)
+    starts = np.concatenate(([0], np.cumsum(lengths)[:-1]))
+    columns = vectors.aligned(max(filled) * BLOCK_COLUMNS * lanes, np.int8)
+    fill_columns(np.concatenate(subjects).astype(np.int8), starts[order], lengths[order], lane, first, lanes, columns)
+    codes, query_rows = np.unique(query, return_inverse=True)
+    m = len(query)
+    space = [vectors.aligned(size * lanes, dtype) for size in (m, m, len(codes) * BLOCK_COLUMNS, 1, 1)]
+    result = np.full(len(subjects), -7, np.int32)
+    for block in range(0, max(filled), blocks_a_call):
+        score_lanes(
+            query_rows.astype(np.int64), codes.astype(np.int64), table, columns, block, min(max(filled), block + blocks_a_call), end, lane,
+            order.astype(np.int64), followed, opening, extending, *space, result,
+        )  # fmt: skip
+    return result.tolist()
+
+
+sequences = st.lists(st.integers(0, LETTERS - 1), min_size=1, max_size=30).map(lambda letters: np.array(letters, np.int8))
+matrices = st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed).integers(-6, 12, (LETTERS, LETTERS)))
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+@settings(max_examples=60, deadline=None)
+@given(
+    query=sequences,
+    subjects=st.lists(sequences, min_size=1, max_size=9),
+    scores=matrices,
+    gap=st.tuples(st.integers(0, 9), st.integers(0, 4)),
+)
+def test_the_score_of_every_lane_is_that_of_the_recurrence(bits, query, subjects, scores, gap):
+    opening, extending = gap[0] + gap[1], gap[1]
+    expected = [plain_score(query, subject, scores, opening, extending) for subject in subjects]
+    overflowing = (1 << bits) - 1
+    expected = [-1 if score >= overflowing else score for score in expected]
+    assert lane_scores(query, subjects, scores, opening, extending, bits) == expected
+    assert lane_scores(query, subjects, scores, opening, extending, bits, blocks_a_call=2) == expected
+
+
+@pytest.mark.parametrize(("bits", "length", "expected"), [(8, 23, 253), (8, 24, -1), (16, 5957, 65527), (16, 5958, -1), (32, 5958, 65538)])
+def test_a_score_beyond_the_width_is_told(bits, length, expected):
+    scores = np.full((LETTERS, LETTERS), -3)
+    np.fill_diagonal(scores, 11)
+    run = np.full(length, 18, np.int8)
+    assert lane_scores(run, [run], scores, 12, 1, bits) == [expected]
+
+
+@pytest.mark.parametrize("bits", [16, 32])
+@settings(max_examples=100, deadline=None)
+@given(
+    query=sequences, subject=st.lists(st.integers(0, LETTERS - 1), min_size=1, max_size=80).map(lambda letters: np.array(letters, np.int8)),
+    scores=matrices, gap=st.tuples(st.integers(0, 9), st.integers(0, 4)), rows=st.integers(1, 31),
+)  # fmt: skip
+def test_the_traced_steps_have_the_best_score(bits, query, subject, scores, gap, rows):
+    opening, extending = gap[0] + gap[1], gap[1]
+    number, lanes = np.dtype(f"int{bits}"), lane_count(bits)
+    m, n = len(query), len(subject)
+    width = -(-n // lanes) * lanes
+    expected = plain_score(query, subject, scores, opening, extending)
+    profile, decay, f_row = (vectors.aligned(size, number) for size in (LETTERS * width, lanes, width))
+    profile[:], f_row[:], decay[:] = -1, -1, np.arange(1, lanes + 1) * extending
+    profile.reshape(LETTERS, width)[:, :n] = scores[:, subject]
+    h_rows, best, directions = np.zeros((2, 1 + width), number), np.array([0, -1, -1]), np.zeros((m, width), np.uint8)
+    for first in range(0, m, rows):
+        last = min(m, first + rows)
+        score_rows(
+            query.astype(np.int64), profile, opening, extending, decay, first, last, h_rows, f_row, best, -1, directions[first:], True
+        )  # fmt: skip
+    assert best[0] == expected
+    if expected == 0:
+        return
+    place, steps = np.array([best[1], best[2], 0, 0]), np.zeros(m + n, np.uint8)
+    for first in range((best[1] // rows) * rows, -1, -rows):
+        if trace_back(directions[first : first + rows], first, place, steps):
+            break
+    i, j, total, before = place[0] + 1, place[1] + 1, 0, 0
+    for step in steps[: place[3]][::-1]:
+        if step == 1:
+            total += scores[query[i], subject[j]]
+        else:
+            total -= extending if step == before else opening
+        i, j, before = i + (step != 2), j + (step != 3), step
+    assert (total, i - 1, j - 1) == (expected, best[1], best[2])
+
+
+def test_looking_up_gives_the_table_of_each_code():
+    for dtype in (np.int8, np.int16, np.int32):
+        lanes = lane_count(np.dtype(dtype).itemsize * 8)
+        table = vectors.aligned(128, dtype)
+        table[64:] = np.tile(np.arange(-16, 16), 2)
+        codes = vectors.aligned(lanes, np.int8)
+        codes[:] = np.arange(lanes) % 32
+        out = vectors.aligned(lanes, dtype)
+        _look_up_all(table, codes, out)
+        assert out.tolist() == [code - 16 for code in codes.tolist()]
+
+
+@njit
+def _look_up_all(table, codes, out):
+    vectors.store(out, 0, vectors.look_up(table, 64, vectors.load_codes(codes, 0, out)))
+
+
+@pytest.mark.parametrize("missing", ["avx512bw avx512vbmi", "avx512vbmi", "avx512bw avx512vbmi avx2", "avx512bw avx512vbmi avx2 ssse3"])
+def test_older_processors_give_the_same_scores(missing, tmp_path):
+    """The code for processors without some instructions, which this one can run too."""
+    program = f"""
+import llvmlite.binding as llvm
+found = llvm.get_host_cpu_features
+class Older(dict):
+    pass
+def older():
+    features = found()
+    for name in {missing.split()!r}:
+        features[name] = False
+    return features
+llvm.get_host_cpu_features = older
+import numpy as np, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+import test_alignment as t
+rng = np.random.default_rng(1)
+scores = rng.integers(-6, 12, (20, 20))
+query = rng.integers(0, 20, 40).astype(np.int8)
+subjects = [rng.integers(0, 20, length).astype(np.int8) for length in (1, 3, 4, 5, 30, 61)]
+for bits in (8, 16):
+    assert t.lane_scores(query, subjects, scores, 9, 1, bits) == [t.plain_score(query, s, scores, 9, 1) for s in subjects]
+for bits in (16, 32):
+    for subject in subjects:
+        t.test_the_traced_steps_have_the_best_score.hypothesis.inner_test(bits, query, subject, scores, (6, 1), 7)
+print("same", t.vectors.REGISTER_BYTES)
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).resolve().parents[2],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+    )
+    assert result.stdout.startswith("same"), result.stderr
+
+
+def test_the_normal_tail_is_scipys():
+    stats = pytest.importorskip("scipy.stats")
+    z = np.linspace(-8, 8, 33)
+    assert np.allclose(normal_tail(z), stats.norm.sf(z), rtol=1e-12)
+
+
+def test_padding_is_what_no_residue_is():
+    columns = np.zeros(64, np.int8)
+    fill_columns(np.array([3, 4, 5], np.int8), np.array([0]), np.array([3]), np.array([1]), np.array([4]), 4, columns)
+    assert columns.reshape(16, 4)[4:7, 1].tolist() == [3, 4, 5]
+    assert (np.delete(columns, [17, 21, 25]) == PADDING).all()

@@ -1,0 +1,57 @@
+"""Peers of the sequence search, each run as a program of its own: blastp (Debian's ncbi-blast+) and ssearch36 (Debian's fasta3)."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["PEERS", "PeerHit", "installed", "run_peer"]
+
+PEERS = {"blastp": "blastp", "ssearch": "ssearch36"}
+
+
+@dataclass(frozen=True)
+class PeerHit:
+    """A hit as a peer tells it. `score` is the raw one; ssearch36's tabular format leaves it out: -1."""
+
+    query: str
+    subject: str
+    score: int
+    bit_score: float
+    e_value: float
+
+
+def installed(peer: str) -> bool:
+    """Whether the peer's program is there."""
+    return shutil.which(PEERS[peer]) is not None
+
+
+def run_peer(peer: str, queries: Path, database: Path, max_e_value: float, most_hits: int, threads: int = 1) -> tuple[list[PeerHit], float]:
+    """Hits of a peer, the best of each pair, with BLOSUM62 and a gap of k costing 11 + k; and its wall seconds."""
+    if peer == "blastp":
+        # Without composition-based statistics and masking, so that both compute the same thing.
+        columns = "6 qseqid sseqid score bitscore evalue"
+        command = [
+            "blastp", "-query", queries, "-subject", database, "-comp_based_stats", "0", "-seg", "no", "-evalue", max_e_value,
+            "-max_target_seqs", most_hits, "-outfmt", columns,
+        ]  # fmt: skip
+    else:
+        command = [
+            "ssearch36", "-q", "-s", "BL62", "-f", "-11", "-g", "-1", "-E", max_e_value, "-b", most_hits, "-d", "0", "-m", "8",
+            "-T", threads, queries, database,
+        ]  # fmt: skip
+    began = time.perf_counter()
+    output = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=True).stdout
+    seconds = time.perf_counter() - began
+    hits: dict[tuple[str, str], PeerHit] = {}
+    for line in output.splitlines():
+        words = line.split("\t")
+        if peer == "blastp":
+            hit = PeerHit(words[0], words[1], int(words[2]), float(words[3]), float(words[4]))
+        else:
+            hit = PeerHit(words[0], words[1], -1, float(words[11]), float(words[10]))
+        hits.setdefault((hit.query, hit.subject), hit)
+    return list(hits.values()), seconds
