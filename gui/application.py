@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import traceback
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 
@@ -38,9 +39,16 @@ def run_window(project: Path | None = None) -> int:
     window.show()
     # What the window is made of is never garbage, and need not be looked at again.
     gc.freeze()
+    threading.Thread(target=_load_engine, name="proteoscope-loader", daemon=True).start()
     if project is not None:
         window.open_project(project)
     return application.exec()
+
+
+def _load_engine() -> None:
+    """Import what a search needs while nobody waits for it, so that the first search does not make the window stutter."""
+    for name in ("engine.identification.search", "engine.identification.report", "engine.identification.scoring", "engine.formats.exporting"):
+        import_module(name)
 
 
 class _Faults(QObject):
