@@ -47,8 +47,8 @@ def run_window(project: Path | None = None) -> int:
 
 def _load_engine() -> None:
     """Import what a search needs while nobody waits for it, so that the first search does not make the window stutter."""
-    for name in ("engine.identification.search", "engine.identification.report", "engine.identification.scoring", "engine.formats.exporting"):
-        import_module(name)
+    for name in ("identification.search", "identification.report", "identification.scoring", "formats.exporting"):
+        import_module(f"engine.{name}")
 
 
 class _Faults(QObject):
