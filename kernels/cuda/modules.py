@@ -36,6 +36,9 @@ class Card(Protocol):
     def free_bytes(self) -> int:
         """Device memory that can be allocated now."""
 
+    def most_shared_bytes(self) -> int:
+        """Shared memory that a block may have, static and dynamic together."""
+
     def buffer(self, n_bytes: int) -> Any:
         """Device memory. Raises DeviceMemoryError."""
 
@@ -105,6 +108,11 @@ class CudaCard:
             free, _ = self._cupy.cuda.runtime.memGetInfo()
             return int(free) + int(self._cupy.get_default_memory_pool().free_bytes())
 
+    def most_shared_bytes(self) -> int:
+        """See `Card`."""
+        with _faults_of(self.name):
+            return int(self._device.attributes["MaxSharedMemoryPerBlockOptin"])
+
     def buffer(self, n_bytes: int) -> Any:
         """See `Card`."""
         with _faults_of(self.name), self._device:
@@ -151,7 +159,10 @@ class CudaCard:
         with _faults_of(self.name), self._device, stream:
             if file not in self._modules:
                 self._modules[file] = self._cupy.RawModule(code=source(file), options=COMPILER_OPTIONS, backend="nvrtc")
-            self._modules[file].get_function(kernel)((blocks,), (threads,), tuple(arguments), shared_mem=shared_bytes)
+            function = self._modules[file].get_function(kernel)
+            if shared_bytes > function.max_dynamic_shared_size_bytes:  # beyond 48 KB with the static part, only when asked for
+                function.max_dynamic_shared_size_bytes = shared_bytes
+            function((blocks,), (threads,), tuple(arguments), shared_mem=shared_bytes)
 
     def wait(self, stream: Any) -> None:
         """See `Card`."""

@@ -4,13 +4,13 @@
 // 15:121); KSDP is that of Fu (Bioinformatics 2004, 20:1948), the hyperscore that of X!Tandem, XCorr that of SEQUEST in its fast form
 // (Eng 2008).
 //
-// This is the kernel for sparse mass windows. A block takes one query, or a part of its candidates. It puts the peaks into a bit table in
-// shared memory, in which a theoretical ion is found or missed in one look. The windows of all combinations of modifications and isotope
-// errors are joined into one run of candidates. Each warp takes 32 of them at a time, queues those that can carry the modifications, and
-// gives each lane a few arrangements of the modifications of one peptide; a lane that is done gets the next, so that one peptide with many
-// arrangements keeps all lanes busy. Theoretical ions are computed on the fly and never stored. The best candidates are held in the registers of the warp,
-// one in each lane; they are merged at the end of the block and over the blocks of a query. Scores of other candidates leave the device
-// only as a histogram.
+// The kernel for sparse mass windows (that for dense ones is further down): a block takes one query, or a part of its candidates. It puts
+// the peaks into a bit table in shared memory, in which a theoretical ion is found or missed in one look. The windows of all combinations
+// of modifications and isotope errors are joined into one run of candidates. Each warp takes 32 of them at a time, queues those that can
+// carry the modifications, and gives each lane a few arrangements of the modifications of one peptide; a lane that is done gets the next,
+// so that one peptide with many arrangements keeps all lanes busy. Theoretical ions are computed on the fly and never stored. The best
+// candidates are held in the registers of the warp, one in each lane; they are merged at the end of the block and over the blocks of a
+// query. Scores of other candidates leave the device only as a histogram.
 //
 // Double precision: prefix sums and fragment m/z are doubles, and are added in the order of the processor's kernel, so that an ion at the
 // very edge of its tolerance matches on both or on neither. Compile with --fmad=false: a fused multiply-add rounds differently. Looking
@@ -796,6 +796,334 @@ search_by_hyperscore(const Settings* settings, const Inputs* inputs, int most_pe
 extern "C" __global__ void __launch_bounds__(kMostThreads, kBlocks)
 search_by_cross_correlation(const Settings* settings, const Inputs* inputs, int most_peaks) {
     search<kCrossCorrelation>(settings, inputs, most_peaks);
+}
+
+// The kernel for dense mass windows: queries that are neighbours in mass share most of their candidates. A tile is kTile such queries, one
+// for each lane; a block streams the peptides of the union of their windows past it. A warp takes one peptidoform: its ions are computed
+// once, by the lanes side by side, and each is looked up for all queries of the tile in one load.
+//
+// That load is exact. As a function of the ion's m/z, the heaviest peak within the tolerance is constant between the points where a peak
+// comes within reach or leaves it. A table over fine bins names that peak, bin after bin, one byte for each query of the tile; the few bins
+// that hold such a point say kEdge, and there the peaks themselves are compared, from the first that reaches the bin on, which a second
+// table names. With 32 queries side by side one of them is soon at an edge, so that this must be rare: bins far finer than the tolerance.
+constexpr int kTile = 32;
+constexpr int kDenseWarps = 16;          // of a block
+constexpr int kDenseBlocks = 2;          // of them on a multiprocessor
+constexpr int kMostDenseKept = 8;
+constexpr int kMostDenseWindows = 96;
+constexpr int kTaken = 8;                // candidates that a warp takes at once
+constexpr int kIonsTogether = 8;         // looked up side by side
+constexpr unsigned char kEdge = 255;     // else 0 for no peak, or the number of the peak and one
+constexpr double kEdgeMargin = 1e-6;     // thomson: far above rounding
+
+// The fine bins that a peak reaches into, and those between which nothing but it need be asked.
+struct Reach {
+    int begin, inner_begin, inner_end, end;
+};
+
+__device__ int fine_bin(double target, double inverse, int n_fine) {
+    return max(0, min(static_cast<int>(target * inverse), n_fine - 1));
+}
+
+__device__ Reach reach_of(double mz, const Settings& settings, double inverse, int n_fine) {
+    const double low = (mz - settings.fragment_absolute) / (1.0 + settings.fragment_relative);
+    const double high = (mz + settings.fragment_absolute) / (1.0 - settings.fragment_relative);
+    return Reach{fine_bin(low - kEdgeMargin, inverse, n_fine), fine_bin(low + kEdgeMargin, inverse, n_fine),
+                 fine_bin(high - kEdgeMargin, inverse, n_fine), fine_bin(high + kEdgeMargin, inverse, n_fine)};
+}
+
+// A block for each tile writes its table (n_fine, kTile), zero at the start; the last bin stays empty. `reaching` (of the same shape)
+// gets the number of the first peak that reaches a bin and one, where it says kEdge. Each bin is written by the thread of that first
+// peak.
+extern "C" __global__ void tabulate_peaks(const Settings* settings, const Inputs* inputs, int n_queries, int n_fine, double inverse,
+                                          unsigned char* table, unsigned char* reaching) {
+    const int lane = threadIdx.x & 31, query = blockIdx.x * kTile + lane;
+    if (query >= n_queries) return;
+    const int first = inputs->offsets[query], n = inputs->offsets[query + 1] - first;
+    const double* mz = inputs->mz + first;
+    const float* weight = inputs->weight + first;
+    const long long offset = static_cast<long long>(blockIdx.x) * n_fine * kTile + lane;
+    for (int i = threadIdx.x >> 5; i < n; i += blockDim.x >> 5) {
+        const Reach mine = reach_of(mz[i], *settings, inverse, n_fine);
+        int bin = mine.begin;
+        if (i > 0) bin = max(bin, reach_of(mz[i - 1], *settings, inverse, n_fine).end + 1);
+        for (; bin <= mine.end; ++bin) {
+            bool edge = false;
+            int best = i;
+            for (int j = i; j < n; ++j) {
+                const Reach other = reach_of(mz[j], *settings, inverse, n_fine);
+                if (other.begin > bin) break;
+                edge = edge || bin <= other.inner_begin || bin >= other.inner_end;
+                if (weight[j] > weight[best]) best = j;
+            }
+            table[offset + bin * kTile] = edge ? kEdge : static_cast<unsigned char>(best + 1);
+            if (edge) reaching[offset + bin * kTile] = static_cast<unsigned char>(i + 1);
+        }
+    }
+}
+
+// Number of the heaviest peak within the tolerance of `target` and one, or 0: as find_peak, for an ion in a bin that says kEdge.
+// `first` is the first peak that reaches the bin.
+__device__ int peak_at_edge(const double* mz, const float* weight, int first, int n, double target, double absolute, double relative) {
+    const double half = absolute + relative * target;
+    int best = 0;
+    for (int k = first; k < n; ++k) {
+        const double difference = mz[k] - target;
+        if (difference > half) break;
+        if (difference >= -half && (best == 0 || weight[k] > weight[best - 1])) best = k + 1;
+    }
+    return best;
+}
+
+// A block scores its part of the candidates in the union of the windows of one tile: of `n_parts` blocks that share a tile, each takes
+// every n_parts-th handful, because combinations of many modifications cost far more than others; those come first, so that no warp is
+// left with one at the end. Each warp writes the best that it found for each query, as an item of that query; `bars` (queries,), zero at
+// the start, holds the bits of the highest score of a last one kept by any warp: what scores less is in no warp's way to the best of all.
+template <int kScore>
+__device__ void search_tile(const Settings* settings_in_memory, const Inputs* inputs_in_memory, const int* first_item,
+                            const unsigned char* table, const unsigned char* reaching, int n_fine, double inverse, int n_queries,
+                            int most_peaks, int* bars) {
+    __shared__ Settings settings;
+    __shared__ Inputs in;
+    __shared__ int window_low[kMostDenseWindows], window_start[kMostDenseWindows + 1];
+    __shared__ int next_handful;
+    __shared__ double prefix_of_warps[kDenseWarps][kLongest];
+    __shared__ __align__(16) int ions_of_warps[kDenseWarps][kLongest];  // offsets into the table
+
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
+    for (int i = threadIdx.x; i < static_cast<int>(sizeof(Settings) / sizeof(Long)); i += blockDim.x) {
+        reinterpret_cast<Long*>(&settings)[i] = reinterpret_cast<const Long*>(settings_in_memory)[i];
+    }
+    for (int i = threadIdx.x; i < static_cast<int>(sizeof(Inputs) / sizeof(Long)); i += blockDim.x) {
+        reinterpret_cast<Long*>(&in)[i] = reinterpret_cast<const Long*>(inputs_in_memory)[i];
+    }
+    __syncthreads();
+    const int n_bins = static_cast<int>(settings.n_bins), n_kept = static_cast<int>(settings.n_kept);
+    const int isotopes = static_cast<int>(settings.n_isotope_errors), n_combinations = static_cast<int>(settings.n_combinations);
+    // Each with a column for each query: weights of peaks (that of number 0 is zero), histogram, ends of the windows.
+    double* weights = reinterpret_cast<double*>(dynamic_shared);
+    int* histogram = reinterpret_cast<int*>(weights + (most_peaks + 1) * kTile);
+    int* lows = histogram + n_bins * kTile;
+    int* highs = lows + n_combinations * isotopes * kTile;
+
+    const int item = blockIdx.x, first_query = in.item_query[item], query = first_query + lane;
+    const bool is_query = query < n_queries;
+    const int first_peak = is_query ? in.offsets[query] : 0, n_peaks = is_query ? in.offsets[query + 1] - first_peak : 0;
+    const double* mz = in.mz + first_peak;
+    const float* weight = in.weight + first_peak;
+    for (int b = warp; b < n_bins; b += n_warps) histogram[b * kTile + lane] = 0;
+    for (int k = warp; k <= most_peaks; k += n_warps) weights[k * kTile + lane] = k > 0 && k <= n_peaks ? weight[k - 1] : 0.0;
+    for (int c = warp; c < n_combinations; c += n_warps) {
+        // Isotope errors come largest first, so windows ascend; where they overlap, a peptide is scored once.
+        int done = 0;
+        for (int isotope = 0; isotope < isotopes; ++isotope) {
+            Window window{0, 0};
+            if (n_peaks > 0) window = mass_window(settings, in.mass, in.query_mass[query], isotope, in.combination_mass[c]);
+            window.low = max(window.low, done);
+            done = max(done, window.high);
+            const int w = c * isotopes + isotope;
+            const bool is_empty = window.low >= window.high;
+            lows[w * kTile + lane] = window.low;
+            highs[w * kTile + lane] = window.high;
+            int low = is_empty ? 0x7fffffff : window.low, high = is_empty ? 0 : window.high;
+            for (int step = 16; step > 0; step >>= 1) {
+                low = min(low, __shfl_xor_sync(kEveryLane, low, step));
+                high = max(high, __shfl_xor_sync(kEveryLane, high, step));
+            }
+            if (lane == 0) {
+                window_low[w] = low;
+                window_start[w] = max(0, high - min(low, high));  // its size for now
+            }
+        }
+    }
+    __syncthreads();
+    const int n_windows = n_combinations * isotopes;
+    if (threadIdx.x == 0) {
+        int start = 0;
+        for (int w = 0; w < n_windows; ++w) {
+            const int size = window_start[w];
+            window_start[w] = start;
+            start += size;
+        }
+        window_start[n_windows] = start;
+        next_handful = in.item_part[item];
+    }
+    __syncthreads();
+    const int n_parts = (first_item[first_query + 1] - first_item[first_query]) / n_warps;
+    const int stop = window_start[n_windows], n_handfuls = (stop + kTaken - 1) / kTaken;
+
+    const int charges = is_query ? max(1, min(static_cast<int>(settings.max_fragment_charge), in.query_charge[query] - 1)) : 0;
+    int most_charges = charges;
+    for (int step = 16; step > 0; step >>= 1) most_charges = max(most_charges, __shfl_xor_sync(kEveryLane, most_charges, step));
+    const double inverse_histogram = 1.0 / settings.histogram_width;
+    const double absolute = settings.fragment_absolute, relative = settings.fragment_relative;
+    const int n_n = static_cast<int>(settings.n_n_term_series), n_c = static_cast<int>(settings.n_c_term_series);
+    const Word max_forms = static_cast<Word>(settings.max_forms);
+    const long long offset = static_cast<long long>(first_query / kTile) * n_fine * kTile + lane;
+    const unsigned char* column = table + offset;
+    const unsigned char* reaching_column = reaching + offset;
+    const double* own_weights = weights + lane;
+    double* prefix = prefix_of_warps[warp];
+    int* ions = ions_of_warps[warp];
+
+    Candidate kept[kMostDenseKept];
+    for (int j = 0; j < n_kept; ++j) kept[j] = nobody();
+    float worst = kept[0].score;
+    const volatile int* bar_in_memory = bars + (is_query ? query : first_query);
+
+    while (true) {
+        int handful = lane == 0 ? atomicAdd(&next_handful, n_parts) : 0;
+        handful = __shfl_sync(kEveryLane, handful, 0);
+        if (handful >= n_handfuls) break;
+        const float bar = fmaxf(worst, __int_as_float(*bar_in_memory));
+        const int candidate = (n_handfuls - 1 - handful) * kTaken + lane;
+        Word own_peptide = 0;
+        int own_window = 0;
+        bool is_possible = false;
+        if (lane < kTaken && candidate < stop) {
+            int last = n_windows;
+            while (last - own_window > 1) {
+                const int middle = (own_window + last) >> 1;
+                if (window_start[middle] <= candidate) {
+                    own_window = middle;
+                } else {
+                    last = middle;
+                }
+            }
+            own_peptide = window_low[own_window] + candidate - window_start[own_window];
+            is_possible =
+                may_carry(in.letters[own_peptide], in.combination_slots + own_window / isotopes * kMostSlots, in.residue_mask);
+        }
+        for (Word possible = __ballot_sync(kEveryLane, is_possible); possible; possible &= possible - 1) {
+            const int source = __ffs(static_cast<int>(possible)) - 1;
+            const Word peptide = __shfl_sync(kEveryLane, own_peptide, source);
+            const int w = __shfl_sync(kEveryLane, own_window, source);
+            const int low = lows[w * kTile + lane], high = highs[w * kTile + lane];
+            const bool is_mine = static_cast<int>(peptide) >= low && static_cast<int>(peptide) < high;
+            if (!__any_sync(kEveryLane, is_mine)) continue;
+            Form form;
+            if (!first_arrangement(form, in, peptide, in.combination_slots + w / isotopes * kMostSlots)) continue;
+            const int n_ions = form.length - 1;
+            const unsigned char* residues = in.residues + form.position;
+            const double left = lane < form.length ? settings.residue_mass[residues[lane] - 65] : 0.0;
+            const double right = lane + 32 < form.length ? settings.residue_mass[residues[lane + 32] - 65] : 0.0;
+            Word form_number = 0;
+            do {
+                if (!is_free(form)) continue;
+                double total = settings.n_term_mass, c_term = settings.c_term_mass, mass = left, mass_beyond = right;
+                for (int t = 0; t < form.n_slots; ++t) {
+                    const int site = site_of(form, t);
+                    const double more = in.modification_mass[form.modification[t]];
+                    if (site == 0) {
+                        total += more;
+                    } else if (site == form.length + 1) {
+                        c_term += more;
+                    } else if (site == lane + 1) {
+                        mass += more;
+                    } else if (site == lane + 33) {
+                        mass_beyond += more;
+                    }
+                }
+                // Sums from the N-terminus, in the order of the processor's; each lane keeps its own.
+                double sum = 0.0, sum_beyond = 0.0;
+                for (int i = 0; i < min(form.length, 32); ++i) {
+                    total += __shfl_sync(kEveryLane, mass, i);
+                    if (lane == i) sum = total;
+                }
+                for (int i = 32; i < form.length; ++i) {
+                    total += __shfl_sync(kEveryLane, mass_beyond, i - 32);
+                    if (lane == i - 32) sum_beyond = total;
+                }
+                total += c_term;
+                prefix[lane] = sum;
+                prefix[lane + 32] = sum_beyond;
+                double dot = 0.0;
+                int count_n = 0, count_c = 0;
+                for (int series = 0; series < n_n + n_c; ++series) {
+                    const bool is_n = series < n_n;
+                    const double single = is_n ? settings.n_term_series[series] : total + settings.c_term_series[series - n_n];
+                    int count = 0;
+                    for (int z = 1; z <= most_charges; ++z) {
+                        const double start = single / z + (z - 1) * kProtonMass / z;
+                        const double sign = (is_n ? 1.0 : -1.0) / z;
+                        const Word empty = n_fine - 1;
+                        __syncwarp();
+                        Word bin = static_cast<Word>(static_cast<int>((start + sign * sum) * inverse));
+                        ions[lane] = (lane < n_ions ? min(bin, empty) : empty) * kTile;
+                        bin = static_cast<Word>(static_cast<int>((start + sign * sum_beyond) * inverse));
+                        ions[lane + 32] = (lane + 32 < n_ions ? min(bin, empty) : empty) * kTile;
+                        __syncwarp();
+                        if (!is_mine || z > charges) continue;
+                        for (int begun = 0; begun < n_ions; begun += kIonsTogether) {
+                            int peak[kIonsTogether];
+#pragma unroll
+                            for (int j = 0; j < kIonsTogether; ++j) peak[j] = column[ions[begun + j]];
+#pragma unroll
+                            for (int j = 0; j < kIonsTogether; ++j) {
+                                if (peak[j] == kEdge) {
+                                    peak[j] = peak_at_edge(mz, weight, reaching_column[ions[begun + j]] - 1, n_peaks,
+                                                           start + sign * prefix[begun + j], absolute, relative);
+                                }
+                                dot += own_weights[peak[j] * kTile];
+                                count += peak[j] != 0;
+                            }
+                        }
+                    }
+                    if (is_n) {
+                        count_n += count;
+                    } else {
+                        count_c += count;
+                    }
+                }
+                if (is_mine) {
+                    double score = dot;
+                    if (kScore == kHyperscore) {
+                        score = dot > 0 ? in.factorial_log[count_n] + in.factorial_log[count_c] + log(1.0 + 100.0 * dot) : 0.0;
+                    }
+                    const long long bin = static_cast<long long>(score * inverse_histogram);
+                    atomicAdd(&histogram[max(0ll, min(bin, static_cast<long long>(n_bins - 1))) * kTile + lane], 1);
+                    if (static_cast<float>(score) >= fmaxf(bar, worst) && count_n + count_c >= settings.min_matched_ions) {
+                        const Candidate fresh{static_cast<float>(score), form_number, static_cast<Long>(w) << kPeptideBits | peptide,
+                                              form.sites};
+                        int place = n_kept;
+                        for (; place > 0 && comes_before(fresh, kept[place - 1]); --place) {
+                            if (place < n_kept) kept[place] = kept[place - 1];
+                        }
+                        if (place < n_kept) kept[place] = fresh;
+                        worst = kept[n_kept - 1].score;
+                        if (worst > bar) atomicMax(&bars[query], __float_as_int(worst));  // scores are not negative
+                    }
+                }
+                __syncwarp();
+                ++form_number;
+            } while (form_number < max_forms && next_arrangement(form));
+        }
+    }
+
+    __syncthreads();
+    if (!is_query) return;
+    for (int b = warp; b < n_bins; b += n_warps) {
+        const int n = histogram[b * kTile + lane];
+        if (n) atomicAdd(&in.histogram[static_cast<long long>(query) * n_bins + b], n);
+    }
+    const long long row = first_item[query] + static_cast<long long>(in.item_part[item]) * n_warps + warp;
+    for (int j = 0; j < n_kept; ++j) in.kept_of_items[row * n_kept + j] = kept[j];
+}
+
+extern "C" __global__ void __launch_bounds__(32 * kDenseWarps, kDenseBlocks)
+search_tile_by_dot_product(const Settings* settings, const Inputs* inputs, const int* first_item, const unsigned char* table,
+                           const unsigned char* reaching, int n_fine, double inverse,
+                           int n_queries, int most_peaks, int* bars) {
+    search_tile<kSpectralDotProduct>(settings, inputs, first_item, table, reaching, n_fine, inverse,
+                n_queries, most_peaks, bars);
+}
+
+extern "C" __global__ void __launch_bounds__(32 * kDenseWarps, kDenseBlocks)
+search_tile_by_hyperscore(const Settings* settings, const Inputs* inputs, const int* first_item, const unsigned char* table,
+                          const unsigned char* reaching, int n_fine, double inverse,
+                          int n_queries, int most_peaks, int* bars) {
+    search_tile<kHyperscore>(settings, inputs, first_item, table, reaching, n_fine, inverse,
+                n_queries, most_peaks, bars);
 }
 
 // One warp for each query joins the kept candidates of its items `first_item[query]` and following and writes them as HitArrays.

@@ -10,6 +10,9 @@ ATGPU analysis, for q queries with p peaks and c candidates in all (a word has 4
 * operations: for each form of a candidate, (length - 1) x series x charges looks into the bit table;
 * memory blocks: one of 32 bytes for the residues of a candidate, 22 for each mass window (a binary search), p / 2 for the peaks;
 * shared memory: 6 bytes for each 32 bins of the bit table (at most 18 KB), 19 KB for windows, queues and hits.
+
+Where 32 neighbours in mass share enough of their candidates, they are searched together by the kernel for dense windows: an ion is then one
+load for all of them, from a table of one byte for each fine bin and query that stays in the caches.
 """
 
 from __future__ import annotations
@@ -55,6 +58,15 @@ _SHARE_OF_FREE_MEMORY = 0.8
 _CORRELATION_HALF_WINDOW = 75
 _FACTORIALS = 1024  # of the ions from one end: up to 62 in three series of five charges
 _NONE = 255
+# Of the kernel for dense windows.
+_TILE, _DENSE_WARPS, _MOST_DENSE_KEPT, _MOST_DENSE_WINDOWS, _MOST_DENSE_PEAKS = 32, 16, 8, 96, 254
+_DENSE_STATIC_SHARED_BYTES = 15 << 10
+_FINE_BINS = 1 << 16  # of the table of peaks, at most
+_FINE_BINS_OF_TOLERANCE = 16
+_DENSE_CANDIDATES_OF_ITEM = 1 << 12  # of the union of the windows of a tile
+_DENSE_CANDIDATES_OF_BATCH = 1 << 30
+_LEAST_SHARING = 16.0  # about where one by one is as fast
+_TILES_TOGETHER = 64  # go to the same kernel: alternating launches of a few blocks each would leave most of the device idle
 _MARGIN = 1e-6  # dalton
 
 _SETTINGS = np.dtype(
@@ -100,6 +112,9 @@ _KERNELS = {
 }
 
 
+_DENSE_KERNELS = {SDP: "search_tile_by_dot_product", HYPERSCORE: "search_tile_by_hyperscore"}
+
+
 class UnsupportedSearchError(DeviceError):
     """The search is beyond the fixed sizes of the kernel (the message says which); only the processor can do it."""
 
@@ -112,6 +127,8 @@ class SpectrumSearch:
     card : the device. peptides, modifications, settings : as for `kernels.cpu.scoring.search_queries`.
     memory_bytes : of the device, at most; 80 % of what is free when None. Half of it is for the dictionary.
     candidates_of_batch, candidates_of_item : how much is searched between two looks at a cancel, and by one block.
+    least_sharing : of the 32 queries that are searched together by the kernel for dense windows, how many at least must share a candidate
+        on average; others are searched one by one. dense_candidates_of_batch, dense_candidates_of_item : as above, for that kernel.
 
     Raises
     ------
@@ -128,9 +145,14 @@ class SpectrumSearch:
         memory_bytes: int | None = None,
         candidates_of_batch: int = _CANDIDATES_OF_BATCH,
         candidates_of_item: int = _CANDIDATES_OF_ITEM,
+        least_sharing: float = _LEAST_SHARING,
+        dense_candidates_of_batch: int = _DENSE_CANDIDATES_OF_BATCH,
+        dense_candidates_of_item: int = _DENSE_CANDIDATES_OF_ITEM,
     ) -> None:
         self._card, self._settings, self._modifications = card, settings, modifications
         self._candidates_of_batch, self._candidates_of_item = candidates_of_batch, candidates_of_item
+        self._least_sharing, self._dense_candidates_of_batch = least_sharing, dense_candidates_of_batch
+        self._dense_candidates_of_item = dense_candidates_of_item
         self._slots_of_combination = _slots_of_combination(modifications)
         self._check_sizes(len(peptides.mass))
         free = int(card.free_bytes() * _SHARE_OF_FREE_MEMORY)
@@ -286,10 +308,16 @@ class SpectrumSearch:
         cost = np.zeros(len(queries.mass), np.int64)
         self.count_candidates(queries, first, last, cost)
         n_items = np.maximum(1, -(-cost // self._candidates_of_item))
+        n_parts = self._parts_of_tiles(queries, hits, first, last, peaks, cost)
+        parts_of_query = np.repeat(n_parts, _TILE)[: last - first]
+        is_dense = parts_of_query > 0
+        n_items[first:last] = np.where(is_dense, parts_of_query * _DENSE_WARPS, n_items[first:last])
         kept, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
         n_bytes = peaks * (16 if self._settings.score == XCORR else 12) + n_items * (8 + kept * _CANDIDATE_BYTES)
         n_bytes += 40 + 4 * bins + kept * (13 + 2 * slots)
+        n_bytes[first:last] += np.where(is_dense, 2 * self._fine_bins()[0], 0)
         total_bytes, total_cost = (np.concatenate(([0], np.cumsum(values[first:last]))) for values in (n_bytes, cost))
+        runs = np.concatenate((np.flatnonzero(np.diff(is_dense)) + 1, [last - first]))
         scalars = self._sent(self._scalars)
         self._card.wait(self._stream)
         running: deque[_Batch] = deque()
@@ -299,12 +327,22 @@ class SpectrumSearch:
                 if begun == last or not free:
                     yield self._finished(running, free, hits)
                     continue
-                stop = self._batch_end(total_bytes, total_cost, begun - first) + first
+                dense = bool(is_dense[begun - first])
+                run_end = int(runs[np.searchsorted(runs, begun - first, side="right")])
+                stop = self._batch_end(total_bytes, total_cost, begun - first, run_end, dense) + first
                 try:
-                    free[-1].begin(self, scalars, spectra, queries, hits, begun, stop, n_items, shared_bytes)
+                    if dense:
+                        parts = n_parts[(begun - first) // _TILE : -(-(stop - first) // _TILE)]
+                        free[-1].begin_dense(self, scalars, spectra, queries, hits, begun, stop, parts)
+                    else:
+                        free[-1].begin(self, scalars, spectra, queries, hits, begun, stop, n_items, shared_bytes)
                 except DeviceMemoryError as error:
                     if running:
                         yield self._finished(running, free, hits)
+                    elif dense and stop - begun <= _TILE:
+                        self._least_sharing = np.inf  # one by one they need less
+                        yield from self._search_stretch(spectra, queries, hits, begun, last, peaks, shared_bytes, free)
+                        return
                     elif stop - begun == 1:
                         raise DeviceError(str(error)) from error
                     self._batch_bytes = min(self._batch_bytes, int(total_bytes[stop - first] - total_bytes[begun - first])) // 2
@@ -317,17 +355,68 @@ class SpectrumSearch:
             for batch in running:  # their transfers must not outlive the pinned buffers
                 batch.abandon()
 
+    def _fine_bins(self) -> tuple[int, float]:
+        """How many fine bins the kernel for dense windows has for each query, and how many there are in a thomson."""
+        settings = self._settings
+        last = (settings.max_mz + settings.fragment_absolute) / (1.0 - settings.fragment_relative) + 1.0
+        half = settings.fragment_absolute + settings.fragment_relative * 1000.0
+        width = max(half / _FINE_BINS_OF_TOLERANCE, last / (_FINE_BINS - 2))
+        return int(last / width) + 2, 1.0 / width
+
+    def _dense_shared_bytes(self, hits: HitArrays, most_peaks: Any) -> Any:
+        """Dynamic shared memory of the kernel for dense windows, for a number of peaks or for each of several."""
+        windows = len(self._modifications.combination_mass) * len(self._settings.isotope_errors)
+        return _TILE * (8 * (most_peaks + 1) + 4 * hits.histogram.shape[1] + 8 * windows)
+
+    def _parts_of_tiles(
+        self, queries: QueryArrays, hits: HitArrays, first: int, last: int, peaks: NDArray[np.int64], cost: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """For each 32 queries from `first` on, how many blocks of the kernel for dense windows search them; 0: one by one."""
+        settings, carried = self._settings, self._modifications.combination_mass
+        starts = np.arange(first, last, _TILE)
+        parts = np.zeros(len(starts), np.int64)
+        windows = len(carried) * len(settings.isotope_errors)
+        if np.isinf(self._least_sharing):
+            return parts
+        if settings.score not in _DENSE_KERNELS or hits.score.shape[1] > _MOST_DENSE_KEPT or windows > _MOST_DENSE_WINDOWS:
+            return parts
+        low, n = int(self._scalars["first_peptide"][0]), int(self._scalars["n_peptides"][0])
+        mass = self._peptides["mass"][low : low + n]
+        lightest, heaviest = queries.mass[starts], queries.mass[np.minimum(starts + _TILE, last) - 1]
+        union = np.zeros(len(starts), np.int64)
+        for error, least in zip(settings.isotope_errors, settings.isotope_minimum_mass, strict=True):
+            shift = error * settings.isotope_spacing
+            ends = []
+            for of_query, sign, side in ((lightest, -1.0, "left"), (heaviest, 1.0, "right")):
+                observed = of_query - shift
+                tolerance = settings.precursor_absolute + settings.precursor_relative * observed
+                target = (observed + sign * tolerance)[:, None] - carried
+                ends.append(np.searchsorted(mass, target, side=side))  # type: ignore[call-overload]
+            union += np.where(heaviest < least, 0, (ends[1] - ends[0]).sum(axis=1))
+        most_peaks = np.maximum.reduceat(peaks[first:last], starts - first)
+        fits = (most_peaks <= _MOST_DENSE_PEAKS) & (
+            self._dense_shared_bytes(hits, most_peaks) <= self._card.most_shared_bytes() - _DENSE_STATIC_SHARED_BYTES
+        )
+        groups = np.arange(0, len(starts), _TILES_TOGETHER)
+        shared = np.add.reduceat(cost[first:last], starts[groups] - first) >= self._least_sharing * np.add.reduceat(union, groups)
+        dense = fits & np.repeat(shared, _TILES_TOGETHER)[: len(starts)] & (union < 1 << 31)
+        parts[dense] = np.maximum(1, -(-union[dense] // self._dense_candidates_of_item))
+        return parts
+
     def _finished(self, running: deque[_Batch], free: list[_Batch], hits: HitArrays) -> int:
         batch = running.popleft()
         batch.finish(hits)
         free.append(batch)
         return batch.last
 
-    def _batch_end(self, total_bytes: NDArray[np.int64], total_cost: NDArray[np.int64], start: int) -> int:
-        """End of the batch that begins at `start`: within the bytes and the candidates of a batch, at least one query."""
+    def _batch_end(self, total_bytes: NDArray[np.int64], total_cost: NDArray[np.int64], start: int, run_end: int, dense: bool) -> int:
+        """End of the batch that begins at `start`: within the bytes and the candidates of a batch, at least one query, or tile of them."""
+        candidates = self._dense_candidates_of_batch if dense else self._candidates_of_batch
         by_bytes = np.searchsorted(total_bytes, total_bytes[start] + self._batch_bytes, side="right") - 1
-        by_cost = np.searchsorted(total_cost, total_cost[start] + self._candidates_of_batch, side="right") - 1
-        return max(start + 1, int(min(by_bytes, by_cost)))
+        by_cost = np.searchsorted(total_cost, total_cost[start] + candidates, side="right") - 1
+        stop = min(int(min(by_bytes, by_cost)), run_end)
+        step = _TILE if dense else 1
+        return min(run_end, start + max(step, (stop - start) // step * step))
 
     def _shape(self, hits: HitArrays, most_peaks: int) -> int:
         """Complete the settings with the shapes of the hits and the bit table; bytes of dynamic shared memory."""
@@ -390,12 +479,71 @@ class _Batch:
         shared_bytes: int,
     ) -> None:
         """Pack the queries `first:last`, send them and start the kernels; does not wait for them."""
+        items = n_items[first:last]
+        n, total = last - first, int(items.sum())
+        item_query = np.repeat(np.arange(n, dtype=np.int32), items)
+        first_item = np.concatenate(([0], np.cumsum(items))).astype(np.int32)
+        item_part = np.arange(total, dtype=np.int32) - first_item[item_query]
+        device_pointers, _, most_peaks = self._send(
+            search, spectra, queries, hits, first, last, {"item_query": item_query, "item_part": item_part, "first_item": first_item}
+        )
+        arguments: tuple[Any, ...] = (scalars, device_pointers, np.int32(most_peaks))
+        self._card.launch(_FILE, _KERNELS[search._settings.score], total, _THREADS, arguments, self._stream, shared_bytes=shared_bytes)
+        self._collect(search, scalars)
+
+    def begin_dense(
+        self,
+        search: SpectrumSearch,
+        scalars: Any,
+        spectra: SpectrumArrays,
+        queries: QueryArrays,
+        hits: HitArrays,
+        first: int,
+        last: int,
+        n_parts: NDArray[np.int64],
+    ) -> None:
+        """As `begin`, with the kernel for dense windows: `n_parts` are the blocks of each tile of queries."""
+        card, stream, n = self._card, self._stream, last - first
+        blocks = int(n_parts.sum())
+        tile = np.repeat(np.arange(len(n_parts), dtype=np.int32), n_parts)
+        item_part = np.arange(blocks, dtype=np.int32) - (np.cumsum(n_parts) - n_parts)[tile].astype(np.int32)
+        items = np.repeat(n_parts * _DENSE_WARPS, _TILE)[:n]  # a warp of a block writes an item of each query
+        first_item = np.concatenate(([0], np.cumsum(items))).astype(np.int32)
+        n_fine, inverse = search._fine_bins()
+        table_bytes = len(n_parts) * _TILE * n_fine
+        table, reaching = self._device("table", table_bytes), self._device("reaching", table_bytes)
+        device_pointers, inputs, most_peaks = self._send(
+            search, spectra, queries, hits, first, last, {"item_query": tile * _TILE, "item_part": item_part, "first_item": first_item}
+        )
+        bars = self._device("bars", 4 * n)
+        card.clear(table, table_bytes, stream)
+        card.clear(bars, 4 * n, stream)
+        shape = np.int32(n), np.int32(n_fine), np.float64(inverse)
+        card.launch(_FILE, "tabulate_peaks", len(n_parts), 256, (scalars, device_pointers, *shape, table, reaching), stream)
+        arguments = (
+            scalars, device_pointers, inputs["first_item"], table, reaching, np.int32(n_fine), np.float64(inverse), np.int32(n),
+            np.int32(most_peaks), bars,
+        )  # fmt: skip
+        shared_bytes = search._dense_shared_bytes(hits, most_peaks)
+        card.launch(_FILE, _DENSE_KERNELS[search._settings.score], blocks, 32 * _DENSE_WARPS, arguments, stream, shared_bytes=shared_bytes)
+        self._collect(search, scalars)
+
+    def _send(
+        self,
+        search: SpectrumSearch,
+        spectra: SpectrumArrays,
+        queries: QueryArrays,
+        hits: HitArrays,
+        first: int,
+        last: int,
+        items: dict[str, NDArray[np.int32]],
+    ) -> tuple[Any, dict[str, Any], int]:
+        """Pack and send queries and items of work, and make room for the answer; the struct Inputs, the buffers, the most peaks."""
         card, stream, n = self._card, self._stream, last - first
         kept, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
         with_height = search._settings.score == XCORR
         peaks = np.diff(spectra.offsets)[queries.spectrum[first:last]]
-        n_peaks, items = int(peaks.sum()), n_items[first:last]
-        total = int(items.sum())
+        n_peaks = int(peaks.sum())
         host = {
             "offsets": self._host("offsets", np.int32, n + 1),
             "mz": self._host("mz", np.float64, n_peaks),
@@ -403,9 +551,6 @@ class _Batch:
             "height": self._host("height", np.float32, n_peaks if with_height else 0),
             "query_mass": self._host("query_mass", np.float64, n),
             "query_charge": self._host("query_charge", np.int32, n),
-            "item_query": self._host("item_query", np.int32, total),
-            "item_part": self._host("item_part", np.int32, total),
-            "first_item": self._host("first_item", np.int32, n + 1),
         }
         gather_peaks(
             spectra.offsets, spectra.mz, spectra.weight, spectra.correlation_weight, queries.spectrum, first, last, with_height,
@@ -413,10 +558,9 @@ class _Batch:
         )  # fmt: skip
         host["query_mass"][:] = queries.mass[first:last]
         host["query_charge"][:] = queries.charge[first:last]
-        host["first_item"][0] = 0
-        np.cumsum(items, out=host["first_item"][1:])
-        host["item_query"][:] = np.repeat(np.arange(n, dtype=np.int32), items)
-        host["item_part"][:] = np.arange(total, dtype=np.int32) - host["first_item"][host["item_query"]]
+        for name, values in items.items():
+            host[name] = self._host(name, np.int32, len(values))
+            host[name][:] = values
         inputs = {name: self._device(name, values.nbytes) for name, values in host.items()}
         self._out = {
             "score": self._host("score", np.float32, n, kept),
@@ -428,7 +572,7 @@ class _Batch:
             "histogram": self._host("histogram", np.int32, n, bins),
         }
         outputs = {name: self._device(name, values.nbytes) for name, values in self._out.items()}
-        kept_of_items = self._device("kept_of_items", total * kept * _CANDIDATE_BYTES)
+        kept_of_items = self._device("kept_of_items", int(items["first_item"][-1]) * kept * _CANDIDATE_BYTES)
         arrays = search._columns | inputs | {"kept_of_items": kept_of_items, "histogram": outputs["histogram"]}
         pointers = self._host("pointers", np.uint64, len(_INPUTS))
         pointers[:] = [card.address(arrays[name]) for name in _INPUTS]
@@ -437,17 +581,19 @@ class _Batch:
         for name, values in host.items():
             card.upload(inputs[name], values, stream)
         card.clear(outputs["histogram"], self._out["histogram"].nbytes, stream)
-        arguments: tuple[Any, ...] = (scalars, device_pointers, np.int32(peaks.max(initial=0)))
-        card.launch(_FILE, _KERNELS[search._settings.score], total, _THREADS, arguments, stream, shared_bytes=shared_bytes)
+        self.first, self.last = first, last
+        return device_pointers, inputs, int(peaks.max(initial=0))
+
+    def _collect(self, search: SpectrumSearch, scalars: Any) -> None:
+        """Start what joins the hits of the items and brings the answer."""
+        card, stream, n, of = self._card, self._stream, self.last - self.first, self._buffers
         arguments = (
-            scalars, inputs["first_item"], kept_of_items, search._columns["combination_slots"], outputs["histogram"], np.int32(n),
-            outputs["score"], outputs["peptide"], outputs["isotope_error"], outputs["site"], outputs["modification"],
-            outputs["n_candidates"],
+            scalars, of["first_item"], of["kept_of_items"], search._columns["combination_slots"], of["histogram"], np.int32(n),
+            of["score"], of["peptide"], of["isotope_error"], of["site"], of["modification"], of["n_candidates"],
         )  # fmt: skip
         card.launch(_FILE, "merge_hits", -(-n * 32 // 128), 128, arguments, stream)
         for name, values in self._out.items():
-            card.download(values, outputs[name], stream)
-        self.first, self.last = first, last
+            card.download(values, of[name], stream)
 
     def abandon(self) -> None:
         """Wait for what was begun and forget it."""

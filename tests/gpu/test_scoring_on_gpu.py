@@ -61,6 +61,23 @@ def test_any_modifications_and_series_agree_with_the_processor(seed, number):
     assert_same_hits(found, expected)
 
 
+@pytest.mark.parametrize("score", [SDP, HYPERSCORE])
+@pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0)])
+def test_dense_windows_agree_with_the_processor(score, fragment, number):
+    spectra, queries, peptides, modifications, settings = random_search(
+        150 + score, score, fragment=fragment, precursor=(3.0, 0.0), n_queries=4000, n_peptides=60_000, which=(0, 1)
+    )
+    expected, found, alone = (empty_hits(4000, width=WIDTH[score]) for _ in range(3))
+    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 4000)
+    for hits, least in ((found, 0.0), (alone, np.inf)):
+        search = cuda.SpectrumSearch(card(number), peptides, modifications, settings, least_sharing=least)
+        for _ in search.search_queries(spectra, queries, hits, 0, 4000):
+            pass
+    assert_same_hits(found, expected)
+    for one, other in zip(found[:-1], alone[:-1], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_two_runs_give_the_same_bits(number):
     inputs = random_search(300, HYPERSCORE, n_queries=100, n_peptides=50_000)
     (first, _), (second, _) = both(inputs, number), both(inputs, number)

@@ -66,6 +66,58 @@ def test_overlapping_windows_score_a_peptide_once():
     assert_same_hits(found, expected)
 
 
+@pytest.mark.parametrize("score", [SDP, HYPERSCORE])
+@pytest.mark.parametrize(("fragment", "n_queries"), [((0.0, 20e-6), 12), ((0.5, 0.0), 40)])
+def test_neighbours_in_mass_searched_together_have_the_same_hits(score, fragment, n_queries):
+    inputs = random_search(
+        90 + score, score, fragment=fragment, n_queries=n_queries, precursor=(3.0, 0.0), n_peptides=2000, which=(0, 1, 4), most=1
+    )
+    found, expected, _ = searched_on_both(inputs, least_sharing=0.0, dense_candidates_of_item=500, card=ShimCard(descending=score == SDP))
+    assert expected.n_candidates.sum() > 200
+    assert_same_hits(found, expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_neighbours_with_any_modifications_and_series_have_the_same_hits(seed):
+    kinds = [("c", "z"), ("abc", "xyz"), ("", "y")]
+    inputs = random_search(
+        95 + seed,
+        HYPERSCORE,
+        series=kinds[seed],
+        fragment_charge=1 + seed,
+        max_forms=(1, 50, 200)[seed],
+        fragment=(0.3, 0.0),
+        n_peptides=2000,
+    )
+    card = ShimCard()
+    found, expected, _ = searched_on_both(inputs, card=card, least_sharing=0.0, kept=8)
+    assert "search_tile_by_hyperscore" in card.launched
+    assert_same_hits(found, expected)
+    assert (expected.modification[:, 0] != 255).any()
+
+
+def test_dense_and_sparse_windows_in_one_search_have_the_same_hits(monkeypatch):
+    monkeypatch.setattr("kernels.cuda.scoring._TILES_TOGETHER", 1)
+    spectra, queries, *others = random_search(98, HYPERSCORE, n_queries=140, precursor=(0.5, 0.0), n_peptides=1500, most=1)
+    mass = queries.mass.copy()
+    mass[32:96] = mass[60] + np.linspace(-0.4, 0.4, 64)  # two tiles that share their windows, among others that do not
+    queries = queries._replace(mass=np.sort(mass))
+    card = ShimCard()
+    found, expected, ends = searched_on_both((spectra, queries, *others), card=card, dense_candidates_of_batch=1, least_sharing=6.0)
+    assert {"search_tile_by_hyperscore", "search_by_hyperscore"} <= set(card.launched)
+    assert ends == sorted(set(ends))
+    assert ends[-1] == 140
+    assert_same_hits(found, expected)
+
+
+def test_a_card_too_full_for_a_tile_searches_one_by_one():
+    inputs = random_search(99, HYPERSCORE, n_peptides=300, n_queries=40, most=1)
+    card = ShimCard()
+    found, expected, _ = searched_on_both(inputs, card=card, largest_buffer=60_000, least_sharing=0.0)
+    assert "search_tile_by_hyperscore" not in card.launched
+    assert_same_hits(found, expected)
+
+
 def test_a_query_shared_by_many_blocks_has_the_same_hits():
     inputs = random_search(30, HYPERSCORE, precursor=(40.0, 0.0), most=1, n_queries=4, n_peptides=1000)
     found, expected, _ = searched_on_both(inputs, candidates_of_item=100, kept=21)
