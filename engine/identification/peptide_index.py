@@ -30,7 +30,6 @@ from kernels.layouts import PeptideArrays
 
 __all__ = ["Digestion", "PeptideIndex", "build_peptide_index", "open_peptide_index"]
 
-FORMAT_VERSION = 1
 _UNIT = 1e9  # integer masses are in 1e-9 Da
 _BYTES_PER_ENTRY = 48  # while building: 22 of the unsorted entry, 18 of the dictionary entry, 4 of the inverted list, and what NumPy copies
 _ENDS = {"specific": 2, "semi-specific": 1, "non-specific": 0}

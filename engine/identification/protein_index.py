@@ -20,7 +20,6 @@ from engine.formats.proteins import Proteins
 __all__ = ["DECOY_METHODS", "ProteinIndex", "build_protein_index", "open_protein_index"]
 
 DECOY_METHODS = ("reverse", "pseudo-reverse", "shuffle", "existing", "none")
-FORMAT_VERSION = 1
 _DECOY_SEED = 20141
 _COLUMNS = ("residues", "offsets", "accession_bytes", "accession_offsets", "description_bytes", "description_offsets")
 
