@@ -13,19 +13,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "C_TERMINAL",
+    "FORMS_OF_CHUNK",
     "HYPERSCORE",
+    "ISOTOPE_BITS",
+    "KEYS_OF_DALTON",
     "KSDP",
     "SDP",
     "XCORR",
+    "BestArrays",
+    "FormCode",
+    "FragmentIndexArrays",
     "HitArrays",
     "ModificationArrays",
     "PeptideArrays",
     "QueryArrays",
+    "ScoreTables",
     "ScoringSettings",
+    "SegmentArrays",
     "SpectrumArrays",
 ]
 
 SDP, KSDP, HYPERSCORE, XCORR = 0, 1, 2, 3
+
+FORMS_OF_CHUNK = 1 << 15  # their counters, four bytes each, stay in the second-level cache of a core
+C_TERMINAL = 1 << 15  # the bit of a posting that tells the end from which the ion counts
+KEYS_OF_DALTON = 1 << 19  # a key is a mass in units of 2^-19 Da (2e-6 Da), so that 32 bits reach 8,192 Da
+ISOTOPE_BITS = 4
 
 
 class SpectrumArrays(NamedTuple):
@@ -128,3 +142,74 @@ class HitArrays(NamedTuple):
     n_candidates: NDArray[np.int64]
     histogram: NDArray[np.int32]
     histogram_width: float
+
+
+class FormCode(NamedTuple):
+    """How the number of a candidate is put together: combination, isotope error, peptide, arrangement, from the highest bits down.
+
+    A candidate's number is `((combination << ISOTOPE_BITS | e) << peptide_bits | peptide) << arrangement_bits | arrangement`, with `e` the
+    row of `ScoringSettings.isotope_errors`; a form's number has `e` = 0. Candidates in order of it are those of the exhaustive search in
+    the order in which that scores them. `isotope_shift` = peptide_bits + arrangement_bits is where `e` begins.
+    """
+
+    peptide_bits: int
+    arrangement_bits: int
+    isotope_shift: int
+
+
+class FragmentIndexArrays(NamedTuple):
+    """The fragment ions of all forms (peptides with an arrangement of variable modifications) of one range of mass.
+
+    Forms are in order of mass and cut into chunks of `FORMS_OF_CHUNK`. The postings (an ion and its form) of chunk c are
+    `chunk_start[c]:chunk_start[c + 1]`, in order of the ions' 32-bit keys: the neutral mass of the fragment (m/z of the singly charged ion
+    less a proton) in units of 1 / `KEYS_OF_DALTON`, rounded down.
+
+    `form_mass` (f,) float64 dalton, ascending; `form_code` (f,) int64, the forms' numbers (`FormCode`); `chunk_start` (c + 1,) int64;
+    `bin_start` (c, b + 1) uint32: counted from the chunk's first, the first posting whose key >> `bin_shift` is not below the bin
+    (`bin_shift` is at most 16);
+    `key` (p,) uint16: the low 16 bits of the key, for the bin tells the others; `form` (p,) uint16: number of the form in its chunk, with
+    the bit `C_TERMINAL` where the ion counts from the C-terminus.
+    """
+
+    form_mass: NDArray[np.float64]
+    form_code: NDArray[np.int64]
+    chunk_start: NDArray[np.int64]
+    bin_start: NDArray[np.uint32]
+    bin_shift: int
+    key: NDArray[np.uint16]
+    form: NDArray[np.uint16]
+
+
+class SegmentArrays(NamedTuple):
+    """What queries look for in a fragment index: ranges of keys, of one fragment charge disjoint, each with the weight of its peak.
+
+    `offsets` (q + 1,) int64; `low`, `high` (n,) uint32: half-open ranges of 32-bit keys; `weight` (n,) uint16 in the units of
+    `ScoreTables.weight_scale`.
+    """
+
+    offsets: NDArray[np.int64]
+    low: NDArray[np.uint32]
+    high: NDArray[np.uint32]
+    weight: NDArray[np.uint16]
+
+
+class ScoreTables(NamedTuple):
+    """From a form's counter to its score: `(of_count[n] + of_count[c]) + of_dot[dot]` in float32, of a counter `dot << 16 | c << 8 | n`.
+
+    n and c are the matched ions from the N- and the C-terminus, dot the sum of the segments' weights, `weight_scale` units to 1.
+    `of_count` (256,) float32 (zeros for the dot product alone), `of_dot` (d,) float32 for every dot product that can be.
+    """
+
+    of_count: NDArray[np.float32]
+    of_dot: NDArray[np.float32]
+    weight_scale: float
+
+
+class BestArrays(NamedTuple):
+    """The best candidates of each query by the scores of `ScoreTables`, best first, equal scores in order of their numbers.
+
+    `score` (q, k) float32, -inf where there is none; `code` (q, k) int64, the candidates' numbers (`FormCode`), -1 where there is none.
+    """
+
+    score: NDArray[np.float32]
+    code: NDArray[np.int64]

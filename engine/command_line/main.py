@@ -152,7 +152,11 @@ def _add_search_options(parser: argparse.ArgumentParser, preset: str = "high-res
     parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=VALUE", help="change one parameter; may be given several times"
     )
-    parser.add_argument("--device", default="auto", metavar="auto|cpu|cuda|cuda:N|all", help="what computes (default: %(default)s)")
+    parser.add_argument(
+        "--device", default="auto", metavar="auto|cpu|cuda|cuda:N|all",
+        help="what computes: auto, all usable GPUs or else the processor; cuda, the first usable GPU; all, the GPUs and the processor"
+        " together (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--threads", type=_thread_count, metavar="N", help="threads of the processor (default: all)")
     parser.add_argument("--skip-broken", action="store_true", help="leave out spectra that cannot be read, and count them")
     output = parser.add_mutually_exclusive_group()

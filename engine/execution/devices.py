@@ -25,7 +25,7 @@ class Device:
     """One thing that can compute. `name` is what ``--device`` takes, `reason` says why it is not usable.
 
     Of a GPU: `driver`, the NVIDIA driver's version, and `compute_capability`, as 9.0. `numbers` are the CUDA devices that a choice stands
-    for: none for the processor, several for ``all``.
+    for: none for the processor. `with_processor`: the processor computes beside them.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Device:
     driver: str = ""
     compute_capability: str = ""
     numbers: tuple[int, ...] = ()
+    with_processor: bool = False
 
 
 def devices() -> list[Device]:
@@ -78,7 +79,8 @@ def gpus() -> tuple[Device, ...]:
 def chosen_device(wish: str) -> Device:
     """The device for a wish of the user: ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``all``.
 
-    ``auto`` and ``cuda`` take the first usable GPU, ``auto`` the processor where there is none; ``all`` takes all usable GPUs.
+    ``auto`` takes all usable GPUs, or the processor where there is none; ``all`` takes all usable GPUs and the processor together, and
+    ``cuda`` the first usable GPU.
 
     Raises
     ------
@@ -90,8 +92,8 @@ def chosen_device(wish: str) -> Device:
     if wish not in ("auto", "cuda", "all") and (number == wish or not (number.isascii() and number.isdigit())):
         raise ParameterError(f"device = '{wish}': expected auto, cpu, cuda, cuda:N or all")
     usable = [gpu for gpu in gpus() if gpu.usable]
-    if wish == "auto":
-        return usable[0] if usable else processor()
+    if wish == "auto" and not usable:
+        return processor()
     if number != wish:
         named = [gpu for gpu in gpus() if gpu.numbers == (int(number),)]
         if named and named[0].usable:
@@ -103,15 +105,17 @@ def chosen_device(wish: str) -> Device:
         raise ParameterError(f"device = '{wish}': no GPU is usable: {reasons}")
     if number != wish:
         raise ParameterError(f"device = '{wish}': there is no such GPU; there are {', '.join(gpu.name for gpu in gpus())}")
-    if wish == "cuda" or len(usable) == 1:
+    if wish == "cuda" or (wish == "auto" and len(usable) == 1):
         return usable[0]
+    together = [*usable, processor()] if wish == "all" else usable
     return Device(
-        "+".join(gpu.name for gpu in usable),
-        "; ".join(gpu.description for gpu in usable),
+        "+".join(one.name for one in together),
+        "; ".join(one.description for one in together),
         sum(gpu.memory_bytes for gpu in usable),
         True,
         driver=usable[0].driver,
         numbers=tuple(number for gpu in usable for number in gpu.numbers),
+        with_processor=wish == "all",
     )
 
 

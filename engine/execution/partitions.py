@@ -12,7 +12,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Partition", "equal_partitions"]
+__all__ = ["Partition", "equal_partitions", "falling_partitions"]
+
+_ROUNDS = 4
+_SHARE_OF_ROUND = 0.6
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,24 @@ def equal_partitions(cost: NDArray[np.number], workers: int, *, most_cost: float
         for first, last in pairwise(cuts.tolist())
         for a, b in pairwise(_cuts_within(total, before, first, last, most_cost))
     ]
+    return sorted(partitions, key=lambda partition: -partition.cost)
+
+
+def falling_partitions(cost: NDArray[np.number], workers: int) -> list[Partition]:
+    """Cut n items into ever smaller runs, largest first: few, so that little is lost between them, and small ones to even out the end.
+
+    In each round every worker gets an equal share of the larger part of what is left (factoring: Hummel, Schonberg & Flynn 1992). One
+    worker gets all in one. Parameters and answer are those of `equal_partitions`.
+    """
+    n = len(cost)
+    if n == 0:
+        return []
+    rounds = _SHARE_OF_ROUND * (1.0 - _SHARE_OF_ROUND) ** np.arange(_ROUNDS) if workers > 1 else np.ones(1)
+    marks = np.cumsum(np.repeat(rounds, workers))
+    total = np.cumsum(np.maximum(np.asarray(cost, np.float64), 1e-9))
+    cuts = np.unique(np.concatenate(([0], np.searchsorted(total, marks[:-1] / marks[-1] * total[-1], side="right"), [n])))
+    before = np.concatenate(([0.0], total))
+    partitions = [Partition(first, last, float(before[last] - before[first])) for first, last in pairwise(cuts.tolist())]
     return sorted(partitions, key=lambda partition: -partition.cost)
 
 

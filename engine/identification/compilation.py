@@ -16,7 +16,7 @@ _PEPTIDE = "DLGEEHFK"
 
 
 def compile_kernels(progress: Progress) -> None:
-    """Compile what the identification runs on the processor, unless that was done before on this machine (about 15 seconds, kept on disk).
+    """Compile what the identification runs on the processor, unless that was done before on this machine (about 25 seconds, kept on disk).
 
     Raises
     ------
@@ -27,7 +27,7 @@ def compile_kernels(progress: Progress) -> None:
     if is_compiled():
         return
     progress.stage("Compiling for this processor")
-    progress.message("Compiling the kernels for this processor; this happens once and takes about 15 seconds")
+    progress.message("Compiling the kernels for this processor; this happens once and takes about 25 seconds")
     failures: list[Exception] = []
 
     def work() -> None:
@@ -57,10 +57,11 @@ def _spectrum() -> str:
 def _use_kernels() -> None:
     """Identify next to nothing, through the same functions and so with the same types as a real search."""
     from engine.formats import read_proteins, read_spectra
+    from engine.identification.fragment_index import FragmentSearch
     from engine.identification.parameters import IdentificationParameters
     from engine.identification.peptide_index import Digestion, build_peptide_index
     from engine.identification.protein_index import build_protein_index
-    from engine.identification.scoring import Search, modification_arrays
+    from engine.identification.scoring import Search, modification_arrays, scoring_settings
     from engine.identification.spectrum_index import build_spectrum_index
 
     parameters = IdentificationParameters()
@@ -82,6 +83,10 @@ def _use_kernels() -> None:
         )
         peptides = build_peptide_index(folder, proteins, digestion, threads=1, memory_bytes=1 << 26, progress=quiet)
         index = build_spectrum_index(spectra, parameters, 1, quiet)
-        search = Search(index, peptides.arrays(proteins), modification_arrays((), parameters), parameters, 1)
+        arrays, modifications = peptides.arrays(proteins), modification_arrays((), parameters)
+        search = Search(index, arrays, modifications, parameters, 1)
         search.plan(quiet)
+        # So small a search is not worth a fragment-ion index.
+        settings = scoring_settings(parameters, float(index.arrays.mz.max()))
+        FragmentSearch(index, arrays, modifications, settings, 1, 1 << 26).run(search.score(quiet), quiet)
         search.run(quiet)

@@ -240,6 +240,16 @@ class IdentificationParameters(SearchParameters):
         advanced=True,
         help="Larger digests are indexed in mass partitions.",
     )
+    device_memory: int = parameter(
+        0,
+        ge=0,
+        le=1048576,
+        title="Memory of a GPU",
+        unit="MB",
+        group=_RESOURCES,
+        advanced=True,
+        help="No more of each GPU is used; 0: what is free.",
+    )
 
     @field_validator("enzyme")
     @classmethod

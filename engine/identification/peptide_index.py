@@ -9,7 +9,7 @@ counts of a first pass choose. Modified forms are made while searching and are n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +25,9 @@ from engine.execution.threads import run_on_threads
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.protein_index import ProteinIndex
 from engine.jobs.progress import Progress
-from kernels.cpu.digestion import digest_proteins, merge_peptides
+from kernels.cpu.digestion import count_peptides, digest_proteins, merge_peptides
+from kernels.cuda.digestion import count_peptides as count_on_card
+from kernels.cuda.modules import Card, DeviceError
 from kernels.layouts import PeptideArrays
 
 __all__ = ["Digestion", "PeptideIndex", "build_peptide_index", "open_peptide_index"]
@@ -168,11 +170,13 @@ def build_peptide_index(
     *,
     selected: NDArray[np.int64] | None = None,
     threads: int,
+    cards: Sequence[Card] = (),
     memory_bytes: int,
     progress: Progress,
 ) -> PeptideIndex:
     """Digest the proteins (all, or those `selected`) and write the index into `folder`.
 
+    The first pass, which counts, runs on the first of the `cards` that can do it, or on threads; the second on threads.
     Memory: at most about `memory_bytes` beyond the proteins, unless a single mass bucket needs more. Time: two passes over the digest
     and a sort inside runs; on disk 22 bytes for each distinct peptide and 4 for each occurrence.
     """
@@ -181,7 +185,7 @@ def build_peptide_index(
     if selected is not None:
         selection, n_targets = _Selection(residues, offsets, selected), int(np.searchsorted(selected, proteins.n_targets))
         residues, offsets = selection.residues, selection.offsets
-    digest = _Digest(residues, offsets, n_targets, digestion, threads)
+    digest = _Digest(residues, offsets, n_targets, digestion, threads, cards)
     progress.stage("Counting peptides")
     buckets = digest.count(progress)
     progress.stage("Building the peptide index", int(buckets.sum()))
@@ -224,12 +228,20 @@ def _passes(buckets: NDArray[np.int64], most: int, n_runs: int) -> Iterator[NDAr
 
 
 class _Digest:
-    """The digest of proteins, enumerated on threads."""
+    """The digest of proteins: counted on a card or on threads, enumerated on threads."""
 
-    def __init__(self, residues: NDArray[np.uint8], offsets: NDArray[np.int64], n_targets: int, digestion: Digestion, threads: int) -> None:
+    def __init__(
+        self,
+        residues: NDArray[np.uint8],
+        offsets: NDArray[np.int64],
+        n_targets: int,
+        digestion: Digestion,
+        threads: int,
+        cards: Sequence[Card],
+    ) -> None:
         masses = digestion.residue_mass()
         terminal = WATER_MASS + digestion.terminal_mass("N-term") + digestion.terminal_mass("C-term")
-        self._residues, self._offsets, self._threads = residues, offsets, threads
+        self._residues, self._offsets, self._threads, self._cards = residues, offsets, threads, cards
         self._first_decoy = int(offsets[n_targets])
         self._settings = (
             digestion.enzyme.cleavage_table(),
@@ -251,15 +263,20 @@ class _Digest:
 
     def count(self, progress: Progress) -> NDArray[np.int64]:
         """(buckets,) int64, peptides in each mass bucket; the first pass over the digest."""
-        nothing = _entries(0)
-        every_bucket = np.arange(self.n_buckets)
+        bounds = np.array([first for first, _ in self._shares] + [len(self._offsets) - 1])
+        self._counts = np.zeros((len(self._shares), self.n_buckets), np.int64)
 
-        def count(share: tuple[int, int]) -> NDArray[np.int64]:
-            counts = np.zeros(self.n_buckets, np.int64)
-            digest_proteins(self._residues, self._offsets, *share, *self._settings, every_bucket, counts, False, *nothing)
-            return counts
+        def count(share: int) -> None:
+            part = bounds[share : share + 2], self._counts[share : share + 1]
+            count_peptides(self._residues, self._offsets, part[0], *self._settings, part[1])
 
-        self._counts = np.stack(run_on_threads(count, self._shares, self._threads, progress, steps=lambda _: 0))
+        for card in self._cards:
+            try:
+                count_on_card(self._residues, self._offsets, bounds, *self._settings, self._counts, card=card, check=progress.check)
+                return self._counts.sum(axis=0)
+            except DeviceError as error:
+                progress.message(f"the peptides are not counted on a GPU: {error}")
+        run_on_threads(count, range(len(self._shares)), self._threads, progress, steps=lambda _: 0)
         return self._counts.sum(axis=0)
 
     def runs(self, run_of_bucket: NDArray[np.int64], progress: Progress) -> list[dict[str, NDArray]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations_with_replacement
 from math import factorial
 
@@ -14,16 +15,17 @@ from engine.chemistry.fragments import SERIES_MASS
 from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
 from engine.chemistry.modifications import SearchModification
 from engine.chemistry.tolerance import Tolerance
-from engine.execution.gpu import run_on_cards
-from engine.execution.partitions import Partition, equal_partitions
+from engine.execution.partitions import Partition, equal_partitions, falling_partitions
 from engine.execution.threads import run_on_threads
+from engine.execution.workers import Worker, run_on_workers, work_on_threads
+from engine.identification.fragment_index import FragmentSearch
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.spectrum_index import SpectrumIndex, absolute_and_relative
 from engine.jobs.progress import Progress
 from kernels.cpu.scoring import count_candidates, feature_names, measure_matches, search_queries
 from kernels.cuda.modules import Card, DeviceError
 from kernels.cuda.scoring import SpectrumSearch
-from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, ScoringSettings
+from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings
 
 __all__ = ["Matches", "Search", "modification_arrays", "scoring_settings"]
 
@@ -34,7 +36,8 @@ _HISTOGRAM_BINS = 96
 _MOST_CANDIDATES = 300_000  # of a partition: about a tenth of a second between two looks at a cancel
 _MASS_OF_AN_ISOTOPE = 1800.0
 _LEAST_ISOTOPE_HEIGHT = 0.02
-_SHARES_OF_A_CARD = 4
+_MASS_OF_A_LOOK = 800.0  # dalton: where the forms of a candidate cost as much as finding it, on an H200
+_MB = 1_000_000
 _COST_OF_A_QUERY = 50  # in candidates: the bit table of its peaks
 _ALL_LETTERS = np.uint32(0xFFFFFFFF)
 _HISTOGRAM_WIDTH = {"spectral-dot-product": 0.1, "ksdp": 0.5, "hyperscore": 0.5, "xcorr": 0.05}
@@ -137,7 +140,8 @@ def modification_arrays(modifications: Sequence[SearchModification], parameters:
 class Search:
     """One pass of spectra against peptides: `plan` it, then `run` it.
 
-    On the `cards` where there are any; on threads of the processor where there are none, and what the cards cannot do.
+    On the `cards` where there are any, on the processor's threads beside them when it is `with_processor`; on the threads alone where there
+    are no cards, and what the cards cannot do.
     """
 
     def __init__(
@@ -148,9 +152,12 @@ class Search:
         parameters: IdentificationParameters,
         threads: int,
         cards: Sequence[Card] = (),
+        *,
+        with_processor: bool = False,
     ) -> None:
         self._index, self._peptides, self._modifications = index, peptides, modifications
-        self._parameters, self._threads, self._cards = parameters, threads, cards
+        self._parameters, self._threads, self._cards = parameters, threads, list(cards)
+        self._with_processor = with_processor
         self._searches: dict[str, SpectrumSearch] = {}
         self._settings = scoring_settings(parameters, float(index.arrays.mz.max(initial=0.0)))
         self._cost = np.zeros(0, np.int64)
@@ -164,18 +171,21 @@ class Search:
         def count(part: Partition) -> None:
             count_candidates(self._index.queries, self._peptides.mass, self._modifications, self._settings, part.first, part.last, cost)
 
-        if not (self._cards and self._count_on_card(cost)):
-            run_on_threads(
-                count, equal_partitions(np.ones(n), self._threads), self._threads, progress, steps=lambda part: part.last - part.first
-            )
-        self._cost = cost + _COST_OF_A_QUERY
+        def count_on(card: Card, part: Partition) -> Generator[int, None, None]:
+            try:
+                self._search_of(card).count_candidates(self._index.queries, part.first, part.last, cost)
+            except DeviceError:
+                self._cards.remove(card)
+                raise
+            yield part.last
 
-    def _count_on_card(self, cost: NDArray[np.int64]) -> bool:
-        try:
-            self._search_of(self._cards[0]).count_candidates(self._index.queries, 0, len(cost), cost)
-        except DeviceError:
-            return False  # what ails the card is told when it is to search
-        return True
+        # Each card counts a part, so that the dictionary comes to all of them side by side.
+        items = np.ones(n)
+        workers = [Worker(card.name, partial(count_on, card)) for card in self._cards]
+        for part in run_on_workers(workers, equal_partitions(items, max(1, len(workers)), per_worker=1), progress):
+            parts = [_moved(cut, part.first) for cut in equal_partitions(items[part.first : part.last], self._threads)]
+            run_on_threads(count, parts, self._threads, progress, steps=lambda part: part.last - part.first)
+        self._cost = cost + _COST_OF_A_QUERY
 
     def _search_of(self, card: Card) -> SpectrumSearch:
         """The dictionary on a card; brought there once."""
@@ -183,8 +193,8 @@ class Search:
             self._searches[card.name] = SpectrumSearch(card, self._peptides, self._modifications, self._settings)
         return self._searches[card.name]
 
-    def run(self, progress: Progress) -> Matches:
-        """The best candidates of each spectrum, with all scores."""
+    def score(self, progress: Progress) -> HitArrays:
+        """The best candidates of each query."""
         index, queries, parameters, settings = self._index, self._index.queries, self._parameters, self._settings
         n, kept, slots = len(queries.mass), max(_KEPT, parameters.hits_per_spectrum + 1), max(1, parameters.maximum_modifications)
         hits = HitArrays(
@@ -197,22 +207,49 @@ class Search:
             np.zeros((n, _HISTOGRAM_BINS), np.int32),
             _HISTOGRAM_WIDTH[parameters.score],
         )
+        fragments = FragmentSearch(
+            index, self._peptides, self._modifications, settings, self._threads, parameters.index_memory * _MB, self._cards
+        )
+        if fragments.is_worthwhile(self._cost - _COST_OF_A_QUERY, progress):
+            self._searches.clear()
+            fragments.run(hits, progress)
+            return hits
         progress.stage("Scoring spectra", n)
 
         def score(part: Partition) -> None:
+            _empty(hits, part.first, part.last)  # what was begun elsewhere may have left something
             search_queries(index.arrays, queries, self._peptides, self._modifications, settings, hits, part.first, part.last)
 
-        def score_on_card(card: Card, part: Partition) -> Generator[int, None, None]:
-            yield from self._search_of(card).search_queries(index.arrays, queries, hits, part.first, part.last)
+        def score_on(card: Card, part: Partition) -> Generator[int, None, None]:
+            own = slice(part.first, part.last)
+            rows = HitArrays(
+                hits.score[own], hits.peptide[own], hits.isotope_error[own], hits.site[own], hits.modification[own],
+                hits.n_candidates[own], hits.histogram[own], hits.histogram_width,
+            )  # fmt: skip
+            of_part = QueryArrays(queries.spectrum[own], queries.charge[own], queries.mass[own])
+            for end in self._search_of(card).search_queries(index.arrays, of_part, rows, 0, part.last - part.first):
+                yield part.first + end
 
         left = [Partition(0, n, float(self._cost.sum()))]
         if self._cards:
-            shares = equal_partitions(self._cost, len(self._cards), per_worker=_SHARES_OF_A_CARD if len(self._cards) > 1 else 1)
-            left = run_on_cards(self._cards, shares, score_on_card, progress)
+            workers = [Worker(card.name, partial(score_on, card)) for card in self._cards]
+            if self._with_processor:
+                # Each card needs a thread to feed it.
+                threads = max(1, self._threads - len(self._cards))
+                workers.append(Worker("cpu", work_on_threads(score, self._cut, threads), is_processor=True))
+            # A candidate costs a look, and of each of its forms, as many as modifications find places, as many ions as it has residues.
+            power = 2 if len(self._modifications.mass) else 1
+            shares = falling_partitions(self._cost * (1.0 + (queries.mass / _MASS_OF_A_LOOK) ** power), len(workers))
+            left = run_on_workers(workers, shares, progress)
             self._searches.clear()
         partitions = [smaller for part in left for smaller in self._cut(part)]
         run_on_threads(score, partitions, self._threads, progress, steps=lambda part: part.last - part.first)
-        rows = _best_rows(index, hits, parameters)
+        return hits
+
+    def run(self, progress: Progress) -> Matches:
+        """The best candidates of each spectrum, with all scores."""
+        index, settings = self._index, self._settings
+        rows = _best_rows(index, self.score(progress), self._parameters)
         measured = np.zeros((len(rows["spectrum"]), len(feature_names())))
 
         def measure(part: Partition) -> None:
@@ -227,7 +264,20 @@ class Search:
     def _cut(self, part: Partition) -> list[Partition]:
         """Partitions for threads: of equal cost, and short enough to look at a cancel in between."""
         cuts = equal_partitions(self._cost[part.first : part.last], self._threads, most_cost=_MOST_CANDIDATES)
-        return [Partition(part.first + cut.first, part.first + cut.last, cut.cost) for cut in cuts]
+        return [_moved(cut, part.first) for cut in cuts]
+
+
+def _empty(hits: HitArrays, first: int, last: int) -> None:
+    """No hits for the queries `first:last`."""
+    for column, nothing in (
+        (hits.score, -np.inf), (hits.peptide, -1), (hits.isotope_error, 0), (hits.site, 255), (hits.modification, 255),
+        (hits.n_candidates, 0), (hits.histogram, 0),
+    ):  # fmt: skip
+        column[first:last] = nothing
+
+
+def _moved(part: Partition, by: int) -> Partition:
+    return Partition(part.first + by, part.last + by, part.cost)
 
 
 def _best_rows(index: SpectrumIndex, hits: HitArrays, parameters: IdentificationParameters) -> dict[str, NDArray]:

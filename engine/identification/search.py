@@ -16,9 +16,9 @@ import numpy as np
 from engine.chemistry.modifications import SearchModification, parse_modification
 from engine.errors import InputError, ParameterError, StorageError
 from engine.execution.clock import StageClock
-from engine.execution.devices import chosen_device, gpus
-from engine.execution.gpu import cards
+from engine.execution.devices import chosen_device, gpus, processor
 from engine.execution.threads import available_threads
+from engine.execution.workers import cards
 from engine.formats import Spectra, read_proteins, read_spectra
 from engine.formats.writers.atomic import atomic_file, storage_errors, sync_folder
 from engine.identification.compilation import compile_kernels
@@ -85,7 +85,8 @@ def identify(
     spectra, databases : spectrum files of any known format; FASTA files.
     project_folder : made where it does not exist; a run is added to a project that does. ``exports/*.tsv`` and ``run.json`` of the
         newest run stand beside it.
-    device : ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``all``. threads : of the processor, all when None.
+    device : ``auto`` (all usable GPUs, else the processor), ``cpu``, ``cuda`` (the first usable GPU), ``cuda:N``, or ``all`` (all usable
+        GPUs and the processor together). threads : of the processor, all when None.
     skip_broken : leave out spectra that cannot be read, and count them, instead of stopping.
 
     Raises
@@ -95,7 +96,7 @@ def identify(
     progress = progress or Progress()
     threads = threads or available_threads()
     chosen = chosen_device(device)
-    used = cards(chosen, progress)
+    used = cards(chosen, progress, memory_bytes=parameters.device_memory * _MB)
     began, clock = time.perf_counter(), StageClock()
     spectrum_files, database_files = [Path(path) for path in spectra], [Path(path) for path in databases]
     contaminants = [Path(path) for path in parameters.contaminants]
@@ -110,10 +111,10 @@ def identify(
             progress.message(text)
 
         if chosen.numbers:
-            tell(f"Scoring on {chosen.name}: {chosen.description}")
-        elif device == "auto":
+            tell(f"Scoring on {chosen.name if used else 'cpu'}: {chosen.description if used else processor().description}")
+        if device in ("auto", "all"):
             for gpu in gpus():
-                if gpu.memory_bytes:
+                if gpu.memory_bytes and not gpu.usable:
                     tell(f"{gpu.name} is not used: {gpu.reason}", "warning")
         compile_kernels(progress)
         with clock.stage("read"):
@@ -123,11 +124,11 @@ def identify(
         with clock.stage("index"):
             store = IndexStore(project.folder / "index", "peptides", byte_limit=20 << 30)
             digests = {kind: [one.sha256 for one in inputs if one.kind == kind] for kind in ("database", "contaminants")}
-            proteins, peptides = _indexes(store, database_files, contaminants, digests, parameters, threads, progress)
+            proteins, peptides = _indexes(store, database_files, contaminants, digests, parameters, threads, used, progress)
         variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
-        scored, n_searched = _search(read, proteins, peptides, variable, parameters, threads, used, clock, progress)
+        scored, n_searched = _search(read, proteins, peptides, variable, parameters, threads, used, chosen.with_processor, clock, progress)
         if parameters.second_pass:
-            scored = _second_pass(scored, read, proteins, run.folder, parameters, threads, used, clock, progress)
+            scored = _second_pass(scored, read, proteins, run.folder, parameters, threads, used, chosen.with_processor, clock, progress)
         tell(scored.message)
         with clock.stage("report"):
             from engine.formats.exporting import export
@@ -213,6 +214,7 @@ def _indexes(
     digests: dict[str, list[str | None]],
     parameters: IdentificationParameters,
     threads: int,
+    used: Sequence[Card],
     progress: Progress,
 ) -> tuple[ProteinIndex, PeptideIndex]:
     """The protein and the peptide index, opened where the project has them, else built."""
@@ -250,8 +252,9 @@ def _indexes(
                 contaminants=read_proteins(contaminants, progress=progress) if contaminants else None,
             )
             peptides = build_peptide_index(
-                building, proteins, digestion, threads=threads, memory_bytes=parameters.index_memory * _MB, progress=progress
-            )
+                building, proteins, digestion, threads=threads, cards=used, memory_bytes=parameters.index_memory * _MB,
+                progress=progress,
+            )  # fmt: skip
             if len(peptides) == 0:
                 raise InputError(
                     databases[0],
@@ -271,6 +274,7 @@ def _search(
     parameters: IdentificationParameters,
     threads: int,
     used: Sequence[Card],
+    with_processor: bool,
     clock: StageClock,
     progress: Progress,
 ) -> tuple[Scored, int]:
@@ -282,7 +286,10 @@ def _search(
 
     with clock.stage("plan"):
         index = build_spectrum_index(spectra, parameters, threads, progress)
-        search = Search(index, peptides.arrays(proteins), modification_arrays(variable, parameters), parameters, threads, used)
+        search = Search(
+            index, peptides.arrays(proteins), modification_arrays(variable, parameters), parameters, threads, used,
+            with_processor=with_processor,
+        )  # fmt: skip
         search.plan(progress)
     with clock.stage("score"):
         matches = search.run(progress)
@@ -300,6 +307,7 @@ def _second_pass(
     parameters: IdentificationParameters,
     threads: int,
     used: Sequence[Card],
+    with_processor: bool,
     clock: StageClock,
     progress: Progress,
 ) -> Scored:
@@ -323,10 +331,12 @@ def _second_pass(
         with clock.stage("index"):
             digestion = Digestion.of(parameters, parameters.second_pass_specificity)
             peptides = build_peptide_index(
-                Path(folder), proteins, digestion, selected=selected, threads=threads, memory_bytes=parameters.index_memory * _MB,
-                progress=progress,
+                Path(folder), proteins, digestion, selected=selected, threads=threads, cards=used,
+                memory_bytes=parameters.index_memory * _MB, progress=progress,
             )  # fmt: skip
-        second, _ = _search(spectra.only(remaining), proteins, peptides, variable, parameters, threads, used, clock, progress)
+        second, _ = _search(
+            spectra.only(remaining), proteins, peptides, variable, parameters, threads, used, with_processor, clock, progress
+        )
     return joined_passes(first, second, parameters.fdr)
 
 

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 __all__ = [
     "FLAG_PROTEIN_C_TERM",
     "FLAG_PROTEIN_N_TERM",
     "MISSED_CLEAVAGE_SHIFT",
+    "count_peptides",
     "digest_proteins",
     "merge_peptides",
     "write_decoys",
@@ -121,6 +123,39 @@ def digest_proteins(
                     missed += 1
                     if missed > max_missed and required_ends > 0:
                         break
+
+
+def count_peptides(
+    residues: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    bounds: NDArray[np.int64],
+    cleaves: NDArray[np.bool_],
+    residue_mass: NDArray[np.int64],
+    terminal_mass: int,
+    required_ends: int,
+    max_missed: int,
+    min_length: int,
+    max_length: int,
+    clip_methionine: bool,
+    min_mass: int,
+    max_mass: int,
+    bucket_width: int,
+    counts: NDArray[np.int64],
+) -> None:
+    """Add the numbers of peptides in each mass bucket to `counts`, for each share of the proteins: the pre-calculation of Li 2014.
+
+    Parameters
+    ----------
+    bounds : (shares + 1,) int64, the first protein of each share. counts : (shares, buckets) int64.
+    Others : see `digest_proteins`.
+    """
+    every_bucket = np.arange(counts.shape[1])
+    nothing = tuple(np.empty(0, kind) for kind in (np.int64, np.uint64, np.uint32, np.uint8, np.uint8))
+    for share, row in enumerate(counts):
+        digest_proteins(
+            residues, offsets, bounds[share], bounds[share + 1], cleaves, residue_mass, terminal_mass, required_ends, max_missed,
+            min_length, max_length, clip_methionine, min_mass, max_mass, bucket_width, every_bucket, row, False, *nothing,
+        )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)

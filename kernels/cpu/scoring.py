@@ -20,9 +20,22 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kernels.cpu.digestion import FLAG_PROTEIN_C_TERM, FLAG_PROTEIN_N_TERM
-from kernels.layouts import HYPERSCORE, KSDP, XCORR
+from kernels.layouts import HYPERSCORE, ISOTOPE_BITS, KSDP, XCORR
 
-__all__ = ["count_candidates", "feature_names", "measure_matches", "search_queries"]
+__all__ = [
+    "bin_of_rounded",
+    "count_candidates",
+    "feature_names",
+    "find_arrangement",
+    "first_arrangement",
+    "is_possible",
+    "lower_bound",
+    "measure_matches",
+    "next_arrangement",
+    "place_modifications",
+    "score_candidates",
+    "search_queries",
+]
 
 _PROTON_MASS = 1.007276466621
 _CORRELATION_HALF_WINDOW = 75
@@ -35,7 +48,8 @@ _FACTORIAL_LOG = np.concatenate((np.zeros(1), np.cumsum(np.log(np.arange(1.0, 20
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _lower_bound(values, low, high, target):
+def lower_bound(values, low, high, target):
+    """First of the ascending values `low:high` that is not below `target`; `high` where there is none."""
     while low < high:
         middle = (low + high) >> 1
         if values[middle] < target:
@@ -50,8 +64,8 @@ def _mass_window(mass, settings, query_mass, isotope_error, combination_mass):
     """Range of the dictionary whose peptides, with a combination of modifications, have the query's mass."""
     observed = query_mass - isotope_error * settings.isotope_spacing
     tolerance = settings.precursor_absolute + settings.precursor_relative * observed
-    low = _lower_bound(mass, 0, len(mass), observed - tolerance - combination_mass)
-    high = _lower_bound(mass, low, len(mass), np.nextafter(observed + tolerance - combination_mass, np.inf))
+    low = lower_bound(mass, 0, len(mass), observed - tolerance - combination_mass)
+    high = lower_bound(mass, low, len(mass), np.nextafter(observed + tolerance - combination_mass, np.inf))
     return low, high
 
 
@@ -221,6 +235,98 @@ def _find_sites(residues, position, length, flags, residue_mask, place, sites, m
     return n
 
 
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def first_arrangement(
+    c, peptide, residues, positions, lengths, flags, letters, combination_count, residue_mask, places, sites, n_sites, slot_modification,
+    slot_choice,
+):  # fmt: skip
+    """Begin the arrangements of combination `c` on a peptide; the number of modifications in it, or -1 where one finds too few sites.
+
+    Arguments are columns of the bundles of `kernels.layouts`. Written: `sites` (m, longest) and `n_sites` (m,) int64, the places where each
+    modification may sit; `slot_modification` and `slot_choice` (slots,) int64, for each modification of the combination which it is, and
+    the number of its site among those.
+    """
+    if c == 0:
+        return 0
+    n_modifications = len(residue_mask)
+    for m in range(n_modifications):
+        if combination_count[c, m] > 0 and letters[peptide] & residue_mask[m] == 0:
+            return -1
+    position, length = np.int64(positions[peptide]), np.int64(lengths[peptide])
+    slots = 0
+    for m in range(n_modifications):
+        wanted = combination_count[c, m]
+        if wanted == 0:
+            continue
+        n_sites[m] = _find_sites(residues, position, length, flags[peptide], residue_mask[m], places[m], sites, m)
+        if n_sites[m] < wanted:
+            return -1
+        for w in range(wanted):
+            slot_modification[slots] = m
+            slot_choice[slots] = w
+            slots += 1
+    return slots
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def is_possible(slots, slot_modification, slot_choice, sites, slot_site):
+    """Write the sites of an arrangement into `slot_site`; whether no two modifications share one."""
+    free = True
+    for t in range(slots):
+        slot_site[t] = sites[slot_modification[t], slot_choice[t]]
+        for u in range(t):
+            if slot_site[u] == slot_site[t]:
+                free = False
+    return free
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def place_modifications(base, length, slots, slot_site, slot_modification, modification_mass, n_term, c_term, shift):
+    """Residue masses `base` with the modifications of an arrangement into `shift`; what the two ends weigh."""
+    for i in range(length):
+        shift[i] = base[i]
+    for t in range(slots):
+        if slot_site[t] == 0:
+            n_term += modification_mass[slot_modification[t]]
+        elif slot_site[t] == length + 1:
+            c_term += modification_mass[slot_modification[t]]
+        else:
+            shift[slot_site[t] - 1] += modification_mass[slot_modification[t]]
+    return n_term, c_term
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def next_arrangement(slots, slot_modification, slot_choice, n_sites):
+    """Advance to the next arrangement: within one modification the chosen sites ascend. False after the last."""
+    t = slots - 1
+    while t >= 0:
+        m = slot_modification[t]
+        after = 0  # slots of the same modification that still follow need a site each
+        while t + after + 1 < slots and slot_modification[t + after + 1] == m:
+            after += 1
+        if slot_choice[t] + 1 + after < n_sites[m]:
+            slot_choice[t] += 1
+            for u in range(t + 1, slots):
+                if slot_modification[u] == m or slot_modification[u - 1] == slot_modification[u]:
+                    slot_choice[u] = slot_choice[u - 1] + 1
+                else:
+                    slot_choice[u] = 0
+            return True
+        t -= 1
+    return False
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def find_arrangement(number, slots, slot_modification, slot_choice, sites, n_sites, slot_site):
+    """Go from the first arrangement to the possible one of that number, counted from 0; its sites are in `slot_site`."""
+    while True:
+        if is_possible(slots, slot_modification, slot_choice, sites, slot_site):
+            if number == 0:
+                return
+            number -= 1
+        next_arrangement(slots, slot_modification, slot_choice, n_sites)
+
+
 @njit(nogil=True, cache=True, _nrt=False)
 def _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modification):
     """Keep a candidate among the best of query q; equal scores stay in the order in which they came."""
@@ -309,7 +415,6 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
     which = settings.score
     keep, use_vector = which == KSDP, which == XCORR
     absolute, relative = settings.fragment_absolute, settings.fragment_relative
-    n_modifications = len(modifications.mass)
     residues, positions, lengths, flags, letters, residue_mass = (
         peptides.residues,
         peptides.position,
@@ -354,51 +459,21 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
             low = max(low, done)  # isotope errors come largest first, so windows ascend; where they overlap, a peptide is scored once
             done = max(done, high)
             for peptide in range(low, high):
-                if c > 0:
-                    possible = True
-                    for m in range(n_modifications):
-                        if combination_count[c, m] > 0 and letters[peptide] & residue_mask[m] == 0:
-                            possible = False
-                    if not possible:
-                        continue
+                slots = first_arrangement(
+                    c, peptide, residues, positions, lengths, flags, letters, combination_count, residue_mask, places, sites, n_sites,
+                    slot_modification, slot_choice,
+                )  # fmt: skip
+                if slots < 0:
+                    continue
                 position, length = np.int64(positions[peptide]), np.int64(lengths[peptide])
-                slots = 0
-                if c > 0:
-                    for m in range(n_modifications):
-                        wanted = combination_count[c, m]
-                        if wanted == 0:
-                            continue
-                        n_sites[m] = _find_sites(residues, position, length, flags[peptide], residue_mask[m], places[m], sites, m)
-                        if n_sites[m] < wanted:
-                            possible = False
-                            break
-                        for w in range(wanted):
-                            slot_modification[slots] = m
-                            slot_choice[slots] = w
-                            slots += 1
-                    if not possible:
-                        continue
                 for i in range(length):
                     base[i] = residue_mass[np.int64(residues[position + i]) - 65]
                 forms = 0
                 while True:
-                    free = True
-                    for t in range(slots):
-                        slot_site[t] = sites[slot_modification[t], slot_choice[t]]
-                        for u in range(t):
-                            if slot_site[u] == slot_site[t]:
-                                free = False
-                    if free:
-                        n_term, c_term = base_n_term, base_c_term
-                        for i in range(length):
-                            shift[i] = base[i]
-                        for t in range(slots):
-                            if slot_site[t] == 0:
-                                n_term += modification_mass[slot_modification[t]]
-                            elif slot_site[t] == length + 1:
-                                c_term += modification_mass[slot_modification[t]]
-                            else:
-                                shift[slot_site[t] - 1] += modification_mass[slot_modification[t]]
+                    if is_possible(slots, slot_modification, slot_choice, sites, slot_site):
+                        n_term, c_term = place_modifications(
+                            base, length, slots, slot_site, slot_modification, modification_mass, base_n_term, base_c_term, shift
+                        )
                         count_n, count_c, dot, correlation = _score_form(
                             shift, length, n_term, c_term, charges, mz, weight, high_peak, absolute, relative, n_term_series,
                             c_term_series, inverse_bin, words, first_peak, use_vector, correlation_bin,
@@ -419,29 +494,81 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
                         if count_n + count_c >= min_matched_ions:
                             _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modification)
                         forms += 1
-                    if forms >= max_forms or not _next_choice(slots, slot_modification, slot_choice, n_sites):
+                    if forms >= max_forms or not next_arrangement(slots, slot_modification, slot_choice, n_sites):
                         break
 
 
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def bin_of_rounded(score, inverse_width, last_bin):
+    """Bin of a histogram for a score (not negative) in float32, as are the inverse width of a bin and the number of the last."""
+    return np.int32(min(score * inverse_width, last_bin))
+
+
+@njit(nogil=True, cache=True)
+def score_candidates(spectra, queries, peptides, modifications, settings, code, best, hits, first, last):
+    """Score chosen candidates of the queries `first:last`, by the spectral dot product or the hyperscore, and keep the best of each.
+
+    `best` (`kernels.layouts.BestArrays`) holds their numbers, made as `code` says, and the rounded scores by which they were chosen and
+    counted in the histograms of `hits`; there they change to the bins of their scores. Scores, limits and the order of equal scores are
+    those of `search_queries`; `n_candidates` stays as it is.
+    """
+    scratch = _scratch(settings, len(modifications.mass), hits.site.shape[2], settings.score == XCORR)
+    bins = hits.histogram.shape[1]
+    inverse, last_bin = np.float32(1.0 / hits.histogram_width), np.float32(bins - 1)
+    for q in range(first, last):
+        s = queries.spectrum[q]
+        if best.code[q, 0] >= 0:
+            _index_peaks(spectra.mz, spectra.offsets[s], spectra.offsets[s + 1], settings, scratch.words, scratch.first_peak)
+        number = np.int64(-1)
+        while True:
+            # In order of their numbers, for equal scores stay in the order in which they come.
+            j = -1
+            for k in range(best.code.shape[1]):
+                if best.code[q, k] > number and (j < 0 or best.code[q, k] < best.code[q, j]):
+                    j = k
+            if j < 0:
+                break
+            number = best.code[q, j]
+            score = _score_candidate(
+                q, number, spectra, spectra.offsets[s + 1], queries.charge[q], peptides, modifications, settings, code, hits, scratch
+            )
+            hits.histogram[q, bin_of_rounded(best.score[q, j], inverse, last_bin)] -= 1
+            hits.histogram[q, min(bins - 1, np.int64(score * (1.0 / hits.histogram_width)))] += 1
+
+
 @njit(nogil=True, cache=True, _nrt=False)
-def _next_choice(slots, slot_modification, slot_choice, n_sites):
-    """Advance to the next arrangement: within one modification the chosen sites ascend. False after the last."""
-    t = slots - 1
-    while t >= 0:
-        m = slot_modification[t]
-        after = 0  # slots of the same modification that still follow need a site each
-        while t + after + 1 < slots and slot_modification[t + after + 1] == m:
-            after += 1
-        if slot_choice[t] + 1 + after < n_sites[m]:
-            slot_choice[t] += 1
-            for u in range(t + 1, slots):
-                if slot_modification[u] == m or slot_modification[u - 1] == slot_modification[u]:
-                    slot_choice[u] = slot_choice[u - 1] + 1
-                else:
-                    slot_choice[u] = 0
-            return True
-        t -= 1
-    return False
+def _score_candidate(q, number, spectra, high_peak, charge, peptides, modifications, settings, code, hits, scratch):
+    """The score of the candidate of that number, which is kept if it is among the best of query q."""
+    peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
+    e = (number >> code.isotope_shift) & ((1 << ISOTOPE_BITS) - 1)
+    slots = first_arrangement(
+        number >> (code.isotope_shift + ISOTOPE_BITS), peptide, peptides.residues, peptides.position, peptides.length, peptides.flags,
+        peptides.letters, modifications.combination_count, modifications.residue_mask, modifications.place, scratch.sites, scratch.n_sites,
+        scratch.slot_modification, scratch.slot_choice,
+    )  # fmt: skip
+    find_arrangement(
+        number & ((1 << code.arrangement_bits) - 1), slots, scratch.slot_modification, scratch.slot_choice, scratch.sites, scratch.n_sites,
+        scratch.slot_site,
+    )  # fmt: skip
+    position, length = np.int64(peptides.position[peptide]), np.int64(peptides.length[peptide])
+    for i in range(length):
+        scratch.base[i] = peptides.residue_mass[np.int64(peptides.residues[position + i]) - 65]
+    n_term, c_term = place_modifications(
+        scratch.base, length, slots, scratch.slot_site, scratch.slot_modification, modifications.mass, peptides.n_term_mass,
+        peptides.c_term_mass, scratch.shift,
+    )  # fmt: skip
+    count_n, count_c, dot, _ = _score_form(
+        scratch.shift, length, n_term, c_term, max(1, min(settings.max_fragment_charge, charge - 1)), spectra.mz, spectra.weight, high_peak,
+        settings.fragment_absolute, settings.fragment_relative, settings.n_term_series, settings.c_term_series, 1.0 / settings.bin_width,
+        scratch.words, scratch.first_peak, settings.score == XCORR, settings.correlation_bin_width, settings.correlation_bin_offset,
+        scratch.vector, scratch.matched_peak, settings.score == KSDP,
+    )  # fmt: skip
+    score = dot
+    if settings.score == HYPERSCORE:
+        score = _hyperscore(count_n, count_c, dot) if dot > 0 else 0.0
+    if count_n + count_c >= settings.min_matched_ions:
+        _insert(hits, q, score, peptide, settings.isotope_errors[e], slots, scratch.slot_site, scratch.slot_modification)
+    return score
 
 
 def feature_names() -> tuple[str, ...]:
@@ -487,7 +614,7 @@ def _sparse_correlation(target, mz, weight, low, high, settings):
     """Value of SEQUEST's subtracted spectrum at one ion, from the peaks alone: no vector of bins."""
     b = np.int64(target / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
     left = (b - 1.0 - _CORRELATION_HALF_WINDOW + settings.correlation_bin_offset) * settings.correlation_bin_width
-    start = _lower_bound(mz, low, high, left - settings.correlation_bin_width)
+    start = lower_bound(mz, low, high, left - settings.correlation_bin_width)
     own, around = 0.0, 0.0
     last_bin, last_height = np.int64(-1), 0.0
     for i in range(start, high):

@@ -1,10 +1,11 @@
-"""Peaks of a batch of queries, brought together for one transfer."""
+"""Peaks of a batch of queries, brought together for one transfer, and what their weights are like."""
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
-__all__ = ["gather_peaks"]
+__all__ = ["gather_peaks", "lightest_weights"]
 
 
 @njit(nogil=True, cache=True)
@@ -26,3 +27,14 @@ def gather_peaks(  # type: ignore[no-untyped-def]
                 out_height[n] = height[i]
             n += 1
     out_offsets[last - first] = n
+
+
+@njit(nogil=True, cache=True)
+def lightest_weights(offsets, weight):  # type: ignore[no-untyped-def]
+    """The smallest weight above 0 of each spectrum, (n,) float32, infinity where there is none. `weight`: CSR by `offsets` (n + 1,)."""
+    lightest = np.full(len(offsets) - 1, np.inf, np.float32)
+    for s in range(len(lightest)):
+        for i in range(offsets[s], offsets[s + 1]):
+            if 0.0 < weight[i] < lightest[s]:
+                lightest[s] = weight[i]
+    return lightest

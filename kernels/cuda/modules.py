@@ -39,6 +39,12 @@ class Card(Protocol):
     def most_shared_bytes(self) -> int:
         """Shared memory that a block may have, static and dynamic together."""
 
+    def compute_capability(self) -> int:
+        """Ten times the version of the instruction set: 90 for 9.0."""
+
+    def multiprocessors(self) -> int:
+        """How many of them the device has."""
+
     def buffer(self, n_bytes: int) -> Any:
         """Device memory. Raises DeviceMemoryError."""
 
@@ -54,16 +60,28 @@ class Card(Protocol):
     def upload(self, buffer: Any, values: NDArray, stream: Any) -> None:
         """Copy a contiguous array to the start of a buffer; from pinned memory this does not wait."""
 
-    def download(self, values: NDArray, buffer: Any, stream: Any) -> None:
-        """Copy the start of a buffer into a contiguous array; into pinned memory this does not wait."""
+    def download(self, values: NDArray, buffer: Any, stream: Any, *, offset: int = 0) -> None:
+        """Copy bytes of a buffer, from `offset` on, into a contiguous array; into pinned memory this does not wait."""
 
     def clear(self, buffer: Any, n_bytes: int, stream: Any) -> None:
         """Set the first bytes of a buffer to zero."""
 
     def launch(
-        self, file: str, kernel: str, blocks: int, threads: int, arguments: Sequence[Any], stream: Any, *, shared_bytes: int = 0
+        self,
+        file: str,
+        kernel: str,
+        blocks: int,
+        threads: int,
+        arguments: Sequence[Any],
+        stream: Any,
+        *,
+        shared_bytes: int = 0,
+        defines: tuple[str, ...] = (),
     ) -> None:
-        """Start a kernel of a source file of this package. Arguments are buffers and NumPy scalars of the parameters' types."""
+        """Start a kernel of a source file of this package, compiled once for each set of macros (`defines`: ``"LANES=8"``).
+
+        Arguments are buffers and NumPy scalars of the parameters' types; a NumPy uint64 is a pointer.
+        """
 
     def wait(self, stream: Any) -> None:
         """Wait for all work on a stream. Raises DeviceError for what went wrong in it."""
@@ -102,16 +120,36 @@ class CudaCard:
             self._device = cupy.cuda.Device(number)
             self.name = f"cuda:{number}"
 
-    def free_bytes(self) -> int:
-        """Device memory that can be allocated now, with what CuPy's pool holds unused."""
+    def limit_memory(self, n_bytes: int) -> None:
+        """Let buffers, with what CuPy's pool holds unused, take at most so many bytes together; 0: all there are."""
         with _faults_of(self.name), self._device:
+            pool = self._cupy.get_default_memory_pool()
+            if n_bytes:
+                pool.free_all_blocks()
+            pool.set_limit(size=n_bytes)
+
+    def free_bytes(self) -> int:
+        """Device memory that can be allocated now, with what CuPy's pool holds unused, within the limit."""
+        with _faults_of(self.name), self._device:
+            pool = self._cupy.get_default_memory_pool()
             free, _ = self._cupy.cuda.runtime.memGetInfo()
-            return int(free) + int(self._cupy.get_default_memory_pool().free_bytes())
+            limit, free = int(pool.get_limit()), int(free) + int(pool.free_bytes())
+            return min(free, max(0, limit - int(pool.used_bytes()))) if limit else free
 
     def most_shared_bytes(self) -> int:
         """See `Card`."""
         with _faults_of(self.name):
             return int(self._device.attributes["MaxSharedMemoryPerBlockOptin"])
+
+    def compute_capability(self) -> int:
+        """See `Card`."""
+        with _faults_of(self.name):
+            return int(self._device.compute_capability)
+
+    def multiprocessors(self) -> int:
+        """See `Card`."""
+        with _faults_of(self.name):
+            return int(self._device.attributes["MultiProcessorCount"])
 
     def buffer(self, n_bytes: int) -> Any:
         """See `Card`."""
@@ -139,11 +177,11 @@ class CudaCard:
             with _faults_of(self.name), self._device:
                 buffer.data.copy_from_host_async(values.ctypes.data, values.nbytes, stream)
 
-    def download(self, values: NDArray, buffer: Any, stream: Any) -> None:
+    def download(self, values: NDArray, buffer: Any, stream: Any, *, offset: int = 0) -> None:
         """See `Card`."""
         if values.nbytes:
             with _faults_of(self.name), self._device:
-                buffer.data.copy_to_host_async(values.ctypes.data, values.nbytes, stream)
+                (buffer.data + offset).copy_to_host_async(values.ctypes.data, values.nbytes, stream)
 
     def clear(self, buffer: Any, n_bytes: int, stream: Any) -> None:
         """See `Card`."""
@@ -151,15 +189,25 @@ class CudaCard:
             buffer.data.memset_async(0, n_bytes, stream)
 
     def launch(
-        self, file: str, kernel: str, blocks: int, threads: int, arguments: Sequence[Any], stream: Any, *, shared_bytes: int = 0
+        self,
+        file: str,
+        kernel: str,
+        blocks: int,
+        threads: int,
+        arguments: Sequence[Any],
+        stream: Any,
+        *,
+        shared_bytes: int = 0,
+        defines: tuple[str, ...] = (),
     ) -> None:
         """See `Card`."""
         if blocks <= 0:
             return
         with _faults_of(self.name), self._device, stream:
-            if file not in self._modules:
-                self._modules[file] = self._cupy.RawModule(code=source(file), options=COMPILER_OPTIONS, backend="nvrtc")
-            function = self._modules[file].get_function(kernel)
+            if (file, defines) not in self._modules:
+                options = (*COMPILER_OPTIONS, *(f"-D{define}" for define in defines))
+                self._modules[file, defines] = self._cupy.RawModule(code=source(file), options=options, backend="nvrtc")
+            function = self._modules[file, defines].get_function(kernel)
             if shared_bytes > function.max_dynamic_shared_size_bytes:  # beyond 48 KB with the static part, only when asked for
                 function.max_dynamic_shared_size_bytes = shared_bytes
             function((blocks,), (threads,), tuple(arguments), shared_mem=shared_bytes)

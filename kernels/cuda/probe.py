@@ -15,6 +15,7 @@ from typing import Any
 
 KERNEL = 'extern "C" __global__ void probe(unsigned int* out) { out[threadIdx.x] = 3 * threadIdx.x + 1; }'
 NAME_BYTES = 96
+OLDEST_MAJOR = 12  # version of CUDA for which there is an extra
 
 
 class _Memory(ctypes.Structure):
@@ -75,6 +76,10 @@ def _device(number: int, name: str, memory_bytes: int, compute_capability: str) 
 
 def try_devices(found: dict[str, Any]) -> None:
     """Run the kernel on each GPU that CuPy sees; these may be fewer than the driver has, and in another order."""
+    major = int((found["cuda"] or "99").split(".")[0])
+    if major < OLDEST_MAJOR:
+        found["reason"] = f"the driver {found['driver']} runs CUDA {found['cuda']}, at least {OLDEST_MAJOR}.0 is needed; update the driver"
+        return
     if importlib.util.find_spec("cupy") is None:
         extra = "cuda13" if float(found["cuda"] or 0) >= 13 else "cuda12"
         found["reason"] = f"CuPy is not installed; install the extra '{extra}': pip install \"proteoscope[{extra}]\""
@@ -84,7 +89,7 @@ def try_devices(found: dict[str, Any]) -> None:
 
         needed = _version(cupy.cuda.runtime.runtimeGetVersion())
         # Since CUDA 11 a driver runs all minor versions of its major version.
-        if int(needed.split(".")[0]) > int((found["cuda"] or "99").split(".")[0]):
+        if int(needed.split(".")[0]) > major:
             found["reason"] = (
                 f"the driver {found['driver']} runs CUDA {found['cuda']}, the CuPy that is installed needs {needed}; update the driver"
                 " or install the extra 'cuda12' instead"

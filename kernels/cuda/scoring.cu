@@ -30,6 +30,7 @@ constexpr int kLongest = 64;             // residues of a peptide, and one
 constexpr int kGroup = 4;                // residues whose masses are loaded together
 constexpr int kCorrelationHalfWindow = 75;
 constexpr int kMostSeries = 3;           // from each end
+constexpr int kMostFragmentCharge = 5;
 constexpr int kMostIsotopeErrors = 16;
 constexpr int kLetters = 26;
 constexpr Word kEveryLane = 0xffffffffu;
@@ -272,21 +273,26 @@ __device__ Word may_match(const Peaks& peaks, double target) {
     return inside ? peaks.words[word] >> (bin & 31) & 1u : 0u;
 }
 
-// The heaviest peak within the tolerance of a `target` that may match, or -1.
-__device__ int find_peak(const Peaks& peaks, double target) {
-    const int word = static_cast<int>(target * peaks.inverse_bin) >> 5;
-    const double half = peaks.absolute + peaks.relative * target;
+// The heaviest peak within the tolerance of `target`, or -1. Peaks before `first` do not reach it.
+__device__ int heaviest_peak(const double* mz, const float* weight, int first, int n, double target, double absolute, double relative) {
+    const double half = absolute + relative * target;
     int best = -1;
     float heaviest = 0.0f;
-    for (int k = peaks.first[word]; k < peaks.n; ++k) {
-        const double difference = peaks.mz[k] - target;
+    for (int k = first; k < n; ++k) {
+        const double difference = mz[k] - target;
         if (difference > half) break;
-        if (difference >= -half && (best < 0 || peaks.weight[k] > heaviest)) {
+        if (difference >= -half && (best < 0 || weight[k] > heaviest)) {
             best = k;
-            heaviest = peaks.weight[k];
+            heaviest = weight[k];
         }
     }
     return best;
+}
+
+// The same for a `target` that may match.
+__device__ int find_peak(const Peaks& peaks, double target) {
+    const int first = peaks.first[static_cast<int>(target * peaks.inverse_bin) >> 5];
+    return heaviest_peak(peaks.mz, peaks.weight, first, peaks.n, target, peaks.absolute, peaks.relative);
 }
 
 // A peptide with one combination of modifications, and the arrangement of them that is tried now.
@@ -300,52 +306,78 @@ struct Form {
 
 __device__ int site_of(const Form& form, int slot) { return static_cast<int>(form.sites >> (8 * slot) & 255u); }
 
-__device__ void set_site(Form& form, int slot, int site) {
-    form.sites = (form.sites & ~(255ull << (8 * slot))) | static_cast<Long>(site) << (8 * slot);
+__device__ Long with_site(Long sites, int slot, int site) {
+    return (sites & ~(255ull << (8 * slot))) | static_cast<Long>(site) << (8 * slot);
 }
+
+__device__ void set_site(Form& form, int slot, int site) { form.sites = with_site(form.sites, slot, site); }
 
 __device__ Long residues_after(Long possible, int residue) { return residue >= 63 ? 0ull : possible >> (residue + 1) << (residue + 1); }
 
-// Put each slot on its first site. False when the peptide has too few sites for the combination.
-__device__ bool first_arrangement(Form& form, const Inputs& in, Word peptide, const unsigned char* slots) {
-    form.position = in.position[peptide];
-    form.length = in.length[peptide];
-    form.n_slots = 0;
-    form.sites = 0;
-    const unsigned char* residues = in.residues + form.position;
-    for (int t = 0; t < kMostSlots && slots[t] != kNone; ++t) {
+// Put each slot on its first site. False when the peptide has too few sites for the combination. `residues_in` gives the residues of a
+// mask of letters, as bits. Where a warp does this together for one form, only the lane that `writes` does so.
+template <class ResiduesIn>
+__device__ bool first_arrangement(Form& form, const Inputs& in, Word peptide, const unsigned char* slots, ResiduesIn residues_in,
+                                  bool writes) {
+    const Word position = in.position[peptide];
+    const int length = in.length[peptide];
+    Long sites = 0, possible = 0, free = 0;  // `free`: those of the modification that no slot has taken
+    int t = 0;
+#pragma unroll 1
+    for (; t < kMostSlots && slots[t] != kNone; ++t) {
         const int m = slots[t];
-        form.modification[t] = slots[t];
-        form.n_slots = t + 1;
-        if (t > 0 && slots[t - 1] == m) {
-            // Within one modification the chosen sites ascend.
-            form.possible[t] = form.possible[t - 1];
-            const Long after = residues_after(form.possible[t], site_of(form, t - 1) - 1);
-            if (form.possible[t] == 0 || after == 0) return false;
-            set_site(form, t, __ffsll(static_cast<long long>(after)));
-            continue;
-        }
-        const Word mask = in.residue_mask[m];
-        const int place = in.place[m];
-        form.possible[t] = 0;
-        if (place == 0) {
-            for (int i = 0; i < form.length; ++i) {
-                if (mask >> (residues[i] - 65) & 1u) form.possible[t] |= 1ull << i;
+        const bool is_same = t > 0 && slots[t - 1] == m;
+        int site = 0;
+        if (is_same) {
+            if (free == 0) return false;
+        } else {
+            const Word mask = in.residue_mask[m];
+            const int place = in.place[m];
+            possible = free = place == 0 ? residues_in(mask) : 0;
+            if (place == 0) {
+                if (free == 0) return false;
+            } else {
+                // `possible` stays empty: the one site never changes.
+                const unsigned char flags = in.flags[peptide];
+                const bool at_n_term = place == 1 || (place == 3 && (flags & kProteinNTerm));
+                const bool at_c_term = place == 2 || (place == 4 && (flags & kProteinCTerm));
+                if (!at_n_term && !at_c_term) return false;
+                const int end = at_n_term ? 0 : length - 1;
+                if (!(mask >> (in.residues[position + end] - 65) & 1u)) return false;
+                site = mask != kAnyResidue ? end + 1 : at_n_term ? 0 : length + 1;
             }
-            if (form.possible[t] == 0) return false;
-            set_site(form, t, __ffsll(static_cast<long long>(form.possible[t])));
-            continue;
         }
-        const unsigned char flags = in.flags[peptide];
-        const bool at_n_term = place == 1 || (place == 3 && (flags & kProteinNTerm));
-        const bool at_c_term = place == 2 || (place == 4 && (flags & kProteinCTerm));
-        if (!at_n_term && !at_c_term) return false;
-        const int end = at_n_term ? 0 : form.length - 1;
-        if (!(mask >> (residues[end] - 65) & 1u)) return false;
-        // `possible` stays empty: the one site never changes.
-        set_site(form, t, mask != kAnyResidue ? end + 1 : at_n_term ? 0 : form.length + 1);
+        if (possible) {
+            // Within one modification the chosen sites ascend.
+            site = __ffsll(static_cast<long long>(free));
+            free &= free - 1;
+        }
+        sites = with_site(sites, t, site);
+        if (writes) {
+            form.possible[t] = possible;
+            form.modification[t] = static_cast<unsigned char>(m);
+        }
+    }
+    if (writes) {
+        form.sites = sites;
+        form.position = position;
+        form.length = length;
+        form.n_slots = t;
     }
     return true;
+}
+
+__device__ bool first_arrangement(Form& form, const Inputs& in, Word peptide, const unsigned char* slots) {
+    const auto residues_in = [&](Word mask) {
+        const unsigned char* residues = in.residues + in.position[peptide];
+        const int length = in.length[peptide];
+        Long found = 0;
+        for (int i = 0; i < length; ++i) {
+            if (mask >> (residues[i] - 65) & 1u) found |= 1ull << i;
+        }
+        return found;
+    };
+    return first_arrangement(form, in, peptide, slots, residues_in, true);
 }
 
 // Advance to the next arrangement. False after the last.
@@ -367,12 +399,23 @@ __device__ bool next_arrangement(Form& form) {
     return false;
 }
 
-__device__ Long choices(int n, int k) {
-    if (k > n) return 0;
-    Long product = 1;
-    for (int i = 1; i <= k; ++i) product = product * (n - k + i) / i;
-    return product;
+// In how many ways k of n sites can be chosen: the largest, of 63 and 8, is below 2^32.
+struct Choices {
+    Word of[kLongest][kMostSlots + 1];
+};
+
+__device__ constexpr Choices count_choices() {
+    Choices choices{};
+    for (int n = 0; n < kLongest; ++n) {
+        choices.of[n][0] = 1;
+        for (int k = 1; k <= kMostSlots && k <= n; ++k) choices.of[n][k] = choices.of[n - 1][k - 1] + choices.of[n - 1][k];
+    }
+    return choices;
 }
+
+__device__ const Choices table_of_choices = count_choices();
+
+__device__ Word choices(int n, int k) { return table_of_choices.of[n][k]; }
 
 // Slots t and following that hold the modification of slot t.
 __device__ int slots_alike(const Form& form, int t) {
@@ -408,24 +451,26 @@ __device__ Word count_arrangements(const Form& form, Long most) {
     return static_cast<Word>(n);
 }
 
-// Go from the first arrangement to that of number `rank`, in the order of next_arrangement: the last modification changes fastest, and the
-// sites of one modification go through their combinations in lexicographic order.
-__device__ void skip_arrangements(Form& form, Long rank) {
+// The sites of the arrangement of number `rank`, from a form that holds the first one. The order is that of next_arrangement: the last
+// modification changes fastest, and the sites of one modification go through their combinations in lexicographic order.
+__device__ Long sites_of_rank(const Form& form, Word rank) {
+    Long chosen = form.sites;
+#pragma unroll 1
     for (int end = form.n_slots; end > 0 && rank > 0;) {
         int t = end - 1;
         while (t > 0 && form.modification[t - 1] == form.modification[t]) --t;
         if (form.possible[t]) {
             const int n_sites = __popcll(form.possible[t]), n = end - t;
-            const Long all = choices(n_sites, n);
-            Long left = rank % all;
+            const Word all = choices(n_sites, n);
+            Word left = rank % all;
             rank /= all;
             Long sites = form.possible[t];
             for (int slot = t, index = 0; slot < end; ++index) {
                 const int residue = __ffsll(static_cast<long long>(sites)) - 1;
                 sites &= sites - 1;
-                const Long with = choices(n_sites - 1 - index, end - 1 - slot);
+                const Word with = choices(n_sites - 1 - index, end - 1 - slot);
                 if (left < with) {
-                    set_site(form, slot++, residue + 1);
+                    chosen = with_site(chosen, slot++, residue + 1);
                 } else {
                     left -= with;
                 }
@@ -433,13 +478,16 @@ __device__ void skip_arrangements(Form& form, Long rank) {
         }
         end = t;
     }
+    return chosen;
 }
 
 // Whether no two modifications sit on one site.
-__device__ bool is_free(const Form& form) {
-    for (int t = 1; t < form.n_slots; ++t) {
+__device__ bool is_free(Long sites, int n_slots) {
+#pragma unroll 1
+    for (int t = 1; t < n_slots; ++t) {
+#pragma unroll 1
         for (int u = 0; u < t; ++u) {
-            if (site_of(form, t) == site_of(form, u)) return false;
+            if (((sites >> (8 * t) ^ sites >> (8 * u)) & 255u) == 0) return false;
         }
     }
     return true;
@@ -724,7 +772,7 @@ __device__ void search(const Settings* settings_in_memory, const Inputs* inputs_
                     if (total != kTogether) {
                         form_number = queue_begun[warp][at] + kShare * (rank - first_share);
                         last_number = min(total, form_number + kShare);
-                        skip_arrangements(form, form_number);
+                        form.sites = sites_of_rank(form, form_number);
                     }
                 }
                 __syncwarp();
@@ -740,7 +788,7 @@ __device__ void search(const Settings* settings_in_memory, const Inputs* inputs_
             Candidate fresh = nobody();
             if (active) {
                 bool more = true;
-                while (more && !is_free(form)) more = next_arrangement(form);
+                while (more && !is_free(form.sites, form.n_slots)) more = next_arrangement(form);
                 if (more) {
                     const Matched matched = score_form<kScore>(form, settings, in, peaks, residue_mass, charges);
                     const long long bin = static_cast<long long>(matched.score * inverse_histogram);
@@ -799,96 +847,364 @@ search_by_cross_correlation(const Settings* settings, const Inputs* inputs, int 
 }
 
 // The kernel for dense mass windows: queries that are neighbours in mass share most of their candidates. A tile is kTile such queries, one
-// for each lane; a block streams the peptides of the union of their windows past it. A warp takes one peptidoform: its ions are computed
-// once, by the lanes side by side, and each is looked up for all queries of the tile in one load.
+// for each lane; a block streams the peptides of the union of their windows past it, and a warp takes one peptide with one combination of
+// modifications at a time. Its theoretical ions are computed once, by the lanes side by side, and each is looked up for all queries of the
+// tile in one load.
 //
-// That load is exact. As a function of the ion's m/z, the heaviest peak within the tolerance is constant between the points where a peak
-// comes within reach or leaves it. A table over fine bins names that peak, bin after bin, one byte for each query of the tile; the few bins
-// that hold such a point say kEdge, and there the peaks themselves are compared, from the first that reaches the bin on, which a second
-// table names. With 32 queries side by side one of them is soon at an edge, so that this must be rare: bins far finer than the tolerance.
+// Arrangements of the same modifications share most of their ions: an ion's mass depends only on how many modifications of each kind lie
+// on it, the *state*, not on where. So each state is matched once, over those ions that can be in it, and sums up to every site are kept.
+// An arrangement goes from state to state at its sites; its sum is that of the last state to the end, and for each site the difference of
+// two kept sums. Sums are integers, and therefore exact in any order: see `packed`.
+//
+// The look-up is exact. As a function of the ion's m/z, the heaviest peak within the tolerance is constant between the *edges*: where a
+// peak comes within reach, or leaves it. A table over fine bins names that peak, or the first edge in the bin. Whether an ion within kClose
+// of an edge matches is a matter of rounding: then the arrangements are matched again for that query with the sums of doubles that the
+// processor makes.
 constexpr int kTile = 32;
-constexpr int kDenseWarps = 16;          // of a block
+constexpr int kDenseWarps = 12;          // of a block
 constexpr int kDenseBlocks = 2;          // of them on a multiprocessor
 constexpr int kMostDenseKept = 8;
 constexpr int kMostDenseWindows = 96;
 constexpr int kTaken = 8;                // candidates that a warp takes at once
-constexpr int kIonsTogether = 8;         // looked up side by side
-constexpr unsigned char kEdge = 255;     // else 0 for no peak, or the number of the peak and one
-constexpr double kEdgeMargin = 1e-6;     // thomson: far above rounding
+constexpr int kIonsTogether = 4;         // of each end, looked up side by side
+constexpr int kFineBins = 1 << 15;       // of the table of a tile
+constexpr double kClose = 1e-9;          // thomson: far above rounding
+constexpr int kFirstEdge = 1 << 15;      // entries of the table from there on: an edge, else a peak
+constexpr float kDoubt = 1e-5f;          // of a score in single precision, several times its rounding
+constexpr unsigned short kMore = 1 << 15;
+constexpr int kMostStates = 32;
+constexpr int kMostSums = 96;            // states x sites; where there are more, arrangements are matched one by one
 
-// The fine bins that a peak reaches into, and those between which nothing but it need be asked.
-struct Reach {
-    int begin, inner_begin, inner_end, end;
+// Sums of an arrangement in one word: in the low bits the dot product in units of 1 / `units`, of which every weight is a whole number;
+// then 8 bits for the number of matched N-terminal ions, and 8 for that of C-terminal ones. The launcher sees to it that nothing
+// overflows. The processor's sums of doubles are exact for such weights, too.
+constexpr int kDotBits = 48, kCountBits = 8;
+
+__device__ Long packed(float weight, double units) { return static_cast<Long>(weight * units) + (1ull << kDotBits); }
+
+// A sum over C-terminal ions, which were counted as if they were N-terminal.
+__device__ Long as_c_terminal(Long sum) {
+    const Word high = static_cast<Word>(sum >> 32);
+    return static_cast<Long>(__byte_perm(high, 0, 0x2410)) << 32 | static_cast<Word>(sum);
+}
+
+// A peak as tables name it: where its packed weight lies in the columns of a tile, or 0 for none. The first row of weights is zero.
+__device__ unsigned short entry_of(int peak, int lane) { return static_cast<unsigned short>(peak < 0 ? 0 : (peak + 1) * kTile + lane); }
+
+// Where the heaviest peak in reach changes: from `before` to `after`. Each query has two for each peak. A position is the number of a bin
+// in the upper half of the word, and the place in the bin in the lower.
+struct __align__(8) Edge {
+    Long position;
+    unsigned short before, after;  // entries; `after` has kMore where the next edge touches a bin of this one
 };
 
-__device__ int fine_bin(double target, double inverse, int n_fine) {
-    return max(0, min(static_cast<int>(target * inverse), n_fine - 1));
+__device__ Long position_of(double target, double bins_of_thomson) {
+    return static_cast<Long>(static_cast<long long>(target * (bins_of_thomson * 4294967296.0)));
 }
 
-__device__ Reach reach_of(double mz, const Settings& settings, double inverse, int n_fine) {
-    const double low = (mz - settings.fragment_absolute) / (1.0 + settings.fragment_relative);
-    const double high = (mz + settings.fragment_absolute) / (1.0 - settings.fragment_relative);
-    return Reach{fine_bin(low - kEdgeMargin, inverse, n_fine), fine_bin(low + kEdgeMargin, inverse, n_fine),
-                 fine_bin(high - kEdgeMargin, inverse, n_fine), fine_bin(high + kEdgeMargin, inverse, n_fine)};
-}
+__device__ Long close_of(double bins_of_thomson) { return position_of(kClose, bins_of_thomson) + 2; }
 
-// A block for each tile writes its table (n_fine, kTile), zero at the start; the last bin stays empty. `reaching` (of the same shape)
-// gets the number of the first peak that reaches a bin and one, where it says kEdge. Each bin is written by the thread of that first
-// peak.
-extern "C" __global__ void tabulate_peaks(const Settings* settings, const Inputs* inputs, int n_queries, int n_fine, double inverse,
-                                          unsigned char* table, unsigned char* reaching) {
-    const int lane = threadIdx.x & 31, query = blockIdx.x * kTile + lane;
-    if (query >= n_queries) return;
-    const int first = inputs->offsets[query], n = inputs->offsets[query + 1] - first;
-    const double* mz = inputs->mz + first;
-    const float* weight = inputs->weight + first;
-    const long long offset = static_cast<long long>(blockIdx.x) * n_fine * kTile + lane;
-    for (int i = threadIdx.x >> 5; i < n; i += blockDim.x >> 5) {
-        const Reach mine = reach_of(mz[i], *settings, inverse, n_fine);
-        int bin = mine.begin;
-        if (i > 0) bin = max(bin, reach_of(mz[i - 1], *settings, inverse, n_fine).end + 1);
-        for (; bin <= mine.end; ++bin) {
-            bool edge = false;
-            int best = i;
-            for (int j = i; j < n; ++j) {
-                const Reach other = reach_of(mz[j], *settings, inverse, n_fine);
-                if (other.begin > bin) break;
-                edge = edge || bin <= other.inner_begin || bin >= other.inner_end;
-                if (weight[j] > weight[best]) best = j;
+// A block for each tile of queries writes its edges (2 most_peaks, kTile), its table (kFineBins, kTile), zero at the start, and how many
+// bins there are in a thomson: the table reaches to the last peak of the tile, and its last bin stays empty.
+extern "C" __global__ void tabulate_peaks(const Settings* settings, const Inputs* inputs, int n_queries, int most_peaks, Edge* edges,
+                                          unsigned short* table, double* bins_of_thomson) {
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
+    const int query = blockIdx.x * kTile + lane;
+    const int first_peak = query < n_queries ? inputs->offsets[query] : 0;
+    const int n = query < n_queries ? inputs->offsets[query + 1] - first_peak : 0;
+    const double* mz = inputs->mz + first_peak;
+    const float* weight = inputs->weight + first_peak;
+    const double absolute = settings->fragment_absolute, relative = settings->fragment_relative;
+    double last = n > 0 ? (mz[n - 1] + absolute) / (1.0 - relative) : 0.0;
+    for (int step = 16; step > 0; step >>= 1) last = max(last, __shfl_xor_sync(kEveryLane, last, step));
+    const double scale = (kFineBins - 2) / (max(last, 1.0) + 2 * kClose);
+    const Long close = close_of(scale);
+    if (threadIdx.x == 0) bins_of_thomson[blockIdx.x] = scale;
+    const auto low_end = [&](int i) { return position_of(max(0.0, (mz[i] - absolute) / (1.0 + relative)), scale); };
+    const auto high_end = [&](int i) { return position_of((mz[i] + absolute) / (1.0 - relative), scale); };
+    const auto first_bin = [&](const Edge& edge) { return static_cast<int>((max(edge.position, close) - close) >> 32); };
+    const auto last_bin = [&](const Edge& edge) { return static_cast<int>((edge.position + close) >> 32); };
+
+    // Both ends of the peaks' reaches ascend; where two are equal, a low end comes first.
+    edges += static_cast<long long>(blockIdx.x) * 2 * most_peaks * kTile + lane;
+    for (int i = warp; i < n; i += n_warps) {
+        const Long low = low_end(i), high = high_end(i);
+        int other = -1, first = i;  // heaviest of the peaks before this one that reach its low end
+        for (; first > 0 && high_end(first - 1) >= low; --first) {
+            if (other < 0 || weight[first - 1] >= weight[other]) other = first - 1;
+        }
+        int with = other >= 0 && weight[other] >= weight[i] ? other : i;
+        edges[(i + first) * kTile] = Edge{low, entry_of(other, lane), entry_of(with, lane)};
+        other = -1;
+        int following = i + 1;  // the same of those after it and its high end
+        for (; following < n && low_end(following) <= high; ++following) {
+            if (other < 0 || weight[following] > weight[other]) other = following;
+        }
+        with = other >= 0 && weight[other] > weight[i] ? other : i;
+        edges[(i + following) * kTile] = Edge{high, entry_of(with, lane), entry_of(other, lane)};
+    }
+    __syncthreads();
+    // Each edge fills the bins that it is the first to touch, and those up to the next edge.
+    table += static_cast<long long>(blockIdx.x) * kFineBins * kTile + lane;
+    for (int e = warp; e < 2 * n; e += n_warps) {
+        const Edge edge = edges[e * kTile];
+        int bin = first_bin(edge);
+        if (e > 0) bin = max(bin, last_bin(edges[(e - 1) * kTile]) + 1);
+        for (; bin <= last_bin(edge); ++bin) {
+            bool changes = false;
+            for (int other = e; other < 2 * n && first_bin(edges[other * kTile]) <= bin; ++other) {
+                changes = changes || edges[other * kTile].before != edges[other * kTile].after;
             }
-            table[offset + bin * kTile] = edge ? kEdge : static_cast<unsigned char>(best + 1);
-            if (edge) reaching[offset + bin * kTile] = static_cast<unsigned char>(i + 1);
+            table[bin * kTile] = static_cast<unsigned short>(changes ? kFirstEdge + e : edge.before);
+        }
+        const int stop = e + 1 < 2 * n ? first_bin(edges[(e + 1) * kTile]) : 0;
+        for (; bin < stop && edge.after; ++bin) table[bin * kTile] = edge.after;
+    }
+    __syncthreads();
+    for (int e = warp; e + 1 < 2 * n; e += n_warps) {
+        if (first_bin(edges[(e + 1) * kTile]) <= last_bin(edges[e * kTile])) edges[e * kTile].after |= kMore;
+    }
+}
+
+// What a lane needs for looking ions up for its query.
+struct Column {
+    const char* table;             // as bytes, so that a place in it is one addition
+    const Edge* edges;
+    const Long* weights;           // of the tile: packed, by entries
+    int most_charges;
+    const double* bins_of_charge;  // bins in a thomson, divided by each charge
+    Long close;
+    Word (*bins)[kLongest];        // of N-terminal and of C-terminal ions, as bytes of the table, and where in the bin they lie
+    Word (*places)[kLongest];
+};
+
+constexpr Word kBytesOfBin = kTile * sizeof(unsigned short);
+
+__device__ void lay_down(const Column& column, bool is_c, int number, bool is_there, double target, double bins_of_thomson) {
+    const Long position = is_there ? position_of(target, bins_of_thomson) : ~0ull;
+    column.places[is_c][number] = static_cast<Word>(position);
+    column.bins[is_c][number] = min(static_cast<Word>(position >> 32), kFineBins - 1u) * kBytesOfBin;
+}
+
+__device__ int entry_at(const Column& column, Word bin) { return *reinterpret_cast<const unsigned short*>(column.table + bin); }
+
+// Entry of the peak that an ion matches which lies in a bin with edges. `is_close` is set where rounding decides.
+__device__ int entry_at_edge(const Column& column, bool is_c, int number, bool& is_close) {
+    const Word bin = column.bins[is_c][number];
+    const Long position = static_cast<Long>(bin / kBytesOfBin) << 32 | column.places[is_c][number];
+    const Edge* next = column.edges + (entry_at(column, bin) - kFirstEdge) * kTile;
+    Edge edge = *next;
+    int entry = edge.before;
+    while (position + column.close >= edge.position) {
+        const int after = edge.after & (kMore - 1);
+        is_close = is_close || (position <= edge.position + column.close && edge.before != after);
+        entry = after;
+        if (!(edge.after & kMore)) break;
+        next += kTile;
+        edge = *next;
+    }
+    return entry;
+}
+
+// Matches the ions of all series and charges up to `charges` (none for 0) of a stretch of a peptide. Lane j knows the sums of masses from
+// the N-terminus to the j-th of the `n` places of the stretch, and to the one 32 further on. Returns the packed sum of all ions; where bit
+// j of `stops` is set, the sum up to place j is also added to one of `sums`, one after another.
+__device__ __forceinline__ Long match_ions(const Settings& settings, const Column& column, double prefix, double prefix_beyond,
+                                           double total, int n, Long stops, Long* sums, int charges, bool& is_close) {
+    const int lane = threadIdx.x & 31;
+    const int n_n = static_cast<int>(settings.n_n_term_series), n_c = static_cast<int>(settings.n_c_term_series);
+    Long whole = 0;
+    for (int z = 1; z <= column.most_charges; ++z) {
+        const double scale = column.bins_of_charge[z - 1], protons = (z - 1) * kProtonMass;
+        for (int series = 0; series < max(n_n, n_c); ++series) {
+            const double from_n = protons + settings.n_term_series[series], from_c = protons + total + settings.c_term_series[series];
+            __syncwarp();
+            lay_down(column, false, lane, series < n_n && lane < n, from_n + prefix, scale);
+            lay_down(column, true, lane, series < n_c && lane < n, from_c - prefix, scale);
+            if (n > 32) {
+                lay_down(column, false, lane + 32, series < n_n && lane + 32 < n, from_n + prefix_beyond, scale);
+                lay_down(column, true, lane + 32, series < n_c && lane + 32 < n, from_c - prefix_beyond, scale);
+            }
+            __syncwarp();
+            if (z > charges) continue;
+            Long sum = 0;
+            Long* next = sums;
+#pragma unroll 1
+            for (int begun = 0; begun < n; begun += kIonsTogether) {
+                int entry[2][kIonsTogether], all = 0;
+#pragma unroll
+                for (int j = 0; j < kIonsTogether; ++j) {
+                    entry[0][j] = entry_at(column, column.bins[0][begun + j]);
+                    entry[1][j] = entry_at(column, column.bins[1][begun + j]);
+                    all |= entry[0][j] | entry[1][j];
+                }
+                Long sums_here[kIonsTogether];  // of the ion alone for now
+#pragma unroll
+                for (int j = 0; j < kIonsTogether; ++j) sums_here[j] = 0;
+                if (all >= kFirstEdge) {
+                    Word at_edge = 0;
+#pragma unroll
+                    for (int j = 0; j < 2 * kIonsTogether; ++j) {
+                        int& one = entry[j & 1][j >> 1];
+                        at_edge |= one >= kFirstEdge ? 1u << j : 0u;
+                        one = one >= kFirstEdge ? 0 : one;
+                    }
+#pragma unroll 1
+                    for (; at_edge; at_edge &= at_edge - 1) {
+                        const int which = __ffs(static_cast<int>(at_edge)) - 1;
+                        Long more = column.weights[entry_at_edge(column, which & 1, begun + (which >> 1), is_close)];
+                        if (which & 1) more = as_c_terminal(more);
+#pragma unroll
+                        for (int j = 0; j < kIonsTogether; ++j) sums_here[j] += which >> 1 == j ? more : 0;
+                    }
+                }
+#pragma unroll
+                for (int j = 0; j < kIonsTogether; ++j) {
+                    sum += sums_here[j] + column.weights[entry[0][j]] + as_c_terminal(column.weights[entry[1][j]]);
+                    sums_here[j] = sum;
+                }
+                const Word stops_here = static_cast<Word>(stops >> begun) & ((1u << kIonsTogether) - 1);
+                if (stops_here) {
+#pragma unroll
+                    for (int j = 0; j < kIonsTogether; ++j) {
+                        if (stops_here >> j & 1u) {
+                            *next++ += sums_here[j];
+                        }
+                    }
+                }
+            }
+            whole += sum;
         }
     }
+    return whole;
 }
 
-// Number of the heaviest peak within the tolerance of `target` and one, or 0: as find_peak, for an ion in a bin that says kEdge.
-// `first` is the first peak that reaches the bin.
-__device__ int peak_at_edge(const double* mz, const float* weight, int first, int n, double target, double absolute, double relative) {
-    const double half = absolute + relative * target;
-    int best = 0;
-    for (int k = first; k < n; ++k) {
-        const double difference = mz[k] - target;
-        if (difference > half) break;
-        if (difference >= -half && (best == 0 || weight[k] > weight[best - 1])) best = k + 1;
+// The same for one arrangement of a peptide and one query, in the processor's arithmetic. It is rare, and not inlined because its registers
+// would be missed elsewhere.
+__device__ __noinline__ Long match_exactly(const Settings& settings, const Inputs& in, const Form& form, Long sites, int query, int charges,
+                                           double units) {
+    const int first_peak = in.offsets[query], n_peaks = in.offsets[query + 1] - first_peak;
+    const double* mz = in.mz + first_peak;
+    const float* weight = in.weight + first_peak;
+    double n_term = settings.n_term_mass, c_term = settings.c_term_mass;
+#pragma unroll 1
+    for (int t = 0; t < form.n_slots; ++t) {
+        const int site = static_cast<int>(sites >> (8 * t) & 255u);
+        if (site == 0) n_term += in.modification_mass[form.modification[t]];
+        if (site == form.length + 1) c_term += in.modification_mass[form.modification[t]];
     }
-    return best;
+    const auto mass_of = [&](int i) {
+        double mass = settings.residue_mass[in.residues[form.position + i] - 65];
+#pragma unroll 1
+        for (int t = 0; t < form.n_slots; ++t) {
+            if (static_cast<int>(sites >> (8 * t) & 255u) == i + 1) mass += in.modification_mass[form.modification[t]];
+        }
+        return mass;
+    };
+    double total = n_term;
+#pragma unroll 1
+    for (int i = 0; i < form.length; ++i) total += mass_of(i);
+    total += c_term;
+    const int n_n = static_cast<int>(settings.n_n_term_series), n_c = static_cast<int>(settings.n_c_term_series);
+    const double absolute = settings.fragment_absolute, relative = settings.fragment_relative;
+    Long sum_n = 0, sum_c = 0;
+    double prefix = n_term;
+    for (int i = 0; i < form.length - 1; ++i) {
+        prefix += mass_of(i);
+        for (int series = 0; series < n_n + n_c; ++series) {
+            const bool is_n = series < n_n;
+            const double single = is_n ? settings.n_term_series[series] : total + settings.c_term_series[series - n_n];
+#pragma unroll 1
+            for (int z = 1; z <= charges; ++z) {
+                const double target = single / z + (z - 1) * kProtonMass / z + (is_n ? 1.0 : -1.0) / z * prefix;
+                const int first = mass_bound(mz, n_peaks, target - (absolute + relative * target) - 1e-6, false);
+                const int peak = heaviest_peak(mz, weight, first, n_peaks, target, absolute, relative);
+                if (peak < 0) continue;
+                if (is_n) {
+                    sum_n += packed(weight[peak], units);
+                } else {
+                    sum_c += packed(weight[peak], units);
+                }
+            }
+        }
+    }
+    return sum_n + as_c_terminal(sum_c);
+}
+
+// What a warp has in hand: a peptide with a combination of modifications, and what its arrangements have in common. It lies in shared
+// memory because all lanes know the same of it.
+struct Family {
+    Form form;
+    Word peptide, window;
+    int n_ions, n_states, n_sites;
+    bool one_by_one;
+    Long ways;          // how many arrangements
+    Long sites_of_any;  // residues on which any modification may sit
+    Long strides;       // one byte for each slot: what a modification there adds to the number of a state
+    double total;       // mass of the peptide
+};
+
+// For each modification of an arrangement, which of the kept sums is to be added (that of the state that it ends, up to its site) and,
+// times 256, which to be taken away (that of the state that it begins). How many there are is the same for all arrangements.
+__device__ int write_steps(unsigned short* steps, const Family& family, Long sites) {
+    const Form& form = family.form;
+    int n = 0;
+#pragma unroll 1
+    for (int t = 0; t < form.n_slots; ++t) {
+        if (form.possible[t] == 0) continue;
+        const int site = max(1, static_cast<int>(sites >> (8 * t) & 255u));
+        int state = 0;
+#pragma unroll 1
+        for (int u = 0; u < form.n_slots; ++u) {
+            const bool is_before = form.possible[u] && static_cast<int>(sites >> (8 * u) & 255u) < site;
+            state += is_before ? static_cast<int>(family.strides >> (8 * u) & 255u) : 0;
+        }
+        const int ends = state * family.n_sites + __popcll(family.sites_of_any & ((1ull << (site - 1)) - 1));
+        const int begins = ends + static_cast<int>(family.strides >> (8 * t) & 255u) * family.n_sites;
+        steps[n++] = static_cast<unsigned short>(ends | begins << 8);
+    }
+    return n;
+}
+
+// Sum over this lane and those before it.
+__device__ double sum_up_to_lane(double value, int lane) {
+    for (int step = 1; step < 32; step <<= 1) {
+        const double before = __shfl_up_sync(kEveryLane, value, step);
+        if (lane >= step) value += before;
+    }
+    return value;
+}
+
+// Put a candidate among the best of a query, which one lane holds.
+__device__ void keep(Candidate* kept, int n_kept, const Candidate& fresh) {
+    int place = n_kept;
+#pragma unroll 1
+    for (; place > 0 && comes_before(fresh, kept[place - 1]); --place) {
+        if (place < n_kept) kept[place] = kept[place - 1];
+    }
+    if (place < n_kept) kept[place] = fresh;
 }
 
 // A block scores its part of the candidates in the union of the windows of one tile: of `n_parts` blocks that share a tile, each takes
 // every n_parts-th handful, because combinations of many modifications cost far more than others; those come first, so that no warp is
-// left with one at the end. Each warp writes the best that it found for each query, as an item of that query; `bars` (queries,), zero at
+// left with one at the end. The block writes the best that it found for each query, as an item of that query; `bars` (queries,), zero at
 // the start, holds the bits of the highest score of a last one kept by any warp: what scores less is in no warp's way to the best of all.
 template <int kScore>
-__device__ void search_tile(const Settings* settings_in_memory, const Inputs* inputs_in_memory, const int* first_item,
-                            const unsigned char* table, const unsigned char* reaching, int n_fine, double inverse, int n_queries,
+__device__ void search_tile(const Settings* settings_in_memory, const Inputs* inputs_in_memory, const int* first_item, const Edge* edges,
+                            const unsigned short* table, const double* bins_of_thomson, double units, int n_queries,
                             int most_peaks, int* bars) {
     __shared__ Settings settings;
     __shared__ Inputs in;
     __shared__ int window_low[kMostDenseWindows], window_start[kMostDenseWindows + 1];
     __shared__ int next_handful;
-    __shared__ double prefix_of_warps[kDenseWarps][kLongest];
-    __shared__ __align__(16) int ions_of_warps[kDenseWarps][kLongest];  // offsets into the table
+    __shared__ double inverse_histogram, inverse_units;
+    __shared__ float inverse_width;
+    __shared__ float rough_factorial_log[1 << kCountBits];
+    __shared__ double factorial_log[1 << kCountBits], bins_of_charge[kMostFragmentCharge];
+    // Of each warp: the peptide with its modifications, sums of masses up to each residue, and where ions lie.
+    __shared__ Family families[kDenseWarps];
+    __shared__ double prefixes[kDenseWarps][kLongest];
+    __shared__ __align__(16) Word bins[kDenseWarps][2][kLongest], places[kDenseWarps][2][kLongest];
 
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
     for (int i = threadIdx.x; i < static_cast<int>(sizeof(Settings) / sizeof(Long)); i += blockDim.x) {
@@ -901,18 +1217,30 @@ __device__ void search_tile(const Settings* settings_in_memory, const Inputs* in
     const int n_bins = static_cast<int>(settings.n_bins), n_kept = static_cast<int>(settings.n_kept);
     const int isotopes = static_cast<int>(settings.n_isotope_errors), n_combinations = static_cast<int>(settings.n_combinations);
     // Each with a column for each query: weights of peaks (that of number 0 is zero), histogram, ends of the windows.
-    double* weights = reinterpret_cast<double*>(dynamic_shared);
+    Long* weights = reinterpret_cast<Long*>(dynamic_shared);
     int* histogram = reinterpret_cast<int*>(weights + (most_peaks + 1) * kTile);
     int* lows = histogram + n_bins * kTile;
     int* highs = lows + n_combinations * isotopes * kTile;
 
     const int item = blockIdx.x, first_query = in.item_query[item], query = first_query + lane;
+    const long long tile = first_query / kTile;
     const bool is_query = query < n_queries;
     const int first_peak = is_query ? in.offsets[query] : 0, n_peaks = is_query ? in.offsets[query + 1] - first_peak : 0;
-    const double* mz = in.mz + first_peak;
     const float* weight = in.weight + first_peak;
+    if (threadIdx.x == 0) {
+        inverse_histogram = 1.0 / settings.histogram_width;
+        inverse_width = static_cast<float>(inverse_histogram);
+        inverse_units = 1.0 / units;
+    }
+    if (threadIdx.x < kMostFragmentCharge) bins_of_charge[threadIdx.x] = bins_of_thomson[tile] / (threadIdx.x + 1);
+    for (int n = threadIdx.x; n < 1 << kCountBits; n += blockDim.x) {
+        factorial_log[n] = in.factorial_log[n];
+        rough_factorial_log[n] = static_cast<float>(factorial_log[n]);
+    }
     for (int b = warp; b < n_bins; b += n_warps) histogram[b * kTile + lane] = 0;
-    for (int k = warp; k <= most_peaks; k += n_warps) weights[k * kTile + lane] = k > 0 && k <= n_peaks ? weight[k - 1] : 0.0;
+    for (int k = warp; k <= most_peaks; k += n_warps) {
+        weights[k * kTile + lane] = k > 0 && k <= n_peaks ? packed(weight[k - 1], units) : 0;
+    }
     for (int c = warp; c < n_combinations; c += n_warps) {
         // Isotope errors come largest first, so windows ascend; where they overlap, a peptide is scored once.
         int done = 0;
@@ -949,23 +1277,27 @@ __device__ void search_tile(const Settings* settings_in_memory, const Inputs* in
         next_handful = in.item_part[item];
     }
     __syncthreads();
-    const int n_parts = (first_item[first_query + 1] - first_item[first_query]) / n_warps;
+    const int n_parts = first_item[first_query + 1] - first_item[first_query];
     const int stop = window_start[n_windows], n_handfuls = (stop + kTaken - 1) / kTaken;
 
     const int charges = is_query ? max(1, min(static_cast<int>(settings.max_fragment_charge), in.query_charge[query] - 1)) : 0;
     int most_charges = charges;
     for (int step = 16; step > 0; step >>= 1) most_charges = max(most_charges, __shfl_xor_sync(kEveryLane, most_charges, step));
-    const double inverse_histogram = 1.0 / settings.histogram_width;
-    const double absolute = settings.fragment_absolute, relative = settings.fragment_relative;
-    const int n_n = static_cast<int>(settings.n_n_term_series), n_c = static_cast<int>(settings.n_c_term_series);
-    const Word max_forms = static_cast<Word>(settings.max_forms);
-    const long long offset = static_cast<long long>(first_query / kTile) * n_fine * kTile + lane;
-    const unsigned char* column = table + offset;
-    const unsigned char* reaching_column = reaching + offset;
-    const double* own_weights = weights + lane;
-    double* prefix = prefix_of_warps[warp];
-    int* ions = ions_of_warps[warp];
+    const Column column{reinterpret_cast<const char*>(table + tile * kFineBins * kTile + lane),
+                        edges + tile * 2 * most_peaks * kTile + lane,
+                        weights,
+                        most_charges,
+                        bins_of_charge,
+                        close_of(bins_of_thomson[tile]),
+                        bins[warp],
+                        places[warp]};
+    double* prefix = prefixes[warp];
+    // Those of 32 arrangements lie where the ions lay, which are all matched by then.
+    unsigned short (*steps)[kMostSlots] = reinterpret_cast<unsigned short (*)[kMostSlots]>(bins[warp]);
+    Family& family = families[warp];
+    const Form& form = family.form;
 
+    Long sums[kMostSums];
     Candidate kept[kMostDenseKept];
     for (int j = 0; j < n_kept; ++j) kept[j] = nobody();
     float worst = kept[0].score;
@@ -977,8 +1309,8 @@ __device__ void search_tile(const Settings* settings_in_memory, const Inputs* in
         if (handful >= n_handfuls) break;
         const float bar = fmaxf(worst, __int_as_float(*bar_in_memory));
         const int candidate = (n_handfuls - 1 - handful) * kTaken + lane;
-        Word own_peptide = 0;
-        int own_window = 0;
+        Word own_peptide = 0, own_position = 0;
+        int own_window = 0, own_length = 0;
         bool is_possible = false;
         if (lane < kTaken && candidate < stop) {
             int last = n_windows;
@@ -993,137 +1325,224 @@ __device__ void search_tile(const Settings* settings_in_memory, const Inputs* in
             own_peptide = window_low[own_window] + candidate - window_start[own_window];
             is_possible =
                 may_carry(in.letters[own_peptide], in.combination_slots + own_window / isotopes * kMostSlots, in.residue_mask);
+            own_position = in.position[own_peptide];
+            own_length = in.length[own_peptide];
         }
         for (Word possible = __ballot_sync(kEveryLane, is_possible); possible; possible &= possible - 1) {
             const int source = __ffs(static_cast<int>(possible)) - 1;
             const Word peptide = __shfl_sync(kEveryLane, own_peptide, source);
             const int w = __shfl_sync(kEveryLane, own_window, source);
             const int low = lows[w * kTile + lane], high = highs[w * kTile + lane];
-            const bool is_mine = static_cast<int>(peptide) >= low && static_cast<int>(peptide) < high;
-            if (!__any_sync(kEveryLane, is_mine)) continue;
-            Form form;
-            if (!first_arrangement(form, in, peptide, in.combination_slots + w / isotopes * kMostSlots)) continue;
-            const int n_ions = form.length - 1;
-            const unsigned char* residues = in.residues + form.position;
-            const double left = lane < form.length ? settings.residue_mass[residues[lane] - 65] : 0.0;
-            const double right = lane + 32 < form.length ? settings.residue_mass[residues[lane + 32] - 65] : 0.0;
-            Word form_number = 0;
-            do {
-                if (!is_free(form)) continue;
-                double total = settings.n_term_mass, c_term = settings.c_term_mass, mass = left, mass_beyond = right;
-                for (int t = 0; t < form.n_slots; ++t) {
-                    const int site = site_of(form, t);
-                    const double more = in.modification_mass[form.modification[t]];
-                    if (site == 0) {
-                        total += more;
-                    } else if (site == form.length + 1) {
-                        c_term += more;
-                    } else if (site == lane + 1) {
-                        mass += more;
-                    } else if (site == lane + 33) {
-                        mass_beyond += more;
-                    }
+            const bool in_window = static_cast<int>(peptide) >= low && static_cast<int>(peptide) < high;
+            if (!__any_sync(kEveryLane, in_window)) continue;
+
+            // The peptide, one or two residues in each lane.
+            const int length = __shfl_sync(kEveryLane, own_length, source);
+            const unsigned char* residues = in.residues + __shfl_sync(kEveryLane, own_position, source);
+            const int letter = lane < length ? residues[lane] - 65 : -1, letter_beyond = lane + 32 < length ? residues[lane + 32] - 65 : -1;
+            const auto residues_in = [&](Word mask) {
+                const Word here = __ballot_sync(kEveryLane, letter >= 0 && (mask >> letter & 1u));
+                return here | static_cast<Long>(__ballot_sync(kEveryLane, letter_beyond >= 0 && (mask >> letter_beyond & 1u))) << 32;
+            };
+            __syncwarp();  // all lanes are done with the form before
+            const unsigned char* slots = in.combination_slots + w / isotopes * kMostSlots;
+            if (!first_arrangement(family.form, in, peptide, slots, residues_in, lane == 0)) continue;
+            const double up_to = settings.n_term_mass + sum_up_to_lane(letter >= 0 ? settings.residue_mass[letter] : 0.0, lane);
+            double up_to_beyond = __shfl_sync(kEveryLane, up_to, 31);
+            if (length > 32) up_to_beyond += sum_up_to_lane(letter_beyond >= 0 ? settings.residue_mass[letter_beyond] : 0.0, lane);
+            prefix[lane] = up_to;
+            prefix[lane + 32] = up_to_beyond;
+            __syncwarp();
+
+            // How many arrangements there are, between how many states, and what a modification of each slot adds to a state's number.
+            double total = settings.c_term_mass + __shfl_sync(kEveryLane, up_to_beyond, 31);
+            double always = 0.0;  // mass of modifications that all ions from the N-terminus have
+            Long ways = 1, sites_of_any = 0, strides = 0;
+            int n_states = 1, stride = 1;
+#pragma unroll 1
+            for (int t = 0; t < form.n_slots; ++t) {
+                const double mass = in.modification_mass[form.modification[t]];
+                total += mass;
+                if (form.possible[t] == 0) {
+                    if (site_of(form, t) <= 1) always += mass;
+                    continue;
                 }
-                // Sums from the N-terminus, in the order of the processor's; each lane keeps its own.
-                double sum = 0.0, sum_beyond = 0.0;
-                for (int i = 0; i < min(form.length, 32); ++i) {
-                    total += __shfl_sync(kEveryLane, mass, i);
-                    if (lane == i) sum = total;
+                if (t == 0 || form.modification[t - 1] != form.modification[t]) {
+                    const int n = slots_alike(form, t);
+                    ways *= choices(__popcll(form.possible[t]), n);
+                    sites_of_any |= form.possible[t];
+                    stride = n_states;
+                    n_states *= n + 1;
                 }
-                for (int i = 32; i < form.length; ++i) {
-                    total += __shfl_sync(kEveryLane, mass_beyond, i - 32);
-                    if (lane == i - 32) sum_beyond = total;
+                strides |= static_cast<Long>(stride & 255) << (8 * t);
+            }
+            if (lane == 0) {
+                const int n_sites = __popcll(sites_of_any);
+                family.peptide = peptide;
+                family.window = w;
+                family.n_ions = length - 1;
+                family.n_states = n_states;
+                family.n_sites = n_sites;
+                family.one_by_one = ways == 1 || n_states > kMostStates || n_states * n_sites > kMostSums;
+                family.ways = ways;
+                family.sites_of_any = sites_of_any;
+                family.strides = strides;
+                family.total = total;
+            }
+            __syncwarp();
+            bool is_close = false;
+            Long to_the_end = 0;  // sum of the last state
+            // Lane s: the mass of state s, and the ions that can be in it, from the site at which it is reached at the earliest to that at
+            // which it must be left.
+            double state_mass = always;
+            int begin = 0, end = family.n_ions, state = lane;
+#pragma unroll 1
+            for (int t = 0; t < form.n_slots && !family.one_by_one; ++t) {
+                if (form.possible[t] == 0 || (t > 0 && form.modification[t - 1] == form.modification[t])) continue;
+                const int n = slots_alike(form, t), here = state % (n + 1), last = __popcll(form.possible[t]) - n + here;
+                state /= n + 1;
+                state_mass += here * in.modification_mass[form.modification[t]];
+                Long sites = form.possible[t];
+#pragma unroll 1
+                for (int k = 1; sites; ++k, sites &= sites - 1) {
+                    const int residue = __ffsll(static_cast<long long>(sites)) - 1;
+                    if (k == here) begin = max(begin, residue);
+                    if (k == last + 1) end = min(end, residue);
                 }
-                total += c_term;
-                prefix[lane] = sum;
-                prefix[lane + 32] = sum_beyond;
-                double dot = 0.0;
-                int count_n = 0, count_c = 0;
-                for (int series = 0; series < n_n + n_c; ++series) {
-                    const bool is_n = series < n_n;
-                    const double single = is_n ? settings.n_term_series[series] : total + settings.c_term_series[series - n_n];
-                    int count = 0;
-                    for (int z = 1; z <= most_charges; ++z) {
-                        const double start = single / z + (z - 1) * kProtonMass / z;
-                        const double sign = (is_n ? 1.0 : -1.0) / z;
-                        const Word empty = n_fine - 1;
-                        __syncwarp();
-                        Word bin = static_cast<Word>(static_cast<int>((start + sign * sum) * inverse));
-                        ions[lane] = (lane < n_ions ? min(bin, empty) : empty) * kTile;
-                        bin = static_cast<Word>(static_cast<int>((start + sign * sum_beyond) * inverse));
-                        ions[lane + 32] = (lane + 32 < n_ions ? min(bin, empty) : empty) * kTile;
-                        __syncwarp();
-                        if (!is_mine || z > charges) continue;
-                        for (int begun = 0; begun < n_ions; begun += kIonsTogether) {
-                            int peak[kIonsTogether];
-#pragma unroll
-                            for (int j = 0; j < kIonsTogether; ++j) peak[j] = column[ions[begun + j]];
-#pragma unroll
-                            for (int j = 0; j < kIonsTogether; ++j) {
-                                if (peak[j] == kEdge) {
-                                    peak[j] = peak_at_edge(mz, weight, reaching_column[ions[begun + j]] - 1, n_peaks,
-                                                           start + sign * prefix[begun + j], absolute, relative);
+            }
+
+            Word n_tried = 0;
+#pragma unroll 1
+            for (Long begun = 0; begun < family.ways && n_tried < settings.max_forms; begun += 32) {
+                // Each lane one arrangement.
+                Long own_sites = 0;
+                bool is_there = begun + lane < family.ways, has_steps = false;
+                int n_steps = 0;
+                if (is_there) {
+                    own_sites = sites_of_rank(form, static_cast<Word>(begun) + lane);
+                    is_there = is_free(own_sites, form.n_slots);
+                }
+#pragma unroll 1
+                for (Word tried = __ballot_sync(kEveryLane, is_there); tried && n_tried < settings.max_forms; tried &= tried - 1) {
+                    const int arrangement = __ffs(static_cast<int>(tried)) - 1;
+                    const Long sites = __shfl_sync(kEveryLane, own_sites, arrangement);
+                    const Word form_number = n_tried++;
+                    if (family.one_by_one || form_number == 0) {
+                        is_close = false;
+#pragma unroll 1
+                        for (int s = 0; s < (family.one_by_one ? 1 : family.n_states); ++s) {
+                            int from = 0, to = family.n_ions;
+                            double mass = 0.0, mass_beyond = 0.0;
+                            if (family.one_by_one) {
+#pragma unroll 1
+                                for (int t = 0; t < form.n_slots; ++t) {
+                                    const int site = static_cast<int>(sites >> (8 * t) & 255u);
+                                    const double more = in.modification_mass[form.modification[t]];
+                                    if (site <= lane + 1) mass += more;
+                                    if (site <= lane + 33) mass_beyond += more;
                                 }
-                                dot += own_weights[peak[j] * kTile];
-                                count += peak[j] != 0;
+                            } else {
+                                from = __shfl_sync(kEveryLane, begin, s);
+                                to = __shfl_sync(kEveryLane, end, s);
+                                mass = mass_beyond = __shfl_sync(kEveryLane, state_mass, s);
+                                if (from > to) continue;
                             }
+                            // Sums from the site where the state begins on; at that site it is 0.
+                            const int first_site = __popcll(family.sites_of_any & ((1ull << from) - 1));
+                            Long* next = sums + s * family.n_sites + first_site;
+#pragma unroll 1
+                            for (int k = first_site; k < family.n_sites && !family.one_by_one; ++k) sums[s * family.n_sites + k] = 0;
+                            next += family.sites_of_any >> from & 1u;
+                            to_the_end = match_ions(settings, column, prefix[min(from + lane, kLongest - 1)] + mass,
+                                                    prefix[min(from + lane + 32, kLongest - 1)] + mass_beyond, family.total, to - from,
+                                                    family.one_by_one ? 0 : family.sites_of_any >> from >> 1, next, in_window ? charges : 0,
+                                                    is_close);
                         }
                     }
-                    if (is_n) {
-                        count_n += count;
-                    } else {
-                        count_c += count;
+                    if (!family.one_by_one && !has_steps) {
+                        has_steps = true;
+                        __syncwarp();
+                        n_steps = write_steps(steps[lane], family, own_sites);
+                        __syncwarp();
                     }
-                }
-                if (is_mine) {
-                    double score = dot;
-                    if (kScore == kHyperscore) {
-                        score = dot > 0 ? in.factorial_log[count_n] + in.factorial_log[count_c] + log(1.0 + 100.0 * dot) : 0.0;
+                    Long sum = to_the_end;
+                    if (!in_window) continue;
+#pragma unroll 1
+                    for (int k = 0; k < n_steps; ++k) {
+                        const Word step = steps[arrangement][k];
+                        sum += sums[step & 255u] - sums[step >> 8];
                     }
-                    const long long bin = static_cast<long long>(score * inverse_histogram);
-                    atomicAdd(&histogram[max(0ll, min(bin, static_cast<long long>(n_bins - 1))) * kTile + lane], 1);
-                    if (static_cast<float>(score) >= fmaxf(bar, worst) && count_n + count_c >= settings.min_matched_ions) {
-                        const Candidate fresh{static_cast<float>(score), form_number, static_cast<Long>(w) << kPeptideBits | peptide,
-                                              form.sites};
-                        int place = n_kept;
-                        for (; place > 0 && comes_before(fresh, kept[place - 1]); --place) {
-                            if (place < n_kept) kept[place] = kept[place - 1];
+                    if (is_close) sum = match_exactly(settings, in, form, sites, query, charges, units);
+                    const int count_n = static_cast<int>(sum >> kDotBits & 255u);
+                    const int count_c = static_cast<int>(sum >> (kDotBits + kCountBits));
+                    const double dot = static_cast<double>(static_cast<long long>(sum & ((1ull << kDotBits) - 1))) * inverse_units;
+                    // In single precision first: most candidates are only counted, and far from the borders of a bin of the histogram.
+                    float score = static_cast<float>(dot), place = 0.0f, doubt = 0.0f;
+                    if (kScore == kHyperscore && dot > 0) {
+                        score = rough_factorial_log[count_n] + rough_factorial_log[count_c] + logf(1.0f + 100.0f * score);
+                        doubt = kDoubt * (1.0f + score);
+                        place = score * inverse_width;
+                    }
+                    int bin = static_cast<int>(place);
+                    const float in_bin = place - static_cast<float>(bin), threshold = fmaxf(bar, worst);
+                    const bool is_candidate = score + doubt >= threshold && count_n + count_c >= settings.min_matched_ions;
+                    if (kScore != kHyperscore || is_candidate || min(in_bin, 1.0f - in_bin) <= doubt * inverse_width) {
+                        double exact = dot;
+                        if (kScore == kHyperscore && dot > 0) {
+                            exact = factorial_log[count_n] + factorial_log[count_c] + log(1.0 + 100.0 * dot);
                         }
-                        if (place < n_kept) kept[place] = fresh;
-                        worst = kept[n_kept - 1].score;
-                        if (worst > bar) atomicMax(&bars[query], __float_as_int(worst));  // scores are not negative
+                        bin = static_cast<int>(min(exact * inverse_histogram, n_bins - 1.0));
+                        score = static_cast<float>(exact);
+                        if (is_candidate && score >= threshold) {
+                            const Long key = static_cast<Long>(family.window) << kPeptideBits | family.peptide;
+                            keep(kept, n_kept, Candidate{score, form_number, key, sites});
+                            worst = kept[n_kept - 1].score;
+                            if (worst > bar) atomicMax(&bars[query], __float_as_int(worst));  // scores are not negative
+                        }
                     }
+                    atomicAdd(&histogram[min(bin, n_bins - 1) * kTile + lane], 1);
                 }
-                __syncwarp();
-                ++form_number;
-            } while (form_number < max_forms && next_arrangement(form));
+            }
         }
     }
 
     __syncthreads();
-    if (!is_query) return;
-    for (int b = warp; b < n_bins; b += n_warps) {
-        const int n = histogram[b * kTile + lane];
-        if (n) atomicAdd(&in.histogram[static_cast<long long>(query) * n_bins + b], n);
+    if (is_query) {
+        for (int b = warp; b < n_bins; b += n_warps) {
+            const int n = histogram[b * kTile + lane];
+            if (n) atomicAdd(&in.histogram[static_cast<long long>(query) * n_bins + b], n);
+        }
     }
-    const long long row = first_item[query] + static_cast<long long>(in.item_part[item]) * n_warps + warp;
+    // Half of the warps lay down their best, one of each query at a time, and the other half takes them up, until one warp has all.
+    Candidate* laid_down = reinterpret_cast<Candidate*>(dynamic_shared);
+    for (int left = n_warps; left > 1; left = (left + 1) / 2) {
+        const int half = (left + 1) / 2;
+        for (int j = 0; j < n_kept; ++j) {
+            __syncthreads();
+            if (warp >= half && warp < left) laid_down[(warp - half) * kTile + lane] = kept[j];
+            __syncthreads();
+            if (warp + half < left) keep(kept, n_kept, laid_down[warp * kTile + lane]);
+        }
+    }
+    if (warp > 0 || !is_query) return;
+    const long long row = first_item[query] + static_cast<long long>(in.item_part[item]);
     for (int j = 0; j < n_kept; ++j) in.kept_of_items[row * n_kept + j] = kept[j];
 }
 
 extern "C" __global__ void __launch_bounds__(32 * kDenseWarps, kDenseBlocks)
-search_tile_by_dot_product(const Settings* settings, const Inputs* inputs, const int* first_item, const unsigned char* table,
-                           const unsigned char* reaching, int n_fine, double inverse,
-                           int n_queries, int most_peaks, int* bars) {
-    search_tile<kSpectralDotProduct>(settings, inputs, first_item, table, reaching, n_fine, inverse,
-                n_queries, most_peaks, bars);
+search_tile_by_dot_product(const Settings* settings, const Inputs* inputs, const int* first_item, const Edge* edges,
+                           const unsigned short* table, const double* bins_of_thomson, double units, int n_queries,
+                           int most_peaks, int* bars) {
+    search_tile<kSpectralDotProduct>(settings, inputs, first_item, edges, table, bins_of_thomson, units, n_queries,
+                                     most_peaks, bars);
 }
 
 extern "C" __global__ void __launch_bounds__(32 * kDenseWarps, kDenseBlocks)
-search_tile_by_hyperscore(const Settings* settings, const Inputs* inputs, const int* first_item, const unsigned char* table,
-                          const unsigned char* reaching, int n_fine, double inverse,
-                          int n_queries, int most_peaks, int* bars) {
-    search_tile<kHyperscore>(settings, inputs, first_item, table, reaching, n_fine, inverse,
-                n_queries, most_peaks, bars);
+search_tile_by_hyperscore(const Settings* settings, const Inputs* inputs, const int* first_item, const Edge* edges,
+                          const unsigned short* table, const double* bins_of_thomson, double units, int n_queries,
+                          int most_peaks, int* bars) {
+    search_tile<kHyperscore>(settings, inputs, first_item, edges, table, bins_of_thomson, units, n_queries, most_peaks,
+                             bars);
 }
 
 // One warp for each query joins the kept candidates of its items `first_item[query]` and following and writes them as HitArrays.

@@ -11,8 +11,16 @@ ATGPU analysis, for q queries with p peaks and c candidates in all (a word has 4
 * memory blocks: one of 32 bytes for the residues of a candidate, 22 for each mass window (a binary search), p / 2 for the peaks;
 * shared memory: 6 bytes for each 32 bins of the bit table (at most 18 KB), 19 KB for windows, queues and hits.
 
-Where 32 neighbours in mass share enough of their candidates, they are searched together by the kernel for dense windows: an ion is then one
-load for all of them, from a table of one byte for each fine bin and query that stays in the caches.
+Where 32 neighbours in mass (a tile) share enough of their candidates, they are searched together by the kernel for dense windows, with u
+peptides, each with one combination of modifications, in the union of the windows of the tiles:
+
+* rounds: c / 2^29 batches, or what the memory budget gives; words in and out as above;
+* device memory: 64 KB for the table of each query, 32 bytes for each peak's edges;
+* operations: for each of u, 32 lanes look the ions of each state of the modifications up, (length - 1) x series x charges x about half of
+  the states, where one by one every arrangement would; then a few additions and a logarithm for each arrangement;
+* memory blocks: two of 32 bytes for each look (the table stays in the L2 cache: 2 MB for each tile, of which a few dozen are under way);
+* shared memory: 26 KB, and 256 bytes for each peak of the fullest spectrum of a tile, 128 for each bin of the histogram and 256 for each
+  mass window; 80 registers, so that two blocks of 12 warps are on a multiprocessor.
 """
 
 from __future__ import annotations
@@ -25,7 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cuda.gathering import gather_peaks
+from kernels.cuda.gathering import gather_peaks, lightest_weights
 from kernels.cuda.modules import Card, DeviceError, DeviceMemoryError, card
 from kernels.layouts import (
     HYPERSCORE,
@@ -59,13 +67,14 @@ _CORRELATION_HALF_WINDOW = 75
 _FACTORIALS = 1024  # of the ions from one end: up to 62 in three series of five charges
 _NONE = 255
 # Of the kernel for dense windows.
-_TILE, _DENSE_WARPS, _MOST_DENSE_KEPT, _MOST_DENSE_WINDOWS, _MOST_DENSE_PEAKS = 32, 16, 8, 96, 254
-_DENSE_STATIC_SHARED_BYTES = 15 << 10
-_FINE_BINS = 1 << 16  # of the table of peaks, at most
-_FINE_BINS_OF_TOLERANCE = 16
+_TILE, _DENSE_WARPS, _MOST_DENSE_KEPT, _MOST_DENSE_WINDOWS, _MOST_DENSE_PEAKS = 32, 12, 8, 96, 1022
+_DENSE_STATIC_SHARED_BYTES = 26 << 10
+_FINE_BINS = 1 << 15  # of the table of a tile
+_EDGE_BYTES = 16
+_MOST_IONS_OF_SERIES, _DOT_BITS, _COUNT_BITS = 62, 48, 8
 _DENSE_CANDIDATES_OF_ITEM = 1 << 12  # of the union of the windows of a tile
-_DENSE_CANDIDATES_OF_BATCH = 1 << 30
-_LEAST_SHARING = 16.0  # about where one by one is as fast
+_DENSE_CANDIDATES_OF_BATCH = 1 << 29
+_LEAST_SHARING = 4.0  # about where one by one is as fast
 _TILES_TOGETHER = 64  # go to the same kernel: alternating launches of a few blocks each would leave most of the device idle
 _MARGIN = 1e-6  # dalton
 
@@ -308,14 +317,14 @@ class SpectrumSearch:
         cost = np.zeros(len(queries.mass), np.int64)
         self.count_candidates(queries, first, last, cost)
         n_items = np.maximum(1, -(-cost // self._candidates_of_item))
-        n_parts = self._parts_of_tiles(queries, hits, first, last, peaks, cost)
+        n_parts = self._parts_of_tiles(spectra, queries, hits, first, last, peaks, cost)
         parts_of_query = np.repeat(n_parts, _TILE)[: last - first]
         is_dense = parts_of_query > 0
-        n_items[first:last] = np.where(is_dense, parts_of_query * _DENSE_WARPS, n_items[first:last])
+        n_items[first:last] = np.where(is_dense, parts_of_query, n_items[first:last])
         kept, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
         n_bytes = peaks * (16 if self._settings.score == XCORR else 12) + n_items * (8 + kept * _CANDIDATE_BYTES)
         n_bytes += 40 + 4 * bins + kept * (13 + 2 * slots)
-        n_bytes[first:last] += np.where(is_dense, 2 * self._fine_bins()[0], 0)
+        n_bytes[first:last] += np.where(is_dense, 2 * _FINE_BINS + 2 * _EDGE_BYTES * int(peaks[first:last].max(initial=0)) + 1, 0)
         total_bytes, total_cost = (np.concatenate(([0], np.cumsum(values[first:last]))) for values in (n_bytes, cost))
         runs = np.concatenate((np.flatnonzero(np.diff(is_dense)) + 1, [last - first]))
         scalars = self._sent(self._scalars)
@@ -355,28 +364,35 @@ class SpectrumSearch:
             for batch in running:  # their transfers must not outlive the pinned buffers
                 batch.abandon()
 
-    def _fine_bins(self) -> tuple[int, float]:
-        """How many fine bins the kernel for dense windows has for each query, and how many there are in a thomson."""
-        settings = self._settings
-        last = (settings.max_mz + settings.fragment_absolute) / (1.0 - settings.fragment_relative) + 1.0
-        half = settings.fragment_absolute + settings.fragment_relative * 1000.0
-        width = max(half / _FINE_BINS_OF_TOLERANCE, last / (_FINE_BINS - 2))
-        return int(last / width) + 2, 1.0 / width
+    def _units(self, spectra: SpectrumArrays) -> float:
+        """How many of the units in which the kernel for dense windows sums weights make 1: a power of two, so that no sum overflows."""
+        series = len(self._settings.n_term_series) + len(self._settings.c_term_series)
+        most = _MOST_IONS_OF_SERIES * self._settings.max_fragment_charge * series * float(spectra.weight.max(initial=0.0))
+        return float(np.ldexp(1.0, _DOT_BITS - int(np.frexp(most)[1])))
 
     def _dense_shared_bytes(self, hits: HitArrays, most_peaks: Any) -> Any:
         """Dynamic shared memory of the kernel for dense windows, for a number of peaks or for each of several."""
         windows = len(self._modifications.combination_mass) * len(self._settings.isotope_errors)
-        return _TILE * (8 * (most_peaks + 1) + 4 * hits.histogram.shape[1] + 8 * windows)
+        searching = _TILE * (8 * (most_peaks + 1) + 4 * hits.histogram.shape[1] + 8 * windows)
+        return np.maximum(searching, _DENSE_WARPS // 2 * _TILE * _CANDIDATE_BYTES)  # which joining the hits needs
 
     def _parts_of_tiles(
-        self, queries: QueryArrays, hits: HitArrays, first: int, last: int, peaks: NDArray[np.int64], cost: NDArray[np.int64]
+        self,
+        spectra: SpectrumArrays,
+        queries: QueryArrays,
+        hits: HitArrays,
+        first: int,
+        last: int,
+        peaks: NDArray[np.int64],
+        cost: NDArray[np.int64],
     ) -> NDArray[np.int64]:
         """For each 32 queries from `first` on, how many blocks of the kernel for dense windows search them; 0: one by one."""
         settings, carried = self._settings, self._modifications.combination_mass
         starts = np.arange(first, last, _TILE)
         parts = np.zeros(len(starts), np.int64)
         windows = len(carried) * len(settings.isotope_errors)
-        if np.isinf(self._least_sharing):
+        ions = _MOST_IONS_OF_SERIES * settings.max_fragment_charge * max(len(settings.n_term_series), len(settings.c_term_series))
+        if np.isinf(self._least_sharing) or ions >= 1 << _COUNT_BITS:
             return parts
         if settings.score not in _DENSE_KERNELS or hits.score.shape[1] > _MOST_DENSE_KEPT or windows > _MOST_DENSE_WINDOWS:
             return parts
@@ -394,12 +410,16 @@ class SpectrumSearch:
                 ends.append(np.searchsorted(mass, target, side=side))  # type: ignore[call-overload]
             union += np.where(heaviest < least, 0, (ends[1] - ends[0]).sum(axis=1))
         most_peaks = np.maximum.reduceat(peaks[first:last], starts - first)
-        fits = (most_peaks <= _MOST_DENSE_PEAKS) & (
-            self._dense_shared_bytes(hits, most_peaks) <= self._card.most_shared_bytes() - _DENSE_STATIC_SHARED_BYTES
-        )
+        fits = most_peaks <= _MOST_DENSE_PEAKS
+        fits &= self._dense_shared_bytes(hits, most_peaks) <= self._card.most_shared_bytes() - _DENSE_STATIC_SHARED_BYTES
         groups = np.arange(0, len(starts), _TILES_TOGETHER)
         shared = np.add.reduceat(cost[first:last], starts[groups] - first) >= self._least_sharing * np.add.reduceat(union, groups)
         dense = fits & np.repeat(shared, _TILES_TOGETHER)[: len(starts)] & (union < 1 << 31)
+        if dense.any():
+            self._units_of_weight = self._units(spectra)
+            lightest = lightest_weights(spectra.offsets, spectra.weight)[queries.spectrum[first:last]]
+            is_fine = lightest * self._units_of_weight < 1 << 23  # weights have 24 bits; of these, the last is worth less than a unit
+            dense &= ~np.logical_or.reduceat(is_fine, starts - first)
         parts[dense] = np.maximum(1, -(-union[dense] // self._dense_candidates_of_item))
         return parts
 
@@ -507,22 +527,24 @@ class _Batch:
         blocks = int(n_parts.sum())
         tile = np.repeat(np.arange(len(n_parts), dtype=np.int32), n_parts)
         item_part = np.arange(blocks, dtype=np.int32) - (np.cumsum(n_parts) - n_parts)[tile].astype(np.int32)
-        items = np.repeat(n_parts * _DENSE_WARPS, _TILE)[:n]  # a warp of a block writes an item of each query
+        items = np.repeat(n_parts, _TILE)[:n]  # a block writes an item of each query
         first_item = np.concatenate(([0], np.cumsum(items))).astype(np.int32)
-        n_fine, inverse = search._fine_bins()
-        table_bytes = len(n_parts) * _TILE * n_fine
-        table, reaching = self._device("table", table_bytes), self._device("reaching", table_bytes)
         device_pointers, inputs, most_peaks = self._send(
             search, spectra, queries, hits, first, last, {"item_query": tile * _TILE, "item_part": item_part, "first_item": first_item}
         )
-        bars = self._device("bars", 4 * n)
+        table_bytes = len(n_parts) * _TILE * 2 * _FINE_BINS
+        table, bars = self._device("table", table_bytes), self._device("bars", 4 * n)
+        edges = self._device("edges", len(n_parts) * _TILE * 2 * most_peaks * _EDGE_BYTES)
+        bins_of_thomson = self._device("bins_of_thomson", 8 * len(n_parts))
         card.clear(table, table_bytes, stream)
         card.clear(bars, 4 * n, stream)
-        shape = np.int32(n), np.int32(n_fine), np.float64(inverse)
-        card.launch(_FILE, "tabulate_peaks", len(n_parts), 256, (scalars, device_pointers, *shape, table, reaching), stream)
+        arguments: tuple[Any, ...] = (
+            scalars, device_pointers, np.int32(n), np.int32(most_peaks), edges, table, bins_of_thomson,
+        )  # fmt: skip
+        card.launch(_FILE, "tabulate_peaks", len(n_parts), 256, arguments, stream)
         arguments = (
-            scalars, device_pointers, inputs["first_item"], table, reaching, np.int32(n_fine), np.float64(inverse), np.int32(n),
-            np.int32(most_peaks), bars,
+            scalars, device_pointers, inputs["first_item"], edges, table, bins_of_thomson, np.float64(search._units_of_weight),
+            np.int32(n), np.int32(most_peaks), bars,
         )  # fmt: skip
         shared_bytes = search._dense_shared_bytes(hits, most_peaks)
         card.launch(_FILE, _DENSE_KERNELS[search._settings.score], blocks, 32 * _DENSE_WARPS, arguments, stream, shared_bytes=shared_bytes)

@@ -1,6 +1,9 @@
 """A search on a card that fails in the middle: run by test_scoring_on_gpu.py in a process of its own, because the card is lost to it.
 
-A trap is planted in the kernel for the heavier half of the queries. Prints what the user is told, and whether the hits are the processor's.
+    lost_card.py sparse|dense
+
+A trap is planted in the kernel for sparse or for dense mass windows, for the heavier half of the queries. Prints what the user is told, and
+whether the hits are the processor's.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
 from search_inputs import random_search
 
 from engine.execution.devices import chosen_device
-from engine.execution.gpu import cards
+from engine.execution.workers import cards
 from engine.identification import scoring
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.spectrum_index import SpectrumIndex
@@ -24,13 +27,17 @@ from engine.jobs.progress import Progress
 from kernels.cuda import modules
 from kernels.cuda.scoring import SpectrumSearch
 
-spectra, queries, peptides, modifications, settings = random_search(600, 2, n_queries=400)
+is_dense = sys.argv[1] == "dense"
+spectra, queries, peptides, modifications, settings = random_search(600, 2, n_queries=400, precursor=(3.0, 0.0) if is_dense else (0.3, 0.0))
 middle = float(np.median(queries.mass))
-place, text = "    fit_table(peaks, settings.bin_width", modules.source("scoring.cu")
-assert place in text
-modules.source = lambda file: text.replace(place, f"    if (in.query_mass[query] > {middle!r}) __trap();\n{place}")
+place = "    const int n_parts = first_item" if is_dense else "    fit_table(peaks, settings.bin_width"
+guard = "is_query && " if is_dense else ""
+text = modules.source("scoring.cu")
+assert text.count(place) == 1
+modules.source = lambda file: text.replace(place, f"    if ({guard}in.query_mass[query] > {middle!r}) __trap();\n{place}")
+batches = {"dense_candidates_of_batch": 20_000} if is_dense else {"candidates_of_batch": 2000}
 scoring.scoring_settings = lambda *_: settings
-scoring.SpectrumSearch = lambda *arguments: SpectrumSearch(*arguments, candidates_of_batch=2000)
+scoring.SpectrumSearch = lambda *arguments: SpectrumSearch(*arguments, **batches, least_sharing=0.0 if is_dense else np.inf)
 answers = []
 for wish in ("cpu", "cuda"):
     progress = Progress(lambda event: print(event.message) if event.message else None)

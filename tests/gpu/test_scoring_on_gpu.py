@@ -63,10 +63,12 @@ def test_any_modifications_and_series_agree_with_the_processor(seed, number):
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0)])
-def test_dense_windows_agree_with_the_processor(score, fragment, number):
+@pytest.mark.parametrize(("most", "max_forms"), [(2, 20), (3, 1000)])
+def test_dense_windows_agree_with_the_processor(score, fragment, most, max_forms, number):
     spectra, queries, peptides, modifications, settings = random_search(
-        150 + score, score, fragment=fragment, precursor=(3.0, 0.0), n_queries=4000, n_peptides=60_000, which=(0, 1)
-    )
+        150 + score, score, fragment=fragment, precursor=(3.0, 0.0), n_queries=4000, n_peptides=20_000, which=(0, 1), most=most,
+        max_forms=max_forms,
+    )  # fmt: skip
     expected, found, alone = (empty_hits(4000, width=WIDTH[score]) for _ in range(3))
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 4000)
     for hits, least in ((found, 0.0), (alone, np.inf)):
@@ -94,19 +96,22 @@ def test_a_card_that_is_nearly_full_gives_the_same_hits(number):
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 2000)
     one = card(number)
     search = cuda.SpectrumSearch(one, peptides, modifications, settings)
-    pool = cupy.get_default_memory_pool()
+    list(search.search_queries(spectra, queries, found, 0, 2000))  # what streams and kernels need is taken now
+    pool, found = cupy.get_default_memory_pool(), empty_hits(2000)
     pool.free_all_blocks()
-    with cupy.cuda.Device(number):
-        held = []
-        step = 1 << 34
-        while step >= 1 << 20:  # everything but less than a megabyte
-            try:
-                held.append(cupy.empty(step, np.uint8))
-            except cupy.cuda.memory.OutOfMemoryError:
-                step //= 2
-        ends = list(search.search_queries(spectra, queries, found, 0, 2000))
+    held = []
+    try:
+        with cupy.cuda.Device(number):
+            step = 1 << 34
+            while step >= 1 << 20:  # everything but less than a megabyte
+                try:
+                    held.append(cupy.empty(step, np.uint8))
+                except cupy.cuda.memory.OutOfMemoryError:
+                    step //= 2
+            ends = list(search.search_queries(spectra, queries, found, 0, 2000))
+    finally:
         held.clear()
-    pool.free_all_blocks()
+        pool.free_all_blocks()
     assert_same_hits(found, expected)
     assert len(ends) > 2
 
@@ -146,12 +151,10 @@ def test_real_spectra_agree_with_the_processor(score, name, number, shared_data)
     assert_same_hits(found, expected)
 
 
-def test_all_cards_together_give_the_hits_of_the_processor(monkeypatch):
-    usable = [gpu for gpu in gpus() if gpu.usable]
-    if len(usable) < 2:
-        pytest.skip("there is one GPU, or none")
+@pytest.mark.parametrize("wish", ["auto", "all"])
+def test_all_cards_together_and_with_the_processor_give_the_hits_of_the_processor(wish, number, monkeypatch):
     from engine.execution.devices import chosen_device
-    from engine.execution.gpu import cards
+    from engine.execution.workers import cards
     from engine.identification import scoring
     from engine.identification.parameters import IdentificationParameters
     from engine.identification.spectrum_index import SpectrumIndex
@@ -160,21 +163,65 @@ def test_all_cards_together_give_the_hits_of_the_processor(monkeypatch):
     spectra, queries, peptides, modifications, settings = random_search(500, HYPERSCORE, n_queries=3000, n_peptides=100_000)
     monkeypatch.setattr(scoring, "scoring_settings", lambda *_: settings)
     answers = []
-    for wish in ("cpu", "all"):
-        opened = cards(chosen_device(wish), Progress())
-        assert len(opened) == (0 if wish == "cpu" else len(usable))
+    for device in (chosen_device("cpu"), chosen_device(wish)):
+        opened = cards(device, Progress())
+        assert len(opened) == len(device.numbers)
         search = scoring.Search(
-            SpectrumIndex(spectra, queries, len(queries.mass)), peptides, modifications, IdentificationParameters(), 8, opened
-        )
+            SpectrumIndex(spectra, queries, len(queries.mass)), peptides, modifications, IdentificationParameters(), 8, opened,
+            with_processor=device.with_processor,
+        )  # fmt: skip
         search.plan(Progress())
         answers.append(search.run(Progress()))
     for name in ("spectrum", "peptide", "site", "modification", "score"):
         np.testing.assert_array_equal(getattr(answers[0], name), getattr(answers[1], name))
 
 
-def test_a_card_that_is_lost_on_the_way_costs_no_hits(number):
+def test_a_card_takes_no_more_than_the_memory_it_is_given(number):
+    import cupy
+
+    spectra, queries, peptides, modifications, settings = random_search(370, HYPERSCORE, n_queries=500, n_peptides=2_000_000, most=1)
+    expected, found = empty_hits(500), empty_hits(500)
+    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 500)
+    one, pool, budget = card(number), cupy.get_default_memory_pool(), 60_000_000
+    one.limit_memory(budget)
+    try:
+        assert one.free_bytes() <= budget
+        most = 0
+        for _ in cuda.SpectrumSearch(one, peptides, modifications, settings).search_queries(spectra, queries, found, 0, 500):
+            most = max(most, pool.total_bytes())
+    finally:
+        one.limit_memory(0)
+    assert_same_hits(found, expected)
+    assert 0 < most <= budget
+    assert one.free_bytes() > budget
+
+
+@pytest.mark.parametrize(("ends", "missed"), [(2, 2), (1, 1), (0, 0)])
+def test_peptides_are_counted_as_on_the_processor(ends, missed, number, shared_data):
+    from engine.chemistry.enzymes import enzyme
+    from engine.chemistry.masses import RESIDUE_MASS
+    from engine.formats import read_proteins
+    from kernels.cpu.digestion import count_peptides
+    from kernels.cuda.digestion import count_peptides as count_on_card
+
+    proteins = read_proteins([shared_data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta"])
+    masses = np.where(np.isnan(RESIDUE_MASS), -1, np.rint(np.nan_to_num(RESIDUE_MASS) * 1e9)).astype(np.int64)
+    n = len(proteins.offsets) - 1
+    bounds = np.array([0, n // 3, n // 3, n // 2, n])
+    digest = (
+        enzyme("Trypsin").cleavage_table(), masses, 18_010_564_684, ends, missed, 7, 45, True, 500 * 10**9, 5000 * 10**9, 10**8
+    )  # fmt: skip
+    expected, found = (np.zeros((4, 50_001), np.int64) for _ in range(2))
+    count_peptides(proteins.residues, proteins.offsets, bounds, *digest, expected)
+    count_on_card(proteins.residues, proteins.offsets, bounds, *digest, found, card=card(number))
+    assert expected.sum() > 100_000
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("windows", ["sparse", "dense"])
+def test_a_card_that_is_lost_on_the_way_costs_no_hits(windows, number):
     program = Path(__file__).with_name("lost_card.py")
-    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([sys.executable, str(program), windows], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert "repeated elsewhere" in done.stdout
     assert done.stdout.splitlines()[-1] == "same"

@@ -79,21 +79,64 @@ def test_neighbours_in_mass_searched_together_have_the_same_hits(score, fragment
 
 @pytest.mark.parametrize("seed", range(3))
 def test_neighbours_with_any_modifications_and_series_have_the_same_hits(seed):
-    kinds = [("c", "z"), ("abc", "xyz"), ("", "y")]
+    kinds = [("c", "z"), ("ab", "xyz"), ("", "y")]
     inputs = random_search(
         95 + seed,
         HYPERSCORE,
         series=kinds[seed],
-        fragment_charge=1 + seed,
+        fragment_charge=(1, 1, 3)[seed],
         max_forms=(1, 50, 200)[seed],
         fragment=(0.3, 0.0),
         n_peptides=2000,
+        which=((0, 1, 4), (2, 3, 1), (1, 5, 6))[seed],
     )
     card = ShimCard()
     found, expected, _ = searched_on_both(inputs, card=card, least_sharing=0.0, kept=8)
     assert "search_tile_by_hyperscore" in card.launched
     assert_same_hits(found, expected)
     assert (expected.modification[:, 0] != 255).any()
+
+
+@pytest.mark.parametrize(("which", "max_forms"), [((0, 1, 6), 7), ((0, 1), 1000)])
+def test_neighbours_with_many_arrangements_have_the_same_hits(which, max_forms):
+    inputs = random_search(
+        15, HYPERSCORE, which=which, most=4, max_forms=max_forms, n_queries=34, n_peptides=400, fragment=(0.5, 0.0), precursor=(3.0, 0.0)
+    )
+    found, expected, _ = searched_on_both(inputs, slots=4, least_sharing=0.0)
+    assert expected.n_candidates.max() > 100
+    assert_same_hits(found, expected)
+    np.testing.assert_array_equal(found.histogram, expected.histogram)
+
+
+def test_ions_at_the_very_edge_of_the_tolerance_match_as_on_the_processor():
+    spectra, queries, peptides, modifications, settings = random_search(
+        16, SDP, n_queries=40, n_peptides=400, fragment=(0.5, 0.0), precursor=(3.0, 0.0), which=(0, 1), most=2
+    )
+    mz, bounds = [], [0]
+    for mass in queries.mass:
+        i = min(int(np.searchsorted(peptides.mass, mass - 3)), len(peptides.mass) - 1)
+        start, length = int(peptides.position[i]), int(peptides.length[i])
+        sums = np.add.accumulate(peptides.residue_mass[peptides.residues[start : start + length] - 65])[:-1]
+        ions = np.concatenate((settings.n_term_series[0] + sums, settings.c_term_series[0] + peptides.c_term_mass + sums))
+        mz.append(np.sort(np.concatenate((ions[::2] - 0.5, ions[1::2] + 0.5))))
+        bounds.append(bounds[-1] + len(mz[-1]))
+    weight = np.random.default_rng(16).uniform(0.05, 0.3, bounds[-1]).astype(np.float32)
+    spectra = spectra._replace(offsets=np.array(bounds), mz=np.concatenate(mz), weight=weight, correlation_weight=weight)
+    queries = queries._replace(spectrum=np.arange(len(queries.mass)))
+    inputs = spectra, queries, peptides, modifications, settings._replace(max_mz=float(spectra.mz.max()) + 2)
+    found, expected, _ = searched_on_both(inputs, least_sharing=0.0)
+    for one, other in zip(found[:-1], expected[:-1], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_spectra_with_weights_too_fine_for_exact_sums_are_searched_one_by_one():
+    spectra, *others = random_search(17, HYPERSCORE, n_peptides=300, n_queries=40, most=1)
+    weight = spectra.weight.copy()
+    weight[::7] = 3e-9
+    card = ShimCard()
+    found, expected, _ = searched_on_both((spectra._replace(weight=weight), *others), card=card, least_sharing=0.0)
+    assert "search_tile_by_hyperscore" not in card.launched
+    assert_same_hits(found, expected)
 
 
 def test_dense_and_sparse_windows_in_one_search_have_the_same_hits(monkeypatch):

@@ -23,6 +23,7 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline
+#define __noinline__
 #define __constant__ static
 #define __shared__ thread_local
 #define __restrict__ __restrict
@@ -302,12 +303,60 @@ Value __ldg(const Value* place) {
     return *place;
 }
 template <class Value>
+Value __ldcg(const Value* place) {
+    return *place;
+}
+template <class Value>
 Value min(Value a, Value b) {
     return b < a ? b : a;
 }
 template <class Value>
 Value max(Value a, Value b) {
     return a < b ? b : a;
+}
+
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
+
+inline void fetch_line(const void*) {}
+
+// Two signed numbers of 16 bits in a word, as the intrinsics of that name compute on them.
+namespace shim {
+template <class Operation, class... Words>
+unsigned by_halves(Operation operation, Words... words) {
+    unsigned answer = 0;
+    for (int half = 0; half < 32; half += 16) {
+        answer |= static_cast<unsigned>(static_cast<uint16_t>(operation(static_cast<int16_t>(words >> half)...))) << half;
+    }
+    return answer;
+}
+}  // namespace shim
+
+inline unsigned __vimax3_s16x2(unsigned a, unsigned b, unsigned c) {
+    return shim::by_halves([](int x, int y, int z) { return max(max(x, y), z); }, a, b, c);
+}
+inline unsigned __viaddmax_s16x2(unsigned a, unsigned b, unsigned c) {
+    return shim::by_halves([](int x, int y, int z) { return max<int>(static_cast<int16_t>(x + y), z); }, a, b, c);
+}
+inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
+    const unsigned long long bytes = static_cast<unsigned long long>(b) << 32 | a;
+    unsigned answer = 0;
+    for (int i = 0; i < 4; ++i) answer |= static_cast<unsigned>(bytes >> 8 * (selector >> 4 * i & 7) & 255) << 8 * i;
+    return answer;
+}
+
+// Two numbers of half precision in a word, rounded to the nearest even after each operation (_Float16 of GCC and Clang).
+namespace shim {
+inline _Float16 as_half(int bits) { return from_bits<_Float16>(static_cast<uint16_t>(bits)); }
+inline int half_bits(_Float16 value) { return static_cast<int>(as_bits(value)); }
+}  // namespace shim
+
+inline unsigned half_pair_sum(unsigned a, unsigned b) {
+    return shim::by_halves([](int x, int y) { return shim::half_bits(shim::as_half(x) + shim::as_half(y)); }, a, b);
+}
+inline unsigned half_pair_greatest(unsigned a, unsigned b) {
+    return shim::by_halves([](int x, int y) { return shim::as_half(x) < shim::as_half(y) ? y : x; }, a, b);
 }
 
 // Room for `extern __shared__` arrays of the name dynamic_shared.

@@ -100,7 +100,7 @@ def random_search(
         peaks = np.sort(np.concatenate((ions, random.uniform(100, 1500, 60))))
         if q == 3:
             peaks = peaks[:0]
-        values = random.random(len(peaks)).astype(np.float32)
+        values = random.uniform(0.01, 1.0, len(peaks)).astype(np.float32)
         mz.append(peaks)
         weight.append(values / np.float32(max(1e-9, np.sqrt((values * values).sum()))))
         bounds.append(bounds[-1] + len(peaks))

@@ -33,9 +33,10 @@ def missing_compiler() -> str:
     return "" if shutil.which("g++") else "g++ is not installed"
 
 
-def compiled(text: str) -> ctypes.CDLL:
+def compiled(text: str, defines: tuple[str, ...] = ()) -> ctypes.CDLL:
     """A library of the kernels of a CUDA source, from a cache that knows sources by their digest."""
-    digest = hashlib.sha256("\0".join((text, _HEADER.read_text(encoding="utf-8"), *_OPTIONS)).encode()).hexdigest()[:24]
+    options = (*_OPTIONS, *(f"-D{define}" for define in defines))
+    digest = hashlib.sha256("\0".join((text, _HEADER.read_text(encoding="utf-8"), *options)).encode()).hexdigest()[:24]
     folder = Path(tempfile.gettempdir()) / f"proteoscope-shim-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     library = folder / f"{digest}.so"
@@ -44,7 +45,7 @@ def compiled(text: str) -> ctypes.CDLL:
             program, built = Path(name) / "kernels.cpp", Path(name) / "kernels.so"
             launchers = "".join(f"SHIM_KERNEL({kernel})\n" for kernel in _KERNEL.findall(text))
             program.write_text(f'#include "{_HEADER}"\n{text}\n{launchers}', encoding="utf-8")
-            subprocess.run(["g++", *_OPTIONS, str(program), "-o", str(built)], check=True)
+            subprocess.run(["g++", *options, str(program), "-o", str(built)], check=True)
             built.replace(library)
     return ctypes.CDLL(str(library))
 
@@ -60,6 +61,7 @@ class ShimCard:
     Attributes
     ----------
     largest_buffer : bytes; a larger allocation fails as on a card that is full. launched : names of the kernels, in order.
+    defines : the macros that they were compiled with. capability : of the instruction set that the card says it has.
     """
 
     name = "shim"
@@ -67,9 +69,11 @@ class ShimCard:
     def __init__(self, *, descending: bool = False, failing_launch: int = -1) -> None:
         self._descending, self.failing_launch = descending, failing_launch
         self.largest_buffer = 1 << 40
-        self._libraries: dict[str, ctypes.CDLL] = {}
+        self.capability = 90
+        self._libraries: dict[tuple[str, tuple[str, ...]], ctypes.CDLL] = {}
         self.n_launches = 0
         self.launched: list[str] = []
+        self.defines: list[tuple[str, ...]] = []
         self._lost = False
 
     def free_bytes(self) -> int:
@@ -77,6 +81,12 @@ class ShimCard:
 
     def most_shared_bytes(self) -> int:
         return 99 << 10
+
+    def compute_capability(self) -> int:
+        return self.capability
+
+    def multiprocessors(self) -> int:
+        return 1
 
     def buffer(self, n_bytes: int) -> NDArray[np.uint8]:
         if n_bytes > self.largest_buffer:
@@ -96,23 +106,35 @@ class ShimCard:
         assert values.flags.c_contiguous and values.nbytes <= len(buffer)
         buffer[: values.nbytes] = values.reshape(-1).view(np.uint8)
 
-    def download(self, values: NDArray, buffer: NDArray[np.uint8], stream: None) -> None:
-        assert values.flags.c_contiguous and values.nbytes <= len(buffer)
-        values.reshape(-1).view(np.uint8)[:] = buffer[: values.nbytes]
+    def download(self, values: NDArray, buffer: NDArray[np.uint8], stream: None, *, offset: int = 0) -> None:
+        assert values.flags.c_contiguous and offset + values.nbytes <= len(buffer)
+        values.reshape(-1).view(np.uint8)[:] = buffer[offset : offset + values.nbytes]
 
     def clear(self, buffer: NDArray[np.uint8], n_bytes: int, stream: None) -> None:
         buffer[:n_bytes] = 0
 
     def launch(
-        self, file: str, kernel: str, blocks: int, threads: int, arguments: Sequence[Any], stream: None, *, shared_bytes: int = 0
+        self,
+        file: str,
+        kernel: str,
+        blocks: int,
+        threads: int,
+        arguments: Sequence[Any],
+        stream: None,
+        *,
+        shared_bytes: int = 0,
+        defines: tuple[str, ...] = (),
     ) -> None:
-        if file not in self._libraries:
-            self._libraries[file] = compiled(source(file))
+        if (file, defines) not in self._libraries:
+            self._libraries[file, defines] = compiled(source(file), defines)
         self.launched.append(kernel)
+        self.defines.append(defines)
         self._lost |= self.n_launches == self.failing_launch
         self.n_launches += 1
         if not self._lost:
-            launch(self._libraries[file], kernel, blocks, threads, arguments, shared_bytes=shared_bytes, descending=self._descending)
+            launch(
+                self._libraries[file, defines], kernel, blocks, threads, arguments, shared_bytes=shared_bytes, descending=self._descending
+            )
 
     def wait(self, stream: None) -> None:
         if self._lost:

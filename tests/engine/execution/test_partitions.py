@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from engine.execution.partitions import Partition, equal_partitions
+from engine.execution.partitions import Partition, equal_partitions, falling_partitions
 
 COSTS = st.lists(st.integers(0, 1000), max_size=200)
 
@@ -54,3 +54,26 @@ def test_a_limit_on_the_cost_does_not_shatter_the_work() -> None:
     partitions = equal_partitions(np.ones(10_000), 2, most_cost=100)
     assert max(partition.cost for partition in partitions) <= 100
     assert len(partitions) <= 201
+
+
+@given(COSTS, st.integers(1, 9))
+@example([0, 0, 0], 2)
+@example([1000, 1], 2)
+def test_falling_partitions_hold_every_item_once_largest_first(costs: list[int], workers: int) -> None:
+    partitions = falling_partitions(np.array(costs), workers)
+    assert items(partitions) == list(range(len(costs)))
+    shown = [partition.cost for partition in partitions]
+    assert shown == sorted(shown, reverse=True)
+    for partition in partitions:
+        assert abs(partition.cost - sum(costs[partition.first : partition.last])) < 1e-5
+
+
+def test_falling_partitions_begin_with_most_of_a_fair_share_and_end_with_little() -> None:
+    cost = np.full(100_000, 2.0)
+    partitions = falling_partitions(cost, 4)
+    shares = np.array([partition.cost for partition in partitions]) / (cost.sum() / 4)
+    assert len(partitions) <= 4 * 4
+    assert 0.55 < shares[0] < 0.65
+    np.testing.assert_allclose(shares[:4], shares[0], rtol=1e-3)
+    assert shares[-1] < 0.1
+    assert falling_partitions(cost, 1) == [Partition(0, 100_000, cost.sum())]

@@ -1,0 +1,76 @@
+// Histogram of the masses of the peptides that a digest gives: the counting pass of kernels/cpu/digestion.py.
+//
+// The pre-calculation of Li (BMC Bioinformatics 2014, 15:121): the proteins are digested on the device, and only how many peptides have
+// which mass leaves it. The counts choose the mass partitions in which the dictionary is built.
+//
+// A thread takes one residue as the first of peptides and lengthens them residue by residue, as long as mass, length and missed cleavages
+// allow. Which protein a residue is in is found by a binary search in the offsets. The table of cleavages (26 x 26) and the masses are in
+// shared memory; neighbouring threads read neighbouring residues. Counts are added atomically in global memory, in the row of the share of
+// the proteins (so that each share can later be filled in at its own places). Masses are integers of 1e-9 Da, as on the processor: the
+// counts are the same to the last one.
+
+using Count = unsigned int;
+using Mass = long long;
+
+constexpr int kLetters = 26;
+constexpr unsigned char kFirstLetter = 65;
+constexpr unsigned char kMethionine = 77;
+
+// The limits of a digest. kernels/cuda/digestion.py writes it; every member has 8 bytes, so that there is no padding.
+struct Limits {
+    Mass residue_mass[kLetters];  // negative: the letter has no mass
+    Mass terminal_mass, min_mass, max_mass, bucket_width;
+    long long required_ends, max_missed, min_length, max_length, clip_methionine;
+    long long n_proteins, n_shares, n_buckets;
+};
+
+// The last place in ascending `values` (n + 1, the first 0) that is not above `value`.
+__device__ long long place_of(const long long* values, long long n, long long value) {
+    long long low = 0, high = n;
+    while (high - low > 1) {
+        const long long middle = (low + high) / 2;
+        if (values[middle] <= value) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
+// Peptides that begin at the residues first..last - 1. bounds (n_shares + 1): the first protein of each share; counts (n_shares, n_buckets).
+extern "C" __global__ void __launch_bounds__(256)
+count_peptides(const Limits* limits, const unsigned char* residues, const long long* offsets, const long long* bounds,
+               const unsigned char* cleaves, long long first, long long last, Count* counts) {
+    __shared__ Mass residue_mass[kLetters];
+    __shared__ unsigned char cuts[kLetters * kLetters];
+    for (int i = threadIdx.x; i < kLetters; i += blockDim.x) residue_mass[i] = limits->residue_mass[i];
+    for (int i = threadIdx.x; i < kLetters * kLetters; i += blockDim.x) cuts[i] = cleaves[i];
+    __syncthreads();  // the tables are whole
+
+    const long long start = first + static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (start >= last) return;
+    const long long protein = place_of(offsets, limits->n_proteins, start);
+    const long long begin = offsets[protein], end = offsets[protein + 1];
+    const int required_ends = static_cast<int>(limits->required_ends);
+    const bool is_clipped = limits->clip_methionine && end - begin > 1 && residues[begin] == kMethionine;
+    const bool start_is_end =
+        start == begin || (is_clipped && start == begin + 1) ||
+        cuts[(residues[start - 1] - kFirstLetter) * kLetters + residues[start] - kFirstLetter];
+    if (required_ends == 2 && !start_is_end) return;
+
+    Count* row = counts + place_of(bounds, limits->n_shares, protein) * limits->n_buckets;
+    const Mass min_mass = limits->min_mass, max_mass = limits->max_mass, width = limits->bucket_width;
+    const long long min_length = limits->min_length, max_missed = limits->max_missed;
+    const long long stop = start + limits->max_length < end ? start + limits->max_length : end;
+    Mass mass = limits->terminal_mass;
+    long long missed = 0;
+    for (long long at = start; at < stop; ++at) {
+        const int letter = residues[at] - kFirstLetter;
+        if (residue_mass[letter] < 0) return;
+        mass += residue_mass[letter];
+        if (mass > max_mass) return;
+        const bool is_cut = at + 1 == end || cuts[letter * kLetters + residues[at + 1] - kFirstLetter];
+        if (at - start + 1 >= min_length && mass >= min_mass && start_is_end + is_cut >= required_ends) {
+            atomicAdd(row + mass / width, Count(1));
+        }
+        if (is_cut && ++missed > max_missed && required_ends > 0) return;
+    }
+}

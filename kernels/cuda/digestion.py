@@ -1,0 +1,101 @@
+"""Counting of the peptides of a digest on a GPU: the function of `kernels.cpu.digestion`, with the kernel of digestion.cu.
+
+ATGPU analysis, for r residues in p proteins and s shares of b mass buckets, with d residues looked at behind each first one (a word has 4
+bytes):
+
+* rounds: r / 2^26, the time between two looks at a cancel;
+* words in: r / 4 and 2p; out: s b;
+* operations: r (log2 p + log2 s) for finding the protein and the share, and r d for the peptides; d is the longest peptide for a digest
+  that is not specific, and about the share of residues that begin a peptide times the length of one with all its missed cleavages else;
+* memory blocks: (1 + d / 32) for 32 residues, and one for each peptide, which is counted in global memory;
+* shared memory: 0.9 KB, the table of cleavages and the masses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.cuda.modules import Card
+
+__all__ = ["count_peptides"]
+
+_FILE = "digestion.cu"
+_THREADS = 256
+_RESIDUES_OF_ROUND = 1 << 26
+
+_LIMITS = np.dtype(
+    [
+        ("residue_mass", np.int64, 26),
+        *[
+            (name, np.int64)
+            for name in (
+                "terminal_mass", "min_mass", "max_mass", "bucket_width", "required_ends", "max_missed", "min_length", "max_length",
+                "clip_methionine", "n_proteins", "n_shares", "n_buckets",
+            )
+        ],
+    ]
+)  # fmt: skip
+"""The struct Limits of digestion.cu."""
+
+
+def count_peptides(
+    residues: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    bounds: NDArray[np.int64],
+    cleaves: NDArray[np.bool_],
+    residue_mass: NDArray[np.int64],
+    terminal_mass: int,
+    required_ends: int,
+    max_missed: int,
+    min_length: int,
+    max_length: int,
+    clip_methionine: bool,
+    min_mass: int,
+    max_mass: int,
+    bucket_width: int,
+    counts: NDArray[np.int64],
+    *,
+    card: Card,
+    check: Callable[[], None] = lambda: None,
+) -> None:
+    """As `kernels.cpu.digestion.count_peptides`, on a card. `check` is called a few times a second and may raise.
+
+    A share may have at most 2^32 - 1 peptides in a bucket.
+
+    Raises
+    ------
+    DeviceError : the card failed, or its memory does not hold proteins and counts; `counts` are as they were.
+    """
+    first, last = int(offsets[bounds[0]]), int(offsets[bounds[-1]])
+    limits = np.zeros(1, _LIMITS)
+    for name, value in (
+        ("residue_mass", residue_mass), ("terminal_mass", terminal_mass), ("min_mass", min_mass), ("max_mass", max_mass),
+        ("bucket_width", bucket_width), ("required_ends", required_ends), ("max_missed", max_missed), ("min_length", min_length),
+        ("max_length", max_length), ("clip_methionine", clip_methionine), ("n_proteins", len(offsets) - 1), ("n_shares", len(counts)),
+        ("n_buckets", counts.shape[1]),
+    ):  # fmt: skip
+        limits[name] = value
+    stream = card.stream()
+
+    def sent(values: NDArray) -> Any:
+        buffer = card.buffer(values.nbytes)
+        card.upload(buffer, np.ascontiguousarray(values), stream)
+        return buffer
+
+    inputs = [sent(values) for values in (limits, residues, offsets, bounds, cleaves.astype(np.uint8))]
+    found = np.zeros(counts.shape, np.uint32)
+    device_counts = card.buffer(found.nbytes)
+    card.clear(device_counts, found.nbytes, stream)
+    for begin in range(first, last, _RESIDUES_OF_ROUND):
+        end = min(last, begin + _RESIDUES_OF_ROUND)
+        arguments = (*inputs, np.int64(begin), np.int64(end), device_counts)
+        card.launch(_FILE, "count_peptides", -(-(end - begin) // _THREADS), _THREADS, arguments, stream)
+        card.wait(stream)
+        check()
+    card.download(found, device_counts, stream)
+    card.wait(stream)
+    counts += found

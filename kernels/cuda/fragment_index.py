@@ -1,0 +1,573 @@
+"""Fragment-ion index on a GPU: `build_chunks` and `search_chunks` of `kernels.cpu.fragment_index`, with the kernels of fragment_index.cu.
+
+The dictionary goes to the device once. There the index is built, of all forms or of as many as fit at a time, and never leaves it. Queries
+follow with their ranges of keys; what comes back is the best candidates of each and the histogram of all scores, bit for bit those of
+the processor.
+
+ATGPU analysis, for f forms with p postings, q queries with s ranges of keys in all, v visited postings and c candidates (a word has 4
+bytes; n forms to a chunk, so that there are about c / n + 2q pairs of a query and a chunk):
+
+* rounds: one to build each part of the index that fits, and one for 2^17 pairs;
+* words in: 2f and the dictionary (5 bytes for each peptide, 1 for each residue), and with variable modifications half a word for each place
+  of a form; 2.5s + q (2 windows + 5 kept + bins) and 4 for each pair; out: q (3 kept + bins);
+* operations: to build 2p look-ups of a bin; to search at most v additions to counters, c looks at counters, and a score for each that is
+  not zero;
+* memory blocks of 32 bytes: to build 2p; for each pair one for each 8 postings that are visited, 2 for each range of keys, and one for each
+  of the bins of its histogram;
+* shared memory: 4n bytes of counters, 6 KB for ranges of keys, 4 (bins x copies), 16 kept for each warp, 4 KB for candidates.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Generator
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.cpu.fragment_index import form_code as code_of_forms
+from kernels.cpu.scoring import first_arrangement, is_possible, next_arrangement
+from kernels.cuda.modules import Card, DeviceError, DeviceMemoryError
+from kernels.layouts import (
+    ISOTOPE_BITS,
+    KEYS_OF_DALTON,
+    BestArrays,
+    ModificationArrays,
+    PeptideArrays,
+    ScoreTables,
+    ScoringSettings,
+    SegmentArrays,
+)
+
+__all__ = ["FragmentSearch"]
+
+_FILE = "fragment_index.cu"
+_NONE = 255
+_LONGEST = 64
+# Bounds of fragment_index.cu.
+_MOST_SERIES, _MOST_WINDOWS, _MOST_KEPT, _MOST_FORMS, _WARP_FORMS = 3, 16, 32, 1 << 15, 128
+_STATIC_SHARED_BYTES = 6 << 10
+_RESERVED_SHARED_BYTES = 1 << 10  # of each block, by the system
+_OTHER_SHARED_BYTES = 8 << 10  # for histograms and candidates
+_BLOCKS_TOGETHER = 3  # on a multiprocessor, where they fit
+_FEWEST_FORMS = 1 << 13  # that are worth the search of a query's ranges of keys
+_THREADS, _FORMS_OF_THREAD = 320, 16  # registers for three such blocks on a multiprocessor; counters that a thread looks at together
+_GRID = 2048  # more blocks than any device runs at once; those that find no work end at once
+_COPIES = 32  # of a histogram, at most
+_FOUND = 256  # candidates that a block notes as they come
+_SHARE_OF_FREE_MEMORY = 0.8
+_SHARE_OF_QUERIES = 0.25  # of the memory
+_MOST_QUERY_BYTES = 1 << 33  # 31 bits number the ranges of keys, of ten bytes each
+_PAIRS_OF_BATCH = 1 << 17  # some milliseconds: the time between two looks at a cancel
+_BIN_BITS = 10, 16
+_LETTERS, _ENDS = 26, 32
+_PROTON_MASS = 1.007276466621
+_MASS_BEYOND = 200.0  # dalton: what a series may add to the mass of a form
+
+_MASSES = np.dtype(
+    [
+        ("residue_mass", np.float64, _LETTERS),
+        ("n_term_mass", np.float64),
+        ("c_term_mass", np.float64),
+        ("n_term_series", np.float64, _MOST_SERIES),
+        ("c_term_series", np.float64, _MOST_SERIES),
+        ("n_n_term_series", np.int64),
+        ("n_c_term_series", np.int64),
+        ("arrangement_bits", np.int64),
+        ("peptide_mask", np.int64),
+        ("n_slots", np.int64),
+        ("end_key", np.int64, _LETTERS),
+    ]
+)
+"""The struct Masses of fragment_index.cu."""
+
+_CHUNK = np.dtype([("first_posting", np.uint64), ("first_bin", np.uint64)])
+"""The struct Chunk of fragment_index.cu."""
+
+
+class FragmentSearch:
+    """The fragment-ion index of forms on a device, ready to be searched; in parts, one after the other, where it does not fit as a whole.
+
+    Parameters
+    ----------
+    card : the device. peptides, modifications, settings : as for `kernels.cpu.fragment_index.build_chunks`.
+    form_mass, form_code : (f,) float64 dalton, ascending, and (f,) int64, as `kernels.cpu.fragment_index.list_forms` gives them.
+    memory_bytes : of the device, at most; 80 % of what is free when None. A quarter of it is for queries.
+    forms_of_chunk : forms whose counters a block holds, a multiple of 128 up to 32,768; what suits the card when None.
+    bin_shift : bits of a key below its bin, at most 16; what suits the tolerance when None. threads : of a block.
+    pairs_of_batch : of a query and a chunk, searched between two looks at a cancel.
+
+    Raises
+    ------
+    DeviceMemoryError : not even the proteins and one chunk fit. DeviceError : the search is beyond the kernel's sizes, or the device
+    failed.
+    """
+
+    def __init__(
+        self,
+        card: Card,
+        peptides: PeptideArrays,
+        modifications: ModificationArrays,
+        settings: ScoringSettings,
+        form_mass: NDArray[np.float64],
+        form_code: NDArray[np.int64],
+        *,
+        memory_bytes: int | None = None,
+        forms_of_chunk: int | None = None,
+        bin_shift: int | None = None,
+        threads: int = _THREADS,
+        pairs_of_batch: int = _PAIRS_OF_BATCH,
+    ) -> None:
+        self._card, self._peptides, self._modifications, self._settings = card, peptides, modifications, settings
+        self._form_mass, self._form_code = form_mass, form_code
+        self._code = code_of_forms(peptides, modifications)
+        self._n_slots = int(modifications.combination_count.sum(axis=1).max(initial=0))
+        self._pairs_of_batch, self._threads = pairs_of_batch, threads
+        self._forms_of_chunk = forms_of_chunk or _forms_that_suit(card)
+        self._bin_shift = _bins_that_suit(settings) if bin_shift is None else bin_shift
+        self._check_sizes()
+        free = int(card.free_bytes() * _SHARE_OF_FREE_MEMORY)
+        budget = free if memory_bytes is None else min(free, memory_bytes)
+        self._stream = card.stream()
+        columns = {
+            "masses": self._packed_masses(),
+            "modification_mass": modifications.mass,
+            "position": peptides.position,
+            "length": peptides.length,
+            "residues": peptides.residues,
+        }
+        self._columns = {name: self._sent(np.ascontiguousarray(column)) for name, column in columns.items()}
+        room = max(0, budget - sum(column.nbytes for column in columns.values()))
+        room -= min(32 * pairs_of_batch, room // 8)  # two batches of pairs
+        self._query_room = min(_MOST_QUERY_BYTES, int(room * _SHARE_OF_QUERIES))
+        self._part_room = room - self._query_room
+        self._postings_of_chunk = np.zeros(self._n_chunks, np.int64)
+        _count_ions_of_chunks(
+            form_code, self._code, peptides.length, len(settings.n_term_series) + len(settings.c_term_series), self._forms_of_chunk,
+            self._postings_of_chunk,
+        )  # fmt: skip
+        heaviest = form_mass[np.minimum(np.arange(1, self._n_chunks + 1) * self._forms_of_chunk, len(form_mass)) - 1] + _MASS_BEYOND
+        self._bins_of_chunk = (np.minimum(heaviest * KEYS_OF_DALTON, float((1 << 32) - 1)).astype(np.int64) >> self._bin_shift) + 1
+        of_form = 9 + 2 * self._n_slots
+        self._bytes_of_chunk = 4 * self._postings_of_chunk + 4 * (self._bins_of_chunk + 2) + of_form * self._forms_of_chunk + 16 + 4 * _ENDS
+        if self._n_chunks and int(self._bytes_of_chunk.max()) > self._part_room:
+            raise DeviceMemoryError(f"{card.name} has {budget / 1e6:,.0f} MB to give, which is not enough for a fragment-ion index")
+        self._part: dict[str, Any] = {}
+        self._built = 0, 0
+        if int(self._bytes_of_chunk.sum()) <= self._part_room:
+            with suppress(DeviceMemoryError):
+                self._build(0, self._n_chunks)
+        card.wait(self._stream)
+
+    @property
+    def _n_chunks(self) -> int:
+        return -(-len(self._form_mass) // self._forms_of_chunk)
+
+    def _check_sizes(self) -> None:
+        settings = self._settings
+        for what, n, most in (
+            ("ion series from one end", max(len(settings.n_term_series), len(settings.c_term_series)), _MOST_SERIES),
+            ("isotope errors", len(settings.isotope_errors), _MOST_WINDOWS),
+            ("forms", len(self._form_mass), (1 << 31) - 1),
+        ):
+            if n > most:
+                raise DeviceError(f"{n:,} {what} are more than the {most:,} that a GPU takes")
+
+    def _packed_masses(self) -> NDArray[np.void]:
+        masses = np.zeros(1, _MASSES)
+        peptides, settings = self._peptides, self._settings
+        masses["residue_mass"] = peptides.residue_mass
+        masses["n_term_mass"], masses["c_term_mass"] = peptides.n_term_mass, peptides.c_term_mass
+        for name in ("n_term_series", "c_term_series"):
+            values = getattr(settings, name)
+            masses[name][0, : len(values)] = values
+            masses[f"n_{name}"] = len(values)
+        masses["arrangement_bits"], masses["peptide_mask"] = self._code.arrangement_bits, (1 << self._code.peptide_bits) - 1
+        masses["n_slots"] = self._n_slots
+        masses["end_key"] = -1
+        if len(settings.c_term_series):
+            # Where rounding gives a form another key, its ion is sorted with the others.
+            ends = settings.c_term_series[0] - _PROTON_MASS + peptides.c_term_mass + peptides.residue_mass
+            known = ends > 0  # a letter that is no residue has no mass
+            masses["end_key"][0, known] = (ends[known] * KEYS_OF_DALTON).astype(np.int64)
+        return masses
+
+    def _sent(self, values: NDArray) -> Any:
+        buffer = self._card.buffer(values.nbytes)
+        self._card.upload(buffer, values, self._stream)
+        return buffer
+
+    def _build(self, first: int, last: int) -> None:
+        """Have the index of the chunks `first:last` on the device, in place of what is there."""
+        if self._built == (first, last):
+            return
+        card, stream = self._card, self._stream
+        self._built = 0, 0
+        self._part.clear()
+        start, stop = first * self._forms_of_chunk, min(len(self._form_mass), last * self._forms_of_chunk)
+        codes = np.ascontiguousarray(self._form_code[start:stop])
+        chunks = np.zeros(last - first + 1, _CHUNK)
+        chunks["first_posting"][1:] = np.cumsum(self._postings_of_chunk[first:last])
+        chunks["first_bin"][1:] = np.cumsum(self._bins_of_chunk[first:last] + 2)
+        site = np.full((len(codes) if self._n_slots else 0, self._n_slots), _NONE, np.uint8)
+        modification = site.copy()
+        if self._n_slots:
+            room = _arrangement_room(self._n_slots, self._modifications)
+            _sites_of_forms(codes, self._code, self._peptides, self._modifications, room, site, modification)
+        bin_bytes = 4 * int(chunks["first_bin"][-1])
+        part = {
+            "form_code": self._sent(codes),
+            "chunks": self._sent(chunks),
+            "bins": card.buffer(bin_bytes),
+            "postings": card.buffer(4 * int(chunks["first_posting"][-1])),
+            "ends": card.buffer((last - first) * self._forms_of_chunk),
+            "forms_of_ends": card.buffer((last - first) * 4 * _ENDS),
+        }
+        sites = self._sent(site), self._sent(modification)
+        card.clear(part["bins"], bin_bytes, stream)
+        card.clear(part["forms_of_ends"], (last - first) * 4 * _ENDS, stream)
+        of = self._columns
+        arguments = (
+            of["masses"], of["modification_mass"], of["position"], of["length"], of["residues"], part["form_code"], *sites,
+            np.int32(len(codes)), np.int32(self._forms_of_chunk), np.int32(self._bin_shift), part["chunks"], part["bins"], part["postings"],
+            part["ends"], part["forms_of_ends"],
+        )  # fmt: skip
+        blocks = -(-len(codes) // 128)
+        card.launch(_FILE, "count_ions", blocks, 128, arguments, stream)
+        card.launch(_FILE, "sum_bins", last - first, 1024, (part["chunks"], part["bins"]), stream)
+        card.launch(_FILE, "place_ions", blocks, 128, arguments, stream)
+        card.wait(stream)
+        self._part, self._built = part, (first, last)
+
+    def search_chunks(
+        self,
+        segments: SegmentArrays,
+        windows: NDArray[np.int64],
+        tables: ScoreTables,
+        first: int,
+        last: int,
+        best: BestArrays,
+        histogram: NDArray[np.int32],
+        histogram_width: float,
+        n_candidates: NDArray[np.int64],
+    ) -> Generator[int, None, None]:
+        """Search the queries `first:last` as `kernels.cpu.fragment_index.search_chunks` does, batch by batch.
+
+        `segments` and `windows` (q, e, 2), forms of the arrays that were given to the constructor, are those of these queries alone, so
+        that row 0 is query `first`. Added to `best`, `histogram` (q, b) int32 and `n_candidates` (q,) int64 of all queries.
+
+        Yields the end of what is done after each batch: all rows before it are written, those after it are as they were. Queries that come
+        in order of mass are done one after the other. Closing the generator stops the search.
+
+        Raises
+        ------
+        DeviceError : the device failed, or the search is beyond the kernel's sizes.
+        """
+        queries = _Queries(segments, windows, tables, first, best, histogram, n_candidates)
+        kept, bins = best.score.shape[1], histogram.shape[1]
+        shared_bytes, copies = self._shape(kept, bins)
+        of_query = 10 * np.diff(segments.offsets) + 4 * bins + 12 * kept + 8 * windows.shape[1] + 4 * _ENDS + 8
+        ends = np.concatenate(([0], np.cumsum(of_query)))
+        begun, room = 0, self._query_room
+        while begun < last - first:
+            stop = int(np.searchsorted(ends, ends[begun] + room, side="right")) - 1
+            stop = min(last - first, max(stop, begun + 1))
+            try:
+                group = _Group(self._card, self._stream, self._columns["masses"], queries, begun, stop)
+            except DeviceMemoryError:
+                if stop == begun + 1:
+                    raise
+                room = int(ends[stop] - ends[begun]) // 2
+                continue
+            yield from self._search_group(group, histogram_width, shared_bytes, copies)
+            begun = stop
+
+    def _shape(self, kept: int, bins: int) -> tuple[int, int]:
+        """Bytes of dynamic shared memory, and copies of the histogram that fit."""
+        if kept > _MOST_KEPT:
+            raise DeviceError(f"{kept} candidates for a query are more than the {_MOST_KEPT} that a GPU keeps")
+        other = 4 * self._forms_of_chunk + 16 * (_FOUND + kept * (self._threads // 32))
+        copies, room = _COPIES, _shared_room(self._card) - other
+        while copies > 1 and 4 * bins * copies > room:
+            copies //= 2
+        return other + 4 * bins * copies, copies
+
+    def _parts(self) -> Generator[tuple[int, int], None, None]:
+        """Cut the chunks into runs that fit on the device, and build the index of each."""
+        if self._built == (0, self._n_chunks):
+            yield self._built
+            return
+        ends = np.concatenate(([0], np.cumsum(self._bytes_of_chunk)))
+        begun = 0
+        while begun < self._n_chunks:
+            stop = int(np.searchsorted(ends, ends[begun] + self._part_room, side="right")) - 1
+            stop = max(stop, begun + 1)
+            try:
+                self._build(begun, stop)
+            except DeviceMemoryError:
+                if stop == begun + 1:
+                    raise
+                self._part_room = int(ends[stop] - ends[begun]) // 2
+                continue
+            yield begun, stop
+            begun = stop
+
+    def _search_group(self, group: _Group, histogram_width: float, shared_bytes: int, copies: int) -> Generator[int, None, None]:
+        """Search queries that are on the device in all parts of the index."""
+        last_chunk = np.maximum.accumulate(group.last_chunk(self._forms_of_chunk))
+        running: deque[_Batch] = deque()
+        free = [_Batch(self._card), _Batch(self._card)]
+        try:
+            for first_chunk, end_chunk in self._parts():
+                n_pairs = np.zeros(end_chunk - first_chunk, np.int64)
+                _count_pairs(group.offsets, group.windows, self._forms_of_chunk, first_chunk, n_pairs)
+                begun = first_chunk
+                while begun < end_chunk or running:
+                    if begun == end_chunk or not free:
+                        batch = running.popleft()
+                        batch.finish()
+                        free.append(batch)
+                        yield group.first + group.collect(int(np.searchsorted(last_chunk, batch.end_chunk)))
+                        continue
+                    total = np.cumsum(n_pairs[begun - first_chunk :])
+                    stop = begun + 1 + int(np.searchsorted(total, self._pairs_of_batch))
+                    stop = min(stop, end_chunk)
+                    batch = free.pop()
+                    running.append(batch)
+                    pairs = batch.room(int(total[stop - begun - 1]))
+                    _list_pairs(group.offsets, group.windows, self._forms_of_chunk, first_chunk, begun, stop, pairs)
+                    batch.begin(pairs, stop, *self._arguments(group, first_chunk, histogram_width, copies), self._threads, shared_bytes)
+                    begun = stop
+            yield group.first + group.collect(len(last_chunk))
+        finally:
+            for batch in running:  # kernels must not outlive their buffers
+                with suppress(DeviceError):
+                    batch.finish()
+
+    def _arguments(self, group: _Group, first_chunk: int, histogram_width: float, copies: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Arguments of the kernel before and after those of a batch."""
+        of, part, start = group.buffers, self._part, first_chunk * self._forms_of_chunk
+        n_forms = min(len(self._form_mass), self._built[1] * self._forms_of_chunk) - start
+        before = (
+            part["postings"], part["bins"], part["chunks"], part["ends"], part["forms_of_ends"], part["form_code"],
+            np.int32(start), np.int32(n_forms), np.int32(self._forms_of_chunk), np.int32(self._bin_shift),
+        )  # fmt: skip
+        after = (
+            of["windows"], np.int32(group.windows.shape[1]), np.int32(self._code.isotope_shift), of["low"], of["high"], of["weight"],
+            of["ends"], of["of_count"], of["of_dot"], np.int32(self._settings.min_matched_ions), np.float32(1.0 / histogram_width),
+            np.int32(group.bins), np.int32(copies), np.int32(group.kept), of["histogram"], of["score"], of["code"], of["locks"],
+        )  # fmt: skip
+        return before, after
+
+
+class _Queries(NamedTuple):
+    """The arguments of a search: those of the queries from `first` on, and what all queries add to."""
+
+    segments: SegmentArrays
+    windows: NDArray[np.int64]
+    tables: ScoreTables
+    first: int
+    best: BestArrays
+    histogram: NDArray[np.int32]
+    n_candidates: NDArray[np.int64]
+
+
+class _Group:
+    """Queries `begun:stop` on the device: their ranges of keys and windows, and the best candidates and histograms so far."""
+
+    def __init__(self, card: Card, stream: Any, masses: Any, queries: _Queries, begun: int, stop: int) -> None:
+        self._card, self._stream, self._queries, self._done = card, stream, queries, 0
+        segments, best = queries.segments, queries.best
+        self.first, n = queries.first + begun, stop - begun
+        low, high = int(segments.offsets[begun]), int(segments.offsets[stop])
+        self.offsets = segments.offsets[begun : stop + 1] - low
+        self.windows = np.ascontiguousarray(queries.windows[begun:stop], np.int32)
+        self.kept, self.bins = best.score.shape[1], queries.histogram.shape[1]
+        rows = slice(self.first, self.first + n)
+        host: dict[str, NDArray] = {
+            "offsets": self.offsets.astype(np.int32),
+            "low": segments.low[low:high],
+            "high": segments.high[low:high],
+            "weight": segments.weight[low:high],
+            "windows": self.windows,
+            "of_count": queries.tables.of_count,
+            "of_dot": queries.tables.of_dot,
+            "score": best.score[rows],
+            "code": best.code[rows],
+        }
+        self.buffers = {name: card.buffer(values.nbytes) for name, values in host.items()}
+        for name, n_bytes in (("histogram", 4 * n * self.bins), ("locks", 4 * n), ("ends", 4 * n * _ENDS)):
+            self.buffers[name] = card.buffer(n_bytes)
+            card.clear(self.buffers[name], n_bytes, stream)
+        for name, values in host.items():
+            card.upload(self.buffers[name], np.ascontiguousarray(values), stream)
+        of = self.buffers
+        arguments = masses, of["offsets"], of["low"], of["high"], of["weight"], np.int32(n), of["ends"]
+        card.launch(_FILE, "weigh_ends", -(-n * 32 // 128), 128, arguments, stream)
+        card.wait(stream)
+
+    def last_chunk(self, forms_of_chunk: int) -> NDArray[np.int64]:
+        """The last chunk in which each query has candidates; -1 where it has none."""
+        ends = np.where(self.windows[:, :, 0] < self.windows[:, :, 1], self.windows[:, :, 1], 0).max(axis=1, initial=0).astype(np.int64)
+        return np.where(np.diff(self.offsets) > 0, (ends - 1) // forms_of_chunk, -1)
+
+    def collect(self, end: int) -> int:
+        """Write the rows up to `end`, which are done, and return it."""
+        start, n = self._done, end - self._done
+        if n <= 0:
+            return start
+        card = self._card
+        rows, own = slice(self.first + start, self.first + end), slice(start, end)
+        score, code = np.empty((n, self.kept), np.float32), np.empty((n, self.kept), np.int64)
+        histogram = np.empty((n, self.bins), np.int32)
+        for name, values in (("score", score), ("code", code), ("histogram", histogram)):
+            card.download(values, self.buffers[name], self._stream, offset=start * values[0].nbytes)
+        card.wait(self._stream)
+        inside = np.maximum(self.windows[own, :, 1].astype(np.int64) - self.windows[own, :, 0], 0).sum(axis=1)
+        inside[np.diff(self.offsets)[own] == 0] = 0
+        histogram[:, 0] += (inside - histogram.sum(axis=1)).astype(np.int32)
+        into = self._queries
+        into.best.score[rows], into.best.code[rows] = score, code
+        into.histogram[rows] += histogram
+        into.n_candidates[rows] += inside
+        self._done = end
+        return end
+
+
+class _Batch:
+    """Pairs of a query and a chunk, pinned and on the device, and the stream on which they are searched. Buffers grow as needed."""
+
+    def __init__(self, card: Card) -> None:
+        self._card, self._stream = card, card.stream()
+        self._next_pair = card.buffer(4)
+        self._pairs: Any = None
+        self._pinned = np.zeros(0, np.uint8)
+        self.end_chunk = 0
+
+    def room(self, n: int) -> NDArray[np.int32]:
+        """Room for n pairs, (n, 4) int32: the struct Pair of fragment_index.cu."""
+        if len(self._pinned) < 16 * n:
+            self._pairs, self._pinned = self._card.buffer(16 * n), self._card.pinned(16 * n)
+        return self._pinned[: 16 * n].view(np.int32).reshape(n, 4)
+
+    def begin(
+        self, pairs: NDArray[np.int32], end_chunk: int, before: tuple[Any, ...], after: tuple[Any, ...], threads: int, shared_bytes: int
+    ) -> None:
+        """Start the search of pairs, which end with all of the chunk before `end_chunk`. The kernel's arguments: `before`, own, `after`."""
+        card, n = self._card, len(pairs)
+        self.end_chunk = end_chunk
+        if n == 0:
+            return
+        card.upload(self._pairs, pairs, self._stream)
+        card.clear(self._next_pair, 4, self._stream)
+        own = self._pairs, np.int32(n), self._next_pair
+        card.launch(_FILE, "search_chunks", min(n, _GRID), threads, (*before, *own, *after), self._stream, shared_bytes=shared_bytes)
+
+    def finish(self) -> None:
+        """Wait for the kernel."""
+        self._card.wait(self._stream)
+
+
+def _shared_room(card: Card) -> int:
+    """Dynamic shared memory of a block when as many as may are on a multiprocessor together."""
+    most = card.most_shared_bytes()
+    together = most // _BLOCKS_TOGETHER - _RESERVED_SHARED_BYTES
+    room = together - _STATIC_SHARED_BYTES
+    if room - _OTHER_SHARED_BYTES < 4 * _FEWEST_FORMS:
+        room = most - _STATIC_SHARED_BYTES
+    return room
+
+
+def _forms_that_suit(card: Card) -> int:
+    """Forms whose counters a block of the card has room for, so many that its warps have equal shares where it has room for that."""
+    room = (_shared_room(card) - _OTHER_SHARED_BYTES) // 4
+    step = next(step for step in (_THREADS * _FORMS_OF_THREAD, _WARP_FORMS) if step <= room)
+    return min(_MOST_FORMS, room) // step * step
+
+
+def _bins_that_suit(settings: ScoringSettings) -> int:
+    """Bits of a key below its bin, for bins about half as wide as the range of keys of a peak of middling mass."""
+    half = settings.fragment_absolute + 1000.0 * settings.fragment_relative
+    return int(np.clip(int(half * KEYS_OF_DALTON).bit_length() - 1, *_BIN_BITS))
+
+
+def _arrangement_room(slots: int, modifications: ModificationArrays) -> tuple[NDArray[np.int64], ...]:
+    """Room for the arrangements of one peptide: sites, numbers of sites, modification, choice and site of each slot."""
+    n = max(1, len(modifications.mass))
+    return np.zeros((n, _LONGEST), np.int64), np.zeros(n, np.int64), *(np.zeros(max(1, slots), np.int64) for _ in range(3))
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _count_ions_of_chunks(form_code, code, length, n_series, forms_of_chunk, out):  # type: ignore[no-untyped-def]
+    """Postings of each chunk of forms, into `out` (chunks,) int64."""
+    mask = (1 << code.peptide_bits) - 1
+    for i in range(len(form_code)):
+        peptide = (form_code[i] >> code.arrangement_bits) & mask
+        out[i // forms_of_chunk] += (np.int64(length[peptide]) - 1) * n_series
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _sites_of_forms(form_code, code, peptides, modifications, room, site, modification):  # type: ignore[no-untyped-def]
+    """Where the modifications of each form sit, as in `HitArrays`: `site` and `modification` (f, s) uint8, 255 before."""
+    sites, n_sites, slot_modification, slot_choice, slot_site = room
+    slots, previous = 0, np.int64(-2)
+    arrangements = (1 << code.arrangement_bits) - 1
+    for i in range(len(form_code)):
+        number = form_code[i]
+        c = number >> (code.isotope_shift + ISOTOPE_BITS)
+        if c == 0:
+            continue
+        skipped = 1
+        if number != previous + 1 or number & arrangements == 0:
+            peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
+            slots = first_arrangement(
+                c, peptide, peptides.residues, peptides.position, peptides.length, peptides.flags, peptides.letters,
+                modifications.combination_count, modifications.residue_mask, modifications.place, sites, n_sites, slot_modification,
+                slot_choice,
+            )  # fmt: skip
+            skipped = (number & arrangements) + (not is_possible(slots, slot_modification, slot_choice, sites, slot_site))
+        previous = number
+        while skipped > 0:
+            next_arrangement(slots, slot_modification, slot_choice, n_sites)
+            skipped -= is_possible(slots, slot_modification, slot_choice, sites, slot_site)
+        for t in range(slots):
+            site[i, t] = slot_site[t]
+            modification[i, t] = slot_modification[t]
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _count_pairs(offsets, windows, forms_of_chunk, first_chunk, out):  # type: ignore[no-untyped-def]
+    """Queries that have candidates in each chunk from `first_chunk` on, added to `out` (chunks,) int64."""
+    for q in range(len(windows)):
+        if offsets[q + 1] == offsets[q]:
+            continue
+        done = first_chunk
+        for e in range(windows.shape[1]):
+            if windows[q, e, 0] < windows[q, e, 1]:
+                begin = max(done, windows[q, e, 0] // forms_of_chunk)
+                done = max(done, min(first_chunk + len(out), (windows[q, e, 1] - 1) // forms_of_chunk + 1))
+                for chunk in range(begin, done):
+                    out[chunk - first_chunk] += 1
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _list_pairs(offsets, windows, forms_of_chunk, first_chunk, begun, stop, out):  # type: ignore[no-untyped-def]
+    """The pairs of the chunks `begun:stop`, chunk by chunk, as the struct Pair of fragment_index.cu: (n, 4) int32."""
+    n = 0
+    for chunk in range(begun, stop):
+        low, high = chunk * forms_of_chunk, (chunk + 1) * forms_of_chunk
+        for q in range(len(windows)):
+            if offsets[q + 1] == offsets[q]:
+                continue
+            is_inside = False
+            for e in range(windows.shape[1]):
+                is_inside |= max(low, windows[q, e, 0]) < min(high, windows[q, e, 1])
+            if is_inside:
+                out[n, 0] = q
+                out[n, 1] = chunk - first_chunk
+                out[n, 2] = offsets[q]
+                out[n, 3] = offsets[q + 1] - offsets[q]
+                n += 1

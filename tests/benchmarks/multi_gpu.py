@@ -1,0 +1,124 @@
+"""Scoring of spectra on one GPU, on several, and on GPUs and the processor together: one JSON line for each figure.
+
+    python tests/benchmarks/multi_gpu.py --data FOLDER [--copies N] [--cards N ...] [--repeats N] [--threads N]
+
+FOLDER is the unpacked test data (its files may be compressed with gzip). The workload is the dense one of spectrum_search_gpu.py (2,269
+real spectra, each nineteen times, 3 Da / 0.5 Da, up to three of oxidation and phosphorylation, five proteomes with reversed decoys), each
+query searched `copies` times over with masses that are shifted at random by up to 10 Da more, so that one card is busy for seconds.
+
+`seconds` is the scoring of all queries by `Search.score`, with the packing, all transfers and the merging of the hits; the median of the
+runs, after one on the same cards that compiles the kernels and takes pinned memory. The dictionary is on the cards before: bringing it to
+all of them side by side and counting the candidates took `plan_seconds`. `efficiency` is the time of one card over n times that of n; with
+the processor, `gain` is the time of the same cards alone over the time together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from search_workload import Workload
+from spectrum_search_gpu import dense
+
+from engine.execution.devices import Device, gpus, processor
+from engine.execution.threads import available_threads
+from engine.execution.workers import cards
+from engine.identification.scoring import Search
+from engine.jobs.progress import Progress
+from kernels.cuda.modules import Card
+from kernels.layouts import HitArrays, QueryArrays
+
+_JITTER = 10.0  # dalton
+
+
+def several_times(work: Workload, copies: int) -> Workload:
+    """Each query so many times, with other masses."""
+    queries = work.index.queries
+    mass = np.concatenate([queries.mass + shift for shift in _shifts(len(queries.mass), copies)])
+    order = np.argsort(mass, kind="stable")
+    spectrum, charge = (np.tile(column, copies)[order] for column in (queries.spectrum, queries.charge))
+    return replace(work, index=replace(work.index, queries=QueryArrays(spectrum, charge, mass[order])), n_spectra=work.n_spectra * copies)
+
+
+def _shifts(n: int, copies: int) -> np.ndarray:
+    return np.random.default_rng(2).uniform(-_JITTER, _JITTER, (copies, n))
+
+
+def scored(work: Workload, threads: int, used: Sequence[Card], with_processor: bool) -> tuple[float, float, HitArrays]:
+    """Seconds of the plan and of the scoring, and the hits."""
+    search = Search(
+        work.index, work.peptides, work.modifications, work.parameters, threads, used, with_processor=with_processor
+    )  # fmt: skip
+    started = time.perf_counter()
+    search.plan(Progress())
+    planned = time.perf_counter()
+    hits = search.score(Progress())
+    return planned - started, time.perf_counter() - planned, hits
+
+
+def main() -> int:
+    """Search on more and more cards."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--copies", type=int, default=12)
+    parser.add_argument("--cards", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=available_threads())
+    arguments = parser.parse_args()
+    usable = [gpu for gpu in gpus() if gpu.usable]
+    every = cards(Device("all", "", 0, True, numbers=tuple(gpu.numbers[0] for gpu in usable)), Progress())
+    _, once = dense(arguments.data)
+    work = several_times(once, arguments.copies)
+    size = {
+        "workload": "dense",
+        "copies": arguments.copies,
+        "queries": len(work.index.queries.mass),
+        "peptides": len(work.peptides.mass),
+        "date": date.today().isoformat(),
+    }
+    numbers = [n for n in arguments.cards if n <= len(every)]
+    seconds_of: dict[int, float] = {}
+    first: HitArrays | None = None
+    for n, with_processor in [*((n, False) for n in numbers), *((n, True) for n in numbers)]:
+        runs = [scored(work, arguments.threads, every[:n], with_processor) for _ in range(arguments.repeats + 1)][1:]
+        plan_seconds, seconds = (float(np.median([run[i] for run in runs])) for i in (0, 1))
+        hits = runs[-1][2]
+        first = first or hits
+        figures: dict[str, Any] = {"plan_seconds": round(plan_seconds, 4), "seconds": round(seconds, 4)}
+        if with_processor:
+            figures["gain"] = round(seconds_of[n] / seconds, 4)
+        else:
+            seconds_of[n] = seconds
+            if numbers[0] == 1:
+                figures["efficiency"] = round(seconds_of[1] / (n * seconds), 4)
+        scorings = int(hits.n_candidates.sum())
+        emit(
+            size,
+            device=f"{n} x {usable[0].description}" + (f" and {processor().description}" if with_processor else ""),
+            cards=n,
+            with_processor=with_processor,
+            threads=arguments.threads,
+            **figures,
+            fastest_seconds=round(min(run[1] for run in runs), 4),
+            scorings=scorings,
+            scorings_per_second=round(scorings / seconds),
+            same_peptide=float(np.mean(hits.peptide[:, 0] == first.peptide[:, 0])),
+        )
+    return 0
+
+
+def emit(size: dict[str, Any], **values: Any) -> None:
+    """Print a figure."""
+    print(json.dumps(size | values), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""Peptides counted by the kernel, run through tests/shim, and by the processor's, against the digest that writes each peptide down."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
+
+from shim_card import ShimCard, missing_compiler
+
+from engine.chemistry.enzymes import SPECIFICITIES, digest, enzyme
+from kernels.cpu import digestion as cpu
+from kernels.cuda import digestion as cuda
+from kernels.cuda.modules import DeviceError, DeviceMemoryError
+
+pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+
+MASS = np.array([-1 if letter in "BJXZ" else 100 + 7 * i for i, letter in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ")], np.int64)
+WATER, WIDTH = 18, 50
+
+
+def random_proteins(seed: int, n: int = 40) -> tuple[list[str], NDArray[np.uint8], NDArray[np.int64]]:
+    """Proteins of some residues, empty ones and such of one residue among them, many that begin with M."""
+    random = np.random.default_rng(seed)
+    proteins = ["", "M", "K", "MK", "MM"]
+    letters = list("AKRPMDGXUO")
+    proteins += [("M" if random.random() < 0.5 else "") + "".join(random.choice(letters, n)) for n in random.integers(0, 60, n)]
+    proteins.append("")
+    offsets = np.concatenate(([0], np.cumsum([len(one) for one in proteins]))).astype(np.int64)
+    return proteins, np.frombuffer("".join(proteins).encode(), np.uint8), offsets
+
+
+def settings(agent: str, ends: int, missed: int, lengths: tuple[int, int], masses: tuple[int, int], clip: bool) -> tuple:
+    return (enzyme(agent).cleavage_table(), MASS, WATER, ends, missed, *lengths, clip, *masses, WIDTH)
+
+
+def expected_counts(
+    proteins: list[str],
+    bounds: list[int],
+    agent: str,
+    ends: int,
+    missed: int,
+    lengths: tuple[int, int],
+    masses: tuple[int, int],
+    clip: bool,
+) -> NDArray[np.int64]:
+    """By the definition, in plain Python."""
+    counts = np.zeros((len(bounds) - 1, masses[1] // WIDTH + 1), np.int64)
+    for share in range(len(bounds) - 1):
+        for protein in proteins[bounds[share] : bounds[share + 1]]:
+            for start, stop, _ in digest(protein, enzyme(agent), missed, SPECIFICITIES[2 - ends], *lengths, clip):
+                letters = [int(MASS[ord(letter) - 65]) for letter in protein[start:stop]]
+                mass = WATER + sum(letters)
+                if min(letters) >= 0 and masses[0] <= mass <= masses[1]:
+                    counts[share, mass // WIDTH] += 1
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("agent", "ends", "missed", "lengths", "masses", "clip"),
+    [
+        ("Trypsin", 2, 1, (1, 30), (0, 5000), True),
+        ("Trypsin", 2, 0, (2, 12), (400, 1500), False),
+        ("Trypsin/P", 1, 2, (3, 20), (300, 4000), True),
+        ("Asp-N", 1, 1, (1, 50), (0, 9000), True),
+        ("CNBr", 2, 3, (1, 50), (0, 9000), True),
+        ("no cleavage", 2, 0, (1, 64), (0, 9000), True),
+        ("Trypsin", 0, 0, (4, 9), (0, 9000), True),
+    ],
+)
+def test_both_count_what_the_definition_gives(agent, ends, missed, lengths, masses, clip):
+    proteins, residues, offsets = random_proteins(ends + missed)
+    bounds = [0, 1, 1, 20, 33, len(proteins)]
+    expected = expected_counts(proteins, bounds, agent, ends, missed, lengths, masses, clip)
+    assert expected.sum() > 10
+    for count, options in ((cpu.count_peptides, {}), (cuda.count_peptides, {"card": ShimCard(descending=True)})):
+        counts = np.ones_like(expected)
+        count(residues, offsets, np.array(bounds), *settings(agent, ends, missed, lengths, masses, clip), counts, **options)
+        np.testing.assert_array_equal(counts, expected + 1, "counts are added")
+
+
+def test_a_part_of_the_proteins_in_several_rounds(monkeypatch):
+    monkeypatch.setattr(cuda, "_RESIDUES_OF_ROUND", 100)
+    _, residues, offsets = random_proteins(5)
+    digest_settings = settings("Trypsin", 1, 2, (2, 40), (0, 6000), True)
+    bounds = np.array([3, 9, 30])
+    expected, counts = (np.zeros((2, 6000 // WIDTH + 1), np.int64) for _ in range(2))
+    cpu.count_peptides(residues, offsets, bounds, *digest_settings, expected)
+    card, looks = ShimCard(), []
+    cuda.count_peptides(residues, offsets, bounds, *digest_settings, counts, card=card, check=lambda: looks.append(1))
+    np.testing.assert_array_equal(counts, expected)
+    assert len(looks) == card.n_launches == -(-int(offsets[30] - offsets[3]) // 100)
+
+
+def test_a_card_that_is_full_or_lost_leaves_the_counts_alone():
+    _, residues, offsets = random_proteins(6)
+    digest_settings = settings("Trypsin", 2, 1, (1, 40), (0, 6000), True)
+    full, lost = ShimCard(), ShimCard(failing_launch=0)
+    full.largest_buffer = 500
+    for card, fault in ((full, DeviceMemoryError), (lost, DeviceError)):
+        counts = np.zeros((1, 6000 // WIDTH + 1), np.int64)
+        with pytest.raises(fault):
+            cuda.count_peptides(residues, offsets, np.array([0, len(offsets) - 1]), *digest_settings, counts, card=card)
+        assert counts.sum() == 0
+
+
+@pytest.mark.parametrize("failing", [-1, 0])
+def test_an_index_is_the_same_with_the_count_of_a_card(failing, tmp_path):
+    from engine.formats import read_proteins
+    from engine.identification.parameters import IdentificationParameters
+    from engine.identification.peptide_index import Digestion, build_peptide_index
+    from engine.identification.protein_index import build_protein_index
+    from engine.jobs.progress import Progress
+
+    proteins = [one.replace("X", "L").replace("U", "S").replace("O", "T") for one in random_proteins(7, 60)[0] if len(one) > 10]
+    (tmp_path / "proteins.fasta").write_text("".join(f">protein{i}\n{one}\n" for i, one in enumerate(proteins)), encoding="ascii")
+    parameters = IdentificationParameters()
+    digestion = Digestion.of(parameters, "semi-specific")
+    built = []
+    told: list[str] = []
+    for name, cards in (("threads", []), ("card", [ShimCard(failing_launch=failing)])):
+        folder = tmp_path / name
+        folder.mkdir()
+        index = build_protein_index(
+            folder, read_proteins([tmp_path / "proteins.fasta"]), database="proteins.fasta", decoys=parameters.decoys,
+            decoy_prefix=parameters.decoy_prefix, cleaves=digestion.enzyme.cleavage_table(),
+        )  # fmt: skip
+        progress = Progress(lambda event: told.append(event.message) if event.message else None)
+        built.append(build_peptide_index(folder, index, digestion, threads=1, cards=cards, memory_bytes=20_000, progress=progress))
+        assert not cards or cards[0].n_launches == 1
+    assert len(built[0]) > 100
+    for column in ("mass", "position", "length", "flags", "letters", "pointer", "occurrence"):
+        np.testing.assert_array_equal(getattr(built[0], column), getattr(built[1], column))
+    assert len(told) == (failing == 0)

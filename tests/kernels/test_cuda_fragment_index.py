@@ -1,0 +1,172 @@
+"""The fragment-ion index in CUDA gives the answers of that of the processor, bit for bit; here it runs there too, through tests/shim."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
+
+from fragment_inputs import assert_same_answer, empty_answer, fragment_inputs, on_card, on_processor, random_fragment_search
+from search_inputs import random_search
+from shim_card import ShimCard, missing_compiler
+
+from kernels.cuda.fragment_index import FragmentSearch
+from kernels.cuda.modules import DeviceError, DeviceMemoryError
+from kernels.layouts import HYPERSCORE, SDP
+
+pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+
+WIDTH = {SDP: 0.1, HYPERSCORE: 0.5}
+SMALL = {"forms_of_chunk": 512, "threads": 64}
+"""Of blocks and chunks, for the shim."""
+
+
+@pytest.mark.parametrize("score", [SDP, HYPERSCORE])
+@pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0)])
+def test_both_scores_agree_with_the_processor(score, fragment):
+    work = random_fragment_search(score, score, fragment=fragment)
+    expected = on_processor(work, WIDTH[score])
+    found, ends = on_card(ShimCard(), work, WIDTH[score], **SMALL)
+    assert expected.n_candidates.sum() > 1000
+    assert (expected.best.code[:, 0] >= 0).sum() > 5
+    assert_same_answer(found, expected)
+    assert ends[-1] == len(expected.n_candidates)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_modifications_and_series_agree_with_the_processor(seed):
+    kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
+    work = random_fragment_search(
+        10 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=(1, 2, 1, 3)[seed], most=3, max_forms=(3, 1, 50, 20)[seed],
+        n_peptides=200,
+    )  # fmt: skip
+    expected = on_processor(work, 0.5)
+    found, _ = on_card(ShimCard(descending=seed % 2 == 1), work, 0.5, bin_shift=(10, 13, 16, 12)[seed], **SMALL)
+    assert expected.histogram[:, 1:].any()
+    assert_same_answer(found, expected)
+
+
+@pytest.mark.parametrize("least", [1, 2, 4])
+def test_windows_that_hold_whole_chunks_agree_with_the_processor(least):
+    spectra, queries, peptides, modifications, settings = random_search(
+        20 + least, HYPERSCORE, precursor=(500.0, 0.0), n_peptides=2500, most=0, n_queries=8
+    )
+    work = fragment_inputs((spectra, queries, peptides, modifications, settings._replace(min_matched_ions=least)))
+    expected = on_processor(work, 0.5)
+    found, _ = on_card(ShimCard(), work, 0.5, forms_of_chunk=128, threads=64)
+    assert_same_answer(found, expected)
+
+
+def test_windows_of_isotope_errors_that_do_not_touch_agree_with_the_processor():
+    work = random_fragment_search(30, HYPERSCORE, precursor=(0.2, 0.0), n_peptides=4000, n_queries=30)
+    expected = on_processor(work, 0.5)
+    found, _ = on_card(ShimCard(), work, 0.5, **SMALL)
+    assert (work.windows[:, 0, 1] < work.windows[:, 1, 0]).any()
+    assert len(np.unique(expected.best.code[expected.best.code >= 0])) > 5
+    assert_same_answer(found, expected)
+
+
+def test_more_kept_than_found_and_as_many_as_can_be():
+    work = random_fragment_search(31, HYPERSCORE, precursor=(20.0, 0.0), n_peptides=300, most=0)
+    expected = on_processor(work, 0.5, kept=32)
+    found, _ = on_card(ShimCard(), work, 0.5, kept=32, **SMALL)
+    assert (expected.best.code < 0).any()
+    assert_same_answer(found, expected)
+
+
+@pytest.mark.parametrize("kept", [8, 32])
+def test_more_candidates_than_a_block_notes_agree_with_the_processor(kept):
+    inputs = random_search(32, HYPERSCORE, fragment=(0.5, 0.0), precursor=(500.0, 0.0), n_peptides=1500, most=0, n_queries=4)
+    work = fragment_inputs((*inputs[:4], inputs[4]._replace(min_matched_ions=1)))
+    expected = on_processor(work, 0.5, kept=kept)
+    found, _ = on_card(ShimCard(), work, 0.5, kept=kept, forms_of_chunk=2048, threads=128)
+    assert expected.histogram[:, 1:].sum(axis=1).max() > 300
+    assert_same_answer(found, expected)
+
+
+def test_parts_of_the_index_and_runs_of_queries_have_the_same_answer(monkeypatch):
+    monkeypatch.setattr("kernels.cuda.fragment_index._SHARE_OF_QUERIES", 0.01)
+    work = random_fragment_search(40, HYPERSCORE, n_peptides=1500, most=1)
+    expected = on_processor(work, 0.5)
+    _, _, peptides, *_ = work.inputs
+    proteins = peptides.residues.nbytes + 5 * len(peptides.mass)
+    card = ShimCard()
+    found, ends = on_card(
+        card, work, 0.5, halves=True, memory_bytes=proteins + 400_000, pairs_of_batch=4, forms_of_chunk=256, threads=64, bin_shift=16
+    )
+    assert card.launched.count("sum_bins") > 2
+    assert card.launched.count("weigh_ends") > 2
+    assert ends == sorted(ends)
+    assert len(set(ends)) > 3
+    assert_same_answer(found, expected)
+
+
+def test_a_card_that_is_full_takes_smaller_parts(monkeypatch):
+    work = random_fragment_search(41, HYPERSCORE, n_peptides=1500, most=1)
+    expected = on_processor(work, 0.5)
+    card, refused, buffer = ShimCard(), [], ShimCard.buffer
+
+    def full(self, n_bytes):
+        if n_bytes > 300_000:
+            refused.append(n_bytes)
+            raise DeviceMemoryError("full")
+        return buffer(self, n_bytes)
+
+    monkeypatch.setattr(ShimCard, "buffer", full)
+    found, _ = on_card(card, work, 0.5, forms_of_chunk=256, threads=64, bin_shift=16)
+    assert len(refused) > 1
+    assert_same_answer(found, expected)
+
+
+def test_a_card_without_room_for_one_chunk_is_an_error():
+    work = random_fragment_search(42, HYPERSCORE, n_peptides=300, most=0)
+    with pytest.raises(DeviceMemoryError, match="not enough for a fragment-ion index"):
+        on_card(ShimCard(), work, 0.5, memory_bytes=100_000, **SMALL)
+
+
+def test_a_card_lost_on_the_way_leaves_the_finished_rows_and_no_others():
+    work = random_fragment_search(43, HYPERSCORE, n_peptides=1500, most=0)
+    _, queries, peptides, modifications, settings = work.inputs
+    expected, n = on_processor(work, 0.5), len(queries.mass)
+    search = FragmentSearch(
+        ShimCard(failing_launch=9), peptides, modifications, settings, work.form_mass, work.form_code, forms_of_chunk=128, threads=64,
+        pairs_of_batch=1,
+    )  # fmt: skip
+    found, done = empty_answer(n, 8), 0
+    with pytest.raises(DeviceError, match="lost"):
+        for end in search.search_chunks(
+            work.segments, work.windows, work.tables, 0, n, found.best, found.histogram, 0.5, found.n_candidates
+        ):
+            done = end
+    assert 0 < done < n
+    assert (found.n_candidates[done:] == 0).all()
+    assert (found.best.code[done:] == -1).all()
+    np.testing.assert_array_equal(found.histogram[:done], expected.histogram[:done])
+    np.testing.assert_array_equal(found.best.code[:done], expected.best.code[:done])
+
+
+def test_a_search_beyond_the_kernels_sizes_says_so():
+    work = random_fragment_search(44, HYPERSCORE, n_peptides=100, most=0)
+    with pytest.raises(DeviceError, match="33 candidates"):
+        on_card(ShimCard(), work, 0.5, kept=33, **SMALL)
+
+
+@pytest.mark.parametrize(("shared_bytes", "forms"), [(227 << 10, 15_360), (99 << 10, 15_360), (64 << 10, 10_240)])
+def test_chunks_suit_the_shared_memory_of_the_card(shared_bytes, forms, monkeypatch):
+    monkeypatch.setattr(ShimCard, "most_shared_bytes", lambda _: shared_bytes)
+    work = random_fragment_search(45, HYPERSCORE, n_peptides=60, most=0, n_queries=3)
+    card, asked = ShimCard(), []
+    launch = card.launch
+
+    def noting(*arguments, shared_bytes=0, **options):
+        asked.append(shared_bytes)
+        launch(*arguments, shared_bytes=shared_bytes, **options)
+
+    monkeypatch.setattr(card, "launch", noting)
+    found, _ = on_card(card, work, 0.5)
+    assert 4 * forms < max(asked) <= shared_bytes - (6 << 10)
+    assert_same_answer(found, on_processor(work, 0.5))

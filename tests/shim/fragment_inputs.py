@@ -1,0 +1,106 @@
+"""Searches with a fragment-ion index on the processor and on a card, from the same inputs, for comparing them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from search_inputs import random_search
+
+from kernels.cpu import fragment_index as cpu
+from kernels.cuda.fragment_index import FragmentSearch
+from kernels.cuda.modules import Card
+from kernels.layouts import BestArrays, ScoreTables, SegmentArrays
+
+__all__ = [
+    "Answer",
+    "FragmentInputs",
+    "assert_same_answer",
+    "empty_answer",
+    "fragment_inputs",
+    "on_card",
+    "on_processor",
+    "random_fragment_search",
+]
+
+_BINS, _KEPT = 96, 8
+
+
+class FragmentInputs(NamedTuple):
+    """What both need: `inputs` as `random_search` gives them, the forms, and the queries' ranges of keys and windows."""
+
+    inputs: tuple[Any, ...]
+    form_mass: NDArray[np.float64]
+    form_code: NDArray[np.int64]
+    tables: ScoreTables
+    segments: SegmentArrays
+    windows: NDArray[np.int64]
+
+
+class Answer(NamedTuple):
+    """What a search adds to."""
+
+    best: BestArrays
+    histogram: NDArray[np.int32]
+    n_candidates: NDArray[np.int64]
+
+
+def fragment_inputs(inputs: tuple[Any, ...]) -> FragmentInputs:
+    """From spectra, queries, peptides, modifications and settings."""
+    spectra, queries, peptides, modifications, settings = inputs
+    assert cpu.why_unsupported(spectra, peptides, modifications, settings) == ""
+    tables = cpu.score_tables(spectra, settings)
+    mass, code = cpu.list_forms(peptides, modifications, 0.0, 1e6)
+    n = len(queries.mass)
+    segments = SegmentArrays(*cpu.make_segments(spectra, queries, settings, tables, 0, n))
+    return FragmentInputs(inputs, mass, code, tables, segments, cpu.precursor_windows(mass, queries, settings, 0, n))
+
+
+def random_fragment_search(seed: int, score: int, **options: Any) -> FragmentInputs:
+    """Of `random_search`, with 8 queries with windows of 40 dalton where the options give no others."""
+    return fragment_inputs(random_search(seed, score, **({"precursor": (40.0, 0.0), "n_peptides": 1000, "n_queries": 8} | options)))
+
+
+def empty_answer(n: int, kept: int) -> Answer:
+    return Answer(cpu.empty_best(n, kept), np.zeros((n, _BINS), np.int32), np.zeros(n, np.int64))
+
+
+def on_processor(work: FragmentInputs, width: float, *, kept: int = _KEPT) -> Answer:
+    """The answer of `kernels.cpu.fragment_index`."""
+    _, queries, peptides, modifications, settings = work.inputs
+    index = cpu.empty_index(peptides, modifications, settings, work.form_mass, work.form_code)
+    code = cpu.form_code(peptides, modifications)
+    cpu.build_chunks(peptides, modifications, settings, code, index, 0, len(index.chunk_start) - 1)
+    n = len(queries.mass)
+    answer = empty_answer(n, kept)
+    cpu.search_chunks(
+        index, work.segments, work.windows, work.tables, code, settings, 0, n, answer.best, answer.histogram, width, answer.n_candidates
+    )
+    return answer
+
+
+def on_card(
+    card: Card, work: FragmentInputs, width: float, *, kept: int = _KEPT, halves: bool = False, **options: Any
+) -> tuple[Answer, list[int]]:
+    """The answer of `kernels.cuda.fragment_index`, and what its generator yields; `halves`: the queries in two runs."""
+    _, queries, peptides, modifications, settings = work.inputs
+    search = FragmentSearch(card, peptides, modifications, settings, work.form_mass, work.form_code, **options)
+    n = len(queries.mass)
+    answer, ends = empty_answer(n, kept), []
+    middle = n // 2 if halves else 0
+    for first, last in ((0, middle), (middle, n)):
+        low, high = work.segments.offsets[first], work.segments.offsets[last]
+        segments = SegmentArrays(work.segments.offsets[first : last + 1] - low, *(column[low:high] for column in work.segments[1:]))
+        ends += search.search_chunks(
+            segments, work.windows[first:last], work.tables, first, last, answer.best, answer.histogram, width, answer.n_candidates
+        )
+    return answer, ends
+
+
+def assert_same_answer(found: Answer, expected: Answer) -> None:
+    """Bit for bit."""
+    np.testing.assert_array_equal(found.n_candidates, expected.n_candidates)
+    np.testing.assert_array_equal(found.histogram, expected.histogram)
+    np.testing.assert_array_equal(found.best.score, expected.best.score)
+    np.testing.assert_array_equal(found.best.code, expected.best.code)
