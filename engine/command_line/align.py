@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import json
 import sys
 from collections.abc import Callable
@@ -31,7 +33,11 @@ with everything and * the least score of the matrix. A * at a sequence's end, di
 Matrices: BLOSUM30 to BLOSUM100, PAM10 to PAM500, or a file in NCBI's format (whole numbers).
 
 E-values: lambda and K are those of NCBI's tables (BLOSUM45, 50, 62, 80, 90; PAM30, 70, 250) with the finite-size correction of
-BLAST; for other matrices or gap costs they are fitted to the scores of the search, and the program says so.
+BLAST; for other matrices or gap costs they are fitted to the scores of the search, or of random sequences where the search has too few
+unrelated pairs, and the program says so.
+
+Devices: cpu; cuda, the first usable GPU; cuda:N; all, every usable GPU and the processor together, each with the share that suits its
+measured speed; auto, every usable GPU, but the processor where there is none or where it is done before a GPU would be ready.
 
 Formats: tsv (a header; positions from 1; identity and coverages from 0 to 1), blast6 (BLAST's -outfmt 6), sam, fasta (the two
 sequences of each alignment, with gaps), clustal (an alignment for each hit), html (a page with tables and alignments).
@@ -66,7 +72,7 @@ def add_align(commands: Any, thread_count: Callable[[str], int], interruptible: 
     parser.add_argument("--statistics", metavar="automatic|fitted", help="E-values from NCBI's tables where they can be, or always fitted")
     parser.add_argument("--all-scores", metavar="FILE.npy", help="write the scores of all pairs: int32 (queries, subjects), in file order")
     parser.add_argument("--project", metavar="DIR", help="also record the run and its tables in this project folder")
-    parser.add_argument("--device", default="auto", metavar="auto|cpu|cuda", help="what computes; in this version the processor")
+    parser.add_argument("--device", default="auto", metavar="auto|cpu|cuda|cuda:N|all", help="what computes (default: %(default)s)")
     parser.add_argument("--threads", type=thread_count, metavar="N", help="threads of the processor (default: all)")
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--quiet", action="store_true", help="print nothing but errors")
@@ -76,6 +82,8 @@ def add_align(commands: Any, thread_count: Callable[[str], int], interruptible: 
 
 def _align(options: argparse.Namespace, interruptible: Callable[[Progress], AbstractContextManager[None]]) -> None:
     parameters = _parameters(options)
+    # At the end Python would look for garbage in all that the compiler has loaded, for a quarter of a second.
+    atexit.register(gc.freeze)
     shows_progress = not options.quiet and not options.json
     with TerminalProgress(sys.stderr if shows_progress else None) as terminal:
         progress = Progress(terminal.handle)
@@ -114,9 +122,10 @@ def _parameters(options: argparse.Namespace) -> SequenceSearchParameters:
 
 
 def _print_summary(summary: SequenceSearchSummary, options: argparse.Namespace) -> None:
-    print(f"{summary.n_queries:,} queries against {summary.n_subjects:,} sequences ({summary.n_residues:,} residues)")
+    queries, subjects = _counted(summary.n_queries, "query", "queries"), _counted(summary.n_subjects, "sequence", "sequences")
+    print(f"{queries} against {subjects} ({_counted(summary.n_residues, 'residue', 'residues')})")
     print(
-        f"{summary.n_hits:,} hits of {summary.n_queries_with_hits:,} queries; "
+        f"{_counted(summary.n_hits, 'hit', 'hits')} of {_counted(summary.n_queries_with_hits, 'query', 'queries')}; "
         f"lambda {summary.lambda_:.4g}, K {summary.K:.3g}, {summary.statistics}"
     )
     for query, subject, e_value, description in summary.best:
@@ -126,3 +135,7 @@ def _print_summary(summary: SequenceSearchSummary, options: argparse.Namespace) 
     print(f"Hits: {options.out}")
     if summary.folder is not None:
         print(f"Project: {summary.folder}")
+
+
+def _counted(n: int, one: str, several: str) -> str:
+    return f"{n:,} {one if n == 1 else several}"

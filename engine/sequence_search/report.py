@@ -23,12 +23,24 @@ from numpy.typing import NDArray
 from engine.formats.writers.atomic import atomic_file
 from engine.sequence_search.alignment import Alignment
 from engine.sequence_search.database import decode
+from engine.sequence_search.statistics import ScoreStatistics
 from engine.version import VERSION
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["COLUMNS", "FORMATS", "Hit", "HitFormat", "QueryHits", "hit_writer", "hits_schema", "hits_table", "three_lines"]
+__all__ = [
+    "COLUMNS",
+    "FORMATS",
+    "Hit",
+    "HitFormat",
+    "QueryHits",
+    "expected_counts",
+    "hit_writer",
+    "hits_schema",
+    "hits_table",
+    "three_lines",
+]
 
 HitFormat = Literal["tsv", "blast6", "sam", "fasta", "clustal", "html"]
 FORMATS: tuple[HitFormat, ...] = get_args(HitFormat)
@@ -41,6 +53,8 @@ COLUMNS = (
 """Columns of the table and their order, which others rely on. Positions count from 1; identity and coverages are shares from 0 to 1."""
 
 _WIDTH = 60
+_LENGTH_GROUPS = 64
+_LEAST_EXPECTED = 1e-3
 _CLUSTAL_NAME = 30
 _SPOOLED_BYTES = 16 << 20
 _UNMAPPED, _SECONDARY, _NO_QUALITY = 4, 256, 255
@@ -211,7 +225,8 @@ class _Sam(_Writer):
 
     def begin(self) -> None:
         # The header names the subjects of all records, so that the records wait.
-        self._subjects: dict[str, int] = {}
+        self._subjects: dict[int, tuple[str, int]] = {}
+        self._names: set[str] = set()
         self._records = tempfile.SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115 - it lives as long as the writer
 
     def write(self, found: QueryHits) -> None:
@@ -220,8 +235,7 @@ class _Sam(_Writer):
         if not found.hits:
             self._record(name, _UNMAPPED, "*", 0, 0, "*", "*", 0, 0, letters, "*")
         for rank, hit in enumerate(found.hits):
-            aligned, subject = hit.alignment, _sam_name(hit.accession)
-            self._subjects.setdefault(subject, hit.subject_length)
+            aligned, subject = hit.alignment, self._subject(hit)
             clips = (aligned.query_start, found.length - aligned.query_end)
             before, behind = (f"{length}S" if length else "" for length in clips)
             cigar = f"{before}{aligned.cigar}{behind}"
@@ -230,12 +244,21 @@ class _Sam(_Writer):
             flag, shown = (_SECONDARY, "*") if rank else (0, letters)
             self._record(name, flag, subject, aligned.subject_start + 1, _NO_QUALITY, cigar, "*", 0, 0, shown, "*", *tags)
 
+    def _subject(self, hit: Hit) -> str:
+        """The name of a subject, which no other one may have: where sequences share one, all but the first are told by their place."""
+        if hit.subject_index not in self._subjects:
+            name = _sam_name(hit.accession)
+            name = f"{name}_{hit.subject_index + 1}" if name in self._names else name
+            self._names.add(name)
+            self._subjects[hit.subject_index] = (name, hit.subject_length)
+        return self._subjects[hit.subject_index][0]
+
     def _record(self, *values: object) -> None:
         self._records.write("\t".join(map(str, values)).encode() + b"\n")
 
     def finish(self) -> None:
         self.line("@HD\tVN:1.6\tSO:unsorted\tGO:query")
-        for name, length in self._subjects.items():
+        for name, length in self._subjects.values():
             self.line(f"@SQ\tSN:{name}\tLN:{length}")
         self.line(f"@PG\tID:proteoscope\tPN:proteoscope\tVN:{VERSION}")
         self._records.seek(0)
@@ -373,3 +396,35 @@ def hits_table(found: QueryHits) -> pa.Table:
         own = {"query_index": found.query_index, "subject_index": hit.subject_index, "query_length": found.length, "rank": rank}
         rows.append({**found.row(hit), **own, "aligned_query": query, "aligned_middle": middle, "aligned_subject": subject})
     return pa.Table.from_pylist(rows, schema=hits_schema())
+
+
+def expected_counts(
+    statistics: ScoreStatistics, query_length: int, subject_lengths: NDArray[np.integer]
+) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """How many subjects chance lets have each score with a query, by the statistics of the search.
+
+    A score of at least x has the probability ``1 - exp(-E(x))``, E being the E-value for this one subject. Subjects of about the same
+    length are counted together, at the middle of their lengths.
+
+    Parameters
+    ----------
+    subject_lengths : (n,) ascending.
+
+    Returns
+    -------
+    scores : (s,) int32, 1, 2, ... as far as a thousandth of a subject is expected. counts : (s,) float64.
+    """
+    lengths = subject_lengths[np.searchsorted(subject_lengths, 1) :]
+    if statistics.source == "none" or len(lengths) == 0 or query_length == 0:
+        return np.empty(0, np.int32), np.empty(0)
+    cuts = np.unique(np.linspace(0, len(lengths), _LENGTH_GROUPS + 1).astype(np.int64))
+    middles, sizes = lengths[(cuts[:-1] + cuts[1:]) // 2], np.diff(cuts)
+    # Without any correction of the lengths chance goes no further.
+    furthest = np.log(max(statistics.K * query_length * float(lengths.sum()) / _LEAST_EXPECTED, 2.0)) / statistics.lambda_
+    scores = np.arange(1, int(furthest) + 3)
+    grid, length = np.repeat(scores, len(middles)), np.tile(middles, len(scores))
+    passed = -np.expm1(-statistics.e_values(grid, query_length, length, 1) * length)
+    above = (passed.reshape(len(scores), len(middles)) * sizes).sum(axis=1)
+    counts = np.maximum(above[:-1] - above[1:], 0.0)
+    kept = int((above[:-1] >= _LEAST_EXPECTED).sum())
+    return scores[:kept].astype(np.int32), counts[:kept]

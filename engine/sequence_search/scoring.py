@@ -20,7 +20,10 @@ from engine.execution.threads import run_on_threads
 from engine.jobs.progress import Progress
 from engine.sequence_search.matrices import LETTERS, N_CODES, Matrix
 
-__all__ = ["LaneGroup", "ScoringScheme", "lane_groups", "score_all"]
+__all__ = ["STEP_CELLS", "LaneGroup", "ProcessorScorer", "ScoringScheme", "lane_groups", "score_all"]
+
+STEP_CELLS = 1_000_000
+"""Cells in a step of the progress."""
 
 _WIDTHS = (8, 16, 32)
 _GREATEST_SCORE = np.iinfo(np.int32).max
@@ -29,7 +32,6 @@ _PADDING_ALLOWED = 0.03  # of a group's columns, before its lanes are filled up 
 _CELLS_OF_A_TASK = 4_000_000_000  # between two looks at a cancel: a tenth of a second with AVX-512, half of one with SSE
 _CELLS_OF_A_CALL = 1_000_000_000
 _ROW = 64  # elements of a row of the kernel's table
-_STEP = 1_000_000  # cells in a step of the progress
 
 
 @dataclass(frozen=True)
@@ -188,18 +190,53 @@ def score_all(
     lengths = np.diff(offsets)
     scheme.check(max(map(len, queries), default=0), int(lengths.max(initial=0)))
     scores = np.zeros((len(queries), len(lengths)), np.int32)
-    prepared = [_Query.of(query) for query in queries]
-    widths = scheme.widths()
-    first, *wider = widths
-    subjects = np.flatnonzero(lengths > 0)
-    work = _Scorer(prepared, residues, offsets, scheme, first, scores, progress)
-    run_on_threads(work, work.tasks(subjects, range(len(queries)), threads), threads, progress, steps=lambda task: task.cells // _STEP)
-    for bits in wider:
-        passed = [np.flatnonzero(row < 0) for row in scores]
-        work = _Scorer(prepared, residues, offsets, scheme, bits, scores, progress)
-        tasks = [task for i, again in enumerate(passed) if len(again) for task in work.tasks(again, range(i, i + 1), threads)]
-        run_on_threads(work, tasks, threads, progress, steps=lambda task: 0)
+    scorer = ProcessorScorer(queries, residues, offsets, scheme, threads, scores, progress)
+    scorer.score(0, len(lengths), advances=True)
     return scores
+
+
+class ProcessorScorer:
+    """Scores queries against one run of subjects after the other, on threads of the processor.
+
+    Parameters
+    ----------
+    queries, residues, offsets : see `score_all`. scores : (queries, subjects) int32, zeros, to fill.
+    """
+
+    def __init__(
+        self,
+        queries: Sequence[NDArray[np.int8]],
+        residues: NDArray[np.int8],
+        offsets: NDArray[np.int64],
+        scheme: ScoringScheme,
+        threads: int,
+        scores: NDArray[np.int32],
+        progress: Progress,
+    ) -> None:
+        self._lengths, self._threads, self._scores, self._progress = np.diff(offsets), threads, scores, progress
+        prepared = [_Query.of(query) for query in queries]
+        self._scorers = [_Scorer(prepared, residues, offsets, scheme, bits, scores, progress) for bits in scheme.widths()]
+
+    def score(self, first: int, last: int, *, advances: bool = False) -> None:
+        """Score the subjects `first:last`; `advances` tells whether progress shall.
+
+        Raises
+        ------
+        Cancelled : the user asked to stop.
+        """
+        subjects = first + np.flatnonzero(self._lengths[first:last])
+        narrow, *wider = self._scorers
+        self._run(narrow, narrow.tasks(subjects, range(len(self._scores)), self._threads), advances)
+        for scorer in wider:
+            passed = [subjects[row[subjects] < 0] for row in self._scores]
+            self._run(
+                scorer,
+                [task for i, again in enumerate(passed) if len(again) for task in scorer.tasks(again, range(i, i + 1), self._threads)],
+                False,
+            )
+
+    def _run(self, scorer: _Scorer, tasks: list[_Task], advances: bool) -> None:
+        run_on_threads(scorer, tasks, self._threads, self._progress, steps=lambda task: task.cells // STEP_CELLS if advances else 0)
 
 
 class _Scorer:

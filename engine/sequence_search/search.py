@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from engine.errors import InputError, ParameterError, StorageError
 from engine.execution.clock import StageClock
-from engine.execution.devices import chosen_device
 from engine.execution.partitions import equal_partitions
 from engine.execution.threads import available_threads, run_on_threads
 from engine.formats.writers.atomic import atomic_file
@@ -22,10 +21,12 @@ from engine.jobs.progress import Progress
 from engine.project import Project, RunInput
 from engine.project.digests import file_digest
 from engine.sequence_search.alignment import Alignment, align_pair
+from engine.sequence_search.computing import Computing
 from engine.sequence_search.database import SequenceDatabase, cache_store, decode, open_database, project_store, read_sequences
+from engine.sequence_search.division import DividedScorer, Share
 from engine.sequence_search.matrices import read_matrix
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.report import FORMATS, Hit, HitFormat, QueryHits, hit_writer, hits_schema, hits_table
+from engine.sequence_search.report import FORMATS, Hit, HitFormat, QueryHits, expected_counts, hit_writer, hits_schema, hits_table
 from engine.sequence_search.scoring import ScoringScheme, score_all
 from engine.sequence_search.statistics import ScoreStatistics, fit, random_sequences, tabulated, ungapped_lambda
 from engine.version import VERSION
@@ -36,12 +37,14 @@ if TYPE_CHECKING:
 __all__ = ["SequenceSearchSummary", "align"]
 
 _KIND = "align"
+_HITS_PER_GROUP = 1 << 13  # a window reads the alignment of one at a time
 _MOST_SCORES = 64_000_000  # of a batch of queries: 256 MB
 _CELLS = 1_000_000  # in a step of the progress
 _CELLS_OF_ALIGNING = 100_000_000  # in a task
 _RANDOM_LENGTHS, _RANDOM_QUERIES, _RANDOM_SUBJECTS = (100, 1000), 16, 2000
 _SEED = 20141
-_LEAST_LAMBDA_SHARE = 0.3
+_LEAST_LAMBDA_SHARE = 0.5  # of chance's: real proteins have some 0.85
+_LEAST_SHARE_OF_UNGAPPED = 0.3  # below it, gaps let scores of chance grow with the lengths
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class SequenceSearchSummary:
 
     `run_id` and `folder` are those of the project, None where there is none. `gcups`: thousand million cells of the matrices in a second of
     scoring. `statistics`: where lambda and K come from. `stages`: seconds and peak memory of each step. `messages`: what the user should
-    know. `best`: (query, subject, E-value, description) of the best hits.
+    know. `best`: (query, subject, E-value, description) of the best hits. `shares`: what each device did of the scoring.
     """
 
     run_id: str | None
@@ -69,6 +72,7 @@ class SequenceSearchSummary:
     stages: dict[str, dict[str, float]]
     messages: tuple[str, ...]
     best: tuple[tuple[str, str, float, str], ...]
+    shares: tuple[Share, ...] = ()
 
 
 def align(
@@ -91,7 +95,9 @@ def align(
     queries, databases : FASTA files of proteins, also gzipped.
     out : file for the hits, in `format`; None for none. all_scores : ``.npy`` file for the scores of all pairs, int32 of shape (queries,
         subjects), in the order of the files. project_folder : a project to which a run with its tables is added.
-    device : ``auto`` or ``cpu``. threads : of the processor, all when None.
+    device : ``cpu``; ``cuda``, the first usable GPU; ``cuda:N``; ``all``, all usable GPUs and the processor together; ``auto``, all usable
+        GPUs, but the processor where there is none and where it has done the work before a GPU is ready. threads : of the processor, all
+        when None.
 
     Raises
     ------
@@ -100,23 +106,23 @@ def align(
     progress = progress or Progress()
     if format not in FORMATS:
         raise ParameterError(f"there is no format '{format}'; expected one of {', '.join(FORMATS)}")
-    if device == "cuda" or device.startswith("cuda:"):
-        raise ParameterError(f"device = '{device}': sequence search runs on the processor in this version; use --device auto or cpu")
-    chosen, threads = chosen_device(device), threads or available_threads()
+    threads = threads or available_threads()
     began, clock = perf_counter(), StageClock()
     files = [(Path(path), kind) for kind, paths in (("queries", queries), ("database", databases)) for path in paths]
     outputs = [Path(path) for path in (out, all_scores) if path is not None]
     _check_files(files, outputs)
     scheme = ScoringScheme(read_matrix(parameters.matrix), parameters.gap_open, parameters.gap_extend)
+    computing = Computing(device, [Path(path) for path in queries], [Path(path) for path in databases], threads)
     with ExitStack() as stack:
         messages: list[str] = []
         run: Run | None = None
         project: Project | None = None
         inputs = [RunInput(path, kind, file_digest(path, progress)) for path, kind in files]
         if project_folder is not None:
+            chosen = computing.device(progress).name
             project = Project.create_or_open(project_folder)
             values = parameters.model_dump(mode="json")
-            run = stack.enter_context(project.run(_KIND, values, inputs, version=VERSION, device=chosen.name, progress=progress))
+            run = stack.enter_context(project.run(_KIND, values, inputs, version=VERSION, device=chosen, progress=progress))
 
         def tell(text: str, level: str = "info") -> None:
             messages.append(text)
@@ -126,15 +132,19 @@ def align(
 
         with clock.stage("read"):
             query_set = read_sequences([path for path, kind in files if kind == "queries"], progress)
+        computing.complain()
         with clock.stage("index"):
             database = _database([one for one in inputs if one.kind == "database"], project, tell, progress)
         _warn(query_set, database, scheme, tell)
-        search = _Search(query_set, database, scheme, parameters, threads, clock, progress, tell)
+        with clock.stage("device"):
+            scorer = computing.scorer(database, scheme, progress, tell)
+        search = _Search(query_set, database, scheme, parameters, threads, scorer, clock, progress, tell)
         sinks = _sinks(stack, search, Path(out) if out else None, format, Path(all_scores) if all_scores else None, run)
         for batch in search.batches():
             with clock.stage("report"):
                 for sink in sinks:
                     sink(batch)
+        computing.finish(scorer, tell)
         if run is not None:
             run.message = f"{search.n_hits} hits of {search.n_with_hits} of {len(query_set)} queries"
     scoring = clock.stages.get("score", {"seconds": 0.0})["seconds"]
@@ -142,7 +152,8 @@ def align(
     return SequenceSearchSummary(
         run.id if run else None, project.folder if project else None, len(query_set), len(database), database.n_residues, search.n_hits,
         search.n_with_hits, round(cells / scoring / 1e9, 2) if scoring else 0.0, search.statistics.lambda_, search.statistics.K,
-        search.statistics.source, round(perf_counter() - began, 3), chosen.name, clock.stages, tuple(messages), tuple(search.best),
+        search.statistics.source, round(perf_counter() - began, 3), "+".join(scorer.devices), clock.stages, tuple(messages),
+        tuple(search.best), scorer.shares(),
     )  # fmt: skip
 
 
@@ -182,9 +193,9 @@ def _warn(queries: SequenceDatabase, database: SequenceDatabase, scheme: Scoring
         if one.is_nucleotides:
             tell(f"{name} look like DNA or RNA, and are compared as if they were proteins; translate them first", "warning")
         if n_empty := int((one.lengths == 0).sum()):
-            tell(f"{name}: {n_empty} have no residues and score 0 with everything", "warning")
-        if one.n_repeated_names:
-            tell(f"{name}: {one.n_repeated_names} have a name that stood before; each is searched, as a sequence of its own")
+            tell(f"{name}: {n_empty} without residues, which {'score' if n_empty > 1 else 'scores'} 0 with everything", "warning")
+        if n := one.n_repeated_names:
+            tell(f"{name}: {n} with a name that stood before; {'each' if n > 1 else 'it'} is searched as a sequence of its own")
     if ungapped_lambda(scheme.matrix) is None:
         tell(f"With matrix {scheme.matrix.name} chance alone gives scores that grow with the lengths: do not trust the E-values", "warning")
 
@@ -207,13 +218,15 @@ class _Search:
         scheme: ScoringScheme,
         parameters: SequenceSearchParameters,
         threads: int,
+        scorer: DividedScorer,
         clock: StageClock,
         progress: Progress,
         tell: Callable[..., None],
     ) -> None:
         self.database, self.scheme, self.parameters = database, scheme, parameters
-        self._queries, self._threads, self._clock, self._progress, self._tell = queries, threads, clock, progress, tell
-        self._order = np.argsort(queries.file_index)
+        self._queries, self._threads, self._scorer = queries, threads, scorer
+        self._clock, self._progress, self._tell = clock, progress, tell
+        self._order, self._lengths = np.argsort(queries.file_index), database.lengths
         self.n_hits = self.n_with_hits = 0
         self.best: list[tuple[str, str, float, str]] = []
         self.statistics: ScoreStatistics
@@ -232,7 +245,7 @@ class _Search:
             lengths = np.array([len(one) for one in codes])
             with self._clock.stage("score"):
                 self._progress.stage("Scoring", int(lengths.sum()) * self.database.n_residues // _CELLS)
-                scores = score_all(codes, self.database.residues, self.database.offsets, self.scheme, self._threads, self._progress)
+                scores = self._scorer.score(codes, self._progress)
             with self._clock.stage("report"):
                 if first == 0:
                     self.statistics = self._statistics(scores, lengths)
@@ -250,18 +263,25 @@ class _Search:
         if statistics is not None:
             return statistics
         self._progress.stage("Fitting the statistics")
-        statistics = fit(scores, lengths, self.database.lengths, self.scheme, "fitted to the scores of this search")
-        statistics = statistics or self._of_random_sequences()
+        ungapped = ungapped_lambda(self.scheme.matrix)
+        scheme, because = self.scheme, []
+        if self.parameters.statistics == "automatic":
+            because.append(f"NCBI has no table for {scheme.matrix.name} {scheme.gap_open}/{scheme.gap_extend}")
+        statistics = fit(scores, lengths, self.database.lengths, scheme, "fitted to the scores of this search")
+        if statistics is None or ungapped is None or statistics.lambda_ < _LEAST_LAMBDA_SHARE * ungapped:
+            own, statistics = statistics, self._of_random_sequences()
+            # Relatives spread the scores wide, and would be taken for chance.
+            if own is not None and (statistics is None or own.lambda_ >= _LEAST_LAMBDA_SHARE * statistics.lambda_):
+                statistics = own
+            else:
+                because.append("too few pairs of this search are unrelated" if own else "this search has too few pairs that differ")
         if statistics is None:
             self._tell("The scores do not vary enough to fit their statistics: bit scores and E-values say nothing", "warning")
             return ScoreStatistics(1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, "none")
-        scheme, because = self.scheme, ""
-        if self.parameters.statistics == "automatic":
-            because = f", since NCBI has no table for {scheme.matrix.name} {scheme.gap_open}/{scheme.gap_extend}"
         constants = f"lambda = {statistics.lambda_:.4g} and K = {statistics.K:.3g}"
-        self._tell(f"{constants} were {statistics.source} ({statistics.n_pairs:,} pairs){because}")
-        ungapped = ungapped_lambda(self.scheme.matrix)
-        if ungapped is not None and statistics.lambda_ < _LEAST_LAMBDA_SHARE * ungapped:
+        reasons = f", since {' and '.join(because)}" if because else ""
+        self._tell(f"{constants} were {statistics.source} ({statistics.n_pairs:,} pairs){reasons}")
+        if ungapped is not None and statistics.lambda_ < _LEAST_SHARE_OF_UNGAPPED * ungapped:
             self._tell("The gaps cost so little that scores of chance grow with the lengths: do not trust the E-values", "warning")
         return statistics
 
@@ -276,10 +296,11 @@ class _Search:
     def _candidates(self, length: int, scores: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Subjects that a query of so many residues hits, best first, and their E-values."""
         self._progress.check()
-        database = self.database
-        subjects = np.flatnonzero(scores > 0)
-        e_values = self.statistics.e_values(scores[subjects], length, database.lengths[subjects], database.n_residues)
-        kept = np.flatnonzero(e_values <= self.parameters.max_e_value)
+        database, max_e_value = self.database, self.parameters.max_e_value
+        most = int(scores.max(initial=0))
+        subjects = np.flatnonzero(scores >= self.statistics.least_scores(max_e_value, length, self._lengths, database.n_residues, most))
+        e_values = self.statistics.e_values(scores[subjects], length, self._lengths[subjects], database.n_residues)
+        kept = np.flatnonzero(e_values <= max_e_value)
         subjects, e_values = subjects[kept], e_values[kept]
         order = np.lexsort((database.file_index[subjects], -scores[subjects], e_values))[: self.parameters.top]
         return subjects[order], e_values[order]
@@ -370,9 +391,10 @@ def _write_rows(file: BinaryIO, scores: NDArray[np.int32], order: NDArray[np.int
 
 @contextmanager
 def _project_tables(run: Run, search: _Search) -> Iterator[Callable[[_Batch], None]]:
-    """Takes batches, and writes ``hits``, ``queries`` and ``score_counts`` of a run.
+    """Takes batches, and writes ``hits``, ``queries``, ``score_counts`` and ``score_expectations`` of a run.
 
-    ``queries``: one row a query. ``score_counts``: how many subjects have each score with each query.
+    ``queries``: one row a query. ``score_counts``: how many subjects have each score with each query. ``score_expectations``: how many
+    chance lets have it.
     """
     import pyarrow as pa
 
@@ -382,14 +404,16 @@ def _project_tables(run: Run, search: _Search) -> Iterator[Callable[[_Batch], No
         ("statistics", pa.string()),
     ])  # fmt: skip
     count_schema = pa.schema([("query_index", pa.int64()), ("score", pa.int32()), ("n_subjects", pa.int64())])
+    expectation_schema = pa.schema([("query_index", pa.int64()), ("score", pa.int32()), ("n_expected", pa.float64())])
     with (
-        run.table_writer("hits", hits_schema()) as hits,
+        run.table_writer("hits", hits_schema(), _HITS_PER_GROUP) as hits,
         run.table_writer("queries", query_schema) as queries,
         run.table_writer("score_counts", count_schema) as counts,
+        run.table_writer("score_expectations", expectation_schema) as expectations,
     ):
 
         def write(batch: _Batch) -> None:
-            statistics, rows = search.statistics, []
+            statistics, lengths, rows = search.statistics, search.database.lengths, []
             for one, scores in zip(batch.found, batch.scores, strict=True):
                 hits.write(hits_table(one))
                 best = one.hits[0].e_value if one.hits else None
@@ -398,6 +422,9 @@ def _project_tables(run: Run, search: _Search) -> Iterator[Callable[[_Batch], No
                 score, count = np.unique(scores, return_counts=True)
                 index = np.full(len(score), one.query_index, np.int64)
                 counts.write(pa.table([index, score.astype(np.int32), count.astype(np.int64)], schema=count_schema))
+                score, expected = expected_counts(statistics, one.length, lengths)
+                index = np.full(len(score), one.query_index, np.int64)
+                expectations.write(pa.table([index, score, expected], schema=expectation_schema))
             queries.write(pa.Table.from_pylist(rows, schema=query_schema))
 
         yield write

@@ -59,6 +59,7 @@ _FEWEST_PAIRS, _MOST_PAIRS = 2000, 30_000
 _TAIL = 3e-3  # share of the scores of chance that truncation gives up
 _FIRST_BOUND = 4.0  # in spreads of the middle half, above it: passed by chance in one pair of a thousand
 _ROUNDS = 8
+_LENGTH_GROUPS = 256
 _GOLDEN = (5**0.5 - 1) / 2
 _TWO_PI = 2.0 * np.pi
 
@@ -101,10 +102,37 @@ class ScoreStatistics:
         y, n = np.asarray(scores, np.float64), np.maximum(np.asarray(subject_lengths, np.float64), 1.0)
         return self.K * np.exp(self._log_pairs(y, np.full(len(y), float(query_length)), n)) * (database_residues / n)
 
+    def least_scores(
+        self, max_e_value: float, query_length: int, subject_lengths: NDArray[np.integer], database_residues: int, most: int
+    ) -> NDArray[np.int64]:
+        """Scores below which no E-value is as small as `max_e_value`: what spares computing the E-values of nearly all subjects.
+
+        Found for groups of subjects of about the same length, and for twice the E-value, since lengths differ within a group.
+
+        Parameters
+        ----------
+        subject_lengths : (n,) ascending. most : the largest score there is.
+
+        Returns
+        -------
+        (n,) int64, from 1 to `most` + 1.
+        """
+        n = len(subject_lengths)
+        cuts = np.unique(np.linspace(0, n, _LENGTH_GROUPS + 1).astype(np.int64))
+        ends = np.concatenate((subject_lengths[cuts[:-1]], subject_lengths[cuts[1:] - 1]))
+        low, high = np.zeros(len(ends), np.int64), np.full(len(ends), most + 1)
+        while (high - low > 1).any():
+            middle = (low + high) // 2
+            passes = self.e_values(middle, query_length, ends, database_residues) <= 2.0 * max_e_value
+            low, high = np.where(passes, low, middle), np.where(passes, middle, high)
+        return np.repeat(high.reshape(2, -1).min(axis=0), np.diff(cuts))
+
     def _log_pairs(self, y: NDArray[np.float64], m: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.float64]:
         """``ln(A(y) exp(-lambda y))``. `A` is the expected product of what is left of the two lengths, taken as normally distributed."""
         from kernels.cpu.alignment import normal_tail
 
+        if self.alpha == 0.0:  # nothing is known of the lengths that alignments take
+            return np.log(np.maximum(m, 1.0) * n) - self.lambda_ * y
         taken = self.a * y + self.b
         deviation = np.sqrt(np.maximum(2.0 * self.alpha / self.lambda_, self.alpha * y + self.beta))
         area, both = np.ones(len(y)), np.maximum(2.0 * self.sigma / self.lambda_, self.sigma * y + self.tau)

@@ -1,6 +1,7 @@
 """The sequence search measured: speed, memory and opening time; and sensitivity on SCOP beside peers.
 
     python tests/benchmarks/sequence_search.py --data FOLDER speed [--threads 1 2] > speed.jsonl
+    python tests/benchmarks/sequence_search.py --data FOLDER devices [--wishes cpu cuda all] [--repeats 60] > devices.jsonl
     python tests/benchmarks/sequence_search.py --data FOLDER roc [--every 10] [--peers blastp ssearch] > roc.jsonl
 
 One JSON line for each figure:
@@ -13,9 +14,13 @@ opening
     seconds to open the packed database of 20,000 proteins, and its bytes for a residue without names.
 end_to_end
     seconds and peak megabytes of the whole command, from FASTA to table, in a process of its own.
+devices
+    the same on each device, with its steps and what each device did.
 sensitivity
     each domain of SCOP (or every n-th) against all: share of the family's, the superfamily's and the fold's other members that stand before
     the first domain of another fold, averaged over the queries that have such members. Ranked by E-value.
+coverage
+    the same hits of all queries in one list: share of the pairs of one family, superfamily or fold at each rate of errors per query.
 """
 
 from __future__ import annotations
@@ -28,6 +33,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +48,7 @@ from sequence_peers import PEERS, installed, run_peer  # noqa: E402
 from engine.jobs.progress import Progress  # noqa: E402
 from engine.project.digests import file_digest  # noqa: E402
 from engine.project.index_store import IndexStore  # noqa: E402
-from engine.sequence_search.database import SequenceDatabase, open_database, read_sequences  # noqa: E402
+from engine.sequence_search.database import SequenceDatabase, decode, open_database, read_sequences  # noqa: E402
 from engine.sequence_search.matrices import read_matrix  # noqa: E402
 from engine.sequence_search.scoring import ScoringScheme, score_all  # noqa: E402
 from engine.sequence_search.statistics import tabulated  # noqa: E402
@@ -49,6 +56,9 @@ from engine.sequence_search.statistics import tabulated  # noqa: E402
 SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
 REPEATS = 3
 LEVELS = ("family", "superfamily", "fold")
+ERRORS_PER_QUERY = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
+LARGEST_E_VALUE, MOST_HITS = 200.0, 1500  # so that no list ends before many errors; BLAST gives up more where less is asked for
+QUERIES_TOGETHER = 1000
 
 
 def emit(figure: str, **values: Any) -> None:
@@ -120,8 +130,6 @@ def measure_speed(data: Path, thread_counts: Sequence[int]) -> None:
 
 def one_query(path: Path, length: int) -> Path:
     """A file with the query of a length."""
-    from engine.sequence_search.database import decode
-
     queries = read_sequences([path], Progress())
     number = int(np.flatnonzero(queries.lengths == length)[0])
     target = Path(tempfile.mkdtemp()) / "query.fasta"
@@ -129,93 +137,179 @@ def one_query(path: Path, length: int) -> Path:
     return target
 
 
-def end_to_end(queries: Path, database: Path) -> dict[str, Any]:
+def end_to_end(queries: Path, database: Path, *options: str) -> dict[str, Any]:
     """Wall seconds and peak megabytes of the command in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "engine.command_line", "align", queries, database, "--out", f"{folder}/hits.tsv", "--json"]
         began = time.perf_counter()
-        process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, cwd=REPOSITORY, text=True)
+        process = subprocess.Popen([*map(str, command), *options], stdout=subprocess.PIPE, cwd=REPOSITORY, text=True)
         assert process.stdout is not None
-        summary = json.loads(process.stdout.read())
-        _, _, usage = os.wait4(process.pid, 0)
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - began
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        return {"exit_code": process.returncode}
+    summary = json.loads(output)
     steps = {name: step["seconds"] for name, step in summary["stages"].items()}
-    return {"seconds": round(seconds, 2), "peak_megabytes": round(usage.ru_maxrss / 1024), "steps": steps, "hits": summary["n_hits"]}
+    return {
+        "seconds": round(seconds, 2), "peak_megabytes": round(usage.ru_maxrss / 1024), "device": summary["device"], "steps": steps,
+        "gcups": summary["gcups"], "hits": summary["n_hits"], "shares": summary["shares"],
+    }  # fmt: skip
 
 
-def labels(data: Path) -> dict[str, tuple[str, str, str]]:
-    """Family, superfamily and fold of each domain."""
-    found = {}
-    for line in (data / "scop40.lookup").read_text().splitlines():
-        name, family = line.split("\t")
-        parts = family.split(".")
-        found[name] = (family, ".".join(parts[:3]), ".".join(parts[:2]))
-    return found
+def measure_devices(data: Path, wishes: Sequence[str], repeats: int) -> None:
+    """Print the time of the whole command on each device, for many cells and for few."""
+    query_file, database_file = data / "cudasw_queries20.fasta", data / "mmseqs_DB.fasta"
+    query_files = {"one query of 375": one_query(query_file, 375), "20 queries": query_file}
+    with tempfile.TemporaryDirectory() as folder:
+        databases = {"20,000 proteins": database_file}
+        if repeats > 1:
+            text, repeated = database_file.read_text(), Path(folder) / "repeated.fasta"
+            repeated.write_text("".join(text.replace(">", f">{k}_") for k in range(repeats)))
+            databases[f"{repeats} times the 20,000 proteins"] = repeated
+        for (database_name, database), (queries_name, queries), wish in product(databases.items(), query_files.items(), wishes):
+            for run in ("first", "again"):
+                figures = end_to_end(queries, database, "--device", wish)
+                emit("devices", wish=wish, queries=queries_name, database=database_name, run=run, **figures)
 
 
-def sensitivity(ranked: dict[str, list[str]], label: dict[str, tuple[str, str, str]], members: Sequence[str]) -> dict[str, float]:
-    """Mean share of the members of each level, and of no narrower one, before the first domain of another fold."""
-    shares: dict[str, list[float]] = {level: [] for level in LEVELS}
-    families = np.array([label[name] for name in members])
-    for query, subjects in ranked.items():
-        own = np.array(label[query])
-        same = families == own
-        sizes = [int(same[:, 0].sum()) - 1, int((same[:, 1] & ~same[:, 0]).sum()), int((same[:, 2] & ~same[:, 1]).sum())]
-        counts = [0, 0, 0]
-        for subject in subjects:
-            if subject == query:
-                continue
-            level = next((k for k in range(3) if label[subject][k] == own[k]), None)
-            if level is None:
-                break
-            counts[level] += 1
-        for k, level in enumerate(LEVELS):
-            if sizes[k]:
-                shares[level].append(counts[k] / sizes[k])
-    return {level: round(float(np.mean(values)), 4) for level, values in shares.items()}
+@dataclass(frozen=True)
+class Found:
+    """Hits of queries against the domains of SCOP, the domain itself left out.
+
+    Attributes
+    ----------
+    query, subject : (n,) int64, numbers of domains. e_value, score : (n,) float64; of equal E-values the larger score goes first.
+    """
+
+    query: np.ndarray
+    subject: np.ndarray
+    e_value: np.ndarray
+    score: np.ndarray
+
+
+class Scop:
+    """Labels of the domains, as numbers, and how many others each has of its family, superfamily and fold."""
+
+    def __init__(self, data: Path, names: Sequence[str]) -> None:
+        family = dict(line.split("\t") for line in (data / "scop40.lookup").read_text().splitlines())
+        self.number = {name: k for k, name in enumerate(name for name in names if name in family)}
+        parts = [family[name].split(".") for name in self.number]
+        levels = [np.unique([".".join(part[:depth]) for part in parts], return_inverse=True)[1] for depth in (4, 3, 2)]
+        self.label = np.stack(levels, axis=1)
+        """(domains, 3)."""
+        self.others = np.stack([np.bincount(level)[level] - 1 for level in levels], axis=1)
+        """(domains, 3) members of the same group besides itself."""
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+
+def first_error(found: Found, scop: Scop, queries: np.ndarray) -> dict[str, float]:
+    """Mean share of the members of each level, and of no narrower one, before the first domain of another fold, by E-value."""
+    order = np.lexsort((-found.score, found.e_value, found.query))
+    query, subject = found.query[order], found.subject[order]
+    same = scop.label[query] == scop.label[subject]
+    wrong = ~same[:, 2]
+    # Errors of the same query up to each hit.
+    starts = np.searchsorted(query, np.arange(len(scop) + 1))
+    errors = np.concatenate(([0], np.cumsum(wrong)))
+    before = errors[1:] - errors[starts[query]] == 0
+    narrower = np.zeros(len(query), bool)
+    shares = {}
+    sizes = np.diff(np.concatenate((np.zeros((len(scop), 1), np.int64), scop.others), axis=1), axis=1)
+    for k, level in enumerate(LEVELS):
+        counts = np.bincount(query[same[:, k] & ~narrower & before], minlength=len(scop))[queries]
+        size = sizes[queries, k]
+        shares[level] = round(float((counts[size > 0] / size[size > 0]).mean()), 4)
+        narrower |= same[:, k]
+    return shares
+
+
+def coverage(found: Found, scop: Scop, queries: np.ndarray, level: int) -> dict[str, list[float]]:
+    """Share of the true pairs that stand before so many errors per query, all queries ranked together by E-value.
+
+    True are pairs of the same group of the level, errors pairs of different folds; other pairs (of one fold, but not of one group) count
+    as neither. Without weights each pair counts the same; with linear ones each query that has relatives; with quadratic ones each group
+    (Green and Brenner 2002, Proceedings of the IEEE 90:1834).
+    """
+    order = np.lexsort((-found.score, found.e_value))
+    query, subject = found.query[order], found.subject[order]
+    true = scop.label[query, level] == scop.label[subject, level]
+    errors = np.cumsum(scop.label[query, 2] != scop.label[subject, 2])
+    others = scop.others[queries, level].astype(float)
+    has_any, group = others > 0, scop.label[queries, level]
+    queries_of_group = np.bincount(group, has_any)
+    weights = {"unweighted": np.ones(len(scop)), "linear": np.zeros(len(scop)), "quadratic": np.zeros(len(scop))}
+    weights["linear"][queries[has_any]] = 1.0 / others[has_any]
+    weights["quadratic"][queries[has_any]] = 1.0 / (others * queries_of_group[group])[has_any]
+    # Behind the last hit that fits in a number of errors.
+    ends = [int(np.searchsorted(errors, round(rate * len(queries)), side="right")) for rate in ERRORS_PER_QUERY]
+    curves = {}
+    for name, weight in weights.items():
+        total = float((weight[queries] * others).sum())
+        reached = np.concatenate(([0.0], np.cumsum(np.where(true, weight[query], 0.0)))) / total
+        curves[name] = [round(float(reached[end]), 4) for end in ends]
+    return curves
+
+
+def emit_sensitivity(program: str, found: Found, scop: Scop, queries: np.ndarray, seconds: float) -> None:
+    """Print the sensitivity to the first error, and a curve for each level and weight."""
+    own = {"program": program, "queries": len(queries), "domains": len(scop)}
+    emit("sensitivity", **own, seconds=round(seconds, 1), **first_error(found, scop, queries))
+    for k, level in enumerate(LEVELS):
+        emit("coverage", **own, level=level, errors_per_query=ERRORS_PER_QUERY, **coverage(found, scop, queries, k))
+
+
+def searched(database: SequenceDatabase, numbers: np.ndarray, queries: np.ndarray, threads: int) -> tuple[Found, float]:
+    """What Proteoscope finds, and the seconds of it. `numbers`: each domain's number in the database."""
+    statistics = tabulated(SCHEME)
+    assert statistics is not None
+    domain = np.full(len(database), -1)
+    domain[numbers] = np.arange(len(numbers))
+    parts, seconds = [], 0.0
+    for first in range(0, len(queries), QUERIES_TOGETHER):
+        chosen = queries[first : first + QUERIES_TOGETHER]
+        codes = [database.codes(int(numbers[k])) for k in chosen]
+        began = time.perf_counter()
+        scores = score_all(codes, database.residues, database.offsets, SCHEME, threads, Progress())
+        for k, query, row in zip(chosen, codes, scores, strict=True):
+            e_values = statistics.e_values(row, len(query), database.lengths, database.n_residues)
+            kept = np.flatnonzero((e_values <= LARGEST_E_VALUE) & (domain >= 0) & (domain != k))
+            parts.append((np.full(len(kept), k), domain[kept], e_values[kept], row[kept].astype(float)))
+        seconds += time.perf_counter() - began
+    return Found(*(np.concatenate(column) for column in zip(*parts, strict=True))), seconds
+
+
+def found_by_peer(peer: str, query_file: Path, database: Path, scop: Scop, threads: int) -> tuple[Found, float]:
+    """What a peer finds, and the seconds of it."""
+    hits, seconds = run_peer(peer, query_file, database, LARGEST_E_VALUE, MOST_HITS, threads)
+    kept = [hit for hit in hits if hit.subject in scop.number and hit.subject != hit.query]
+    return Found(
+        np.array([scop.number[hit.query] for hit in kept]), np.array([scop.number[hit.subject] for hit in kept]),
+        np.array([hit.e_value for hit in kept]), np.array([hit.bit_score for hit in kept]),
+    ), seconds  # fmt: skip
 
 
 def measure_roc(data: Path, every: int, peers: Sequence[str], threads: int) -> None:
     """Print the figures of sensitivity."""
-    label = labels(data)
     database = read_sequences([data / "scop40.fa"], Progress())
-    numbers = [i for i in in_file_order(database) if database.accession(i) in label]
-    members = [database.accession(i) for i in numbers]
-    chosen = numbers[::every]
-    began = time.perf_counter()
-    scores = score_all([database.codes(i) for i in chosen], database.residues, database.offsets, SCHEME, threads, Progress())
-    statistics = tabulated(SCHEME)
-    assert statistics is not None
-    ranked = {}
-    known = np.array([database.accession(i) in label for i in range(len(database))])
-    for i, row in zip(chosen, scores, strict=True):
-        e_values = statistics.e_values(row, len(database.codes(i)), database.lengths, database.n_residues)
-        order = np.lexsort((-row, e_values))
-        ranked[database.accession(i)] = [database.accession(int(j)) for j in order if known[j]]
-    seconds = time.perf_counter() - began
-    emit(
-        "sensitivity",
-        program="proteoscope",
-        queries=len(chosen),
-        domains=len(members),
-        seconds=round(seconds, 1),
-        **sensitivity(ranked, label, members),
-    )
+    place = {database.accession(i): i for i in in_file_order(database)}
+    scop = Scop(data, list(place))
+    numbers, queries = np.array([place[name] for name in scop.number]), np.arange(0, len(scop), every)
+    found, seconds = searched(database, numbers, queries, threads)
+    emit_sensitivity("proteoscope", found, scop, queries, seconds)
+    names = list(scop.number)
     with tempfile.TemporaryDirectory() as folder:
-        queries = Path(folder) / "queries.fasta"
-        from engine.sequence_search.database import decode
-
-        queries.write_text("".join(f">{database.accession(i)}\n{decode(database.codes(i))}\n" for i in chosen))
+        query_file = Path(folder) / "queries.fasta"
+        query_file.write_text("".join(f">{names[k]}\n{decode(database.codes(int(numbers[k])))}\n" for k in queries))
         for peer in peers:
             if not installed(peer):
                 emit("sensitivity", program=peer, reason="not installed")
                 continue
-            hits, seconds = run_peer(peer, queries, data / "scop40.fa", 10_000, 2_000, threads)
-            found: dict[str, list[str]] = {name: [] for name in ranked}
-            for hit in sorted(hits, key=lambda hit: (hit.e_value, -hit.bit_score)):
-                if hit.subject in label:
-                    found[hit.query].append(hit.subject)
-            emit("sensitivity", program=peer, queries=len(chosen), seconds=round(seconds, 1), **sensitivity(found, label, members))
+            found, seconds = found_by_peer(peer, query_file, data / "scop40.fa", scop, threads)
+            emit_sensitivity(peer, found, scop, queries, seconds)
 
 
 def main() -> None:
@@ -229,10 +323,15 @@ def main() -> None:
     roc.add_argument("--every", type=int, default=10, help="search every n-th domain")
     roc.add_argument("--peers", nargs="*", choices=list(PEERS), default=list(PEERS))
     roc.add_argument("--threads", type=int, default=2)
+    on_devices = commands.add_parser("devices")
+    on_devices.add_argument("--wishes", nargs="+", default=["cpu", "cuda", "all"], help="what --device is given")
+    on_devices.add_argument("--repeats", type=int, default=1, help="also against the proteins so many times")
     options = parser.parse_args()
     data = options.data / "sequences"
     if options.command == "speed":
         measure_speed(data, options.threads)
+    elif options.command == "devices":
+        measure_devices(data, options.wishes, options.repeats)
     else:
         measure_roc(data, options.every, options.peers, options.threads)
 

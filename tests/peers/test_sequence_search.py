@@ -1,4 +1,4 @@
-"""The sequence search beside BLAST+ and SSEARCH: scores, bit scores and E-values of real proteins."""
+"""The sequence search beside BLAST+ and SSEARCH: scores, bit scores and E-values of real proteins, and domains of SCOP found."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
-from sequence_peers import installed, run_peer
+import sequence_search as benchmark
+from sequence_peers import PEERS, installed, run_peer
 
+from engine.jobs.progress import Progress
 from engine.sequence_search.parameters import SequenceSearchParameters
 from engine.sequence_search.search import align
 
@@ -67,3 +70,60 @@ def test_ssearchs_hits_are_ours_and_e_values_agree_in_size(searched):
     weak = [hit for hit in found if hit.e_value > 1e-12]
     differences = [math.log10(float(ours[hit.query, hit.subject]["e_value"]) / hit.e_value) for hit in weak]
     assert abs(float(np.median(differences))) < 1.5
+
+
+@pytest.fixture(scope="module")
+def scop(shared_data):
+    """Every 150th domain against all: the database, the labels, the queries and what this program finds."""
+    database = benchmark.read_sequences([shared_data / "sequences" / "scop40.fa"], Progress())
+    place = {database.accession(i): i for i in range(len(database))}
+    labels = benchmark.Scop(shared_data / "sequences", list(place))
+    numbers, queries = np.array([place[name] for name in labels.number]), np.arange(0, len(labels), 150)
+    found, _ = benchmark.searched(database, numbers, queries, 2)
+    return database, labels, numbers, queries, found
+
+
+@pytest.mark.parametrize("peer", PEERS)
+def test_domains_of_scop_are_found_as_well_as_by_peers(scop, shared_data, tmp_path, peer):
+    if not installed(peer):
+        pytest.skip(f"{peer} is not installed")
+    database, labels, numbers, queries, ours = scop
+    names, path = list(labels.number), tmp_path / "queries.fasta"
+    path.write_text("".join(f">{names[k]}\n{benchmark.decode(database.codes(int(numbers[k])))}\n" for k in queries))
+    theirs, _ = benchmark.found_by_peer(peer, path, shared_data / "sequences" / "scop40.fa", labels, 2)
+    at_first_error = [benchmark.first_error(found, labels, queries) for found in (ours, theirs)]
+    for level in ("family", "superfamily"):
+        assert at_first_error[0][level] > at_first_error[1][level] - 0.03
+    rate = benchmark.ERRORS_PER_QUERY.index(0.1)
+    curves = [benchmark.coverage(found, labels, queries, 1)["linear"][rate] for found in (ours, theirs)]
+    assert curves[0] > curves[1] - 0.03
+
+
+def test_coverage_is_what_its_definition_says(scop):
+    """Hit after hit, on a few hundred hits of this program."""
+    _, labels, _, queries, found = scop
+    kept = np.sort(np.random.default_rng(1).choice(len(found.query), 400, replace=False))
+    few = benchmark.Found(found.query[kept], found.subject[kept], found.e_value[kept], found.score[kept])
+    ranked = sorted(zip(few.e_value, -few.score, few.query, few.subject, strict=True))
+    for level in range(3):
+        group = labels.label[:, level]
+        relatives = {q: sum(group == group[q]) - 1 for q in queries}
+        having = [q for q in queries if relatives[q]]
+        for name, weight in (
+            ("unweighted", lambda q: 1 / sum(relatives.values())),  # noqa: B023 - used at once
+            ("linear", lambda q: 1 / relatives[q] / len(having)),  # noqa: B023
+            (
+                "quadratic",
+                lambda q: 1 / relatives[q] / sum(group[one] == group[q] for one in having) / len({group[one] for one in having}),  # noqa: B023
+            ),
+        ):
+            expected = []
+            for rate in benchmark.ERRORS_PER_QUERY:
+                errors, reached = 0, 0.0
+                for _, _, q, s in ranked:
+                    errors += labels.label[q, 2] != labels.label[s, 2]
+                    if errors > round(rate * len(queries)):
+                        break
+                    reached += weight(q) if group[q] == group[s] else 0.0
+                expected.append(reached)
+            assert benchmark.coverage(few, labels, queries, level)[name] == pytest.approx(expected, abs=1e-4), (level, name)

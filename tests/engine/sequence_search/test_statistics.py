@@ -6,13 +6,17 @@ import csv
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import resources
 from engine.jobs.progress import Progress
+from engine.sequence_search.database import read_sequences
 from engine.sequence_search.matrices import LETTERS, read_matrix
 from engine.sequence_search.scoring import ScoringScheme, score_all
 from engine.sequence_search.statistics import (
     BACKGROUND,
+    ScoreStatistics,
     default_gap_costs,
     expected_score,
     fit,
@@ -128,10 +132,44 @@ def test_the_fit_comes_near_ncbis_constants(chance):
     assert statistics.a == pytest.approx(1.9, rel=0.2)
 
 
+def test_the_usual_real_protein_has_as_many_hits_of_chance_as_the_fitted_e_values_say(shared_data):
+    """Reversed, a protein keeps its composition and has no relatives."""
+    queries = read_sequences([shared_data / "sequences" / "mmseqs_QUERY.fasta"], Progress())
+    database = read_sequences([shared_data / "sequences" / "mmseqs_DB.fasta"], Progress())
+    chosen = np.random.default_rng(1).choice(np.flatnonzero(queries.lengths >= 60), 30, replace=False)
+    scheme, reversed_queries = ScoringScheme(read_matrix("BLOSUM62"), 14, 3), [queries.codes(int(i))[::-1].copy() for i in chosen]
+    scores = score_all(reversed_queries, database.residues, database.offsets, scheme, 2, Progress())
+    statistics = fit(scores, queries.lengths[chosen], database.lengths, scheme, "of real proteins")
+    e_values = [
+        statistics.e_values(row, len(query), database.lengths, database.n_residues)
+        for query, row in zip(reversed_queries, scores, strict=True)
+    ]
+    assert 4 <= np.median([(row <= 10).sum() for row in e_values]) <= 25
+    assert np.median([(row <= 0.05).sum() for row in e_values]) == 0
+
+
 def test_too_few_scores_or_scores_all_alike_are_not_fitted():
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
     assert fit(np.full((2, 100), 40), np.full(2, 300), np.full(100, 300), scheme, "") is None
     assert fit(np.full((2, 5000), 40), np.full(2, 300), np.full(5000, 300), scheme, "") is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    lengths=st.lists(st.integers(0, 40_000), min_size=1, max_size=300).map(sorted),
+    query_length=st.sampled_from([0, 1, 20, 100, 375, 5000]),
+    most=st.integers(0, 400), max_e_value=st.floats(1e-30, 1e6), scheme=st.sampled_from([("BLOSUM62", 11, 1), ("PAM30", 9, 1), None]),
+)  # fmt: skip
+def test_no_score_below_the_least_has_so_small_an_e_value(lengths, query_length, most, max_e_value, scheme):
+    statistics = ScoreStatistics(0.02, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, "")
+    if scheme is not None:
+        statistics = tabulated(ScoringScheme(read_matrix(scheme[0]), *scheme[1:]))
+    lengths = np.array(lengths)
+    least = statistics.least_scores(max_e_value, query_length, lengths, int(lengths.sum()), most)
+    scores = np.random.default_rng(most).integers(0, most + 1, len(lengths))
+    small = statistics.e_values(scores, query_length, lengths, int(lengths.sum())) <= max_e_value
+    assert (scores >= least)[small & (scores > 0)].all()
+    assert (least >= 1).all() and (least <= most + 1).all()
 
 
 def test_e_values_never_fail_on_extremes():

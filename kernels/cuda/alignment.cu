@@ -1,0 +1,360 @@
+// Smith-Waterman scores with affine gaps of queries against all sequences of a database: those of kernels/cpu/alignment.py.
+//
+// Recurrence (Gotoh 1982), a gap of k residues costing gap_open + k * gap_extend; opening = gap_open + gap_extend:
+//
+//     H[i, j] = max(0, H[i-1, j-1] + s(q_j, d_i), E[i, j], F[i, j])
+//     E[i+1, j] = max(E[i, j] - extending, H[i, j] - opening)        rows i: residues of the subject
+//     F[i, j+1] = max(F[i, j] - extending, H[i, j] - opening)        columns j: residues of the query
+//
+// Division of labour. A query is cut into strips of kLanes * kColumns columns; a launch computes one strip against all subjects. kLanes
+// neighbouring lanes of a warp share a subject, as in CUDASW++ 4.0 (Schmidt et al. 2024, BMC Bioinformatics 25:342): each keeps kColumns
+// columns of H and E in registers, and the rows pass from lane to lane, two in a step, each lane a step behind its left neighbour. What
+// leaves a strip on its right, H and F of each row, is kept in device memory for the next strip. Warps fetch subjects from a common
+// counter, the longest first. Blocks know nothing of each other; in a block there is one barrier, behind the making of the table of scores.
+//
+// A word of 32 bits holds two alignments of 16 bits: two queries against one subject (kSubjects 1), or two subjects against one query
+// (kSubjects 2). Scores of pairs of residues come from a table in shared memory with a row for each letter, made of the queries of the
+// launch. A lane reads those of its columns in loads of 16 bytes. The lanes of a quarter of a warp, which are served together, read 16
+// bytes each whose addresses differ modulo 128, whatever their letters are: there are no bank conflicts.
+//
+// H is kept as H - opening only, which E, F and, with the opening added to each score of the table, the diagonal need.
+//
+// Numbers (NUMBERS):
+// * 1: integers of 16 bits with DPX (compute capability 9.0 and later). Zero is represented by kZero, large enough for H - opening and
+//   F - extending never to be negative: sums of whole words then neither borrow nor carry between the halves. Such a sum is written as
+//   a multiplication by `one`, whose value the compiler does not know: it goes to the multiplier's pipe, while maxima keep the other
+//   busy. Besides these pipes, what bounds the loop is how many registers its instructions read: all constants are compiled in.
+// * 2: half-precision floating point (8.x), exact up to 2,048.
+// * 3: integers of 32 bits, one alignment in a word (7.5; everywhere for pairs whose score passes what 16 bits hold).
+
+// What a launch is compiled for; kernels/cuda/alignment.py sets all of it. The values here are those of one of its shapes.
+#ifndef NUMBERS
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define NUMBERS 1
+#elif __CUDA_ARCH__ >= 800
+#define NUMBERS 2
+#else
+#define NUMBERS 3
+#endif
+#define SUBJECTS 1
+#define LANES 4
+#define COLUMNS 32
+#define THREADS 384
+#define BORROWS 0
+#define ZERO 0x000d000du
+#define MINUS_OPENING 0xfff3fff4u
+#define MINUS_EXTENDING 0xffffffffu
+#define MINUS_EXTENDING_WHOLE 0xfffeffffu
+#endif
+
+using Word = unsigned int;
+
+constexpr int kNumbers = NUMBERS;
+constexpr int kSubjects = SUBJECTS;                           // of a word
+constexpr int kLanes = LANES;                                 // that share a subject, or a pair of them
+constexpr int kColumns = COLUMNS;                             // of a lane
+constexpr bool kBorrows = BORROWS;                            // some score of the table, the opening added, is negative
+constexpr Word kZero = ZERO;                                  // what stands for a score of zero, in both halves
+constexpr Word kMinusOpening = MINUS_OPENING;                 // what takes the opening from H, as a sum of whole words
+constexpr Word kMinusExtending = MINUS_EXTENDING;             // what takes a gap's extension from E or F, half by half
+constexpr Word kMinusExtendingWhole = MINUS_EXTENDING_WHOLE;  // the same, as a sum of whole words
+constexpr int kDpx = 1, kWide = 3;
+constexpr int kLetters = 27, kPadding = 27, kTableRows = 28;  // letters as the matrix has them, and one that matches nothing
+constexpr int kPlaces = kLanes < 8 ? 8 : kLanes;  // lanes whose scores lie side by side; of fewer than eight lanes, several times
+constexpr int kColumnsOfLoad = kSubjects == 2 ? 8 : 4;
+constexpr int kLoads = kColumns / kColumnsOfLoad;
+constexpr int kRowBytes = kLoads * kPlaces * 16;
+constexpr Word kEveryLane = 0xffffffffu;
+static_assert(kColumns % kColumnsOfLoad == 0 && 32 % kLanes == 0, "a lane reads whole words of 16 bytes");
+static_assert(kSubjects == 1 || kNumbers != kWide, "a word of 32 bits holds one alignment");
+
+__device__ __forceinline__ int as_int(Word word) { return static_cast<int>(word); }
+__device__ __forceinline__ int greatest(int a, int b) { return a < b ? b : a; }
+
+// Arithmetic: the maximum of three; the maximum of a sum and a third; H - opening; the score that stands in a half of a word.
+#if NUMBERS == 1
+__device__ __forceinline__ Word greatest_of(Word a, Word b, Word c) { return __vimax3_s16x2(a, b, c); }
+__device__ __forceinline__ Word sum_or(Word a, Word b, Word c) { return __viaddmax_s16x2(a, b, c); }
+__device__ __forceinline__ Word whole_sum(Word a, Word b, Word one) { return a * one + b; }
+__device__ __forceinline__ Word less_opening(Word h, Word one) { return whole_sum(h, kMinusOpening, one); }
+__device__ __forceinline__ int score_of(Word best, int half) {
+    return static_cast<int>(best >> 16 * half & 0xffffu) - static_cast<int>(kZero & 0xffffu);
+}
+#elif NUMBERS == 2
+#ifdef __CUDACC__
+#if __CUDA_ARCH__ < 800
+#error "half precision has no maximum below compute capability 8.0"
+#endif
+// The intrinsics of these need a header that NVRTC does not bring along.
+__device__ __forceinline__ Word half_pair_sum(Word a, Word b) {
+    Word sum;
+    asm("add.rn.f16x2 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));
+    return sum;
+}
+__device__ __forceinline__ Word half_pair_greatest(Word a, Word b) {
+    Word greatest;
+    asm("max.f16x2 %0, %1, %2;" : "=r"(greatest) : "r"(a), "r"(b));
+    return greatest;
+}
+#endif
+__device__ __forceinline__ Word greatest_of(Word a, Word b, Word c) { return half_pair_greatest(half_pair_greatest(a, b), c); }
+__device__ __forceinline__ Word sum_or(Word a, Word b, Word c) { return half_pair_greatest(half_pair_sum(a, b), c); }
+__device__ __forceinline__ Word whole_sum(Word a, Word b, Word) { return half_pair_sum(a, b); }
+__device__ __forceinline__ Word less_opening(Word h, Word) { return half_pair_sum(h, kMinusOpening); }
+__device__ __forceinline__ int score_of(Word best, int half) {
+    const int bits = best >> 16 * half & 0x7fff, exponent = (bits >> 10) - 25, digits = (bits & 1023) | 1024;
+    if (bits == 0) return 0;
+    return exponent < 0 ? digits >> -exponent : digits << exponent;
+}
+#else
+__device__ __forceinline__ Word greatest_of(Word a, Word b, Word c) {
+    return static_cast<Word>(greatest(greatest(as_int(a), as_int(b)), as_int(c)));
+}
+__device__ __forceinline__ Word sum_or(Word a, Word b, Word c) { return static_cast<Word>(greatest(as_int(a + b), as_int(c))); }
+__device__ __forceinline__ Word whole_sum(Word a, Word b, Word) { return a + b; }
+__device__ __forceinline__ Word less_opening(Word h, Word) { return h + kMinusOpening; }
+__device__ __forceinline__ int score_of(Word best, int) { return as_int(best); }
+#endif
+
+// What a lane keeps of its columns between two steps: H - opening of the row above, and E of the next row.
+struct Columns {
+    Word above[kColumns], e[kColumns];
+};
+
+// What a lane takes from the column on its left, for the upper and the lower row of a step: H - opening, and F.
+struct Left {
+    Word upper, upper_f, lower, lower_f;
+};
+
+// Whether a column hands on an F of at least zero. With DPX that takes a whole sum more, on the multiplier's pipe, and saves the next
+// column a maximum, on the slower one: it need not bound H itself. Two columns of three do so, which keeps both pipes busiest; none where
+// a whole sum could borrow.
+__device__ __forceinline__ bool bounds_f(int column) { return kNumbers == kDpx && !kBorrows && column >= 0 && column % 3 != 2; }
+
+// One cell; gives H - opening. `corner`: H - opening above and left of it. `e`, `f` become those of the next row and the next column.
+__device__ __forceinline__ Word advance(int column, Word corner, Word score, Word& e, Word& f, Word& h, Word one) {
+    if (bounds_f(column - 1)) {
+        h = greatest_of(whole_sum(corner, score, one), e, f);
+    } else {
+        h = sum_or(corner, score, greatest_of(e, f, kZero));
+    }
+    const Word opened = less_opening(h, one);
+    e = sum_or(e, kMinusExtending, opened);
+    if (bounds_f(column)) {
+        f = greatest_of(whole_sum(f, kMinusExtendingWhole, one), opened, kZero);
+    } else {
+        f = sum_or(f, kMinusExtending, opened);
+    }
+    return opened;
+}
+
+// A lane's part of the table for the letters of the two rows of a step.
+struct Rows {
+    const unsigned char *upper, *lower;
+};
+
+// Scores of the columns of a load: as they stand, or those of two subjects, two columns in a word each, brought together.
+__device__ __forceinline__ void load_scores(const unsigned char* mine, const unsigned char* other, int load, Word* scores) {
+    const uint4 words = *reinterpret_cast<const uint4*>(mine + load * kPlaces * 16);
+    if (kSubjects == 1) {
+        scores[0] = words.x, scores[1] = words.y, scores[2] = words.z, scores[3] = words.w;
+    } else {
+        const uint4 others = *reinterpret_cast<const uint4*>(other + load * kPlaces * 16);
+        const Word first[4] = {words.x, words.y, words.z, words.w}, second[4] = {others.x, others.y, others.z, others.w};
+#pragma unroll
+        for (int k = 0; k < kColumnsOfLoad; ++k) scores[k] = __byte_perm(first[k / 2], second[k / 2], k % 2 == 0 ? 0x5410 : 0x7632);
+    }
+}
+
+// Two rows of the columns of a lane. `corner`: H - opening above and left of the first column. `left` becomes what the next lane takes.
+//
+// The lower row runs a column behind the upper one: H of the row above is then needed no more when the new one takes its register.
+__device__ __forceinline__ void advance_rows(Columns& columns, const Rows& mine, const Rows& other, Word corner, Left& left, Word& best,
+                                             Word one) {
+    Word lower_corner = 0, lower_score = 0, upper_h, lower_h;
+#pragma unroll
+    for (int load = 0; load < kLoads; ++load) {
+        Word upper[kColumnsOfLoad], lower[kColumnsOfLoad];
+        load_scores(mine.upper, other.upper, load, upper);
+        load_scores(mine.lower, other.lower, load, lower);
+#pragma unroll
+        for (int k = 0; k < kColumnsOfLoad; ++k) {
+            const int c = load * kColumnsOfLoad + k;
+            const Word opened = advance(c, corner, upper[k], columns.e[c], left.upper_f, upper_h, one);
+            corner = columns.above[c];
+            if (c > 0) {
+                columns.above[c - 1] = advance(c - 1, lower_corner, lower_score, columns.e[c - 1], left.lower_f, lower_h, one);
+                best = greatest_of(best, upper_h, lower_h);
+            } else {
+                best = greatest_of(best, upper_h, upper_h);
+            }
+            lower_corner = left.upper;
+            lower_score = lower[k];
+            left.upper = opened;
+        }
+    }
+    left.lower = advance(kColumns - 1, lower_corner, lower_score, columns.e[kColumns - 1], left.lower_f, lower_h, one);
+    columns.above[kColumns - 1] = left.lower;
+    best = greatest_of(best, lower_h, lower_h);
+}
+
+extern __shared__ __align__(16) unsigned char dynamic_shared[];
+
+// The scores of each letter with each column of the strips, in the order in which lanes read them.
+__device__ void fill_table(const signed char* low, int low_n, const signed char* high, int high_n, const int* matrix) {
+    for (int i = threadIdx.x; i < kTableRows * kLoads * kPlaces * kColumnsOfLoad; i += THREADS) {
+        const int k = i % kColumnsOfLoad, place = i / kColumnsOfLoad % kPlaces, load = i / (kColumnsOfLoad * kPlaces) % kLoads;
+        const int letter = i / (kColumnsOfLoad * kPlaces * kLoads);
+        const int column = place % kLanes * kColumns + load * kColumnsOfLoad + k;
+        const int score = letter == kPadding || column >= low_n ? 0 : matrix[low[column] * kLetters + letter];
+        if (kSubjects == 2) {
+            reinterpret_cast<unsigned short*>(dynamic_shared)[i] = static_cast<unsigned short>(score);
+        } else {
+            const int high_score = letter == kPadding || column >= high_n ? 0 : matrix[high[column] * kLetters + letter];
+            const Word both = static_cast<Word>(high_score) << 16 | (static_cast<Word>(score) & 0xffffu);
+            reinterpret_cast<Word*>(dynamic_shared)[i] = kNumbers == kWide ? static_cast<Word>(score) : both;
+        }
+    }
+}
+
+// The subject that a lane works on. `border`: where its rows begin among the borders, of which an element holds two rows.
+struct Subject {
+    const signed char* residues;
+    int n, number;
+    long long border;
+};
+
+__device__ Subject subject_of(const signed char* residues, const long long* offsets, const Word* order, Word n, Word n_items, Word item) {
+    if (item >= n_items) return Subject{residues, 0, -1, 0};
+    const Word number = order != nullptr ? order[item] : n - 1 - item;
+    const long long begin = offsets[number], place = begin - offsets[0];
+    return Subject{residues + place, static_cast<int>(offsets[number + 1] - begin), static_cast<int>(number), (place + number + 1) / 2};
+}
+
+// Rows before the first of a subject and behind its last are of padding.
+__device__ __forceinline__ Word letter_at(const Subject& subject, int row) {
+    return static_cast<Word>(row) < static_cast<Word>(subject.n) ? __ldg(subject.residues + row) : kPadding;
+}
+
+// Letters of the two rows of a step, of both subjects.
+struct Letters {
+    Word upper, lower, other_upper, other_lower;
+};
+
+__device__ __forceinline__ Letters letters_at(const Subject& mine, const Subject& other, int row) {
+    Letters letters{letter_at(mine, row), letter_at(mine, row + 1), kPadding, kPadding};
+    if (kSubjects == 2) letters.other_upper = letter_at(other, row), letters.other_lower = letter_at(other, row + 1);
+    return letters;
+}
+
+#ifdef __CUDACC__
+// Brings a line of 128 bytes of device memory to the cache that all multiprocessors share.
+__device__ __forceinline__ void fetch_line(const void* place) { asm volatile("prefetch.global.L2 [%0];" ::"l"(place)); }
+#endif
+
+// What is read 16 steps later (letters: 64) is brought near, a line at a time; to be called every eighth step. Device memory answers later
+// than a step takes, and the compiler puts off loads until shortly before their values are needed.
+__device__ __forceinline__ void fetch_ahead(const Subject& mine, const Subject& other, int row, const uint4* border, int n_in) {
+    if (row + 128 < mine.n) fetch_line(mine.residues + row + 128);
+    if (kSubjects == 2 && row + 128 < other.n) fetch_line(other.residues + row + 128);
+    if (row + 32 < n_in) fetch_line(border + (row + 32) / 2);
+}
+
+__device__ __forceinline__ void keep_score(int* scores, int subject, int score) {
+    if (scores != nullptr && subject >= 0 && score > scores[subject]) scores[subject] = score;
+}
+
+// Scores one strip of a query, or of two, against the subjects of a batch.
+//
+// residues: of the batch. offsets: where its n subjects begin, and where the last ends, in the whole database. order: the numbers of the
+// subjects that are to be scored, in the order in which they are taken; none: all, the last first. low, high: residues of the strip of
+// the query in the low half of the words, and in the high half. matrix: 27 x 27, row by the query's residue, with the opening added; in
+// half precision where the numbers are. border_in, border_out: what stands on the right of the strips before and of these, two rows in
+// an element; may be the same; none where no half has a strip before or after. kept: ones in the halves that have a strip before.
+// low_scores, high_scores: by subject, of the queries of both halves; raised where a strip has a better one; none for a half that is
+// not used. next_item: zero at first.
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    score_strips(const signed char* residues, const long long* offsets, Word n, const Word* order, Word n_items, const signed char* low,
+                 int low_n, int* low_scores, const signed char* high, int high_n, int* high_scores, const int* matrix,
+                 const uint4* border_in, uint4* border_out, Word kept, Word one, Word* next_item) {
+    fill_table(low, low_n, high, high_n, matrix);
+    __syncthreads();
+    const int lane = threadIdx.x & 31, place = lane % kLanes;
+    const unsigned char* table = dynamic_shared + lane % kPlaces * 16;
+    const Word nothing = less_opening(kZero, one);
+    const Word fresh = nothing & ~kept, fresh_f = kZero & ~kept;
+    while (true) {
+        Word item = 0;
+        if (lane == 0) item = atomicAdd(next_item, static_cast<Word>(32 / kLanes * kSubjects));
+        item = __shfl_sync(kEveryLane, item, 0);
+        if (item >= n_items) break;
+        item += lane / kLanes * kSubjects;
+        const Subject mine = subject_of(residues, offsets, order, n, n_items, item);
+        const Subject other = kSubjects == 2 ? subject_of(residues, offsets, order, n, n_items, item + 1) : mine;
+        const int n_rows = greatest(mine.n, other.n);
+        const long long border = other.n > mine.n ? other.border : mine.border;
+        const int n_in = border_in != nullptr && place == 0 ? n_rows : 0, n_out = border_out != nullptr && place == kLanes - 1 ? n_rows : 0;
+        int steps = n_rows;
+        for (int distance = 16; distance > 0; distance >>= 1) steps = greatest(steps, __shfl_xor_sync(kEveryLane, steps, distance));
+        steps = (steps + 1) / 2 + kLanes - 1;
+
+        Columns columns;
+#pragma unroll
+        for (int c = 0; c < kColumns; ++c) {
+            columns.above[c] = nothing;
+            columns.e[c] = kZero;
+        }
+        Word best = kZero, corner = nothing;
+        Left left{nothing, kZero, nothing, kZero};
+        int row = -2 * place;  // the upper one of the step
+        // Letters and borders are loaded two steps ahead.
+        Letters letters = letters_at(mine, other, row), next_letters = letters_at(mine, other, row + 2);
+        uint4 from_left{nothing, kZero, nothing, kZero}, next_from_left = from_left;
+        if (n_in > 0) from_left = border_in[border];
+        if (n_in > 2) next_from_left = border_in[border + 1];
+        for (int step = 0; step < steps; ++step) {
+            left.upper = __shfl_up_sync(kEveryLane, left.upper, 1, kLanes);
+            left.upper_f = __shfl_up_sync(kEveryLane, left.upper_f, 1, kLanes);
+            left.lower = __shfl_up_sync(kEveryLane, left.lower, 1, kLanes);
+            left.lower_f = __shfl_up_sync(kEveryLane, left.lower_f, 1, kLanes);
+            if (place == 0) {
+                left = Left{(from_left.x & kept) | fresh, (from_left.y & kept) | fresh_f, (from_left.z & kept) | fresh,
+                            (from_left.w & kept) | fresh_f};
+            }
+            const Rows rows{table + letters.upper * kRowBytes, table + letters.lower * kRowBytes};
+            const Rows other_rows{table + letters.other_upper * kRowBytes, table + letters.other_lower * kRowBytes};
+            letters = next_letters;
+            from_left = next_from_left;
+            next_letters = letters_at(mine, other, row + 4);
+            if (step % 8 == 0) fetch_ahead(mine, other, row, border_in + border, n_in);
+            if (static_cast<Word>(row + 4) < static_cast<Word>(n_in)) next_from_left = border_in[border + step + 2];
+            const Word next_corner = left.lower;
+            advance_rows(columns, rows, other_rows, corner, left, best, one);
+            corner = next_corner;
+            if (static_cast<Word>(row) < static_cast<Word>(n_out)) {
+                border_out[border + step - (kLanes - 1)] = uint4{left.upper, left.upper_f, left.lower, left.lower_f};
+            }
+            row += 2;
+        }
+
+        for (int distance = kLanes / 2; distance > 0; distance >>= 1) {
+            best = greatest_of(best, best, __shfl_xor_sync(kEveryLane, best, distance));
+        }
+        if (place == 0) {
+            keep_score(low_scores, mine.number, score_of(best, 0));
+            if (kSubjects == 2) keep_score(low_scores, other.number, score_of(best, 1));
+            if (kSubjects == 1 && kNumbers != kWide) keep_score(high_scores, mine.number, score_of(best, 1));
+        }
+    }
+}
+
+// Lists the subjects whose score passes `most`, which the numbers held for certain, and sets that score to zero. scores: of one query and
+// n subjects. found: their count, zero at first, and behind it their numbers.
+extern "C" __global__ void list_overflows(int* scores, Word n, int most, Word* found) {
+    for (Word i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+        if (scores[i] > most) {
+            scores[i] = 0;
+            found[1 + atomicAdd(found, 1u)] = i;
+        }
+    }
+}

@@ -1,0 +1,51 @@
+"""`align` on real cards, alone and together with the processor, gives the files of the processor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.execution.devices import gpus
+from engine.sequence_search import division
+from engine.sequence_search.parameters import SequenceSearchParameters
+from engine.sequence_search.search import align
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """Packed databases and speeds of the test stay out of the user's cache."""
+    import platformdirs
+
+    monkeypatch.setattr(platformdirs, "user_cache_path", lambda *args, **kwargs: tmp_path / "cache")
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Queries and a database with relatives, runs of W beyond 16 bits, empty sequences, and one much longer than the rest."""
+    generator, letters = np.random.default_rng(1), list("ARNDCQEGHILKMFPSTWYVX")
+    proteins = ["".join(generator.choice(letters, length)) for length in (*generator.integers(0, 900, 3000), 36_000)]
+    runs = ["W" * length for length in (1, 200, 3000, 6500)]
+    queries = [proteins[-1][400:900], *proteins[5:12], proteins[3][:40] + proteins[3][50:], runs[3], "", "K"]
+    for name, sequences in (("queries", queries), ("database", proteins + runs)):
+        (tmp_path / f"{name}.fasta").write_text("".join(f">{name}{k}\n{one}\n" for k, one in enumerate(sequences)))
+    return tmp_path / "queries.fasta", tmp_path / "database.fasta"
+
+
+@pytest.mark.parametrize("wish", ["cuda", "all"])
+@pytest.mark.parametrize(("matrix", "gap_open", "gap_extend"), [("BLOSUM62", 11, 1), ("PAM250", 14, 2), ("BLOSUM45", 0, 3)])
+def test_files_are_those_of_the_processor(own_cache, files, tmp_path, monkeypatch, wish, matrix, gap_open, gap_extend):
+    if not any(gpu.usable for gpu in gpus()):
+        pytest.skip(f"no usable GPU: {gpus()[0].reason}")
+    monkeypatch.setattr(division, "_CELLS_WORTH_MEASURING", 0)
+    parameters = SequenceSearchParameters(matrix=matrix, gap_open=gap_open, gap_extend=gap_extend)
+    for device in ("cpu", wish):
+        summary = align(
+            [files[0]], [files[1]], tmp_path / device / "hits.tsv", parameters, all_scores=tmp_path / device / "scores.npy", device=device
+        )
+    assert any(share.device.startswith("cuda") for share in summary.shares)
+    for name in ("hits.tsv", "scores.npy"):
+        assert (tmp_path / "cpu" / name).read_bytes() == (tmp_path / wish / name).read_bytes()
+    scores = np.load(tmp_path / wish / "scores.npy")
+    assert matrix != "BLOSUM62" or scores[9, -1] == 11 * 6500

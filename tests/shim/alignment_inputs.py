@@ -1,0 +1,77 @@
+"""Databases of random sequences, and Smith-Waterman scores by the recurrence written out, for comparing devices with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.cuda.alignment import AlignmentSearch
+from kernels.cuda.modules import Card
+
+__all__ = ["LETTERS", "database", "plain_scores", "random_sequences", "scored"]
+
+LETTERS = 27
+
+
+def random_sequences(random: np.random.Generator, lengths: Sequence[int]) -> list[NDArray[np.int8]]:
+    """Sequences of all letters; every third looks much like the one before, so that there are long alignments with gaps."""
+    sequences: list[NDArray[np.int8]] = []
+    for i, length in enumerate(lengths):
+        codes = random.integers(0, LETTERS, length).astype(np.int8)
+        if i % 3 == 2 and length:
+            relative = sequences[-1][random.random(len(sequences[-1])) < 0.9][:length]
+            codes[: len(relative)] = np.where(random.random(len(relative)) < 0.8, relative, codes[: len(relative)])
+        sequences.append(codes)
+    return sequences
+
+
+def database(sequences: Sequence[NDArray[np.int8]]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+    """Residues and offsets."""
+    offsets = np.concatenate(([0], np.cumsum([len(codes) for codes in sequences]))).astype(np.int64)
+    return np.concatenate([np.zeros(0, np.int8), *sequences]).astype(np.int8), offsets
+
+
+@njit
+def _score(query, subject, scores, opening, extending):
+    h, e = np.zeros(len(query) + 1, np.int64), np.full(len(query) + 1, -(1 << 40))
+    best = 0
+    for letter in subject:
+        f, diagonal = -(1 << 40), 0
+        for j in range(1, len(query) + 1):
+            value = max(0, diagonal + scores[query[j - 1], letter], e[j], f)
+            diagonal = h[j]
+            h[j] = value
+            e[j] = max(e[j] - extending, value - opening)
+            f = max(f - extending, value - opening)
+            best = max(best, value)
+    return best
+
+
+def plain_scores(
+    queries: Sequence[NDArray[np.int8]], sequences: Sequence[NDArray[np.int8]], scores: NDArray[np.integer], gap_open: int, gap_extend: int
+) -> NDArray[np.int32]:
+    """The score of every query with every sequence, cell by cell."""
+    table = np.asarray(scores, np.int64)
+    return np.array(
+        [[_score(query, one, table, gap_open + gap_extend, gap_extend) for one in sequences] for query in queries], np.int32
+    ).reshape(len(queries), len(sequences))
+
+
+def scored(
+    card: Card,
+    queries: Sequence[NDArray[np.int8]],
+    sequences: Sequence[NDArray[np.int8]],
+    scores: NDArray[np.integer],
+    gap_open: int,
+    gap_extend: int,
+    first: int = 0,
+    last: int | None = None,
+    **options: int | tuple[int, int],
+) -> tuple[NDArray[np.int32], list[int]]:
+    """What a card finds, in a table that held -7 before, and what was yielded on the way."""
+    out = np.full((len(queries), len(sequences)), -7, np.int32)
+    search = AlignmentSearch(card, *database(sequences), **options)  # type: ignore[arg-type]
+    return out, list(search.score(queries, scores, gap_open, gap_extend, out, first, last))
