@@ -39,6 +39,7 @@ def run_window(project: Path | None = None) -> int:
     window.show()
     # What the window is made of is never garbage, and need not be looked at again.
     gc.freeze()
+    window.devices.look()
     threading.Thread(target=_load_engine, name="proteoscope-loader", daemon=True).start()
     if project is not None:
         window.open_project(project)
@@ -47,7 +48,10 @@ def run_window(project: Path | None = None) -> int:
 
 def _load_engine() -> None:
     """Import what a search needs while nobody waits for it, so that the first search does not make the window stutter."""
-    for name in ("identification.search", "identification.report", "identification.scoring", "formats.exporting"):
+    for name in (
+        *("identification.search", "identification.report", "identification.scoring", "formats.exporting"),
+        "sequence_search.search",
+    ):
         import_module(f"engine.{name}")
 
 

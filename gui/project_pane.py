@@ -22,7 +22,7 @@ from gui.icons import pixmap
 from gui.labels import heading, toned_label
 from gui.theme import colours
 
-__all__ = ["ProjectPane"]
+__all__ = ["ProjectPane", "run_text"]
 
 _LOOKS = {
     "done": ("done", "good"),
@@ -40,10 +40,10 @@ class ProjectPane(QWidget):
 
     Signals
     -------
-    run_chosen : id of the run whose results are to be shown, empty when it has none; and what it says about itself.
+    run_chosen : the record of the run that is to be shown, with or without results.
     """
 
-    run_chosen = Signal(str, str)
+    run_chosen = Signal(RunRecord)
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ class ProjectPane(QWidget):
     def _choose(self) -> None:
         record = self.selected_run
         if record is not None:
-            self.run_chosen.emit(record.id if record.status == "done" else "", _said(record))
+            self.run_chosen.emit(record)
 
 
 class _RunDelegate(QStyledItemDelegate):
@@ -142,7 +142,7 @@ class _RunDelegate(QStyledItemDelegate):
         left = rect.left() + _MARGIN + line + 6
         room = QRect(left, rect.top() + _MARGIN, rect.right() - left - _MARGIN, line + 1)
         font = option.font
-        said = _said(record)
+        said = run_text(record)
         for i, (content, colour, is_bold) in enumerate(
             ((record.id, text, True), (_when(record.started), faint, False), (said, faint if record.status != "failed" else tint, False))
         ):
@@ -153,7 +153,8 @@ class _RunDelegate(QStyledItemDelegate):
             painter.drawText(room.translated(0, i * (line + 1)), Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
 
 
-def _said(record: RunRecord) -> str:
+def run_text(record: RunRecord) -> str:
+    """What a run says about itself, or how it stands."""
     return record.message or record.status
 
 

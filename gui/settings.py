@@ -14,31 +14,48 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from engine.errors import StorageError
 from engine.formats.writers.atomic import atomic_file
 
-__all__ = ["MIGRATIONS", "Settings", "SettingsFile", "default_settings_path"]
+__all__ = ["MIGRATIONS", "SearchSettings", "Settings", "SettingsFile", "default_settings_path"]
 
 _N_RECENT = 10
 
-MIGRATIONS: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = ()
+
+def _settings_by_search(content: dict[str, Any]) -> dict[str, Any]:
+    """There was one kind of search, whose form and results had no name."""
+    names = ("preset", "preset_folder", "databases", "results_layout")
+    own = {name: content.pop(name) for name in names if name in content}
+    own["folders"] = {name: content.pop(f"{old}_folder", "") for name, old in (("spectra", "spectra"), ("databases", "database"))}
+    return {**content, "searches": {"identify": own}}
+
+
+MIGRATIONS: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (_settings_by_search,)
 """Function i takes settings of version i + 1 to those of version i + 2. One that was released is never changed."""
 
 _logger = logging.getLogger(__name__)
 
 
+class SearchSettings(BaseModel):
+    """What is remembered of one kind of search. `folders`: where file dialogs open. `results_layout` is the results view's own."""
+
+    model_config = ConfigDict(validate_assignment=True)
+
+    preset: str = ""
+    preset_folder: str = ""
+    device: str = "auto"
+    folders: dict[str, str] = {}
+    databases: tuple[str, ...] = ()
+    results_layout: str = ""
+
+
 class Settings(BaseModel):
-    """The remembered values. `geometry` and `layout` are Qt's own, in base 64; `results_layout` is the results view's own."""
+    """The remembered values. `geometry` and `layout` are Qt's own, in base 64; `searches` are by the kind of search."""
 
     model_config = ConfigDict(validate_assignment=True)
 
     theme: Literal["system", "light", "dark"] = "system"
     geometry: str = ""
     layout: str = ""
-    results_layout: str = ""
     recent_projects: tuple[str, ...] = ()
-    preset: str = ""
-    spectra_folder: str = ""
-    database_folder: str = ""
-    databases: tuple[str, ...] = ()
-    preset_folder: str = ""
+    searches: dict[str, SearchSettings] = {}
 
     def remember_project(self, folder: Path) -> None:
         """Put a project on top of the recent ones."""

@@ -2,49 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
 
 from gui.icons import icon, pixmap, set_icon
 from gui.labels import heading, toned_label
+from gui.searches import Search
 from gui.theme import colours
 
 __all__ = ["StartPage"]
 
 
 class StartPage(QWidget):
-    """Says what can be done: a new identification, a project, one of the recent projects, a drop.
+    """Says what can be done: a new search of each kind, a project, one of the recent projects, a drop.
 
     Signals
     -------
-    new_asked, open_asked : a button was pressed. project_chosen : the folder of a recent project.
+    new_asked : the kind of search whose button was pressed. open_asked : the one that opens a project. project_chosen : the folder of a
+        recent project.
     """
 
-    new_asked = Signal()
+    new_asked = Signal(str)
     open_asked = Signal()
     project_chosen = Signal(str)
 
-    def __init__(self) -> None:
+    def __init__(self, searches: Iterable[Search]) -> None:
         super().__init__()
         self._mark = QLabel()
         self._mark.setAlignment(Qt.AlignmentFlag.AlignCenter)
         title = heading("Proteoscope", 2)
         title.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        purpose = toned_label("Identify peptides and proteins from tandem mass spectra")
+        purpose = toned_label("A desktop bench for protein evidence")
         purpose.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.new_button = QPushButton("New identification")
+        self.new_buttons: dict[str, QPushButton] = {}
+        buttons = QGridLayout()
+        buttons.setHorizontalSpacing(14)
+        buttons.setVerticalSpacing(8)
+        for row, search in enumerate(searches):
+            button = QPushButton(f"New {search.name}")
+            set_icon(button, search.icon)
+            button.clicked.connect(partial(self.new_asked.emit, search.kind))
+            self.new_buttons[search.kind] = button
+            buttons.addWidget(button, row, 0)
+            buttons.addWidget(toned_label(search.purpose, wrap=False), row, 1)
         self.open_button = QPushButton("Open project…")
-        buttons = QHBoxLayout()
-        buttons.addStretch(1)
-        for button, name, signal in ((self.new_button, "new", self.new_asked), (self.open_button, "open", self.open_asked)):
-            set_icon(button, name)
-            button.setMinimumSize(170, 36)
-            button.clicked.connect(signal)
-            buttons.addWidget(button)
-        buttons.addStretch(1)
+        set_icon(self.open_button, "open")
+        self.open_button.clicked.connect(self.open_asked)
+        buttons.addWidget(self.open_button, buttons.rowCount(), 0)
+        buttons.addWidget(toned_label("Go on with what was found before", wrap=False), buttons.rowCount() - 1, 1)
+        for button in (*self.new_buttons.values(), self.open_button):
+            button.setMinimumSize(190, 36)
+        choices = QHBoxLayout()
+        choices.addStretch(1)
+        choices.addLayout(buttons)
+        choices.addStretch(1)
         hint = toned_label("or drop spectra, FASTA files or a project anywhere on this window")
         hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.recent_title = QLabel("Recent projects")
@@ -61,7 +77,7 @@ class StartPage(QWidget):
         for widget in (self._mark, title, purpose):
             page.addWidget(widget)
         page.addSpacing(12)
-        page.addLayout(buttons)
+        page.addLayout(choices)
         page.addWidget(hint)
         page.addSpacing(18)
         page.addWidget(self.recent_title, 0, Qt.AlignmentFlag.AlignHCenter)

@@ -3,44 +3,43 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from PySide6.QtCore import QByteArray, QSize, Qt, QTimer
-from PySide6.QtGui import QAction, QActionGroup, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
+from PySide6.QtCore import QByteArray, Qt, QTimer
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
     QDockWidget,
     QFileDialog,
     QHBoxLayout,
     QLabel,
     QMainWindow,
-    QMenu,
     QStackedWidget,
-    QToolBar,
     QVBoxLayout,
     QWidget,
 )
 
 from engine.errors import ProteoscopeError
-from engine.execution.devices import processor
-from engine.jobs import Job, JobQueue, Progress, ProgressEvent
-from engine.project import Project
+from engine.jobs import Job, JobQueue, ProgressEvent
+from engine.project import Project, RunRecord
 from gui.bridge import JobBridge
-from gui.dialogs import CloseQuestion, CrashDialog, about, report_text
+from gui.device_dialog import DeviceButton, DeviceDialog
+from gui.devices import DeviceSurvey
+from gui.dialogs import CloseQuestion, CrashDialog, report_text
 from gui.forms.editors import tool_button
 from gui.forms.file_survey import FileSurvey, Survey
-from gui.forms.identification_form import IdentificationForm, IdentificationRequest
+from gui.forms.search_form import SearchForm, SearchRequest
 from gui.garbage import GarbageCollector
-from gui.icons import icon, set_icon
+from gui.icons import icon
 from gui.job_dock import JobDock, duration_text
 from gui.labels import toned_label
 from gui.log_dock import LogDock
+from gui.menus import Menus
 from gui.message_bar import MessageBar
-from gui.project_pane import ProjectPane
-from gui.results.results_view import ResultsView
-from gui.settings import SettingsFile
+from gui.project_pane import ProjectPane, run_text
+from gui.results.run_view import RunView
+from gui.searches import searches
+from gui.settings import SearchSettings, SettingsFile
 from gui.start_page import StartPage
 from gui.theme import Theme, ThemeChoice
 
@@ -61,18 +60,21 @@ class MainWindow(QMainWindow):
         self.queue = JobQueue(self.bridge.handle)
         self.survey = FileSurvey(self)
         self._garbage = GarbageCollector(lambda: self.queue.is_idle, self)
-        self.start_page = StartPage()
-        self.form = IdentificationForm(self.survey)
-        self.results = ResultsView()
+        self.devices = DeviceSurvey(self)
+        self.searches = searches(self.survey, self.devices)
+        self.search = next(iter(self.searches.values()))
+        """The kind of search that the user is at: the actions of form, run and results are about it."""
+        self.start_page = StartPage(self.searches.values())
         self.message_bar = MessageBar()
         self.project_pane = ProjectPane()
         self.jobs = JobDock(self.bridge, self._outcome)
         self.log = LogDock()
         self.pages = QStackedWidget()
         self.progress_text = QLabel()
+        self.device_button = DeviceButton(self.devices)
         self.question: CloseQuestion | None = None
         """The question whether to close, while it is asked."""
-        self._requests: dict[int, IdentificationRequest] = {}
+        self._requests: dict[int, SearchRequest] = {}
         self._stages: dict[int, str] = {}
         self._form_is_as_run = False
         self._closes_when_idle = False
@@ -80,9 +82,19 @@ class MainWindow(QMainWindow):
         self._patience.setSingleShot(True)
         self._patience.timeout.connect(self.close)
         self._lay_out()
-        self._make_actions()
+        self.menus = Menus(self)
         self._connect()
         self._restore()
+
+    @property
+    def form(self) -> SearchForm:
+        """The form of the kind of search that the user is at."""
+        return self.search.form
+
+    @property
+    def results(self) -> RunView:
+        """The results of the kind of search that the user is at."""
+        return self.search.results
 
     # Projects
 
@@ -90,16 +102,17 @@ class MainWindow(QMainWindow):
         """Open a project, show the results of its last run, and remember it."""
         try:
             project = Project.open(folder)
-            latest = project.latest("identify")
+            done = [run for run in project.runs() if run.status == "done" and run.kind in self.searches]
         except ProteoscopeError as error:
             self.settings.values.forget_project(str(folder))
             self._show_recent()
             self.tell_error(str(error))
             return
         self._take_project(project)
-        self.form.set_project_folder(project.folder)
-        if latest is not None:
-            self.project_pane.select(latest)
+        for search in self.searches.values():
+            search.form.set_project_folder(project.folder)
+        if done:
+            self.project_pane.select(done[-1].id)
         elif self.pages.currentWidget() is not self.form:
             self.show_page(self.form)
 
@@ -113,30 +126,28 @@ class MainWindow(QMainWindow):
         dialog.fileSelected.connect(lambda name: self.open_project(Path(name)))
         dialog.open()
 
-    def show_run(self, run_id: str, said: str = "") -> None:
+    def show_run(self, run: RunRecord) -> None:
         """Show the results of a run of the open project; where it has none, what it said."""
         project = self.project_pane.project
         if project is None:
             return
-        if not run_id:
+        search = self.searches.get(run.kind)
+        if run.status != "done" or search is None:
             self.results.clear()
-            self.message_bar.tell(f"This run has no results: {said}", "attention")
+            why = run_text(run) if search is not None else "this version of the program cannot show its kind"
+            self.message_bar.tell(f"This run has no results: {why}", "attention")
             return
-        try:
-            self.results.show_run(project, run_id)
-        except ProteoscopeError as error:
-            self.tell_error(str(error))
-            return
-        self.show_page(self.results)
+        search.results.show_run(project, run.id)
+        self.show_page(search.results)
 
-    # Identifications
+    # Searches
 
-    def new_identification(self) -> None:
-        """Show the form."""
-        self.show_page(self.form)
+    def new_search(self, kind: str) -> None:
+        """Show the form of a kind of search."""
+        self.show_page(self.searches[kind].form)
 
-    def run_identification(self, request: IdentificationRequest) -> None:
-        """Queue an identification; its project becomes the open one."""
+    def run_search(self, request: SearchRequest) -> None:
+        """Queue a search; its project becomes the open one."""
         try:
             project = Project.create_or_open(request.project_folder)
         except ProteoscopeError as error:
@@ -149,9 +160,15 @@ class MainWindow(QMainWindow):
         self.dock_jobs.show()
         self.dock_jobs.raise_()
         # The event "added" comes while the queue is asked, the job's number after it.
-        job = self.queue.add(request.title, partial(_identify, request))
+        job = self.queue.add(request.title, request.run)
         self._requests[job.id] = request
         self.log.add(f"{request.title}: queued")
+
+    def cancel_running(self) -> None:
+        """Ask the running job to stop."""
+        job = self.queue.running
+        if job is not None:
+            self.queue.cancel(job)
 
     # Messages
 
@@ -165,10 +182,18 @@ class MainWindow(QMainWindow):
         self.log.add(f"{summary}\n{error_report}", "error")
         CrashDialog(summary, report_text(error_report, self.log.plain_text()), self).open()
 
+    def show_devices(self) -> None:
+        """Open the dialog that lists what can compute."""
+        dialog = self.findChild(DeviceDialog) or DeviceDialog(self.devices, self)
+        dialog.show()
+        dialog.raise_()
+        dialog.activateWindow()
+
     def show_page(self, page: QWidget) -> None:
-        """Bring a page to the front."""
+        """Bring a page to the front; its kind of search is the one that the user is at from now on."""
+        self.search = next((one for one in self.searches.values() if page in (one.form, one.results)), self.search)
         self.pages.setCurrentWidget(page)
-        for action, of_page in ((self.action_form, self.form), (self.action_results, self.results)):
+        for action, of_page in ((self.menus.form, self.form), (self.menus.results, self.results)):
             action.setChecked(page is of_page)
 
     # Events of Qt
@@ -181,7 +206,7 @@ class MainWindow(QMainWindow):
         paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
         event.acceptProposedAction()
         self.statusBar().showMessage("Looking at what was dropped")
-        self.survey.all_within(paths, self._take_dropped)
+        self.survey.all_within(paths, partial(self._take_dropped, self.childAt(event.position().toPoint())))
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802, D102 - Qt's name
         if not self.queue.is_idle and not self._closes_when_idle:
@@ -192,10 +217,12 @@ class MainWindow(QMainWindow):
         self._garbage.stop()
         self._remember()
         self.survey.close()
+        self.devices.close()
         self.queue.shutdown(0.5)
         self.bridge.close()
         self.log.detach()
-        self.results.clear()
+        for search in self.searches.values():
+            search.results.clear()
         event.accept()
 
     # Jobs
@@ -207,7 +234,7 @@ class MainWindow(QMainWindow):
             return f"Cancelled{took}"
         if job.state == "failed":
             return f"Failed{took}: {job.error}"
-        return f"{_counts(job.result, self)} in {duration_text(job.seconds)}"
+        return f"{self._requests[job.id].outcome(job.result, self.locale())} in {duration_text(job.seconds)}"
 
     def _on_started(self, job: Job) -> None:
         self.log.add(f"{job.title}: started")
@@ -225,7 +252,7 @@ class MainWindow(QMainWindow):
         self.statusBar().showMessage(text, _MESSAGE_MS)
 
     def _on_finished(self, job: Job) -> None:
-        request = self._requests.pop(job.id, None)
+        request = self._requests.get(job.id)
         self._stages.pop(job.id, None)
         self.log.add(f"{job.title}: {self._outcome(job)}", "error" if job.state == "failed" else "info")
         if self.queue.is_idle:
@@ -242,10 +269,10 @@ class MainWindow(QMainWindow):
         elif job.state == "done" and request is not None:
             self._announce(job, request)
 
-    def _announce(self, job: Job, request: IdentificationRequest) -> None:
+    def _announce(self, job: Job, request: SearchRequest) -> None:
         """Show the results, or offer to, where the user has begun something else."""
         run_id = job.result.run_id
-        if self._form_is_as_run and self.pages.currentWidget() is not self.results and self.queue.is_idle:
+        if self._form_is_as_run and not isinstance(self.pages.currentWidget(), RunView) and self.queue.is_idle:
             self._show_results_of(request.project_folder, run_id)
         else:
             show = partial(self._show_results_of, request.project_folder, run_id)
@@ -260,7 +287,10 @@ class MainWindow(QMainWindow):
                 self.tell_error(str(error))
                 return
         self.project_pane.select(run_id)
-        self.show_page(self.results)
+        # Where it was selected before, that told nobody.
+        run = self.project_pane.selected_run
+        if run is not None and run.kind in self.searches:
+            self.show_page(self.searches[run.kind].results)
 
     # Closing
 
@@ -292,12 +322,10 @@ class MainWindow(QMainWindow):
         values = self.settings.values
         values.geometry = _text(self.saveGeometry())
         values.layout = _text(self.saveState(_LAYOUT_VERSION))
-        values.results_layout = self.results.state()
-        values.preset = str(self.form.preset.currentData() or "")
-        values.databases = tuple(str(path) for path in self.form.databases.paths)
-        values.spectra_folder = self.form.spectra.start_folder
-        values.database_folder = self.form.databases.start_folder
-        values.preset_folder = self.form.preset_folder
+        for search in self.searches.values():
+            own = SearchSettings(results_layout=search.results.state())
+            search.form.remember(own)
+            values.searches[search.kind] = own
         self.settings.save()
 
     def _restore(self) -> None:
@@ -309,25 +337,20 @@ class MainWindow(QMainWindow):
         self.dock_jobs.hide()
         if values.layout:
             self.restoreState(_bytes(values.layout), _LAYOUT_VERSION)
-        if values.results_layout:
-            self.results.restore_state(values.results_layout)
-        self.form.spectra.start_folder = values.spectra_folder
-        self.form.databases.start_folder = values.database_folder
-        self.form.preset_folder = values.preset_folder
-        if values.preset.endswith(".toml") and Path(values.preset).is_file():
-            self.form.load_preset_file(Path(values.preset))
-        else:
-            self.form.choose_preset(values.preset)
-        self.form.databases.add(Path(one) for one in values.databases if Path(one).is_file())
+        for search in self.searches.values():
+            own = values.searches.get(search.kind, SearchSettings())
+            search.form.restore(own)
+            search.results.restore_state(own.results_layout)
         self._form_is_as_run = False
         self._show_recent()
-        self.look_actions[values.theme].setChecked(True)
+        self.menus.looks[values.theme].setChecked(True)
 
     def _take_project(self, project: Project) -> None:
         if self.project_pane.project is not None and self.project_pane.project.folder == project.folder:
             self.project_pane.refresh()
         else:
-            self.results.clear()
+            for search in self.searches.values():
+                search.results.clear()
             self.project_pane.show_project(project)
         self.setWindowTitle(f"{project.folder.name} – Proteoscope")
         self.settings.values.remember_project(project.folder)
@@ -336,34 +359,40 @@ class MainWindow(QMainWindow):
     def _show_recent(self) -> None:
         folders = self.settings.values.recent_projects
         self.start_page.show_recent(folders)
-        self.menu_recent.clear()
-        for folder in folders:
-            self.menu_recent.addAction(folder.replace("&", "&&"), partial(self.open_project, Path(folder)))
-        self.menu_recent.setEnabled(bool(folders))
+        self.menus.show_recent(folders)
 
     # Look
 
-    def _choose_look(self, choice: ThemeChoice) -> None:
+    def choose_look(self, choice: ThemeChoice) -> None:
+        """Change between light, dark and what the system has, and remember it."""
         self.settings.values.theme = choice
         self.theme.choose(choice)
 
     def _redraw(self) -> None:
-        for part in (self.start_page, self.message_bar, self.jobs, self.log, self.form):
+        for part in (self.start_page, self.message_bar, self.jobs, self.log):
             part.redraw()
+        for search in self.searches.values():
+            search.form.redraw()
 
     # Drops
 
-    def _take_dropped(self, found: Survey) -> None:
+    def _take_dropped(self, target: QWidget | None, found: Survey) -> None:
         self.statusBar().clearMessage()
         problems = [one.problem for one in found.files if one.problem]
         spectra, databases = found.of_kind("spectra"), found.of_kind("database")
+        others = [search for search in self.searches.values() if search is not self.search]
         for preset in found.presets[:1]:
-            self.form.load_preset_file(preset)
-        self.form.spectra.add(spectra)
-        self.form.databases.add(databases)
+            search = next((one for one in (self.search, *others) if one.form.knows_preset(preset)), self.search)
+            search.form.load_preset_file(preset)
+            self.show_page(search.form)
         if found.projects:
             self.open_project(found.projects[0])
-        if spectra or databases or found.presets:
+        if spectra or databases:
+            # Only one kind of search has a use for spectra.
+            form = self.searches["identify"].form if spectra else self.form
+            form.take(found, target)
+            self.show_page(form)
+        elif found.presets:
             self.show_page(self.form)
         if problems:
             more = f" ({len(problems) - 1} more like this)" if len(problems) > 1 else ""
@@ -384,8 +413,10 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(760, 520)
         self.setDockOptions(QMainWindow.DockOption.AnimatedDocks | QMainWindow.DockOption.AllowTabbedDocks)
         self.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
-        for page in (self.start_page, self.form, self.results):
-            self.pages.addWidget(page)
+        self.pages.addWidget(self.start_page)
+        for search in self.searches.values():
+            self.pages.addWidget(search.form)
+            self.pages.addWidget(search.results)
         centre = QWidget()
         column = QVBoxLayout(centre)
         column.setContentsMargins(0, 0, 0, 0)
@@ -400,11 +431,8 @@ class MainWindow(QMainWindow):
         self.dock_log.hide()
         self.resizeDocks([self.dock_project], [280], Qt.Orientation.Horizontal)
         self.resizeDocks([self.dock_jobs], [150], Qt.Orientation.Vertical)
-        found = processor()
-        computes_on = toned_label(found.description, wrap=False)
-        computes_on.setToolTip("What searches compute on")
         self.statusBar().addPermanentWidget(self.progress_text)
-        self.statusBar().addPermanentWidget(computes_on)
+        self.statusBar().addPermanentWidget(self.device_button)
 
     def _dock(self, title: str, content: QWidget, area: Qt.DockWidgetArea) -> QDockWidget:
         dock = QDockWidget(title, self)
@@ -414,84 +442,18 @@ class MainWindow(QMainWindow):
         self.addDockWidget(area, dock)
         return dock
 
-    def _make_actions(self) -> None:
-        self.action_new = self._action("&New identification", "new", QKeySequence.StandardKey.New, self.new_identification)
-        self.action_open = self._action("&Open project…", "open", QKeySequence.StandardKey.Open, self.ask_for_project)
-        self.action_run = self._action("&Run", "run", "Ctrl+R", self.form.run)
-        self.action_form = self._action("&Form", "new", "Ctrl+1", lambda: self.show_page(self.form), checkable=True)
-        self.action_results = self._action("&Results", "results", "Ctrl+2", lambda: self.show_page(self.results), checkable=True)
-        self.action_quit = self._action("&Quit", "close", QKeySequence.StandardKey.Quit, self.close)
-        self.menu_recent = QMenu("Open &recent", self)
-        file_menu = self.menuBar().addMenu("&File")
-        file_menu.addActions([self.action_new, self.action_open])
-        file_menu.addMenu(self.menu_recent)
-        file_menu.addSeparator()
-        file_menu.addAction(self._action("&Load preset…", "open", "Ctrl+L", self.form.ask_for_preset))
-        file_menu.addAction(self._action("&Save preset…", "save", QKeySequence.StandardKey.Save, self.form.ask_where_to_save))
-        file_menu.addSeparator()
-        file_menu.addAction(self.action_quit)
-        run_menu = self.menuBar().addMenu("&Run")
-        run_menu.addAction(self.action_run)
-        self.action_cancel = self._action("&Cancel the running job", "cancel", "Ctrl+.", self._cancel_running)
-        run_menu.addAction(self.action_cancel)
-        view_menu = self.menuBar().addMenu("&View")
-        view_menu.addActions([self.action_form, self.action_results])
-        view_menu.addSeparator()
-        for dock in (self.dock_project, self.dock_jobs, self.dock_log):
-            view_menu.addAction(dock.toggleViewAction())
-        look_menu = view_menu.addMenu("&Look")
-        looks = QActionGroup(self)
-        self.look_actions: dict[str, QAction] = {}
-        choices: tuple[tuple[ThemeChoice, str], ...] = (("system", "As the &system"), ("light", "&Light"), ("dark", "&Dark"))
-        for choice, text in choices:
-            action = look_menu.addAction(text)
-            action.setCheckable(True)
-            action.triggered.connect(partial(self._choose_look, choice))
-            looks.addAction(action)
-            self.look_actions[choice] = action
-        self.menuBar().addMenu("&Help").addAction("&About Proteoscope", lambda: about(self))
-        toolbar = QToolBar("Tools")
-        toolbar.setObjectName("toolbar")
-        toolbar.setMovable(False)
-        toolbar.setIconSize(QSize(20, 20))
-        toolbar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        toolbar.addActions([self.action_new, self.action_open])
-        toolbar.addSeparator()
-        toolbar.addActions([self.action_results])
-        self.addToolBar(toolbar)
-
-    def _action(
-        self,
-        text: str,
-        icon_name: str,
-        shortcut: QKeySequence.StandardKey | str,
-        triggered: Callable[[], Any],
-        *,
-        checkable: bool = False,
-    ) -> QAction:
-        action = QAction(text, self)
-        set_icon(action, icon_name)
-        action.setShortcut(QKeySequence(shortcut))
-        action.setCheckable(checkable)
-        action.triggered.connect(lambda: triggered())
-        self.addAction(action)
-        return action
-
-    def _cancel_running(self) -> None:
-        job = self.queue.running
-        if job is not None:
-            self.queue.cancel(job)
-
     def _connect(self) -> None:
         self.theme.changed.connect(self._redraw)
-        self.start_page.new_asked.connect(self.new_identification)
+        self.start_page.new_asked.connect(self.new_search)
         self.start_page.open_asked.connect(self.ask_for_project)
         self.start_page.project_chosen.connect(lambda folder: self.open_project(Path(folder)))
-        self.form.run_asked.connect(self.run_identification)
-        self.form.failed.connect(self.tell_error)
-        self.form.touched.connect(self._note_touch)
+        for search in self.searches.values():
+            search.form.run_asked.connect(self.run_search)
+            search.form.failed.connect(self.tell_error)
+            search.form.touched.connect(self._note_touch)
+            search.results.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))
+        self.device_button.clicked.connect(self.show_devices)
         self.project_pane.run_chosen.connect(self.show_run)
-        self.results.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))
         self.jobs.cancel_asked.connect(self.queue.cancel)
         self.bridge.started.connect(self._on_started)
         self.bridge.progressed.connect(self._on_progress)
@@ -511,27 +473,6 @@ class _DockTitle(QWidget):
         row.setContentsMargins(10, 3, 4, 3)
         row.addWidget(toned_label(title, wrap=False), 1)
         row.addWidget(tool_button("close", f"Close (View, {title})", dock.close))
-
-
-def _identify(request: IdentificationRequest, progress: Progress) -> Any:
-    """The work of a job. What computes is imported here, in the background thread: it takes longer than opening the window."""
-    progress.stage("Starting")
-    from engine.identification.search import identify
-
-    return identify(
-        request.spectra,
-        request.databases,
-        request.project_folder,
-        request.parameters,
-        skip_broken=request.skip_broken,
-        progress=progress,
-    )
-
-
-def _counts(summary: Any, widget: QWidget) -> str:
-    locale = widget.locale()
-    parts = ((summary.n_psms, "PSMs"), (summary.n_peptides, "peptides"), (summary.n_proteins, "proteins"))
-    return ", ".join(f"{locale.toString(number)} {what}" for number, what in parts)
 
 
 def _text(content: QByteArray) -> str:

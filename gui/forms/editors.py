@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
 from engine.chemistry.enzymes import ENZYMES
 from engine.chemistry.tolerance import Tolerance
 from engine.parameters import ParameterDescription
+from engine.sequence_search.matrices import matrix_names
 from gui.forms.modification_picker import ModificationPicker
 from gui.forms.numbers import IntegerBox, NumberBox
 from gui.icons import set_icon
@@ -144,6 +145,36 @@ class EnzymeEditor(Editor):
     def _show_rule(self, name: str) -> None:
         self._combo.setToolTip(f"{name} cuts {ENZYMES[name].rule}")
         self.changed.emit()
+
+
+class MatrixEditor(Editor):
+    """One of the substitution matrices that ship, or a file with one."""
+
+    def __init__(self, description: ParameterDescription) -> None:
+        super().__init__()
+        self._title = description.title
+        self._combo = _Combo()
+        self._combo.addItems(list(matrix_names()))
+        self._combo.currentTextChanged.connect(self.changed)
+        self._hold(self._combo, tool_button("open", "Choose a file with a matrix in NCBI's format", self.ask_for_file))
+
+    def value(self) -> str:
+        """The name, or the path of the file."""
+        return self._combo.currentText()
+
+    def set_value(self, value: Any) -> None:
+        """Choose a matrix; a file is added to the choices."""
+        if self._combo.findText(str(value)) < 0:
+            self._combo.addItem(str(value))
+        self._combo.setCurrentText(str(value))
+
+    def ask_for_file(self) -> None:
+        """Open a dialog for a file with a matrix."""
+        dialog = QFileDialog(self, self._title)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self.set_value)
+        dialog.open()
 
 
 class IntegerEditor(Editor):
@@ -407,6 +438,7 @@ class FilesEditor(_LinesEditor):
 
 _BY_MEANING: tuple[tuple[Callable[[ParameterDescription], bool], Callable[[ParameterDescription], Editor]], ...] = (
     (lambda one: one.kind == "text" and one.name == "enzyme", EnzymeEditor),
+    (lambda one: one.kind == "text" and one.name == "matrix", MatrixEditor),
     (lambda one: one.kind == "text" and one.name.endswith("_tolerance"), ToleranceEditor),
     (lambda one: one.kind == "text" and one.name == "ion_series", IonSeriesEditor),
     (lambda one: one.kind == "list" and one.name.endswith("modifications"), ModificationsEditor),

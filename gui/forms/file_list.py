@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QLocale, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -20,12 +20,12 @@ from PySide6.QtWidgets import (
 )
 
 from gui.forms.field import Outlined
-from gui.forms.file_survey import FileKind, FileSurvey
+from gui.forms.file_survey import FileKind, FileSurvey, SequenceCount, Survey
 from gui.icons import icon, set_icon
 from gui.labels import toned_label
 from gui.theme import colours
 
-__all__ = ["FileList"]
+__all__ = ["FileList", "count_text", "nucleotide_text"]
 
 _MOST_ROWS = 7
 
@@ -52,12 +52,18 @@ class FileList(QWidget):
         super().__init__()
         self._kind, self._survey, self._filters = kind, survey, filters
         self._known: dict[Path, FileKind] = {}
+        self.counts: dict[Path, SequenceCount] = {}
+        """What the FASTA files hold that have been counted."""
         self.start_folder = ""
         """Where the file dialog opens."""
         self.lines = _Lines(empty_text, self.remove_selected)
         self.frame = Outlined(self.lines)
         self.message = toned_label(tone="wrong")
         self.message.hide()
+        self.note = toned_label()
+        self.note.hide()
+        self.warning = toned_label(tone="attention")
+        self.warning.hide()
         self.add_button = _button("Add files…", "add", self.ask_for_files)
         self.folder_button = _button("Add folder…", "folder", self.ask_for_folder)
         self.remove_button = _button("Remove", "remove", self.remove_selected)
@@ -70,7 +76,8 @@ class FileList(QWidget):
         page.setContentsMargins(0, 0, 0, 0)
         page.setSpacing(4)
         page.addWidget(self.frame)
-        page.addWidget(self.message)
+        for label in (self.message, self.note, self.warning):
+            page.addWidget(label)
         page.addLayout(buttons)
         self._enable()
 
@@ -78,6 +85,11 @@ class FileList(QWidget):
     def paths(self) -> list[Path]:
         """The files, in their order."""
         return [self.lines.item(i).data(Qt.ItemDataRole.UserRole) for i in range(self.lines.count())]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are none."""
+        return not self.lines.count()
 
     def problem(self) -> str:
         """Why a search cannot take these files; empty where it can, or where they are still being looked at."""
@@ -91,6 +103,10 @@ class FileList(QWidget):
     def is_examined(self) -> bool:
         """Whether it is known of every file what it is."""
         return all(path in self._known for path in self.paths)
+
+    def take(self, found: Survey) -> None:
+        """Add the files of this kind that were found."""
+        self.add(found.of_kind(self._kind))
 
     def add(self, paths: Iterable[Path]) -> None:
         """Add files; one that is there already stays once."""
@@ -145,7 +161,7 @@ class FileList(QWidget):
 
     def _take_folder(self, names: list[str]) -> None:
         self._remember(Path(names[0]))
-        self._survey.all_within([Path(names[0])], lambda survey: self.add(survey.of_kind(self._kind)))
+        self._survey.all_within([Path(names[0])], self.take)
 
     def _remember(self, folder: Path) -> None:
         self.start_folder = str(folder)
@@ -153,14 +169,21 @@ class FileList(QWidget):
 
     def _learn(self, found: FileKind) -> None:
         self._known[found.path] = found
+        if found.kind == self._kind == "database" and found.path not in self.counts:
+            self._survey.count(found.path, lambda count: self._learn_count(found.path, count))
         self._show_state()
+
+    def _learn_count(self, path: Path, count: SequenceCount | None) -> None:
+        if count is not None:
+            self.counts[path] = count
+            self._show_counts()
 
     def _fault(self, known: FileKind) -> str:
         if known.problem or known.kind == self._kind:
             return known.problem
         if known.kind == "database":
             return f"{known.path.name} is a FASTA file of sequences; add it to the protein databases"
-        return f"{known.path.name} holds spectra ({known.format}); add it to the spectra"
+        return f"{known.path.name} holds spectra ({known.format}), not sequences"
 
     def _show_state(self) -> None:
         for i in range(self.lines.count()):
@@ -169,9 +192,19 @@ class FileList(QWidget):
         self.frame.mark(bool(problem))
         self.message.setText(problem)
         self.message.setVisible(bool(problem))
+        self._show_counts()
         self.lines.updateGeometry()
         self._enable()
         self.changed.emit()
+
+    def _show_counts(self) -> None:
+        """Tell what the files hold; that changes nothing of what is asked for."""
+        counted = {path: self.counts[path] for path in self.paths if path in self.counts}
+        self.note.setText(count_text(list(counted.values())))
+        self.note.setVisible(bool(counted))
+        suspects = [path.name for path, count in counted.items() if count.is_nucleotides]
+        self.warning.setText(nucleotide_text(suspects[0]) if suspects else "")
+        self.warning.setVisible(bool(suspects))
 
     def _show_item(self, item: QListWidgetItem) -> None:
         path: Path = item.data(Qt.ItemDataRole.UserRole)
@@ -223,6 +256,22 @@ class _Lines(QListWidget):
         painter.drawText(
             self.viewport().rect().adjusted(8, 4, -8, -4), Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self._empty_text
         )
+
+
+def count_text(counts: Sequence[SequenceCount]) -> str:
+    """How many sequences and residues there are, in words."""
+    locale = QLocale()
+    n_sequences, n_residues = sum(one.n_sequences for one in counts), sum(one.n_residues for one in counts)
+    parts = [
+        f"{locale.toString(number)} {name}{'' if number == 1 else 's'}"
+        for number, name in ((n_sequences, "sequence"), (n_residues, "residue"))
+    ]
+    return ("" if all(one.is_whole for one in counts) else "more than ") + ", ".join(parts)
+
+
+def nucleotide_text(name: str) -> str:
+    """The warning that something looks like DNA or RNA."""
+    return f"{name} looks like DNA or RNA, where proteins belong; translate it first"
 
 
 def _button(text: str, icon_name: str, clicked: Callable[[], None]) -> QPushButton:

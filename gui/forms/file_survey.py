@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -13,13 +14,29 @@ from PySide6.QtCore import QObject, Signal
 
 from engine.errors import ProteoscopeError
 from engine.formats.recognition import recognise
-from engine.formats.sources import ByteSource
+from engine.formats.sources import ByteSource, blocks
 
-__all__ = ["DATABASE_SUFFIXES", "SPECTRUM_SUFFIXES", "FileKind", "FileSurvey", "Survey", "file_kind"]
+__all__ = [
+    "DATABASE_SUFFIXES",
+    "SPECTRUM_SUFFIXES",
+    "FileKind",
+    "FileSurvey",
+    "SequenceCount",
+    "Survey",
+    "are_nucleotides",
+    "count_sequences",
+    "file_kind",
+]
 
 SPECTRUM_SUFFIXES = (".mzml", ".mzxml", ".mgf", ".ms2", ".dta", ".pkl")
 DATABASE_SUFFIXES = (".fasta", ".fa", ".faa", ".fas")
 _MOST_FILES = 5000
+_MOST_COUNTED = 1 << 29
+_BLOCK = 1 << 20
+_HEADERS = re.compile(rb"^[>;].*", re.MULTILINE)
+_NOT_RESIDUES = b" \t\n0123456789-.*"
+_NUCLEOTIDES = b"ACGTUNacgtun"
+_LETTERS_TO_JUDGE, _NUCLEOTIDE_SHARE = 30, 0.95
 
 
 @dataclass(frozen=True)
@@ -31,6 +48,16 @@ class FileKind:
     format: str = ""
     size: int = 0
     problem: str = ""
+
+
+@dataclass(frozen=True)
+class SequenceCount:
+    """What a FASTA file holds; `is_whole` is false where only its beginning was counted."""
+
+    n_sequences: int
+    n_residues: int
+    is_nucleotides: bool
+    is_whole: bool = True
 
 
 @dataclass
@@ -58,14 +85,45 @@ def file_kind(path: Path) -> FileKind:
         return FileKind(path, "", problem=f"{path}: cannot be read ({error.strerror})")
 
 
+def count_sequences(path: Path, most_bytes: int = _MOST_COUNTED, is_wanted: Callable[[], bool] = lambda: True) -> SequenceCount | None:
+    """Count the sequences and residues of a FASTA file, up to so many bytes; None where it cannot be read or is not wanted any more."""
+    n_sequences = n_residues = n_read = n_nucleotides = 0
+    try:
+        with ByteSource(path) as source:
+            for block in blocks(source, lambda text: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1, _BLOCK):
+                if not is_wanted():
+                    return None
+                text = block.text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+                n_sequences += text.count(b"\n>") + text.startswith(b">")
+                letters = _HEADERS.sub(b"", text).translate(None, _NOT_RESIDUES)
+                n_residues += len(letters)
+                n_nucleotides += len(letters) - len(letters.translate(None, _NUCLEOTIDES))
+                n_read += len(text)
+                if n_read >= most_bytes and not block.is_last:
+                    return SequenceCount(n_sequences, n_residues, _judge(n_nucleotides, n_residues), is_whole=False)
+    except (ProteoscopeError, OSError):
+        return None
+    return SequenceCount(n_sequences, n_residues, _judge(n_nucleotides, n_residues))
+
+
+def are_nucleotides(letters: bytes) -> bool:
+    """Whether residues look like those of DNA or RNA, and there are enough of them to tell."""
+    return _judge(len(letters) - len(letters.translate(None, _NUCLEOTIDES)), len(letters))
+
+
+def _judge(n_nucleotides: int, n_letters: int) -> bool:
+    return n_letters >= _LETTERS_TO_JUDGE and n_nucleotides >= _NUCLEOTIDE_SHARE * n_letters
+
+
 class FileSurvey(QObject):
-    """Looks at files in one background thread and calls back in the window's thread, in the order asked."""
+    """Looks at files in a background thread and calls back in the window's thread, in the order asked. Another counts sequences."""
 
     _found = Signal(object, object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="file-survey")
+        self._counter = ThreadPoolExecutor(1, thread_name_prefix="file-counter")
         self._is_open = True
         self._found.connect(self._tell)
 
@@ -78,10 +136,16 @@ class FileSurvey(QObject):
         """Find out what files are and what folders hold: projects, and below other folders spectra and databases by their names' ends."""
         self._submit(lambda: _survey(paths), tell)
 
+    def count(self, path: Path, tell: Callable[[SequenceCount | None], None]) -> None:
+        """Count what a FASTA file holds."""
+        if self._is_open:
+            self._counter.submit(lambda: self._emit(tell, count_sequences(path, is_wanted=lambda: self._is_open)))
+
     def close(self) -> None:
         """Look at nothing more, and tell nobody."""
         self._is_open = False
         self._pool.shutdown(wait=False, cancel_futures=True)
+        self._counter.shutdown(wait=False, cancel_futures=True)
 
     def _submit(self, work: Callable[[], Any], tell: Callable[[Any], None]) -> None:
         if self._is_open:

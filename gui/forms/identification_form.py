@@ -1,370 +1,105 @@
-"""The page “New identification”: files, project, preset, parameters, and the button that runs them."""
+"""The page “New identification”."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QColor
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QFileDialog,
-    QFrame,
-    QHBoxLayout,
-    QLineEdit,
-    QPushButton,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QLocale
+from PySide6.QtWidgets import QCheckBox, QWidget
 
-from engine.errors import ProteoscopeError
 from engine.identification.parameters import IdentificationParameters
-from engine.parameters import preset_description, preset_names, read_preset
-from gui.forms.editors import tool_button
-from gui.forms.field import Outlined
+from engine.jobs import Progress
+from engine.parameters import SearchParameters
+from gui.devices import DeviceSurvey
 from gui.forms.file_list import FileList
-from gui.forms.file_survey import DATABASE_SUFFIXES, SPECTRUM_SUFFIXES, FileSurvey
-from gui.forms.parameter_form import ParameterForm
-from gui.forms.preset_files import write_preset
-from gui.forms.sections import Card, Columns
-from gui.icons import set_icon
-from gui.labels import heading, toned_label
-from gui.theme import colours
+from gui.forms.file_survey import DATABASE_SUFFIXES, SPECTRUM_SUFFIXES, FileSurvey, Survey
+from gui.forms.search_form import Input, SearchForm, SearchRequest, file_patterns
 
 __all__ = ["IdentificationForm", "IdentificationRequest"]
 
-_SEARCH = "identify"
-_USUAL_PRESET = "high-resolution"
-_PRESET_FILTER = "Presets (*.toml)"
-
 
 @dataclass(frozen=True)
-class IdentificationRequest:
+class IdentificationRequest(SearchRequest):
     """Everything that an identification needs to run."""
 
-    title: str
     spectra: tuple[Path, ...]
     databases: tuple[Path, ...]
-    project_folder: Path
     parameters: IdentificationParameters
     skip_broken: bool
 
+    def run(self, progress: Progress) -> Any:
+        """Identify. What computes is imported here, in the background thread: it takes longer than opening the window."""
+        progress.stage("Starting")
+        from engine.identification.search import identify
 
-class IdentificationForm(QWidget):
-    """The page. What is missing or wrong stands beside the button Run, which is then disabled.
+        return identify(
+            self.spectra,
+            self.databases,
+            self.project_folder,
+            self.parameters,
+            device=self.device,
+            skip_broken=self.skip_broken,
+            progress=progress,
+        )
 
-    Signals
-    -------
-    run_asked : an `IdentificationRequest`. failed : text of an error with a preset file. touched : the user changed something.
-    """
+    @staticmethod
+    def outcome(summary: Any, locale: QLocale) -> str:
+        """Numbers of PSMs, peptides and proteins."""
+        parts = ((summary.n_psms, "PSMs"), (summary.n_peptides, "peptides"), (summary.n_proteins, "proteins"))
+        return ", ".join(f"{locale.toString(number)} {what}" for number, what in parts)
 
-    run_asked = Signal(IdentificationRequest)
-    failed = Signal(str)
-    touched = Signal()
 
-    def __init__(self, survey: FileSurvey) -> None:
-        super().__init__()
-        self.survey = survey
+class IdentificationForm(SearchForm):
+    """The page: spectra, protein databases, and the parameters of an identification."""
+
+    def __init__(self, survey: FileSurvey, devices: DeviceSurvey) -> None:
         self.spectra = FileList(
             "spectra",
             survey,
-            [f"Spectra ({_patterns(SPECTRUM_SUFFIXES)})"],
+            [f"Spectra ({file_patterns(SPECTRUM_SUFFIXES)})"],
             "Drop mzML, mzXML, MGF, MS2, DTA or PKL files or a folder here, or add them below",
         )
         self.databases = FileList(
-            "database", survey, [f"FASTA files ({_patterns(DATABASE_SUFFIXES)})"], "Drop one or more FASTA files here, or add them below"
+            "database",
+            survey,
+            [f"FASTA files ({file_patterns(DATABASE_SUFFIXES)})"],
+            "Drop one or more FASTA files here, or add them below",
         )
-        self.project = QLineEdit()
-        self.project.setPlaceholderText("A new or empty folder, or a project to add to")
-        self.project.setAcceptDrops(False)
-        self.project_frame = Outlined(self.project)
-        self.project_message = toned_label(tone="wrong")
-        self.preset = QComboBox()
-        self.preset_text = toned_label()
         self.skip_broken = QCheckBox("Leave out spectra that cannot be read, and count them")
-        self.parameters = ParameterForm(IdentificationParameters)
-        self.run_button = QPushButton("Run")
-        self.reason = QPushButton()
-        self.reason.setFlat(True)
-        self.scroll_area = QScrollArea()
-        self.preset_folder = ""
-        """Where the dialogs for preset files open."""
-        self._project_was_suggested = False
-        # One check for all that changes together, as when a preset fills every field.
-        self._checking = QTimer(self)
-        self._checking.setSingleShot(True)
-        self._fill_presets()
-        self._lay_out()
-        self._connect()
-        self.choose_preset(_USUAL_PRESET)
-        self.check()
+        super().__init__(
+            "New identification",
+            "identify",
+            IdentificationParameters,
+            "high-resolution",
+            (
+                Input("Spectra", self.spectra, "Add spectra", "A spectrum file cannot be used"),
+                Input("Protein databases", self.databases, "Add a protein database", "A database cannot be used"),
+            ),
+            {"spectra": self.spectra, "databases": self.databases},
+            devices,
+            (self.skip_broken,),
+        )
 
-    def request(self) -> IdentificationRequest | None:
-        """What the page asks for, or None while something is missing or wrong."""
-        parameters = self.parameters.parameters
-        if self.what_is_missing() or not isinstance(parameters, IdentificationParameters):
-            return None
+    def take(self, found: Survey, target: QWidget | None) -> None:
+        """Add spectra and databases, each to its list."""
+        self.spectra.take(found)
+        self.databases.take(found)
+
+    def _request(self, parameters: SearchParameters) -> IdentificationRequest:
+        assert isinstance(parameters, IdentificationParameters)
         spectra = tuple(self.spectra.paths)
         title = f"Identify {spectra[0].name}" + (f" and {len(spectra) - 1} more" if len(spectra) > 1 else "")
         return IdentificationRequest(
-            title, spectra, tuple(self.databases.paths), self.project_folder(), parameters, self.skip_broken.isChecked()
+            title,
+            self.project_folder(),
+            self.device.value(),
+            spectra,
+            tuple(self.databases.paths),
+            parameters,
+            self.skip_broken.isChecked(),
         )
 
-    def project_folder(self) -> Path:
-        """The project's folder as typed."""
-        return Path(self.project.text().strip()).expanduser().absolute()
-
-    def set_project_folder(self, folder: Path) -> None:
-        """Put results into this project."""
-        self._project_was_suggested = False
-        self.project.setText(str(folder))
-
-    def what_is_missing(self) -> str:
-        """Why Run is disabled; empty when it is not."""
-        if not self.spectra.paths:
-            return "Add spectra"
-        if self.spectra.problem():
-            return "A spectrum file cannot be used"
-        if not self.databases.paths:
-            return "Add a protein database"
-        if self.databases.problem():
-            return "A database cannot be used"
-        if not self.project.text().strip():
-            return "Choose a project folder"
-        if self._project_problem():
-            return "The project folder cannot be used"
-        for name in self.parameters.problems:
-            return f"{self.parameters.fields[name].description.title}: {self.parameters.problems[name]}"
-        if not (self.spectra.is_examined and self.databases.is_examined):
-            return "Looking at the files"
-        return ""
-
-    def check(self) -> None:
-        """Enable Run, or say why not."""
-        self._suggest_project()
-        problem = self._project_problem()
-        self.project_frame.mark(bool(problem))
-        self.project_message.setText(problem)
-        self.project_message.setVisible(bool(problem))
-        missing = self.what_is_missing()
-        self.reason.setText(missing.replace("&", "&&"))
-        self.reason.setVisible(bool(missing))
-        self.run_button.setEnabled(not missing)
-
-    def run(self) -> None:
-        """Ask for the run, if it can be done."""
-        self.check()
-        request = self.request()
-        if request is not None:
-            self.run_asked.emit(request)
-
-    def choose_preset(self, name: str) -> None:
-        """Fill the parameters from a preset, one that ships or a file; unknown ones are left alone."""
-        index = self.preset.findData(name)
-        if index >= 0:
-            self.preset.setCurrentIndex(index)
-            self._load(name)
-
-    def load_preset_file(self, path: Path) -> None:
-        """Fill the parameters from a preset file and list it among the presets."""
-        if self._load(str(path)):
-            if self.preset.findData(str(path)) < 0:
-                self.preset.addItem(path.stem, str(path))
-            self.preset.setCurrentIndex(self.preset.findData(str(path)))
-
-    def save_preset_file(self, path: Path) -> None:
-        """Write the parameters as they stand into a preset file."""
-        parameters = self.parameters.parameters
-        if parameters is None:
-            self.failed.emit("The preset was not saved: a parameter has a value that it cannot have.")
-            return
-        path = path if path.suffix else path.with_suffix(".toml")
-        try:
-            write_preset(path, parameters.model_dump(mode="json"), f"Saved from the window as {path.stem}")
-        except ProteoscopeError as error:
-            self.failed.emit(str(error))
-            return
-        self.load_preset_file(path)
-
-    def ask_for_preset(self) -> None:
-        """Open a dialog for a preset file to load."""
-        dialog = self._preset_dialog("Load a preset")
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(lambda name: self.load_preset_file(Path(name)))
-        dialog.open()
-
-    def ask_where_to_save(self) -> None:
-        """Open a dialog for a preset file to write."""
-        dialog = self._preset_dialog("Save as a preset")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix("toml")
-        dialog.fileSelected.connect(lambda name: self.save_preset_file(Path(name)))
-        dialog.open()
-
-    def ask_for_project(self) -> None:
-        """Open a dialog for the project's folder."""
-        dialog = QFileDialog(self, "Project folder", self.project.text() or self.spectra.start_folder)
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda name: self.set_project_folder(Path(name)))
-        dialog.open()
-
-    def redraw(self) -> None:
-        """Draw what depends on the look again."""
-        self.spectra.redraw()
-        self.databases.redraw()
-
-    def _preset_dialog(self, title: str) -> QFileDialog:
-        dialog = QFileDialog(self, title, self.preset_folder)
-        dialog.setNameFilters([_PRESET_FILTER])
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.directoryEntered.connect(self._remember_preset_folder)
-        dialog.fileSelected.connect(lambda name: self._remember_preset_folder(str(Path(name).parent)))
-        return dialog
-
-    def _remember_preset_folder(self, folder: str) -> None:
-        self.preset_folder = folder
-
-    def _load(self, name: str) -> bool:
-        try:
-            values = IdentificationParameters.checked(read_preset(_SEARCH, name))
-        except ProteoscopeError as error:
-            self.failed.emit(str(error))
-            return False
-        self.parameters.set_baseline(values.model_dump())
-        is_shipped = name in preset_names(_SEARCH)
-        self.preset_text.setText(preset_description(_SEARCH, name) if is_shipped else f"From {name}")
-        return True
-
-    def _fill_presets(self) -> None:
-        for name in preset_names(_SEARCH):
-            self.preset.addItem(name, name)
-            self.preset.setItemData(self.preset.count() - 1, preset_description(_SEARCH, name), Qt.ItemDataRole.ToolTipRole)
-
-    def _suggest_project(self) -> None:
-        """A project beside the first spectra, for who has not said anything else."""
-        if self.spectra.paths and (self._project_was_suggested or not self.project.text()):
-            first = self.spectra.paths[0]
-            suggestion = str(first.parent / f"{first.name.partition('.')[0]}_proteoscope")
-            if self.project.text() != suggestion:
-                self.project.setText(suggestion)
-            self._project_was_suggested = True
-
-    def _project_problem(self) -> str:
-        if not self.project.text().strip():
-            return ""
-        folder = self.project_folder()
-        if folder.is_file():
-            return "This is a file; choose a folder"
-        if (folder / "project.sqlite").is_file():
-            return ""
-        if folder.is_dir():
-            try:
-                strangers = [entry.name for entry in folder.iterdir() if not entry.name.startswith(".") and entry.name != "project.lock"]
-            except OSError as error:
-                return f"This folder cannot be read: {error.strerror}"
-            if strangers:
-                return f"There are other things in this folder ({strangers[0]}); choose a new or empty one, or a project"
-        parent = next((one for one in (folder, *folder.parents) if one.exists()), folder)
-        return "" if os.access(parent, os.W_OK) else f"You may not write in {parent}"
-
-    def _connect(self) -> None:
-        self._checking.timeout.connect(self.check)
-        for signal in (self.spectra.changed, self.databases.changed, self.project.textChanged, self.parameters.changed):
-            signal.connect(self._checking.start)
-            signal.connect(self.touched)
-        self.project.textEdited.connect(self._keep_project)
-        self.preset.activated.connect(lambda: self.choose_preset(self.preset.currentData()))
-        self.run_button.clicked.connect(self.run)
-        self.reason.clicked.connect(self._show_problem)
-
-    def _keep_project(self) -> None:
-        self._project_was_suggested = False
-
-    def _show_problem(self) -> None:
-        """Bring what is missing or wrong into view."""
-        for widget, is_missing in (
-            (self.spectra, not self.spectra.paths or bool(self.spectra.problem())),
-            (self.databases, not self.databases.paths or bool(self.databases.problem())),
-            (self.project_frame, not self.project.text().strip() or bool(self._project_problem())),
-        ):
-            if is_missing:
-                self.scroll_area.ensureWidgetVisible(widget)
-                return
-        frame = self.parameters.show_first_problem()
-        if frame is not None:
-            self.scroll_area.ensureWidgetVisible(frame)
-
-    def _lay_out(self) -> None:
-        cards = Columns(400)
-        for title, widget in (("Spectra", self.spectra), ("Protein databases", self.databases)):
-            card = Card(title)
-            card.grid.addWidget(widget, 0, 0, 1, 3)
-            cards.add(card)
-        cards.add(self._project_card())
-        cards.add(self._preset_card())
-        content = QWidget()
-        page = QVBoxLayout(content)
-        page.setContentsMargins(18, 14, 18, 14)
-        page.setSpacing(14)
-        page.addWidget(heading("New identification", 1.5))
-        page.addWidget(cards)
-        page.addWidget(self.parameters, 1)
-        self.scroll_area.setWidget(content)
-        self.scroll_area.setWidgetResizable(True)
-        self.scroll_area.setFrameShape(QFrame.Shape.NoFrame)
-        self.scroll_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.reason.setToolTip("Show where")
-        set_icon(self.reason, "information")
-        self.run_button.setObjectName("primary")
-        set_icon(self.run_button, "run", QColor(colours().accent_text))
-        self.run_button.setMinimumWidth(120)
-        self.run_button.setToolTip("Queue this identification (Ctrl+R)")
-        bottom = QHBoxLayout()
-        bottom.setContentsMargins(18, 8, 18, 10)
-        bottom.addStretch(1)
-        bottom.addWidget(self.reason)
-        bottom.addWidget(self.run_button)
-        line = QFrame()
-        line.setFrameShape(QFrame.Shape.HLine)
-        line.setFrameShadow(QFrame.Shadow.Plain)
-        line.setForegroundRole(self.palette().ColorRole.Mid)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(0)
-        whole.addWidget(self.scroll_area, 1)
-        whole.addWidget(line)
-        whole.addLayout(bottom)
-
-    def _project_card(self) -> Card:
-        card = Card("Project")
-        row = QHBoxLayout()
-        row.addWidget(self.project_frame, 1)
-        row.addWidget(tool_button("folder", "Choose a folder", self.ask_for_project))
-        card.grid.addLayout(row, 0, 0, 1, 3)
-        card.grid.addWidget(self.project_message, 1, 0, 1, 3)
-        card.grid.addWidget(self.skip_broken, 2, 0, 1, 3)
-        self.project_message.hide()
-        self.project.setAccessibleName("Project folder")
-        return card
-
-    def _preset_card(self) -> Card:
-        card = Card("Preset")
-        row = QHBoxLayout()
-        row.addWidget(self.preset, 1)
-        row.addWidget(tool_button("open", "Load a preset file", self.ask_for_preset))
-        row.addWidget(tool_button("save", "Save the parameters as a preset file", self.ask_where_to_save))
-        card.grid.addLayout(row, 0, 0, 1, 3)
-        card.grid.addWidget(self.preset_text, 1, 0, 1, 3)
-        self.preset.setAccessibleName("Preset")
-        return card
-
-
-def _patterns(suffixes: tuple[str, ...]) -> str:
-    # Qt matches them whatever their case.
-    return " ".join(f"*{suffix} *{suffix}.gz" for suffix in suffixes)
+    def _first_file(self) -> Path | None:
+        return next(iter(self.spectra.paths), None)

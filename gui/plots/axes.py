@@ -10,7 +10,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
 from gui.spectrum.colours import PlotColours
 
-__all__ = ["Axes", "draw_axes", "nice_ticks", "tick_texts"]
+__all__ = ["Axes", "draw_axes", "nice_ticks", "powers_of_ten", "tick_texts"]
 
 _TICK = 4.0
 
@@ -29,6 +29,12 @@ def nice_ticks(low: float, high: float, n_wanted: int, *, whole: bool = False) -
     return [tick * step for tick in range(first, last + 1)]
 
 
+def powers_of_ten(low: float, high: float, n_most: int) -> list[float]:
+    """The powers of ten from `low` to `high` that are at least one, each or every second, third ... so that there are `n_most` of them."""
+    powers = range(max(0, math.ceil(math.log10(low) - 1e-9)), math.floor(math.log10(high) + 1e-9) + 1)
+    return [10.0**power for power in powers[:: max(1, -(-len(powers) // n_most))]]
+
+
 def tick_texts(ticks: list[float], locale: QLocale) -> list[str]:
     """The ticks as numbers of the user's language, all with the same decimals."""
     step = ticks[1] - ticks[0] if len(ticks) > 1 else max(abs(ticks[0]), 1.0)
@@ -37,10 +43,10 @@ def tick_texts(ticks: list[float], locale: QLocale) -> list[str]:
 
 
 class Axes:
-    """A rectangle of the page and the range of values that it shows."""
+    """A rectangle of the page and the range of values that it shows. `is_log`: the vertical axis goes by powers of ten."""
 
-    def __init__(self, area: QRectF, x_range: tuple[float, float], y_range: tuple[float, float]) -> None:
-        self.area, self.x_range, self.y_range = area, x_range, y_range
+    def __init__(self, area: QRectF, x_range: tuple[float, float], y_range: tuple[float, float], *, is_log: bool = False) -> None:
+        self.area, self.x_range, self.y_range, self.is_log = area, x_range, y_range, is_log
 
     def x(self, value: float) -> float:
         """Place of a value on the page."""
@@ -49,8 +55,7 @@ class Axes:
 
     def y(self, value: float) -> float:
         """Place of a value on the page, downwards."""
-        low, high = self.y_range
-        return self.area.bottom() - (value - low) / (high - low) * self.area.height()
+        return float(self.ys(np.array([value]))[0])
 
     def xs(self, values: np.ndarray) -> np.ndarray:
         """Places of many values."""
@@ -58,8 +63,10 @@ class Axes:
         return np.asarray(self.area.left() + (values - low) / (high - low) * self.area.width())
 
     def ys(self, values: np.ndarray) -> np.ndarray:
-        """Places of many values, downwards."""
+        """Places of many values, downwards; those below the range of a logarithmic axis lie at its foot."""
         low, high = self.y_range
+        if self.is_log:
+            values, low, high = np.log10(np.maximum(values, low)), math.log10(low), math.log10(high)
         return np.asarray(self.area.bottom() - (values - low) / (high - low) * self.area.height())
 
 
@@ -90,8 +97,10 @@ def draw_axes(
         if has_x_numbers:
             box = QRectF(at - 60, area.bottom() + _TICK + 1, 120, metrics.height())
             painter.drawText(box, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, text)
-    ticks = nice_ticks(*axes.y_range, max(3, int(area.height() / (metrics.height() * 2.2))), whole=y_is_count)
-    for tick, text in zip(ticks, tick_texts(ticks, locale), strict=True):
+    n_wanted = max(3, int(area.height() / (metrics.height() * 2.2)))
+    ticks = powers_of_ten(*axes.y_range, n_wanted) if axes.is_log else nice_ticks(*axes.y_range, n_wanted, whole=y_is_count)
+    texts = [locale.toString(round(tick)) for tick in ticks] if axes.is_log else tick_texts(ticks, locale)
+    for tick, text in zip(ticks, texts, strict=True):
         at = axes.y(tick)
         painter.drawLine(QLineF(area.left() - _TICK, at, area.left(), at))
         box = QRectF(area.left() - _TICK - 3 - 100, at - metrics.height() / 2, 100, metrics.height())

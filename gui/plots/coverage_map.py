@@ -4,19 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
-    QAction,
     QColor,
-    QContextMenuEvent,
     QFont,
     QFontDatabase,
     QFontMetricsF,
     QHelpEvent,
     QKeyEvent,
-    QKeySequence,
     QMouseEvent,
     QPainter,
     QPaintEvent,
@@ -24,10 +20,10 @@ from PySide6.QtGui import (
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QMenu, QScrollArea, QToolTip, QWidget
+from PySide6.QtWidgets import QScrollArea, QToolTip, QWidget
 
 from gui.plots.coverage import Coverage, PlacedPeptide
-from gui.plots.export import ask_and_export, export_figure, figure_font
+from gui.plots.export import ExportAction, Figure, figure_font
 from gui.spectrum.colours import PAPER, PlotColours, plot_colours
 from gui.tables.columns import Column, shown_text
 
@@ -278,11 +274,7 @@ class CoverageMap(QScrollArea):
         self.setFocusProxy(self.canvas)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.viewport().setBackgroundRole(QPalette.ColorRole.Base)
-        self.export_action = QAction("&Export figure…", self)
-        self.export_action.setShortcut(QKeySequence("Ctrl+E"))
-        self.export_action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        self.export_action.triggered.connect(lambda: self.ask_and_export())
-        self.addAction(self.export_action)
+        self.export_action = ExportAction(self, self._figure, self.message.emit)
 
     @property
     def coverage(self) -> Coverage | None:
@@ -301,21 +293,6 @@ class CoverageMap(QScrollArea):
         self.canvas.chosen = row
         self.canvas.update()
 
-    def ask_and_export(self) -> None:
-        """Ask for a file and save the map."""
-        if self.coverage is not None:
-            ask_and_export(self, "coverage", self._figure().size, self._paint_figure, self.message.emit)
-
-    def export(self, path: Path) -> None:
-        """Save the map.
-
-        Raises
-        ------
-        StorageError : see `export_figure`.
-        """
-        if self.coverage is not None:
-            export_figure(path, self._figure().size, self._paint_figure, title=self.coverage.title)
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Use the room."""
         super().resizeEvent(event)
@@ -325,22 +302,18 @@ class CoverageMap(QScrollArea):
         """Room for some rows."""
         return QSize(520, 320)
 
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """What can be done with the map."""
-        menu = QMenu(self)
-        menu.addActions(self.actions())
-        menu.aboutToHide.connect(menu.deleteLater)
-        menu.exec(event.globalPos())
-
-    def _figure(self) -> _Layout:
-        assert self.coverage is not None
-        return _Layout(self.coverage, self._figure_font(), 1000.0)
+    def _figure(self) -> Figure | None:
+        if self.coverage is None:
+            return None
+        layout = _Layout(self.coverage, self._figure_font(), 1000.0)
+        return Figure(
+            "Coverage",
+            layout.size,
+            lambda painter, area: paint_coverage(painter, layout, PAPER, self._figure_font(), frozenset(), PAPER.decoy),
+        )
 
     @staticmethod
     def _figure_font() -> QFont:
         font = figure_font(7)
         font.setFamily(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family())
         return font
-
-    def _paint_figure(self, painter: QPainter, area: QRectF) -> None:
-        paint_coverage(painter, self._figure(), PAPER, self._figure_font(), frozenset(), PAPER.decoy)

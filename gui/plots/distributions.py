@@ -1,4 +1,4 @@
-"""Distributions over a whole identification, counted by DuckDB."""
+"""Distributions over a whole run, counted by DuckDB."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ class Histogram:
     series : name and (n,) counts of each; drawn one over the other.
     mark : where a line is drawn, and what it says; None: no line.
     summary : one sentence that says what is to be seen.
+    curve : name, places and heights of a line over the bins; None: no line.
+    is_log : whether the counts are drawn on an axis of powers of ten.
+    note : what lies beyond the last bin.
     """
 
     title: str
@@ -33,6 +36,9 @@ class Histogram:
     series: tuple[tuple[str, NDArray[np.int64]], ...]
     mark: tuple[float, str] | None
     summary: str
+    curve: tuple[str, NDArray[np.float64], NDArray[np.float64]] | None = None
+    is_log: bool = False
+    note: str = ""
 
     @property
     def is_empty(self) -> bool:

@@ -5,18 +5,28 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from PySide6.QtCore import QMarginsF, QRectF, QSaveFile, QSize, QSizeF, Qt
-from PySide6.QtGui import QFont, QFontInfo, QGuiApplication, QImage, QPageLayout, QPageSize, QPainter, QPdfWriter
+from PySide6.QtGui import QAction, QFont, QFontInfo, QGuiApplication, QImage, QKeySequence, QPageLayout, QPageSize, QPainter, QPdfWriter
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from engine.errors import StorageError
 
-__all__ = ["FIGURE_FILTER", "Paint", "ask_and_export", "export_figure", "figure_font"]
+__all__ = ["FIGURE_FILTER", "ExportAction", "Figure", "Paint", "export_figure", "figure_font"]
 
 Paint = Callable[[QPainter, QRectF], None]
 """Paints a figure into a rectangle measured in points, 1/72 inch."""
+
+
+class Figure(NamedTuple):
+    """What can be exported: a name for the file and its title, the size in points, and who paints it."""
+
+    name: str
+    size: QSizeF
+    paint: Paint
+
 
 FIGURE_FILTER = "Scalable Vector Graphics (*.svg);;Portable Document Format (*.pdf);;Portable Network Graphics, 300 dpi (*.png)"
 _PNG_DPI = 300
@@ -58,19 +68,55 @@ def export_figure(path: str | Path, size: QSizeF, paint: Paint, *, title: str = 
         raise StorageError(f"{target}: the figure cannot be written ({file.errorString()}). Free some space and try again.")
 
 
-def ask_and_export(parent: QWidget, name: str, size: QSizeF, paint: Paint, tell: Callable[[str], None]) -> None:
-    """Ask for a file, write the figure to it and tell how that went."""
-    path, chosen = QFileDialog.getSaveFileName(parent, "Export figure", f"{name}.svg", FIGURE_FILTER)
-    if not path:
-        return
-    if not Path(path).suffix:
-        path += chosen[chosen.index("*") + 1 : chosen.index(")")]
-    try:
-        export_figure(path, size, paint, title=name)
-    except StorageError as error:
-        tell(str(error))
-    else:
-        tell(f"Saved {Path(path).name}.")
+class ExportAction(QAction):
+    """“Export figure…”: in the context menu of a widget, which shows all its actions, and by Ctrl+E where the keyboard is in it.
+
+    Parameters
+    ----------
+    figure : what there is to export now, or None.
+    tell : takes a sentence on how that went.
+    """
+
+    def __init__(self, owner: QWidget, figure: Callable[[], Figure | None], tell: Callable[[str], None]) -> None:
+        super().__init__("&Export figure…", owner)
+        self._owner, self._figure, self._tell = owner, figure, tell
+        self.setShortcut(QKeySequence("Ctrl+E"))
+        self.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        self.triggered.connect(lambda: self.ask())
+        owner.addAction(self)
+        owner.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+
+    def ask(self) -> None:
+        """Ask for a file, write the figure to it and tell how that went."""
+        figure = self._figure()
+        if figure is None:
+            return
+        path, chosen = QFileDialog.getSaveFileName(self._owner, "Export figure", f"{_file_name(figure.name)}.svg", FIGURE_FILTER)
+        if not path:
+            return
+        if not Path(path).suffix:
+            path += chosen[chosen.index("*") + 1 : chosen.index(")")]
+        try:
+            export_figure(path, figure.size, figure.paint, title=figure.name)
+        except StorageError as error:
+            self._tell(str(error))
+        else:
+            self._tell(f"Saved {Path(path).name}.")
+
+    def write(self, path: Path) -> None:
+        """Write the figure to a file.
+
+        Raises
+        ------
+        StorageError : see `export_figure`.
+        """
+        figure = self._figure()
+        if figure is not None:
+            export_figure(path, figure.size, figure.paint, title=figure.name)
+
+
+def _file_name(name: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "+-." else "_" for letter in name)
 
 
 def _write_svg(file: QSaveFile, size: QSizeF, paint: Paint, title: str) -> bool:

@@ -3,33 +3,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 from PySide6.QtCore import QEvent, QLineF, QLocale, QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
-    QAction,
     QColor,
-    QContextMenuEvent,
     QFont,
     QFontMetricsF,
     QHelpEvent,
-    QKeySequence,
     QPainter,
     QPainterPath,
     QPaintEvent,
     QPen,
+    QPolygonF,
 )
-from PySide6.QtWidgets import QMenu, QToolTip, QWidget
+from PySide6.QtWidgets import QToolTip, QWidget
 
 from gui.plots.axes import Axes, draw_axes
 from gui.plots.distributions import Histogram
-from gui.plots.export import ask_and_export, export_figure, figure_font
+from gui.plots.export import ExportAction, Figure, figure_font
 from gui.spectrum.colours import PAPER, PlotColours, plot_colours
 
 __all__ = ["HistogramPlot", "paint_histogram"]
 
 _FIGURE_SIZE = QSizeF(340, 230)
+_FOOT = 0.5
+"""Where a logarithmic axis begins: one thing counted stands above it."""
 
 
 def paint_histogram(painter: QPainter, area: QRectF, histogram: Histogram, colours: PlotColours, font: QFont) -> Axes:
@@ -39,32 +37,36 @@ def paint_histogram(painter: QPainter, area: QRectF, histogram: Histogram, colou
     highest = max((int(counts.max(initial=0)) for _, counts in histogram.series), default=0) or 1
     title_margin = max(metrics.horizontalAdvance(QLocale().toString(highest)) + line + 12, 3 * line)
     inner = area.adjusted(title_margin + line * 0.6, line * 2.4, -line, -2 * line - 12)
-    axes = Axes(inner, (float(histogram.edges[0]), float(histogram.edges[-1])), (0.0, highest * 1.08))
+    y_range = (_FOOT, highest * 2.0) if histogram.is_log else (0.0, highest * 1.08)
+    axes = Axes(inner, (float(histogram.edges[0]), float(histogram.edges[-1])), y_range, is_log=histogram.is_log)
+    painter.setFont(font)
+    legend = [(name, colour, False) for (name, _), colour in zip(histogram.series, (colours.target, colours.decoy), strict=False)]
+    for (_, counts), (_, colour, _) in reversed(list(zip(histogram.series, legend, strict=True))):
+        _paint_steps(painter, axes, histogram.edges, counts, colour)
+    if histogram.curve is not None:
+        name, places, heights = histogram.curve
+        _paint_curve(painter, axes, places, heights, colours.decoy)
+        legend.append((name, colours.decoy, True))
+    right = inner.right()
+    if len(legend) > 1:
+        right = _paint_legend(painter, QPointF(inner.right(), area.top() + line * 0.4), legend, colours)
     bold = QFont(font)
     bold.setBold(True)
     painter.setFont(bold)
     painter.setPen(colours.text)
-    painter.drawText(QRectF(inner.left(), area.top() + line * 0.4, inner.width(), line), Qt.AlignmentFlag.AlignLeft, histogram.title)
+    title = QFontMetricsF(bold).elidedText(histogram.title, Qt.TextElideMode.ElideRight, right - inner.left())
+    painter.drawText(QRectF(inner.left(), area.top() + line * 0.4, right - inner.left() + 2, line), Qt.AlignmentFlag.AlignLeft, title)
     painter.setFont(font)
-    at = inner.right()
-    for (name, counts), colour in reversed(list(zip(histogram.series, (colours.target, colours.decoy), strict=False))):
-        _paint_steps(painter, axes, histogram.edges, counts, colour)
-        if len(histogram.series) > 1:
-            at -= metrics.horizontalAdvance(name)
-            painter.setPen(colours.text)
-            painter.drawText(QPointF(at, area.top() + line * 0.4 + metrics.ascent()), name)
-            at -= line
-            swatch = QRectF(at, area.top() + line * 0.6, line * 0.7, line * 0.7)
-            painter.fillRect(swatch, _light(colour))
-            painter.setPen(QPen(colour, 1))
-            painter.drawRect(swatch)
-            at -= line
+    if histogram.note:
+        painter.setPen(colours.faint)
+        box = QRectF(inner.left(), inner.top() + 1.4 * line, inner.width() - 4, line)
+        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, histogram.note)
     if histogram.mark is not None:
         where, text = histogram.mark
         x = axes.x(where)
         painter.setPen(QPen(colours.text, 1, Qt.PenStyle.DashLine))
         painter.drawLine(QLineF(x, inner.top() - line * 0.2, x, inner.bottom()))
-        text = f"{text}: {QLocale().toString(where, 'f', 2)}"
+        text = f"{text}: {_number(where, QLocale())}"
         width = metrics.horizontalAdvance(text)
         left = x + 4 if x + 4 + width <= inner.right() else x - 4 - width
         painter.setPen(colours.text)
@@ -72,6 +74,10 @@ def paint_histogram(painter: QPainter, area: QRectF, histogram: Histogram, colou
     x_title, y_title = histogram.x_title, histogram.y_title
     draw_axes(painter, axes, colours, font, x_title=x_title, y_title=y_title, y_is_count=True, title_margin=title_margin)
     return axes
+
+
+def _number(value: float, locale: QLocale) -> str:
+    return locale.toString(value, "f", 0 if value.is_integer() else 2)
 
 
 def _light(colour: QColor) -> QColor:
@@ -91,6 +97,38 @@ def _paint_steps(painter: QPainter, axes: Axes, edges: np.ndarray, counts: np.nd
     painter.drawPath(path)
 
 
+def _paint_curve(painter: QPainter, axes: Axes, x: np.ndarray, y: np.ndarray, colour: QColor) -> None:
+    path = QPainterPath()
+    path.addPolygon(QPolygonF([QPointF(*place) for place in zip(axes.xs(x), axes.ys(y), strict=True)]))
+    painter.save()
+    painter.setClipRect(axes.area)
+    painter.setPen(QPen(colour, 1.8))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawPath(path)
+    painter.restore()
+
+
+def _paint_legend(painter: QPainter, corner: QPointF, entries: list[tuple[str, QColor, bool]], colours: PlotColours) -> float:
+    """Names with a swatch, or with a line where the third of an entry says so, to the left of a corner; where they begin."""
+    metrics = QFontMetricsF(painter.font())
+    line, at = metrics.height(), corner.x()
+    for name, colour, is_line in reversed(entries):
+        at -= metrics.horizontalAdvance(name)
+        painter.setPen(colours.text)
+        painter.drawText(QPointF(at, corner.y() + metrics.ascent()), name)
+        at -= line
+        swatch = QRectF(at, corner.y() + line * 0.2, line * 0.7, line * 0.7)
+        if is_line:
+            painter.setPen(QPen(colour, 1.8))
+            painter.drawLine(QLineF(swatch.left(), swatch.center().y(), swatch.right(), swatch.center().y()))
+        else:
+            painter.fillRect(swatch, _light(colour))
+            painter.setPen(QPen(colour, 1))
+            painter.drawRect(swatch)
+        at -= line
+    return at
+
+
 class HistogramPlot(QWidget):
     """Shows a histogram; a tooltip tells each bin; the context menu exports it."""
 
@@ -104,11 +142,7 @@ class HistogramPlot(QWidget):
         self.histogram: Histogram | None = None
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.export_action = QAction("&Export figure…", self)
-        self.export_action.setShortcut(QKeySequence("Ctrl+E"))
-        self.export_action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-        self.export_action.triggered.connect(lambda: self.ask_and_export())
-        self.addAction(self.export_action)
+        self.export_action = ExportAction(self, self._figure, self.message.emit)
 
     def show_histogram(self, histogram: Histogram | None, text: str = "") -> None:
         """Show a histogram, or a text in its place."""
@@ -120,31 +154,9 @@ class HistogramPlot(QWidget):
             self.setAccessibleDescription(counted + mark)
         self.update()
 
-    def ask_and_export(self) -> None:
-        """Ask for a file and save the figure."""
-        if self.histogram is not None:
-            ask_and_export(self, self._name.lower().replace(" ", "_"), _FIGURE_SIZE, self._paint_figure, self.message.emit)
-
-    def export(self, path: Path) -> None:
-        """Save the figure.
-
-        Raises
-        ------
-        StorageError : see `export_figure`.
-        """
-        if self.histogram is not None:
-            export_figure(path, _FIGURE_SIZE, self._paint_figure, title=self._name)
-
     def minimumSizeHint(self) -> QSize:
         """What is still readable."""
         return QSize(240, 160)
-
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """What can be done with the plot."""
-        menu = QMenu(self)
-        menu.addActions(self.actions())
-        menu.aboutToHide.connect(menu.deleteLater)
-        menu.exec(event.globalPos())
 
     def event(self, event: QEvent) -> bool:
         """Tell the bin under the pointer."""
@@ -161,7 +173,11 @@ class HistogramPlot(QWidget):
         i = min(int((at.x() - area.left()) / area.width() * (len(edges) - 1)), len(edges) - 2)
         locale = QLocale()
         counted = ", ".join(f"{name}: {locale.toString(int(counts[i]))}" for name, counts in self.histogram.series)
-        return f"{locale.toString(float(edges[i]), 'f', 2)} to {locale.toString(float(edges[i + 1]), 'f', 2)}: {counted}"
+        if self.histogram.curve is not None:
+            name, x, y = self.histogram.curve
+            within = (x >= edges[i]) & (x < edges[i + 1])
+            counted += f", {name.lower()}: {locale.toString(float(y[within].mean()), 'g', 3)}" if within.any() else ""
+        return f"{_number(float(edges[i]), locale)} to {_number(float(edges[i + 1]), locale)}: {counted}"
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw it."""
@@ -175,6 +191,9 @@ class HistogramPlot(QWidget):
             painter.setPen(colours.faint)
             painter.drawText(self.rect().adjusted(20, 20, -20, -20), Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self._text)
         painter.end()
+
+    def _figure(self) -> Figure | None:
+        return None if self.histogram is None else Figure(self._name, _FIGURE_SIZE, self._paint_figure)
 
     def _paint_figure(self, painter: QPainter, area: QRectF) -> None:
         if self.histogram is not None:

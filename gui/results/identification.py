@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from engine.chemistry.tolerance import Tolerance
 from engine.errors import ProteoscopeError
 from engine.identification.parameters import IdentificationParameters
-from engine.project import Project, RunRecord
+from engine.project import Project
+from gui.results.finished_run import FinishedRun, open_finished_run
 from gui.tables.columns import Column
-from gui.tables.source import Condition, ResultTables, TableSource
+from gui.tables.source import Condition, TableSource
 
 __all__ = [
     "PEPTIDE_COLUMNS",
@@ -22,12 +22,12 @@ __all__ = [
     "PSM_DETAILS",
     "PSM_EXTRAS",
     "Facets",
-    "OpenRun",
+    "IdentificationRun",
     "RowFilter",
     "Summary",
     "facets",
     "filter_conditions",
-    "open_run",
+    "open_identification",
     "psms_of_peptide",
     "rows_of_group",
     "summary",
@@ -101,54 +101,40 @@ PSM_DETAILS = (
 
 
 @dataclass(frozen=True)
-class OpenRun:
-    """A run that is shown: its tables, its record and those of its parameters that the views need."""
+class IdentificationRun(FinishedRun):
+    """An identification that is shown: its spectra, or why there are none, and those of its parameters that the views need."""
 
-    run: RunRecord
-    tables: ResultTables
     spectra_path: str
     spectra_error: str
     fdr: float
     fragment_tolerance: Tolerance
     ion_series: str
     maximum_fragment_charge: int
-    messages: tuple[str, ...]
-
-    def close(self) -> None:
-        """Let the files go."""
-        self.tables.close()
 
 
-def open_run(project: Project, run_id: str | None) -> OpenRun:
+def open_identification(project: Project, run_id: str | None) -> IdentificationRun:
     """Open a finished identification, the last one where `run_id` is None. Checks the files' digests, hence takes its time.
 
     Raises
     ------
     InputError, StorageError : there is none, or its tables are missing or damaged.
     """
-    chosen = run_id or project.latest("identify")
-    # Asked for first: where there is no such run, this says so.
-    paths = {name: project.table(name, chosen) for name in ("psms", "peptides", "proteins")}
-    record = next(run for run in project.runs() if run.id == chosen)
+    found = open_finished_run(project, "identify", run_id, IdentificationParameters, ("proteins", "peptides", "psms"))
     spectra_path, spectra_error = "", ""
     try:
         # Spectra are large, and each part of the file carries its own check.
-        spectra_path = str(project.table("spectra", chosen, verify=False))
+        spectra_path = str(project.table("spectra", found.run.id, verify=False))
     except ProteoscopeError as error:
         spectra_error = str(error)
-    known = IdentificationParameters.model_fields
-    stored: dict[str, Any] = {name: field.default for name, field in known.items()} | record.parameters
-    messages = tuple(entry.text for entry in project.log(record.id))
-    return OpenRun(
-        run=record,
-        tables=ResultTables(paths),
+    stored = found.parameters
+    return IdentificationRun(
+        **vars(found),
         spectra_path=spectra_path,
         spectra_error=spectra_error,
         fdr=float(stored["fdr"]),
         fragment_tolerance=Tolerance.parse(str(stored["fragment_tolerance"])),
         ion_series=str(stored["ion_series"]),
         maximum_fragment_charge=int(stored["maximum_fragment_charge"]),
-        messages=messages,
     )
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from html import escape
+
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
-from gui.results.identification import Summary
 from gui.tables.elided_label import ElidedLabel
 
 __all__ = ["SummaryHeader"]
 
 
 class SummaryHeader(QWidget):
-    """Counts at the false discovery rate, rate of identification, and messages of the run."""
+    """Counts of what was found, which run it is, and what it said."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -56,22 +58,18 @@ class SummaryHeader(QWidget):
     def show_run(self, title: str, messages: tuple[str, ...]) -> None:
         """Tell which run it is, and what it said about itself."""
         self._run.set_text(title)
+        self.show_messages(messages)
+
+    def show_messages(self, messages: tuple[str, ...]) -> None:
+        """Tell what is to be known about the run."""
         self._message.set_text("   ·   ".join(messages))
         self._message.setToolTip("\n".join(messages))
         self._message.setVisible(bool(messages))
 
-    def show_summary(self, found: Summary, fdr: float) -> None:
-        """Tell what was found at a false discovery rate."""
+    def show_counts(self, counts: Sequence[tuple[int, str, str]], ending: str) -> None:
+        """Tell what was found: numbers with the words for one and for several, and behind them the rest of the sentence."""
         locale = QLocale()
-        parts = [
-            (locale.toString(found.n_psms), "PSM" if found.n_psms == 1 else "PSMs"),
-            (locale.toString(found.n_peptides), "peptide" if found.n_peptides == 1 else "peptides"),
-            (locale.toString(found.n_proteins), "protein group" if found.n_proteins == 1 else "protein groups"),
-        ]
-        ending = f"at {locale.toString(fdr * 100, 'g', 3)} % FDR"
-        if found.rate is not None and found.n_spectra is not None:
-            ending += f", {locale.toString(found.rate * 100, 'f', 1)} % of {locale.toString(found.n_spectra)} spectra"
-        self._counts.setText(
-            "&nbsp;&nbsp;&nbsp;".join(f"<b><big>{number}</big></b> {what}" for number, what in parts) + f"&nbsp;&nbsp;&nbsp;{ending}"
-        )
+        parts = [(locale.toString(number), one if number == 1 else several) for number, one, several in counts]
+        shown = [f"<b><big>{number}</big></b> {what}" for number, what in parts]
+        self._counts.setText("&nbsp;&nbsp;&nbsp;".join([*shown, escape(ending)]))
         self._counts.setAccessibleName(", ".join(f"{number} {what}" for number, what in parts) + f" {ending}")

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import QAction, QContextMenuEvent, QGuiApplication, QKeySequence, QPainter, QResizeEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QMenu, QSplitter, QStackedLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QPainter, QResizeEvent
+from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QSplitter, QStackedLayout, QToolButton, QVBoxLayout, QWidget
 
 from engine.errors import ProteoscopeError
-from gui.plots.export import ask_and_export, export_figure
+from gui.plots.export import ExportAction, Figure
 from gui.spectrum.annotated_spectrum import AnnotatedSpectrum, IonSettings, annotate_match
 from gui.spectrum.figure import FIGURE_SIZE, ErrorUnit, hover_text, paint_figure
 from gui.spectrum.ion_table import IonTable
@@ -59,9 +58,7 @@ class SpectrumView(QWidget):
         self.export_button = QToolButton()
         self.export_button.setText("Export…")
         self.export_button.setToolTip("Save the spectrum as it is zoomed now as SVG, PDF or PNG (Ctrl+E)")
-        self.export_button.setShortcut(QKeySequence("Ctrl+E"))
         self.export_button.setAccessibleName("Export the spectrum as a figure")
-        self.export_button.clicked.connect(self.ask_and_export)
         self.ladder = PeptideLadder()
         self.plot = SpectrumPlot()
         self.plot.peakHovered.connect(self._tell_peak)
@@ -79,7 +76,10 @@ class SpectrumView(QWidget):
         self._text.setContentsMargins(24, 24, 24, 24)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.copy_action = self._action("&Copy as picture", QKeySequence("Ctrl+Shift+P"), self.copy_picture)
-        self.export_action = self._action("&Export figure…", QKeySequence(), self.ask_and_export)
+        self.export_action = ExportAction(self, self._figure, self.message.emit)
+        # Also while the keyboard is in a table.
+        self.export_action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+        self.export_button.clicked.connect(self.export_action.ask)
         self.reset_action = self._action("Show the &whole spectrum", QKeySequence(), self.plot.reset_range)
 
         bar = QHBoxLayout()
@@ -122,6 +122,7 @@ class SpectrumView(QWidget):
     def show_text(self, text: str) -> None:
         """Say why there is no spectrum."""
         self.spectrum = self._row = None
+        self._enable(False)
         self._text.setText(text)
         self._stack.setCurrentWidget(self._text)
 
@@ -134,34 +135,10 @@ class SpectrumView(QWidget):
         except ProteoscopeError as error:
             self.show_text(str(error))
 
-    def ask_and_export(self) -> None:
-        """Ask for a file and save the figure as it is zoomed now."""
-        if self.spectrum is not None:
-            ask_and_export(self, _file_name(self.spectrum), FIGURE_SIZE, self._paint, self.message.emit)
-
-    def export(self, path: Path) -> None:
-        """Save the figure as it is zoomed now.
-
-        Raises
-        ------
-        StorageError : see `export_figure`.
-        """
-        if self.spectrum is not None:
-            export_figure(path, FIGURE_SIZE, self._paint, title=_file_name(self.spectrum))
-
     def copy_picture(self) -> None:
         """Put what is on the screen on the clipboard."""
         QGuiApplication.clipboard().setPixmap(self._splitter.grab())
         self.message.emit("Copied the spectrum as a picture.")
-
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """What can be done with the spectrum."""
-        if self.spectrum is None:
-            return
-        menu = QMenu(self)
-        menu.addActions(self.actions())
-        menu.aboutToHide.connect(menu.deleteLater)
-        menu.exec(event.globalPos())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Show the ion table where there is room, until the user has decided."""
@@ -194,7 +171,12 @@ class SpectrumView(QWidget):
         self.plot.setAccessibleDescription(f"{spectrum.title}, {len(spectrum.matches)} of {len(spectrum.peaks.mz)} peaks explained")
         self.ion_table.show_spectrum(spectrum)
         self._tell_peak(-1)
+        self._enable(True)
         self._stack.setCurrentWidget(self._shown)
+
+    def _enable(self, is_there: bool) -> None:
+        for action in self.actions():
+            action.setEnabled(is_there)
 
     def _change_unit(self) -> None:
         self.plot.set_error_unit(self._unit)
@@ -237,6 +219,9 @@ class SpectrumView(QWidget):
             self._splitter.setSizes([max(1, self.width() - width), width])
         elif not is_shown:
             self.ion_table.hide()
+
+    def _figure(self) -> Figure | None:
+        return None if self.spectrum is None else Figure(_file_name(self.spectrum), FIGURE_SIZE, self._paint)
 
     def _paint(self, painter: QPainter, area: QRectF) -> None:
         if self.spectrum is not None:

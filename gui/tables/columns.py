@@ -10,7 +10,7 @@ from PySide6.QtCore import QLocale
 
 __all__ = ["Column", "Kind", "full_text", "machine_text", "shown_text"]
 
-Kind = Literal["text", "texts", "identifier", "integer", "number", "probability", "fraction", "minutes", "truth"]
+Kind = Literal["text", "texts", "identifier", "integer", "number", "probability", "e_value", "fraction", "minutes", "truth"]
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class Column:
     ----------
     name : of the column in the file.
     title, help : its header and the header's tooltip.
-    kind : how values read: ``identifier`` is a whole number without separators, ``probability`` a q-value or the like, ``fraction`` is
-        shown in percent, ``minutes`` are stored in seconds, ``texts`` is a list.
+    kind : how values read: ``identifier`` is a whole number without separators, ``probability`` a q-value or the like,
+        ``e_value`` an E-value, ``fraction`` is shown in percent, ``minutes`` are stored in seconds, ``texts`` is a list.
     width : in characters.
     decimals : of a number.
     is_shown : whether it is shown before the user has chosen.
@@ -57,6 +57,8 @@ def shown_text(column: Column, value: Any, locale: QLocale) -> str:
             return locale.toString(float(value), "f", column.decimals)
         case "probability":
             return _probability(float(value), locale)
+        case "e_value":
+            return _e_value(float(value), locale)
         case "fraction":
             return f"{locale.toString(float(value) * 100, 'f', 1)} %"
         case "minutes":
@@ -71,6 +73,13 @@ def _probability(value: float, locale: QLocale) -> str:
     if value == 0:
         return "0"
     return locale.toString(value, "e", 1) if value < 0.0005 else locale.toString(value, "f", 4)
+
+
+def _e_value(value: float, locale: QLocale) -> str:
+    """Two digits, as biologists write them; what is smaller than any number of the machine is nought."""
+    if value == 0:
+        return "0"
+    return locale.toString(value, "e", 1) if value < 0.001 or value >= 10_000 else locale.toString(value, "g", 2 if value < 100 else 4)
 
 
 def full_text(column: Column, value: Any, locale: QLocale) -> str:

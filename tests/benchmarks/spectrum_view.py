@@ -28,7 +28,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from engine.project import Project
-from gui.results.results_view import ResultsView
+from gui.results.identification_view import IdentificationView
 from gui.spectrum.spectra_reader import SpectraReader
 from tests.engine.identification_tables import identification
 from tests.gui.result_projects import PARAMETERS, spectra_table
@@ -40,7 +40,7 @@ def emit(figure: str, milliseconds: Iterable[float], **more: Any) -> None:
     print(json.dumps({"figure": figure, "median": round(values[len(values) // 2], 1), "longest": round(values[-1], 1), **more}), flush=True)
 
 
-def settle(application: QApplication, view: ResultsView) -> None:
+def settle(application: QApplication, view: IdentificationView) -> None:
     """Wait until nothing is under way."""
     until = time.perf_counter() + 0.1
     while view.is_busy or time.perf_counter() < until:
@@ -55,7 +55,7 @@ def measure_clicks(application: QApplication, folder: Path, n_peaks: int) -> Non
         for name in ("psms", "peptides", "proteins"):
             run.write_table(name, getattr(found, name))
         run.write_table("spectra", spectra_table(found, n_noise=n_peaks - 30))
-    view = ResultsView()
+    view = IdentificationView()
     view.resize(1600, 1000)
     view.show()
     view.show_run(project, None)

@@ -11,39 +11,54 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QApplication
 
-from gui.results.results_view import ResultsView
+from engine.project import Project
+from gui.results.hits_view import HitsView
+from gui.results.identification_view import IdentificationView
+from gui.results.run_view import RunView
 from gui.theme import Theme
 from tests.gui.result_projects import project_with_results
+from tests.gui.search_projects import project_with_search
 
 
 def main(look: str, folder: str, begin: str) -> None:
     application = QApplication([])
     Theme(application).choose(look)  # type: ignore[arg-type]
-    project, _ = project_with_results(Path(folder), log=("Rescoring not used: too few targets",))
-    view = ResultsView()
-    view.resize(1180, 720)
-    view.show()
 
-    def settle() -> None:
+    def settle(view: RunView) -> None:
         until = time.monotonic() + 0.1
         while view.is_busy or time.monotonic() < until:
             application.processEvents()
             time.sleep(0.005)
 
-    def take(name: str) -> None:
-        settle()
+    def take(view: RunView, name: str) -> None:
+        settle(view)
         assert view.grab().save(f"{begin}-{name}.png")
 
-    view.show_run(project, None)
-    settle()
-    view.proteins.view.choose(1)
-    take("spectrum")
-    view.spectrum.ions_button.click()
-    take("ions")
+    def opened(view: RunView, project: Project) -> None:
+        view.resize(1180, 720)
+        view.show()
+        view.show_run(project, None)
+        settle(view)
+
+    identification = IdentificationView()
+    opened(identification, project_with_results(Path(folder), log=("Rescoring not used: too few targets",))[0])
+    identification.proteins.view.choose(1)
+    take(identification, "spectrum")
+    identification.spectrum.ions_button.click()
+    take(identification, "ions")
     for tab, name in ((1, "coverage"), (2, "scores"), (3, "errors")):
-        view.tabs.setCurrentIndex(tab)
-        take(name)
-    view.clear()
+        identification.tabs.setCurrentIndex(tab)
+        take(identification, name)
+    identification.clear()
+    identification.hide()
+
+    hits = HitsView()
+    opened(hits, project_with_search(Path(f"{folder} of a search")))
+    hits.hits.view.choose(6)
+    take(hits, "hits")
+    hits.tabs.setCurrentIndex(1)
+    take(hits, "expectations")
+    hits.clear()
 
 
 if __name__ == "__main__":

@@ -21,6 +21,10 @@ from typing import Any
 REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLES = REPOSITORY / "resources" / "samples"
 LOOKS, SCALES = ("light", "dark"), (1, 2)
+PASTED = """>sp|P02769|ALBU_BOVIN Albumin
+MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVKLVNELTEFAKTCVADESHAGCEKSLHTLFGDELCKVASLRETYGDMADCCEKQEP
+ERNECFLSHKDDSPDLPKLKPDPNTLCDEFKADEKKFWGKYLYEIARRHPYFYAPELLYYANKYNGVFQECCQAEDKGACLLPKIETMREKVLASSARQRLRCASIQKFGERALKAWSVA
+"""
 
 
 def main(folder: Path) -> None:
@@ -72,13 +76,14 @@ class Photographer:
         self.start_and_form()
         self.dialogs()
         self.jobs_and_results()
+        self.sequence_search()
         self.window.close()
 
     def start_and_form(self) -> None:
         """The pages before a run."""
         window, form = self.window, self.window.form
         self.take("01-start")
-        window.action_new.trigger()
+        window.menus.new["identify"].trigger()
         self.take("02-form-empty")
         form.spectra.add([SAMPLES / "BSA1.mzML.gz", SAMPLES / "SOURCES.md"])
         form.databases.add([SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"])
@@ -136,9 +141,9 @@ class Photographer:
 
     def jobs_and_results(self) -> None:
         """A run, and what it found."""
-        import gui.window as module
+        from gui.forms.identification_form import IdentificationRequest
 
-        window, real = self.window, module._identify
+        window, real = self.window, IdentificationRequest.run
         hold = [True]
 
         def slow(request: Any, progress: Any) -> Any:
@@ -161,7 +166,7 @@ class Photographer:
             self.take(f"{15 + i}-results-{window.results.tabs.tabText(i).lower().replace(' ', '-')}")
         window.results.tabs.setCurrentIndex(0)
         window.show_page(window.form)
-        module._identify = slow
+        IdentificationRequest.run = slow  # type: ignore[method-assign]
         window.form.run()
         window.form.run()
         self.wait(seconds=2)
@@ -170,7 +175,111 @@ class Photographer:
         window.queue.cancel_all()
         self.wait(lambda: window.queue.is_idle)
         self.take("21-jobs-over")
-        module._identify = real
+        IdentificationRequest.run = real  # type: ignore[method-assign]
+
+    def sequence_search(self) -> None:
+        """The second kind of search: its form, its results with many queries and with one, and the devices."""
+        from gui.device_dialog import DeviceDialog
+
+        window = self.window
+        queries, database = self.proteins()
+        window.menus.new["align"].trigger()
+        form = window.searches["align"].form
+        self.take("30-search-form-empty")
+        nucleotides = self.temporary / "transcripts.fasta"
+        nucleotides.write_text(">transcript\n" + "ACGTTGCAAGCT" * 40 + "\n", encoding="utf-8")
+        form.queries.files.add([SAMPLES / "BSA1.mzML.gz", nucleotides])
+        form.queries.box.text.setPlainText(">my protein\nMKWVTFISLLLLFSSAYS\nRGVFRR@THKSEIAHRFKDLGE")
+        form.parameters.set_values({"gap_open": -3, "max_e_value": 1e12})
+        form.device.choose("cuda:7")
+        window.devices.look()
+        self.wait(lambda: window.devices.is_known and form.queries.is_examined and form.queries.files.counts)
+        self.take("31-search-form-wrong")
+        form.queries.files.clear()
+        form.queries.box.text.setPlainText(PASTED)
+        form.databases.add([database])
+        form.parameters.reset_all()
+        form.device.choose("auto")
+        form.set_project_folder(self.temporary / "relatives")
+        self.wait(lambda: form.run_button.isEnabled() and form.databases.counts)
+        self.take("32-search-form-ready")
+        self.run_to_results()
+        self.take("33-hits-one-query")
+        results = window.results
+        form.queries.box.text.clear()
+        form.queries.files.add([queries])
+        self.wait(lambda: form.run_button.isEnabled() and not form.queries.box.pasted.fasta)
+        window.show_page(form)
+        self.run_to_results()
+        results.queries.view.choose(7)
+        self.wait(lambda: not results.is_busy)
+        results.hits.view.choose(2)
+        self.wait(lambda: not results.is_busy)
+        self.take("34-hits-20-queries")
+        for _ in range(5):
+            results.alignment.zoom_in_button.click()
+        self.take("35-alignment-zoomed")
+        results.alignment.zoom_button.click()
+        results.tabs.setCurrentIndex(1)
+        self.wait(lambda: not results.is_busy)
+        self.take("36-hit-scores")
+        results.tabs.setCurrentIndex(0)
+        results.hits.all_button.click()
+        results.filters.identity.setValue(30)
+        self.wait(lambda: not results.is_busy)
+        self.take("37-hits-of-all-queries")
+        results.filters.text.setText("nothing is called so")
+        self.wait()
+        self.wait(lambda: not results.is_busy)
+        self.take("38-hits-none")
+        results.filters.reset()
+        window.resize(800, 620)
+        self.take("39-hits-narrow")
+        window.resize(1280, 860)
+        dialog = DeviceDialog(window.devices, window)
+        dialog.show()
+        self.take("40-devices-here", dialog)
+        window.devices.devices = (window.devices.devices[0], *self.gpus())
+        window.devices.changed.emit()
+        self.take("41-devices-gpus", dialog)
+        dialog.close()
+        window.show_page(form)
+        form.device.choose("all")
+        form.scroll_area.verticalScrollBar().setValue(150)
+        self.take("42-search-form-gpus")
+
+    def gpus(self) -> tuple[Any, ...]:
+        """What a machine with a good and an old GPU would show."""
+        from engine.execution.devices import Device
+
+        driver = ", driver 570.86.15 (CUDA 12.8)"
+        return (
+            Device("cuda:0", f"NVIDIA H200, compute capability 9.0{driver}", 150_000_000_000, True, "", "570.86.15", "9.0", (0,)),
+            Device(
+                "cuda:1", f"NVIDIA GeForce GT 710, compute capability 3.5{driver}", 2_100_000_000, False,
+                "its compute capability is below 7.5", "570.86.15", "3.5", (1,),
+            ),
+        )  # fmt: skip
+
+    def run_to_results(self) -> None:
+        """Run what the form asks for, and wait until all of its results are shown."""
+        window = self.window
+        window.form.run()
+        self.wait(lambda: window.queue.is_idle and window.pages.currentWidget() is window.results)
+        self.wait(lambda: not window.results.is_busy)
+        self.wait(seconds=0.5)
+        self.wait(lambda: not window.results.is_busy)
+
+    def proteins(self) -> tuple[Path, Path]:
+        """The sample database, and twenty of its proteins as queries."""
+        import gzip
+
+        source = SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
+        with gzip.open(source, "rt", encoding="utf-8") as file:
+            records = file.read().split(">")[1:]
+        path = self.temporary / "queries.fasta"
+        path.write_text("".join(f">{record}" for record in records[5 : 5 + 20 * 9 : 9]), encoding="utf-8")
+        return path, source
 
 
 if __name__ == "__main__":

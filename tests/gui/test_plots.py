@@ -91,7 +91,7 @@ def test_a_histogram_tells_its_bins_and_is_exported(source: TableSource, qtbot: 
     assert plot.text_at(QPointF(1, 1)) == ""
     n_targets = sum(row["rank"] == 1 and not row["is_decoy"] for row in FOUND.psms.to_pylist())
     assert f"{n_targets} targets" in plot.accessibleDescription()
-    plot.export(tmp_path / "scores.svg")
+    plot.export_action.write(tmp_path / "scores.svg")
     svg = (tmp_path / "scores.svg").read_text()
     assert ">Score distribution<" in svg
     assert ">Decoys<" in svg
@@ -215,7 +215,7 @@ def test_a_covered_residue_looks_covered(coverage_map: CoverageMap) -> None:
 
 
 def test_the_map_is_exported_with_its_sequence(coverage_map: CoverageMap, tmp_path: Path) -> None:
-    coverage_map.export(tmp_path / "map.svg")
+    coverage_map.export_action.write(tmp_path / "map.svg")
     svg = (tmp_path / "map.svg").read_text()
     assert svg.count("<text") >= len(SEQUENCE)
     assert "P1: a protein" in svg

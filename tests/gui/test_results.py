@@ -12,28 +12,27 @@ from typing import Any
 import pytest
 from PySide6.QtCore import QLocale, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
+from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from engine.project import Project
-from gui.results.results_view import ResultsView
-from gui.tables.elided_label import ElidedLabel
-from gui.tables.panel import TablePanel
+from gui.results.identification_view import IdentificationView
 from gui.theme import Theme
 from tests.engine.identification_tables import Identification, identification
 from tests.gui.result_projects import project_with_results
+from tests.gui.result_views import click_row, cut_off, settle, shown
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-Opener = Callable[..., tuple[ResultsView, Identification]]
+Opener = Callable[..., tuple[IdentificationView, Identification]]
 
 
 @pytest.fixture
 def open_results(qtbot: QtBot, theme: Theme, tmp_path: Path) -> Iterator[Opener]:
-    views: list[ResultsView] = []
+    views: list[IdentificationView] = []
 
-    def open_one(**options: Any) -> tuple[ResultsView, Identification]:
+    def open_one(**options: Any) -> tuple[IdentificationView, Identification]:
         project, found = project_with_results(tmp_path / f"project {len(views)}", **options)
-        view = ResultsView()
+        view = IdentificationView()
         views.append(view)
         qtbot.addWidget(view)
         view.resize(1300, 800)
@@ -47,26 +46,6 @@ def open_results(qtbot: QtBot, theme: Theme, tmp_path: Path) -> Iterator[Opener]
     yield open_one
     for view in views:
         view.clear()
-
-
-def settle(view: ResultsView, qtbot: QtBot) -> None:
-    qtbot.wait(20)
-    qtbot.waitUntil(lambda: not view.is_busy, timeout=10_000)
-    qtbot.wait(20)
-    qtbot.waitUntil(lambda: not view.is_busy, timeout=10_000)
-
-
-def shown(panel: TablePanel, name: str) -> list[Any]:
-    section = [column.name for column in panel.model.columns].index(name)
-    return [panel.model.index(row, section).data(Qt.ItemDataRole.UserRole) for row in range(len(panel.model.rows))]
-
-
-def click_row(panel: TablePanel, position: int, qtbot: QtBot) -> None:
-    view = panel.view
-    index = panel.model.index(position, 0)
-    view.scrollTo(index)
-    at = view.visualRect(index).center()
-    qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(20, at.y()))
 
 
 def accepted(rows: list[dict[str, Any]], q_value: float = 0.01) -> list[dict[str, Any]]:
@@ -159,7 +138,7 @@ def test_from_a_psm_back_to_its_protein(open_results: Opener, qtbot: QtBot) -> N
 
 def test_the_filters(open_results: Opener, qtbot: QtBot) -> None:
     view, found = open_results()
-    bar = view.filter_bar
+    bar = view.filters
     psms, peptides, proteins = (getattr(found, name).to_pylist() for name in ("psms", "peptides", "proteins"))
 
     bar.charge.setFocus()
@@ -201,8 +180,8 @@ def test_the_filters(open_results: Opener, qtbot: QtBot) -> None:
 @pytest.mark.parametrize("text", ["test3_human", "protein 4 os", "LG"])
 def test_text_is_looked_for_in_peptides_accessions_and_descriptions(open_results: Opener, qtbot: QtBot, text: str) -> None:
     view, found = open_results()
-    view.filter_bar.text.setFocus()
-    qtbot.keyClicks(view.filter_bar.text, text)
+    view.filters.text.setFocus()
+    qtbot.keyClicks(view.filters.text, text)
     qtbot.wait(200)
     settle(view, qtbot)
     small = text.lower()
@@ -233,7 +212,7 @@ def test_text_is_looked_for_in_peptides_accessions_and_descriptions(open_results
 
 def test_tables_that_are_empty_say_why(open_results: Opener, qtbot: QtBot) -> None:
     view, found = open_results()
-    view.filter_bar.text.setText("nothing has this name")
+    view.filters.text.setText("nothing has this name")
     qtbot.wait(200)
     settle(view, qtbot)
     n = len(found.psms)
@@ -297,7 +276,7 @@ def test_damaged_and_missing_spectra_leave_the_tables_alone(open_results: Opener
 
 
 def test_no_finished_run_is_said(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:
-    view = ResultsView()
+    view = IdentificationView()
     qtbot.addWidget(view)
     assert "No results yet" in view.text
     view.show_run(Project.create_or_open(tmp_path / "empty"), None)
@@ -344,10 +323,10 @@ def test_german_numbers(open_results: Opener, qtbot: QtBot) -> None:
         section = [column.name for column in view.psms.model.columns].index("precursor_mz")
         assert view.psms.model.index(0, section).data() == f"{best['precursor_mz']:,.4f}".translate(str.maketrans(",.", ".,"))
         assert " % FDR" in view.header.text
-        view.filter_bar.q_value.setFocus()
-        view.filter_bar.q_value.selectAll()
-        qtbot.keyClicks(view.filter_bar.q_value, "0,0003")
-        qtbot.keyClick(view.filter_bar.q_value, Qt.Key.Key_Return)
+        view.filters.q_value.setFocus()
+        view.filters.q_value.selectAll()
+        qtbot.keyClicks(view.filters.q_value, "0,0003")
+        qtbot.keyClick(view.filters.q_value, Qt.Key.Key_Return)
         qtbot.wait(200)
         settle(view, qtbot)
         assert len(view.psms.model.rows) == len(accepted(found.psms.to_pylist(), 0.0003))
@@ -357,7 +336,7 @@ def test_german_numbers(open_results: Opener, qtbot: QtBot) -> None:
 
 def test_everything_has_a_name_and_is_reached_by_the_tab_key(open_results: Opener, qtbot: QtBot) -> None:
     view, _ = open_results()
-    view.filter_bar.text.setFocus()
+    view.filters.text.setFocus()
     reached: list[str] = []
     for _ in range(40):
         focused = QGuiApplication.focusObject()
@@ -368,20 +347,6 @@ def test_everything_has_a_name_and_is_reached_by_the_tab_key(open_results: Opene
         assert name in reached
     assert "QTableView" not in reached
     assert "QWidget" not in reached
-
-
-def cut_off(view: QWidget) -> list[str]:
-    """Texts that have less room than they need."""
-    found = []
-    for widget in view.findChildren(QWidget):
-        if not widget.isVisible() or isinstance(widget, ElidedLabel) or not isinstance(widget, QLabel | QAbstractButton):
-            continue
-        text = widget.text()
-        if text.strip() and not (isinstance(widget, QLabel) and widget.wordWrap()):
-            needed = widget.minimumSizeHint()
-            if widget.width() < needed.width() or widget.height() < needed.height() - 1:
-                found.append(f"{text}: {widget.size()} of {needed}")
-    return found
 
 
 @pytest.mark.parametrize(("width", "height"), [(1300, 800), (980, 620)])
@@ -409,5 +374,6 @@ def test_pictures_of_every_view(tmp_path: Path, display: None, look: str, scale:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     pictures = sorted(kept.glob(f"results-{look}-{scale}-*.png"))
-    assert [picture.stem.rsplit("-", 1)[1] for picture in pictures] == ["coverage", "errors", "ions", "scores", "spectrum"]
+    names = ["coverage", "errors", "expectations", "hits", "ions", "scores", "spectrum"]
+    assert [picture.stem.rsplit("-", 1)[1] for picture in pictures] == names
     assert all(picture.stat().st_size > 20_000 for picture in pictures)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gui.settings import Settings, SettingsFile, default_settings_path
+from gui.settings import SearchSettings, Settings, SettingsFile, default_settings_path
 
 
 @pytest.fixture
@@ -24,12 +24,25 @@ def test_a_first_start_has_the_defaults(path: Path) -> None:
 def test_saved_values_are_there_at_the_next_start(path: Path) -> None:
     file = SettingsFile(path)
     file.values.theme = "dark"
-    file.values.preset = "phospho"
+    file.values.searches["identify"] = SearchSettings(preset="phospho")
     file.values.remember_project(Path("/data/Größe 1"))
     file.save()
     again = SettingsFile(path).values
-    assert (again.theme, again.preset, again.recent_projects) == ("dark", "phospho", ("/data/Größe 1",))
-    assert json.loads(path.read_text(encoding="utf-8"))["version"] == 1
+    assert (again.theme, again.searches["identify"].preset, again.recent_projects) == ("dark", "phospho", ("/data/Größe 1",))
+    assert json.loads(path.read_text(encoding="utf-8"))["version"] == 2
+
+
+def test_settings_of_the_one_search_that_there_was_become_those_of_identification(path: Path) -> None:
+    path.parent.mkdir()
+    old = {"version": 1, "theme": "dark", "preset": "tmt", "databases": ["/d.fasta"], "spectra_folder": "/s", "database_folder": "/d"}
+    path.write_text(json.dumps(old | {"preset_folder": "/p", "results_layout": "{}"}), encoding="utf-8")
+    kept = SettingsFile(path).values
+    assert kept.theme == "dark"
+    assert kept.searches == {
+        "identify": SearchSettings(
+            preset="tmt", databases=("/d.fasta",), folders={"spectra": "/s", "databases": "/d"}, preset_folder="/p", results_layout="{}"
+        )
+    }
 
 
 def test_recent_projects_are_few_and_each_once_with_the_last_on_top() -> None:

@@ -325,7 +325,7 @@ def texts_of_svg(path: Path) -> list[str]:
 
 
 def test_the_svg_holds_its_labels_as_text(view: SpectrumView, tmp_path: Path) -> None:
-    view.export(tmp_path / "figure.svg")
+    view.export_action.write(tmp_path / "figure.svg")
     texts = texts_of_svg(tmp_path / "figure.svg")
     assert "m/z" in texts
     assert "Relative intensity (%)" in texts
@@ -343,7 +343,7 @@ def test_the_figure_shows_what_is_zoomed(view: SpectrumView, tmp_path: Path) -> 
     spectrum = view.spectrum
     assert spectrum is not None
     view.plot.upper.vb.setXRange(400, 600, padding=0)
-    view.export(tmp_path / "figure.svg")
+    view.export_action.write(tmp_path / "figure.svg")
     shown = set(texts_of_svg(tmp_path / "figure.svg")) & set(spectrum.labels)
     inside = {
         label for label, peak in zip(spectrum.labels, spectrum.matches.peak.tolist(), strict=True) if 400 <= spectrum.peaks.mz[peak] <= 600
@@ -354,7 +354,7 @@ def test_the_figure_shows_what_is_zoomed(view: SpectrumView, tmp_path: Path) -> 
 
 def test_the_pdf_holds_text_in_embedded_fonts_and_is_not_blank(view: SpectrumView, tmp_path: Path) -> None:
     path = tmp_path / "figure.pdf"
-    view.export(path)
+    view.export_action.write(path)
     assert path.read_bytes().startswith(b"%PDF")
     if shutil.which("pdftoppm") is None:
         pytest.skip("poppler's programs are not there")
@@ -378,7 +378,7 @@ def test_the_pdf_holds_text_in_embedded_fonts_and_is_not_blank(view: SpectrumVie
 
 def test_the_png_is_white_with_300_dots_to_the_inch(view: SpectrumView, theme: Theme, tmp_path: Path) -> None:
     theme.choose("dark")
-    view.export(tmp_path / "figure.png")
+    view.export_action.write(tmp_path / "figure.png")
     image = QImage(str(tmp_path / "figure.png"))
     assert (image.width(), image.height()) == (2125, 1500)
     assert image.dotsPerMeterX() == pytest.approx(300 / 0.0254, abs=1)
@@ -387,9 +387,9 @@ def test_the_png_is_white_with_300_dots_to_the_inch(view: SpectrumView, theme: T
 
 def test_a_figure_that_cannot_be_written_leaves_nothing(view: SpectrumView, tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="no such folder"):
-        view.export(tmp_path / "no such folder" / "figure.svg")
+        view.export_action.write(tmp_path / "no such folder" / "figure.svg")
     with pytest.raises(StorageError, match=r"\.svg, \.pdf or \.png"):
-        view.export(tmp_path / "figure.bmp")
+        view.export_action.write(tmp_path / "figure.bmp")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QByteArray, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QPalette
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QComboBox, QLineEdit, QListWidget, QPlainTextEdit, QPushButton, QSpinBox, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
 from gui.icons import pixmap, set_icon
@@ -94,3 +94,25 @@ def test_a_sharp_screen_gets_more_pixels_of_the_same_size(theme: Theme) -> None:
 @LOOKS
 def test_colours_are_written_in_full(look: Colours) -> None:
     assert all(re.fullmatch("#[0-9a-f]{6}", value) for value in asdict(look).values())
+
+
+@pytest.mark.parametrize("choice", ["light", "dark"])
+def test_the_frames_of_fields_can_be_seen(theme: Theme, qtbot: QtBot, choice: str) -> None:
+    theme.choose(choice)  # type: ignore[arg-type]
+    page = QWidget()
+    qtbot.addWidget(page)
+    column = QVBoxLayout(page)
+    fields = [QLineEdit(), QSpinBox(), QComboBox(), QPlainTextEdit(), QListWidget()]
+    for field in fields:
+        column.addWidget(field)
+    page.show()
+    image = page.grab().toImage()
+    ratio = image.devicePixelRatio()
+    look = colours()
+    for field in fields:
+        place = field.geometry()
+        edge = [image.pixelColor(round((place.left() + x) * ratio), round(place.center().y() * ratio)).name() for x in range(3)]
+        best = max(edge, key=lambda colour: contrast(colour, look.surface))
+        assert contrast(best, look.surface) >= 3, type(field).__name__
+    for surface in (look.surface, look.raised, look.field):
+        assert contrast(look.frame, surface) >= 3

@@ -22,6 +22,7 @@ from engine.errors import InputError
 from engine.jobs import Progress
 from engine.project import Project
 from gui.dialogs import CrashDialog
+from gui.forms.identification_form import IdentificationRequest
 from gui.forms.numbers import IntegerBox
 from gui.window import MainWindow
 
@@ -42,7 +43,7 @@ def database(sample_data: Path) -> Path:
 @pytest.fixture
 def filled(window: MainWindow, spectra: Path, database: Path, tmp_path: Path, qtbot: QtBot) -> MainWindow:
     """A window whose form is ready to run."""
-    window.action_new.trigger()
+    window.menus.new["identify"].trigger()
     window.form.spectra.add([spectra])
     window.form.databases.add([database])
     window.form.set_project_folder(tmp_path / "project")
@@ -55,17 +56,17 @@ def click(widget: Any) -> None:
     QTest.mouseClick(widget, Qt.MouseButton.LeftButton)
 
 
-def drop(window: MainWindow, *paths: Path) -> None:
+def drop(window: MainWindow, *paths: Path, at: QPoint = QPoint(400, 300)) -> None:  # noqa: B008
     content = QMimeData()
     content.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
     buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     with warnings.catch_warnings():
         # Newer versions of Qt want the place in fractions, older ones do not take it.
         warnings.simplefilter("ignore", DeprecationWarning)
-        enter = QDragEnterEvent(QPoint(400, 300), Qt.DropAction.CopyAction, content, buttons, keys)
+        enter = QDragEnterEvent(at, Qt.DropAction.CopyAction, content, buttons, keys)
     QGuiApplication.sendEvent(window, enter)
     assert enter.isAccepted()
-    QGuiApplication.sendEvent(window, QDropEvent(QPointF(400, 300), Qt.DropAction.CopyAction, content, buttons, keys))
+    QGuiApplication.sendEvent(window, QDropEvent(QPointF(at), Qt.DropAction.CopyAction, content, buttons, keys))
 
 
 def counting(seconds: float = 60.0) -> Callable[[Any, Progress], Any]:
@@ -86,7 +87,7 @@ def test_a_person_runs_a_search_and_sees_its_results(
     window: MainWindow, spectra: Path, database: Path, tmp_path: Path, qtbot: QtBot
 ) -> None:
     assert window.pages.currentWidget() is window.start_page
-    click(window.start_page.new_button)
+    click(window.start_page.new_buttons["identify"])
     form = window.form
     assert form.reason.text() == "Add spectra" and not form.run_button.isEnabled()
     drop(window, spectra)
@@ -141,7 +142,7 @@ def test_a_wrong_parameter_disables_run_and_says_why(filled: MainWindow, qtbot: 
     form.parameters.set_values({"ksdp_power": 9.0})
     qtbot.waitUntil(lambda: not form.run_button.isEnabled())
     assert form.reason.text() == "KSDP power: Expected at most 6"
-    filled.action_run.trigger()
+    filled.menus.run.trigger()
     assert filled.queue.is_idle
     click(form.reason)
     assert form.parameters.fields["ksdp_power"].frame.visibleRegion().boundingRect().height() > 10
@@ -176,7 +177,7 @@ def test_a_folder_with_other_things_is_no_project(filled: MainWindow, sample_dat
 
 
 def test_files_are_chosen_in_a_dialog(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
-    window.action_new.trigger()
+    window.menus.new["identify"].trigger()
     click(window.form.spectra.add_button)
     dialog = window.form.spectra.findChild(QFileDialog)
     assert dialog is not None
@@ -230,7 +231,7 @@ def test_a_preset_saved_can_be_loaded(filled: MainWindow, tmp_path: Path) -> Non
 
 
 def test_runs_queue_and_the_running_one_is_cancelled(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gui.window._identify", counting())
+    monkeypatch.setattr(IdentificationRequest, "run", counting())
     window = filled
     click(window.form.run_button)
     click(window.form.run_button)
@@ -242,7 +243,7 @@ def test_runs_queue_and_the_running_one_is_cancelled(filled: MainWindow, qtbot: 
     qtbot.waitUntil(lambda: first.state == "cancelled" and window.queue.running is not first)
     assert time.monotonic() - asked < 0.5
     qtbot.waitUntil(lambda: window.queue.running is not None)
-    window.action_cancel.trigger()
+    window.menus.cancel.trigger()
     qtbot.waitUntil(lambda: window.queue.is_idle and window.progress_text.text() == "")
     assert window.log.plain_text().count("Cancelled") == 2
 
@@ -275,7 +276,7 @@ def test_results_do_not_push_aside_what_one_is_typing(filled: MainWindow, qtbot:
         opened.wait(10)
         return SimpleNamespace(run_id="identify-0001", n_psms=12345, n_peptides=2, n_proteins=1)
 
-    monkeypatch.setattr("gui.window._identify", work)
+    monkeypatch.setattr(IdentificationRequest, "run", work)
     click(filled.form.run_button)
     filled.form.parameters.set_values({"missed_cleavages": 0})
     opened.set()
@@ -289,7 +290,7 @@ def test_an_error_that_one_can_mend_stands_above_the_page(filled: MainWindow, qt
     def work(request: Any, progress: Progress) -> None:
         raise InputError("a.mzML", "is cut off", remedy="Copy it again")
 
-    monkeypatch.setattr("gui.window._identify", work)
+    monkeypatch.setattr(IdentificationRequest, "run", work)
     click(filled.form.run_button)
     qtbot.waitUntil(filled.message_bar.isVisible)
     assert filled.message_bar.label.text() == "a.mzML: is cut off. Copy it again."
@@ -302,7 +303,7 @@ def test_a_fault_of_the_program_can_be_copied(filled: MainWindow, qtbot: QtBot, 
         progress.message("about to fail")
         raise RuntimeError("a wheel came off")
 
-    monkeypatch.setattr("gui.window._identify", work)
+    monkeypatch.setattr(IdentificationRequest, "run", work)
     click(filled.form.run_button)
     qtbot.waitUntil(lambda: filled.findChild(CrashDialog) is not None)
     dialog = filled.findChild(CrashDialog)
@@ -315,7 +316,7 @@ def test_a_fault_of_the_program_can_be_copied(filled: MainWindow, qtbot: QtBot, 
 
 
 def test_closing_in_the_middle_asks_once_and_keeps_running(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gui.window._identify", counting())
+    monkeypatch.setattr(IdentificationRequest, "run", counting())
     click(filled.form.run_button)
     qtbot.waitUntil(lambda: filled.queue.running is not None)
     assert not filled.close()
@@ -328,7 +329,7 @@ def test_closing_in_the_middle_asks_once_and_keeps_running(filled: MainWindow, q
 
 
 def test_closing_in_the_middle_cancels_and_closes(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gui.window._identify", counting())
+    monkeypatch.setattr(IdentificationRequest, "run", counting())
     click(filled.form.run_button)
     click(filled.form.run_button)
     qtbot.waitUntil(lambda: filled.queue.running is not None)
@@ -354,12 +355,12 @@ def test_the_window_remembers(make_window: Callable[[], MainWindow], database: P
     first.form.databases.add([database])
     first.form.choose_preset("phospho")
     first.dock_log.show()
-    first.look_actions["dark"].trigger()
+    first.menus.looks["dark"].trigger()
     assert first.close()
     second = make_window()
     assert (second.width(), second.height()) == (1011, 777)
     assert second.settings.values.recent_projects == (str(tmp_path / "kept"),)
-    assert second.theme.is_dark and second.look_actions["dark"].isChecked()
+    assert second.theme.is_dark and second.menus.looks["dark"].isChecked()
     assert second.dock_log.isVisibleTo(second)
     assert second.form.preset.currentText() == "phospho"
     assert second.form.databases.paths == [database]
@@ -395,7 +396,7 @@ def test_the_look_changes_everywhere_at_once(filled: MainWindow, qtbot: QtBot) -
         return sum(image.pixelColor(x, y).lightness() for x in range(40) for y in range(40)) / 1600
 
     assert average_lightness() > 180
-    filled.look_actions["dark"].trigger()
+    filled.menus.looks["dark"].trigger()
     qtbot.wait(20)
     assert average_lightness() < 75
 
@@ -407,12 +408,12 @@ def test_a_german_window_runs_with_german_numbers(
     QLocale.setDefault(QLocale(QLocale.Language.German, QLocale.Country.Germany))
     try:
         asked: list[Any] = []
-        monkeypatch.setattr("gui.window._identify", lambda request, progress: asked.append(request) or counting(0)(request, progress))
+        monkeypatch.setattr(IdentificationRequest, "run", lambda request, progress: asked.append(request) or counting(0)(request, progress))
         window = make_window()
         window.form.spectra.add([spectra])
         window.form.databases.add([database])
         window.form.set_project_folder(tmp_path / "projekt")
-        window.action_new.trigger()
+        window.menus.new["identify"].trigger()
         line = window.form.parameters.fields["precursor_tolerance"].editor.findChild(QLineEdit)
         line.selectAll()
         QTest.keyClicks(line, "7,5")
@@ -452,7 +453,7 @@ def test_garbage_of_the_background_thread_goes_in_the_window_s(filled: MainWindo
         time.sleep(0.6)
         return SimpleNamespace(run_id="identify-0001", n_psms=len(kept), n_peptides=1, n_proteins=1)
 
-    monkeypatch.setattr("gui.window._identify", work)
+    monkeypatch.setattr(IdentificationRequest, "run", work)
     assert not gc.isenabled()
     click(filled.form.run_button)
     qtbot.waitUntil(lambda: len(ended) == 100)

@@ -1,0 +1,320 @@
+"""An alignment drawn in lines as wide as there is room, the same on the screen and on paper; only what is in sight is drawn."""
+# ruff: noqa: N802 - Qt gives these names
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontDatabase,
+    QFontMetricsF,
+    QHelpEvent,
+    QKeyEvent,
+    QKeySequence,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QAbstractScrollArea, QToolTip, QWidget
+
+from gui.alignment.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
+from gui.plots.export import ExportAction, Figure, figure_font
+from gui.spectrum.colours import PAPER, PlotColours, plot_colours
+
+__all__ = ["AlignmentLayout", "AlignmentPlot", "paint_alignment"]
+
+_GROUP = 10
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_LEGEND = ((IDENTICAL, "identical"), (POSITIVE, "positive (+)"), (GAP, "gap (-)"))
+_ALPHA = {IDENTICAL: 90, POSITIVE: 36, GAP: 70}
+_SMALLEST, _LARGEST, _ZOOM_STEP = 0.5, 3.0, 1.15
+_FIGURE_WIDTH = 520.0
+_FIGURE_HEIGHT = 6000.0
+"""Points that a figure may be high: a page of PDF ends at 14,400. A longer alignment becomes wider."""
+
+
+class AlignmentLayout:
+    """Places of lines and columns for a font of the letters and one of the heading; lengths in their units."""
+
+    def __init__(self, pair: AlignedPair, font: QFont, heading: QFont, width: float) -> None:
+        metrics = QFontMetricsF(font)
+        self.pair, self.font, self.heading, self.width = pair, font, heading, width
+        self.line = metrics.height()
+        # A mean over many, since a row of letters is drawn as one text.
+        self.cell = metrics.horizontalAdvance("W" * 100) / 100
+        digits = max((len(str(end)) for _, end in pair.numbers(0, len(pair))), default=1) if len(pair) else 1
+        self.name = metrics.horizontalAdvance("Subject") + 2 * self.cell
+        self.number = metrics.horizontalAdvance("0" * digits) + self.cell
+        self.margin = 1.2 * self.cell
+        room = width - 2 * self.margin - self.name - 2 * self.number
+        self.per_row = max(_GROUP, int(room // (self.cell * _GROUP)) * _GROUP)
+        self.n_rows = -(-len(pair) // self.per_row)
+        self.row_height = 4.2 * self.line
+        self.heading_line = 1.2 * QFontMetricsF(heading).height()
+        self.top = (2.8 + len(pair.facts)) * self.heading_line + 0.5 * self.line
+
+    @property
+    def size(self) -> QSizeF:
+        """Of all of it."""
+        columns = min(self.per_row, max(len(self.pair), _GROUP))
+        width = 2 * self.margin + self.name + 2 * self.number + columns * self.cell
+        return QSizeF(width, self.top + self.n_rows * self.row_height)
+
+    def rows(self, top: float, bottom: float) -> range:
+        """The rows that are seen between two heights."""
+        first, last = int((top - self.top) // self.row_height), int((bottom - self.top) // self.row_height) + 1
+        return range(min(max(first, 0), self.n_rows), min(max(last, 0), self.n_rows))
+
+    def corner(self, column: int) -> QPointF:
+        """The upper left corner of a column's letter in the query."""
+        row, place = divmod(column, self.per_row)
+        return QPointF(self.margin + self.name + self.number + place * self.cell, self.top + row * self.row_height)
+
+    def column_at(self, at: QPointF) -> int | None:
+        """The column at a place."""
+        row = int((at.y() - self.top) // self.row_height)
+        place = int((at.x() - self.corner(0).x()) // self.cell)
+        if at.y() < self.top or not 0 <= place < self.per_row or at.y() - self.top - row * self.row_height > 3 * self.line:
+            return None
+        column = row * self.per_row + place
+        return column if column < len(self.pair) else None
+
+
+def paint_alignment(painter: QPainter, layout: AlignmentLayout, colours: PlotColours, visible: QRectF | None = None) -> None:
+    """Draw an alignment from the painter's origin; where `visible` is given, the rows that it meets."""
+    fills = {kind: _fill(colours, kind) for kind in _ALPHA}
+    whole = QRectF(QPointF(0, 0), layout.size) if visible is None else visible
+    if whole.top() < layout.top:
+        _paint_heading(painter, layout, colours, fills)
+    painter.setFont(layout.font)
+    for row in layout.rows(whole.top(), whole.bottom()):
+        _paint_row(painter, layout, colours, fills, row)
+
+
+def _fill(colours: PlotColours, kind: int) -> QColor:
+    colour = QColor(colours.mark if kind == GAP else colours.target)
+    colour.setAlpha(_ALPHA[kind])
+    return colour
+
+
+def _paint_heading(painter: QPainter, layout: AlignmentLayout, colours: PlotColours, fills: dict[int, QColor]) -> None:
+    """Names, facts, and what the colours mean."""
+    pair, line, font = layout.pair, layout.heading_line, layout.heading
+    bold = QFont(font)
+    bold.setBold(True)
+    width = max(layout.width - 2 * layout.margin, 1.0)
+    at = 0.35 * line
+    name = f"{pair.subject_name}  {pair.description}".rstrip()
+    for text, of_font, colour in ((name, bold, colours.text), *((fact, font, colours.text) for fact in pair.facts)):
+        painter.setFont(of_font)
+        painter.setPen(colour)
+        shown = QFontMetricsF(of_font).elidedText(text, Qt.TextElideMode.ElideRight, width)
+        painter.drawText(QRectF(layout.margin, at, width + 2, line), _LEFT, shown)
+        at += line
+    at += 0.2 * line
+    metrics, x = QFontMetricsF(font), layout.margin
+    side = metrics.height() * 0.72
+    for kind, name in _LEGEND:
+        box = QRectF(x, at + (line - side) / 2, side, side)
+        painter.fillRect(box, fills[kind])
+        painter.setPen(colours.faint)
+        painter.drawRect(box)
+        x += side + 5
+        painter.drawText(QRectF(x, at, 200, line), _LEFT, name)
+        x += metrics.horizontalAdvance(name) + 2 * side
+
+
+def _paint_row(painter: QPainter, layout: AlignmentLayout, colours: PlotColours, fills: dict[int, QColor], row: int) -> None:
+    pair, line, cell = layout.pair, layout.line, layout.cell
+    first = row * layout.per_row
+    last = min(first + layout.per_row, len(pair))
+    corner = layout.corner(first)
+    kinds = pair.kinds[first:last]
+    cuts = [0, *(np.flatnonzero(np.diff(kinds)) + 1).tolist(), last - first]
+    for start, stop in pairwise(cuts):
+        if int(kinds[start]) in fills:
+            painter.fillRect(QRectF(corner.x() + start * cell, corner.y(), (stop - start) * cell, 3 * line), fills[int(kinds[start])])
+    metrics = QFontMetricsF(layout.font)
+    of_query, of_subject = pair.numbers(first, last)
+    lines = (("Query", pair.query, of_query), ("", pair.middle, None), ("Subject", pair.subject, of_subject))
+    for k, (name, letters, ends) in enumerate(lines):
+        top = corner.y() + k * line
+        painter.setPen(colours.faint)
+        if ends is not None:
+            painter.drawText(QRectF(layout.margin, top, layout.name, line), _LEFT, name)
+            painter.drawText(QRectF(corner.x() - layout.number - cell * 0.5, top, layout.number, line), _RIGHT, str(ends[0]))
+            right = corner.x() + (last - first) * cell + cell * 0.5
+            painter.drawText(QRectF(right, top, layout.number + cell, line), _LEFT, str(ends[1]))
+        painter.setPen(colours.faint if ends is None else colours.text)
+        # Tens, since the advances of many letters need not add up to the same as one by one.
+        for start in range(first, last, _GROUP):
+            part = letters[start : min(start + _GROUP, last)]
+            if not part.isspace():
+                painter.drawText(QPointF(corner.x() + (start - first) * cell, top + metrics.ascent()), part)
+
+
+class AlignmentPlot(QAbstractScrollArea):
+    """Shows an alignment, or a text in its place. Ctrl and the wheel, or Ctrl with + and -, make it larger and smaller."""
+
+    message = Signal(str)
+    zoomed = Signal(float)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.pair: AlignedPair | None = None
+        self.zoom = 1.0
+        self._text = ""
+        self._layout: AlignmentLayout | None = None
+        self.setFrameShape(QAbstractScrollArea.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Alignment of the chosen hit")
+        self.export_action = ExportAction(self, self._figure, self.message.emit)
+
+    def show_pair(self, pair: AlignedPair | None, text: str = "") -> None:
+        """Show an alignment from its beginning, or a text in its place."""
+        self.pair, self._text = pair, text
+        self.setAccessibleDescription(text if pair is None else f"{pair.query_name} and {pair.subject_name}, {', '.join(pair.facts)}")
+        self.verticalScrollBar().setValue(0)
+        self.horizontalScrollBar().setValue(0)
+        self._lay_out()
+
+    def set_zoom(self, zoom: float) -> None:
+        """Draw so many times as large as the window's letters, within bounds."""
+        zoom = min(max(zoom, _SMALLEST), _LARGEST)
+        if zoom != self.zoom:
+            column = self._column_on_top()
+            self.zoom = zoom
+            self._lay_out()
+            self._go_to(column)
+            self.zoomed.emit(zoom)
+
+    def zoom_in(self) -> None:
+        """Draw larger."""
+        self.set_zoom(self.zoom * _ZOOM_STEP)
+
+    def zoom_out(self) -> None:
+        """Draw smaller."""
+        self.set_zoom(self.zoom / _ZOOM_STEP)
+
+    @property
+    def letters(self) -> QFont:
+        """Residues stand under each other only in a font of one width."""
+        font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+        font.setPointSizeF(self.font().pointSizeF() * self.zoom)
+        return font
+
+    def text_at(self, at: QPointF) -> str:
+        """What stands at a place of the viewport."""
+        if self.pair is None or self._layout is None:
+            return ""
+        column = self._layout.column_at(at + self._origin)
+        return "" if column is None else self.pair.column_text(column)
+
+    def sizeHint(self) -> QSize:
+        """Room for some lines."""
+        return QSize(520, 320)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Wrap anew; what stood on top stays there."""
+        super().resizeEvent(event)
+        column = self._column_on_top()
+        self._lay_out()
+        self._go_to(column)
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Another font has other widths."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._lay_out()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Zoom with Ctrl, else scroll."""
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.set_zoom(self.zoom * _ZOOM_STEP ** (event.angleDelta().y() / 120))
+            event.accept()
+        else:
+            super().wheelEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Zoom, or scroll as any page."""
+        bar = self.verticalScrollBar()
+        if event.matches(QKeySequence.StandardKey.ZoomIn) or (event.key() == Qt.Key.Key_Equal and event.modifiers()):
+            self.zoom_in()
+        elif event.matches(QKeySequence.StandardKey.ZoomOut):
+            self.zoom_out()
+        elif event.key() == Qt.Key.Key_0 and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.set_zoom(1.0)
+        elif event.key() in (Qt.Key.Key_Home, Qt.Key.Key_End):
+            bar.setValue(bar.minimum() if event.key() == Qt.Key.Key_Home else bar.maximum())
+        else:
+            super().keyPressEvent(event)
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        """Tell the column under the pointer."""
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            QToolTip.showText(event.globalPos(), self.text_at(QPointF(event.pos())), self)
+            return True
+        return super().viewportEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw what is in sight."""
+        colours = plot_colours(self.palette())
+        painter = QPainter(self.viewport())
+        painter.fillRect(event.rect(), colours.background)
+        if self._layout is None:
+            painter.setPen(colours.faint)
+            area = self.viewport().rect().adjusted(20, 20, -20, -20)
+            painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self._text)
+        else:
+            painter.translate(-self._origin)
+            paint_alignment(painter, self._layout, colours, QRectF(event.rect()).translated(self._origin))
+        painter.end()
+
+    @property
+    def _origin(self) -> QPointF:
+        return QPointF(self.horizontalScrollBar().value(), self.verticalScrollBar().value())
+
+    def _lay_out(self) -> None:
+        self._layout = None
+        size = QSizeF(0, 0)
+        if self.pair is not None:
+            self._layout = AlignmentLayout(self.pair, self.letters, self.font(), self.viewport().width())
+            size = self._layout.size
+            self.verticalScrollBar().setSingleStep(max(1, round(self._layout.line)))
+        for bar, length, room in (
+            (self.verticalScrollBar(), size.height(), self.viewport().height()),
+            (self.horizontalScrollBar(), size.width(), self.viewport().width()),
+        ):
+            bar.setPageStep(room)
+            bar.setRange(0, max(0, round(length - room)))
+        self.viewport().update()
+
+    def _column_on_top(self) -> int:
+        layout = self._layout
+        if layout is None or self._origin.y() < layout.top:
+            return 0
+        return int((self._origin.y() - layout.top) // layout.row_height) * layout.per_row
+
+    def _go_to(self, column: int) -> None:
+        if self._layout is not None and column:
+            self.verticalScrollBar().setValue(math.ceil(self._layout.corner(column).y()))
+
+    def _figure(self) -> Figure | None:
+        if self.pair is None:
+            return None
+        font = figure_font(7)
+        font.setFamily(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family())
+        width = _FIGURE_WIDTH
+        layout = AlignmentLayout(self.pair, font, figure_font(7), width)
+        while layout.size.height() > _FIGURE_HEIGHT:
+            width *= 1.5
+            layout = AlignmentLayout(self.pair, font, figure_font(7), width)
+        name = f"{self.pair.query_name} {self.pair.subject_name}"
+        return Figure(name, layout.size, lambda painter, area: paint_alignment(painter, layout, PAPER))

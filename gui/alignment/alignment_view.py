@@ -1,0 +1,99 @@
+"""The alignment of the chosen hit, with what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QLocale, Qt, Signal
+from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+
+from gui.alignment.aligned_pair import AlignedPair
+from gui.alignment.alignment_plot import AlignmentPlot
+from gui.forms.editors import tool_button
+from gui.tables.elided_label import ElidedLabel
+
+__all__ = ["AlignmentView"]
+
+
+class AlignmentView(QWidget):
+    """The drawing, and over it buttons that zoom, copy and export it."""
+
+    message = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.plot = AlignmentPlot()
+        self.plot.message.connect(self.message)
+        self.plot.zoomed.connect(self._show_zoom)
+        self._title = ElidedLabel()
+        self.zoom_out_button = tool_button("remove", "Smaller (Ctrl+-)", self.plot.zoom_out)
+        self.zoom_button = QToolButton()
+        self.zoom_button.setAutoRaise(True)
+        self.zoom_button.setMinimumWidth(self.fontMetrics().horizontalAdvance("0000 %"))
+        self.zoom_button.setToolTip("As large as the window's letters (Ctrl+0)")
+        self.zoom_button.clicked.connect(lambda: self.plot.set_zoom(1.0))
+        self.zoom_in_button = tool_button("add", "Larger (Ctrl++)", self.plot.zoom_in)
+        self.copy_button = self._button("Copy", "Copy the alignment as text, as BLAST prints it", self.copy)
+        self.fasta_button = self._button("FASTA", "Copy the two aligned sequences with their gaps, as FASTA", self.copy_fasta)
+        self.export_button = self._button("Export…", "Save the whole alignment as SVG, PDF or PNG", self.plot.export_action.ask)
+        self.copy_action = self._action("&Copy as text", QKeySequence.StandardKey.Copy, self.copy)
+        self.fasta_action = self._action("Copy as &FASTA", "Ctrl+Shift+F", self.copy_fasta)
+        bar = QHBoxLayout()
+        bar.setContentsMargins(8, 3, 6, 3)
+        bar.setSpacing(4)
+        bar.addWidget(self._title, 1)
+        for widget in (
+            *(self.zoom_out_button, self.zoom_button, self.zoom_in_button),
+            *(self.copy_button, self.fasta_button, self.export_button),
+        ):
+            bar.addWidget(widget)
+        page = QVBoxLayout(self)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.setSpacing(0)
+        page.addLayout(bar)
+        page.addWidget(self.plot, 1)
+        self.setFocusProxy(self.plot)
+        self._show_zoom(1.0)
+        self.show_pair(None)
+
+    def show_pair(self, pair: AlignedPair | None, text: str = "") -> None:
+        """Show an alignment, or a text in its place."""
+        self._title.set_text("" if pair is None else f"{pair.query_name}  ×  {pair.subject_name}")
+        self.plot.show_pair(pair, text)
+        for button in (self.copy_button, self.fasta_button, self.export_button):
+            button.setEnabled(pair is not None)
+        for action in self.plot.actions():
+            action.setEnabled(pair is not None)
+
+    def copy(self) -> None:
+        """Put the alignment on the clipboard as text."""
+        self._copy(AlignedPair.text, "Copied the alignment as text.")
+
+    def copy_fasta(self) -> None:
+        """Put the aligned sequences on the clipboard as FASTA."""
+        self._copy(AlignedPair.fasta, "Copied the two aligned sequences as FASTA.")
+
+    def _copy(self, text_of: Callable[[AlignedPair], str], done: str) -> None:
+        if self.plot.pair is not None:
+            QGuiApplication.clipboard().setText(text_of(self.plot.pair))
+            self.message.emit(done)
+
+    def _show_zoom(self, zoom: float) -> None:
+        self.zoom_button.setText(f"{QLocale().toString(round(zoom * 100))} %")
+
+    def _button(self, text: str, tip: str, clicked: Callable[[], object]) -> QToolButton:
+        button = QToolButton()
+        button.setText(text)
+        button.setToolTip(tip)
+        button.setAccessibleName(tip)
+        button.clicked.connect(lambda: clicked())
+        return button
+
+    def _action(self, text: str, shortcut: QKeySequence.StandardKey | str, use: Callable[[], None]) -> QAction:
+        action = QAction(text, self.plot)
+        action.setShortcut(QKeySequence(shortcut))
+        action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        action.triggered.connect(lambda: use())
+        self.plot.insertAction(self.plot.export_action, action)
+        return action

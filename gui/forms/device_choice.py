@@ -1,0 +1,106 @@
+"""The choice of what computes, filled in as the devices of the machine become known."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QStandardItemModel
+from PySide6.QtWidgets import QComboBox, QVBoxLayout, QWidget
+
+from gui.devices import DeviceSurvey, device_title, state_text
+from gui.labels import toned_label
+
+__all__ = ["DeviceChoice"]
+
+_USUAL = "auto"
+
+
+class DeviceChoice(QWidget):
+    """One of automatic, all together, each GPU, or the processor; below it what that is on this machine, or why it cannot be.
+
+    Signals
+    -------
+    changed : another device is chosen, or more is known of it.
+    """
+
+    changed = Signal()
+
+    def __init__(self, survey: DeviceSurvey) -> None:
+        super().__init__()
+        self._survey = survey
+        self._wish = _USUAL
+        self.box = QComboBox()
+        self.box.setAccessibleName("Device")
+        self.box.setToolTip("What computes; Help, Devices tells more")
+        self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.box.setMinimumContentsLength(18)
+        self.box.activated.connect(lambda: self.choose(self.box.currentData()))
+        self.note = toned_label()
+        self.message = toned_label(tone="wrong")
+        page = QVBoxLayout(self)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.setSpacing(4)
+        for widget in (self.box, self.note, self.message):
+            page.addWidget(widget)
+        self.setFocusProxy(self.box)
+        survey.changed.connect(self._fill)
+        self._fill()
+
+    def value(self) -> str:
+        """The wish, as ``--device`` takes it."""
+        return self._wish
+
+    def choose(self, wish: str) -> None:
+        """Choose a device by the name that ``--device`` takes."""
+        self._wish = wish or _USUAL
+        self._fill()
+
+    def problem(self) -> str:
+        """Why the search cannot compute on what is chosen, as far as the devices are known."""
+        if not self._survey.is_known or self._wish in ("auto", "cpu"):
+            return ""
+        if self._wish == "all":
+            return "" if self._survey.usable_gpus else "No GPU is usable here; choose Automatic or the processor"
+        found = next((one for one in self._survey.devices if one.name == self._wish), None)
+        if found is None:
+            return f"There is no {self._wish} on this machine"
+        return "" if found.usable else f"{found.name} is {state_text(found)}"
+
+    def _fill(self) -> None:
+        survey = self._survey
+        gpus = [one for one in survey.devices if one.numbers]
+        choices = [("Automatic", "auto", True), ("GPUs and processor together", "all", bool(survey.usable_gpus) or not survey.is_known)]
+        choices += [(f"{one.name}: {device_title(one)}", one.name, one.usable) for one in gpus]
+        choices += [("Processor only", "cpu", True)]
+        if self._wish not in [name for _, name, _ in choices]:
+            choices.append((self._wish, self._wish, not survey.is_known))
+        with QSignalBlocker(self.box):
+            self.box.clear()
+            for text, name, _ in choices:
+                self.box.addItem(text, name)
+            self.box.setCurrentIndex(self.box.findData(self._wish))
+        model = self.box.model()
+        assert isinstance(model, QStandardItemModel)
+        for row, (_, _, is_usable) in enumerate(choices):
+            model.item(row).setEnabled(is_usable)
+        for one in gpus:
+            self.box.setItemData(self.box.findData(one.name), f"{one.description}: {state_text(one)}", Qt.ItemDataRole.ToolTipRole)
+        problem = self.problem()
+        self.note.setText(self._meaning())
+        self.note.setVisible(not problem)
+        self.message.setText(problem)
+        self.message.setVisible(bool(problem))
+        self.changed.emit()
+
+    def _meaning(self) -> str:
+        """What is chosen, in the words of this machine."""
+        survey = self._survey
+        processor = device_title(survey.devices[0])
+        names = [device_title(one) for one in survey.usable_gpus]
+        gpus = f"{len(names)} × {names[0]}" if len(set(names)) == 1 and len(names) > 1 else ", ".join(names)
+        if self._wish == "auto" and not survey.is_known:
+            return "All usable GPUs, or the processor where there is none"
+        if self._wish == "auto":
+            return gpus or f"{processor}; no GPU is usable"
+        if self._wish == "all":
+            return f"{gpus} and {processor}" if gpus else processor
+        return next((device_title(one) for one in survey.devices if one.name == self._wish), "")

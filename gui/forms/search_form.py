@@ -1,0 +1,453 @@
+"""The page of a new search of any kind: inputs, project, preset, device, parameters, and the button that runs it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from PySide6.QtCore import QLocale, Qt, QTimer, Signal
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QComboBox, QFileDialog, QFrame, QHBoxLayout, QLineEdit, QPushButton, QScrollArea, QVBoxLayout, QWidget
+
+from engine.errors import ProteoscopeError
+from engine.jobs import Progress
+from engine.parameters import SearchParameters, preset_description, preset_names, read_preset
+from gui.devices import DeviceSurvey
+from gui.forms.device_choice import DeviceChoice
+from gui.forms.editors import tool_button
+from gui.forms.field import Outlined
+from gui.forms.file_list import FileList
+from gui.forms.file_survey import Survey
+from gui.forms.parameter_form import ParameterForm
+from gui.forms.preset_files import write_preset
+from gui.forms.sections import Card, Columns
+from gui.icons import set_icon
+from gui.labels import heading, toned_label
+from gui.settings import SearchSettings
+from gui.theme import colours
+
+__all__ = ["Input", "InputPart", "SearchForm", "SearchRequest", "file_patterns"]
+
+_PRESET_FILTER = "Presets (*.toml)"
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """Everything that a search needs to run. A kind of search derives from it."""
+
+    title: str
+    project_folder: Path
+    device: str
+
+    def run(self, progress: Progress) -> Any:
+        """Do the search, in the background thread; the engine's summary of it."""
+        raise NotImplementedError
+
+    @staticmethod
+    def outcome(summary: Any, locale: QLocale) -> str:
+        """What was found, in one line."""
+        raise NotImplementedError
+
+
+class InputPart(Protocol):
+    """A widget that takes a part of what a search reads."""
+
+    changed: Any
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is given."""
+
+    @property
+    def is_examined(self) -> bool:
+        """Whether it is known of everything given what it is."""
+
+    def problem(self) -> str:
+        """Why the search cannot take what is given."""
+
+    def redraw(self) -> None:
+        """Draw what depends on the look again."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """A part of what a search reads: its card's title, its widget, and what to say while it is missing or cannot be used."""
+
+    title: str
+    part: InputPart
+    missing: str
+    unusable: str
+
+
+class SearchForm(QWidget):
+    """The page. What is missing or wrong stands beside the button Run, which is then disabled.
+
+    A kind of search derives from it and makes its inputs and its request.
+
+    Parameters
+    ----------
+    title : what stands on top. search : the folder of its presets, ``identify``. usual_preset : that it begins with.
+    inputs : what it reads. file_lists : those of its lists of files whose folders are remembered, by a name for the settings.
+    options : further widgets for the card of the project.
+
+    Signals
+    -------
+    run_asked : a `SearchRequest`. failed : text of an error with a preset file. touched : the user changed something.
+    """
+
+    run_asked = Signal(object)
+    failed = Signal(str)
+    touched = Signal()
+
+    def __init__(
+        self,
+        title: str,
+        search: str,
+        model: type[SearchParameters],
+        usual_preset: str,
+        inputs: Sequence[Input],
+        file_lists: Mapping[str, FileList],
+        devices: DeviceSurvey,
+        options: Sequence[QWidget] = (),
+    ) -> None:
+        super().__init__()
+        self._title, self._search, self._model = title, search, model
+        self._inputs = tuple(inputs)
+        self.file_lists = dict(file_lists)
+        self.project = QLineEdit()
+        self.project.setPlaceholderText("A new or empty folder, or a project to add to")
+        self.project.setAcceptDrops(False)
+        self.project_frame = Outlined(self.project)
+        self.project_message = toned_label(tone="wrong")
+        self.preset = QComboBox()
+        self.preset_text = toned_label()
+        self.device = DeviceChoice(devices)
+        self.parameters = ParameterForm(model)
+        self.run_button = QPushButton("Run")
+        self.reason = QPushButton()
+        self.reason.setFlat(True)
+        self.scroll_area = QScrollArea()
+        self.preset_folder = ""
+        """Where the dialogs for preset files open."""
+        self._project_was_suggested = False
+        # One check for all that changes together, as when a preset fills every field.
+        self._checking = QTimer(self)
+        self._checking.setSingleShot(True)
+        self._fill_presets()
+        self._lay_out(options)
+        self._connect()
+        self.choose_preset(usual_preset)
+        self.check()
+
+    def request(self) -> SearchRequest | None:
+        """What the page asks for, or None while something is missing or wrong."""
+        parameters = self.parameters.parameters
+        if self.what_is_missing() or parameters is None:
+            return None
+        return self._request(parameters)
+
+    def take(self, found: Survey, target: QWidget | None) -> None:
+        """Add files that were dropped; `target` is what they were dropped on."""
+        raise NotImplementedError
+
+    def _request(self, parameters: SearchParameters) -> SearchRequest:
+        raise NotImplementedError
+
+    def _first_file(self) -> Path | None:
+        """The file that a project is suggested beside."""
+        raise NotImplementedError
+
+    def remember(self, values: SearchSettings) -> None:
+        """Put into the settings what the user finds again at the next start."""
+        values.preset = str(self.preset.currentData() or "")
+        values.preset_folder = self.preset_folder
+        values.device = self.device.value()
+        values.folders = {name: files.start_folder for name, files in self.file_lists.items()}
+        values.databases = tuple(str(path) for path in self.file_lists["databases"].paths)
+
+    def restore(self, values: SearchSettings) -> None:
+        """Take what `remember` put there."""
+        for name, folder in values.folders.items():
+            if name in self.file_lists:
+                self.file_lists[name].start_folder = folder
+        self.preset_folder = values.preset_folder
+        self.device.choose(values.device)
+        if values.preset.endswith(".toml") and Path(values.preset).is_file():
+            self.load_preset_file(Path(values.preset))
+        else:
+            self.choose_preset(values.preset)
+        self.file_lists["databases"].add(Path(one) for one in values.databases if Path(one).is_file())
+
+    def knows_preset(self, path: Path) -> bool:
+        """Whether a preset file is for this kind of search."""
+        try:
+            return set(read_preset(self._search, str(path))) <= set(self._model.model_fields)
+        except ProteoscopeError:
+            return False
+
+    def project_folder(self) -> Path:
+        """The project's folder as typed."""
+        return Path(self.project.text().strip()).expanduser().absolute()
+
+    def set_project_folder(self, folder: Path) -> None:
+        """Put results into this project."""
+        self._project_was_suggested = False
+        self.project.setText(str(folder))
+
+    def what_is_missing(self) -> str:
+        """Why Run is disabled; empty when it is not."""
+        for one in self._inputs:
+            if one.part.problem():
+                return one.unusable
+            if one.part.is_empty:
+                return one.missing
+        if not self.project.text().strip():
+            return "Choose a project folder"
+        if self._project_problem():
+            return "The project folder cannot be used"
+        if self.device.problem():
+            return self.device.problem()
+        for name in self.parameters.problems:
+            return f"{self.parameters.fields[name].description.title}: {self.parameters.problems[name]}"
+        if not all(one.part.is_examined for one in self._inputs):
+            return "Looking at the files"
+        return ""
+
+    def check(self) -> None:
+        """Enable Run, or say why not."""
+        self._suggest_project()
+        problem = self._project_problem()
+        self.project_frame.mark(bool(problem))
+        self.project_message.setText(problem)
+        self.project_message.setVisible(bool(problem))
+        missing = self.what_is_missing()
+        self.reason.setText(missing.replace("&", "&&"))
+        self.reason.setVisible(bool(missing))
+        self.run_button.setEnabled(not missing)
+
+    def run(self) -> None:
+        """Ask for the run, if it can be done."""
+        self.check()
+        request = self.request()
+        if request is not None:
+            self.run_asked.emit(request)
+
+    def choose_preset(self, name: str) -> None:
+        """Fill the parameters from a preset, one that ships or a file; unknown ones are left alone."""
+        index = self.preset.findData(name)
+        if index >= 0:
+            self.preset.setCurrentIndex(index)
+            self._load(name)
+
+    def load_preset_file(self, path: Path) -> None:
+        """Fill the parameters from a preset file and list it among the presets."""
+        if self._load(str(path)):
+            if self.preset.findData(str(path)) < 0:
+                self.preset.addItem(path.stem, str(path))
+            self.preset.setCurrentIndex(self.preset.findData(str(path)))
+
+    def save_preset_file(self, path: Path) -> None:
+        """Write the parameters as they stand into a preset file."""
+        parameters = self.parameters.parameters
+        if parameters is None:
+            self.failed.emit("The preset was not saved: a parameter has a value that it cannot have.")
+            return
+        path = path if path.suffix else path.with_suffix(".toml")
+        try:
+            write_preset(path, parameters.model_dump(mode="json"), f"Saved from the window as {path.stem}")
+        except ProteoscopeError as error:
+            self.failed.emit(str(error))
+            return
+        self.load_preset_file(path)
+
+    def ask_for_preset(self) -> None:
+        """Open a dialog for a preset file to load."""
+        dialog = self._preset_dialog("Load a preset")
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.fileSelected.connect(lambda name: self.load_preset_file(Path(name)))
+        dialog.open()
+
+    def ask_where_to_save(self) -> None:
+        """Open a dialog for a preset file to write."""
+        dialog = self._preset_dialog("Save as a preset")
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix("toml")
+        dialog.fileSelected.connect(lambda name: self.save_preset_file(Path(name)))
+        dialog.open()
+
+    def ask_for_project(self) -> None:
+        """Open a dialog for the project's folder."""
+        dialog = QFileDialog(self, "Project folder", self.project.text() or next(iter(self.file_lists.values())).start_folder)
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(lambda name: self.set_project_folder(Path(name)))
+        dialog.open()
+
+    def redraw(self) -> None:
+        """Draw what depends on the look again."""
+        for one in self._inputs:
+            one.part.redraw()
+
+    def _preset_dialog(self, title: str) -> QFileDialog:
+        dialog = QFileDialog(self, title, self.preset_folder)
+        dialog.setNameFilters([_PRESET_FILTER])
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.directoryEntered.connect(self._remember_preset_folder)
+        dialog.fileSelected.connect(lambda name: self._remember_preset_folder(str(Path(name).parent)))
+        return dialog
+
+    def _remember_preset_folder(self, folder: str) -> None:
+        self.preset_folder = folder
+
+    def _load(self, name: str) -> bool:
+        try:
+            values = self._model.checked(read_preset(self._search, name))
+        except ProteoscopeError as error:
+            self.failed.emit(str(error))
+            return False
+        self.parameters.set_baseline(values.model_dump())
+        is_shipped = name in preset_names(self._search)
+        self.preset_text.setText(preset_description(self._search, name) if is_shipped else f"From {name}")
+        return True
+
+    def _fill_presets(self) -> None:
+        for name in preset_names(self._search):
+            self.preset.addItem(name, name)
+            self.preset.setItemData(self.preset.count() - 1, preset_description(self._search, name), Qt.ItemDataRole.ToolTipRole)
+
+    def _suggest_project(self) -> None:
+        """A project beside the first file, for who has not said anything else."""
+        first = self._first_file()
+        if first is not None and (self._project_was_suggested or not self.project.text()):
+            suggestion = str(first.parent / f"{first.name.partition('.')[0]}_proteoscope")
+            if self.project.text() != suggestion:
+                self.project.setText(suggestion)
+            self._project_was_suggested = True
+
+    def _project_problem(self) -> str:
+        if not self.project.text().strip():
+            return ""
+        folder = self.project_folder()
+        if folder.is_file():
+            return "This is a file; choose a folder"
+        if (folder / "project.sqlite").is_file():
+            return ""
+        if folder.is_dir():
+            try:
+                strangers = [entry.name for entry in folder.iterdir() if not entry.name.startswith(".") and entry.name != "project.lock"]
+            except OSError as error:
+                return f"This folder cannot be read: {error.strerror}"
+            if strangers:
+                return f"There are other things in this folder ({strangers[0]}); choose a new or empty one, or a project"
+        parent = next((one for one in (folder, *folder.parents) if one.exists()), folder)
+        return "" if os.access(parent, os.W_OK) else f"You may not write in {parent}"
+
+    def _connect(self) -> None:
+        self._checking.timeout.connect(self.check)
+        changing = [one.part.changed for one in self._inputs]
+        for signal in (*changing, self.project.textChanged, self.parameters.changed, self.device.changed):
+            signal.connect(self._checking.start)
+        for signal in (*changing, self.project.textChanged, self.parameters.changed, self.device.box.activated):
+            signal.connect(lambda *_: self.touched.emit())
+        self.project.textEdited.connect(self._keep_project)
+        self.preset.activated.connect(lambda: self.choose_preset(self.preset.currentData()))
+        self.run_button.clicked.connect(self.run)
+        self.reason.clicked.connect(self._show_problem)
+
+    def _keep_project(self) -> None:
+        self._project_was_suggested = False
+
+    def _show_problem(self) -> None:
+        """Bring what is missing or wrong into view."""
+        parts = [(one.part, one.part.is_empty or bool(one.part.problem())) for one in self._inputs]
+        for widget, is_missing in (
+            *parts,
+            (self.project_frame, not self.project.text().strip() or bool(self._project_problem())),
+            (self.device, bool(self.device.problem())),
+        ):
+            if is_missing:
+                assert isinstance(widget, QWidget)
+                self.scroll_area.ensureWidgetVisible(widget)
+                return
+        frame = self.parameters.show_first_problem()
+        if frame is not None:
+            self.scroll_area.ensureWidgetVisible(frame)
+
+    def _lay_out(self, options: Sequence[QWidget]) -> None:
+        cards = Columns(400)
+        for one in self._inputs:
+            card = Card(one.title)
+            assert isinstance(one.part, QWidget)
+            card.grid.addWidget(one.part, 0, 0, 1, 3)
+            cards.add(card)
+        cards.add(self._project_card(options))
+        cards.add(self._preset_card())
+        device_card = Card("Device")
+        device_card.grid.addWidget(self.device, 0, 0, 1, 3)
+        cards.add(device_card)
+        content = QWidget()
+        page = QVBoxLayout(content)
+        page.setContentsMargins(18, 14, 18, 14)
+        page.setSpacing(14)
+        page.addWidget(heading(self._title, 1.5))
+        page.addWidget(cards)
+        page.addWidget(self.parameters, 1)
+        self.scroll_area.setWidget(content)
+        self.scroll_area.setWidgetResizable(True)
+        self.scroll_area.setFrameShape(QFrame.Shape.NoFrame)
+        self.scroll_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.reason.setToolTip("Show where")
+        set_icon(self.reason, "information")
+        self.run_button.setObjectName("primary")
+        set_icon(self.run_button, "run", QColor(colours().accent_text))
+        self.run_button.setMinimumWidth(120)
+        self.run_button.setToolTip("Queue this search (Ctrl+R)")
+        bottom = QHBoxLayout()
+        bottom.setContentsMargins(18, 8, 18, 10)
+        bottom.addStretch(1)
+        bottom.addWidget(self.reason)
+        bottom.addWidget(self.run_button)
+        line = QFrame()
+        line.setFrameShape(QFrame.Shape.HLine)
+        line.setFrameShadow(QFrame.Shadow.Plain)
+        line.setForegroundRole(self.palette().ColorRole.Mid)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(0)
+        whole.addWidget(self.scroll_area, 1)
+        whole.addWidget(line)
+        whole.addLayout(bottom)
+
+    def _project_card(self, options: Sequence[QWidget]) -> Card:
+        card = Card("Project")
+        row = QHBoxLayout()
+        row.addWidget(self.project_frame, 1)
+        row.addWidget(tool_button("folder", "Choose a folder", self.ask_for_project))
+        card.grid.addLayout(row, 0, 0, 1, 3)
+        card.grid.addWidget(self.project_message, 1, 0, 1, 3)
+        for widget in options:
+            card.grid.addWidget(widget, card.grid.rowCount(), 0, 1, 3)
+        self.project_message.hide()
+        self.project.setAccessibleName("Project folder")
+        return card
+
+    def _preset_card(self) -> Card:
+        card = Card("Preset")
+        row = QHBoxLayout()
+        row.addWidget(self.preset, 1)
+        row.addWidget(tool_button("open", "Load a preset file", self.ask_for_preset))
+        row.addWidget(tool_button("save", "Save the parameters as a preset file", self.ask_where_to_save))
+        card.grid.addLayout(row, 0, 0, 1, 3)
+        card.grid.addWidget(self.preset_text, 1, 0, 1, 3)
+        self.preset.setAccessibleName("Preset")
+        return card
+
+
+def file_patterns(suffixes: tuple[str, ...]) -> str:
+    """The suffixes, plain and gzipped, as a file dialog takes them."""
+    # Qt matches them whatever their case.
+    return " ".join(f"*{suffix} *{suffix}.gz" for suffix in suffixes)

@@ -1,0 +1,314 @@
+"""Hits along their query: a bar for each, where it lies and how good it is, as the graphic summary of BLAST shows them."""
+# ruff: noqa: N802, N815 - Qt gives these names
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QLineF, QLocale, QPointF, QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetricsF,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QAbstractScrollArea, QToolTip, QWidget
+
+from gui.plots.axes import nice_ticks
+from gui.plots.export import ExportAction, Figure, figure_font
+from gui.spectrum.colours import PAPER, PlotColours, plot_colours
+from gui.tables.columns import Column, shown_text
+
+__all__ = ["BIT_SCORES", "Bar", "Bars", "HitBars"]
+
+BIT_SCORES = (40.0, 50.0, 80.0, 200.0)
+"""Where the classes of bit scores begin that have a colour of their own, the same as BLAST's."""
+_CLASSES = ("< 40", "40–50", "50–80", "80–200", "≥ 200")
+_E_VALUE = Column("e_value", "E-value", "", "e_value")
+_MOST_EXPORTED = 100
+_FIGURE_WIDTH = 480.0
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A hit: its place in the table of hits, its name, the residues of the query that it covers (from 1, both included)."""
+
+    row: int
+    name: str
+    description: str
+    start: int
+    end: int
+    bit_score: float
+    e_value: float
+    identity: float
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A query and the hits that are drawn along it, best first; `total` says how many there are in all."""
+
+    query: str
+    query_length: int
+    bars: tuple[Bar, ...]
+    total: int
+
+
+class _Layout:
+    """Places of bars for a font and a width."""
+
+    def __init__(self, shown: Bars, n_bars: int, font: QFont, width: float) -> None:
+        metrics = QFontMetricsF(font)
+        self.shown, self.n_bars, self.font, self.width = shown, n_bars, font, width
+        self.line = metrics.height()
+        self.left, self.right = self.line, width - 1.6 * self.line
+        self.bar = max(4.0, round(self.line * 0.42))
+        self.step = self.bar + 3
+        self.top = 4.3 * self.line
+
+    @property
+    def size(self) -> QSizeF:
+        note = 1.6 * self.line if self.is_cut else 0.0
+        return QSizeF(self.width, self.top + self.n_bars * self.step + 0.6 * self.line + note)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there are more hits than bars."""
+        return self.shown.total > self.n_bars
+
+    def x(self, residue: float) -> float:
+        """Place of the left edge of a residue, from 1."""
+        return self.left + (residue - 1) / max(self.shown.query_length, 1) * (self.right - self.left)
+
+    def box(self, place: int) -> QRectF:
+        """Of the bar at a place of the list."""
+        bar = self.shown.bars[place]
+        left = self.x(bar.start)
+        return QRectF(left, self.top + place * self.step, max(self.x(bar.end + 1) - left, 2.0), self.bar)
+
+    def place_at(self, at: QPointF) -> int | None:
+        """The bar on whose line a place is."""
+        place = int((at.y() - self.top) // self.step)
+        return place if at.y() >= self.top and place < self.n_bars else None
+
+
+def _colours_of_classes(colours: PlotColours) -> tuple[QColor, ...]:
+    ions = colours.ions
+    return colours.faint, ions["b"], ions["a"], ions["z"], ions["y"]
+
+
+def paint_bars(painter: QPainter, layout: _Layout, colours: PlotColours, chosen: int | None, visible: QRectF | None = None) -> None:
+    """Draw the scale, the query and the bars from the painter's origin; `chosen` is a row of the table of hits."""
+    shown, line = layout.shown, layout.line
+    of_classes = _colours_of_classes(colours)
+    locale = QLocale()
+    painter.setFont(layout.font)
+    metrics = QFontMetricsF(layout.font)
+    x = layout.left
+    painter.setPen(colours.text)
+    title = metrics.horizontalAdvance("Bit score") + line
+    needed = sum(metrics.horizontalAdvance(name) + 1.15 * line for name in _CLASSES)
+    # Where there is little room, the classes stand closer and must do without their title.
+    gap = min(0.9 * line, max(2.0, (layout.width - x - needed) / len(_CLASSES)))
+    if title + needed + len(_CLASSES) * gap <= layout.width - x:
+        painter.drawText(QRectF(x, 0.25 * line, 200, line), _LEFT, "Bit score")
+        x += title
+    for colour, name in zip(of_classes, _CLASSES, strict=True):
+        painter.fillRect(QRectF(x, 0.25 * line + 0.25 * line, line * 0.9, line * 0.5), colour)
+        x += 1.15 * line
+        painter.setPen(colours.text)
+        painter.drawText(QRectF(x, 0.25 * line, 200, line), _LEFT, name)
+        x += metrics.horizontalAdvance(name) + gap
+    query = QRectF(layout.left, 2.9 * line, layout.right - layout.left, max(5.0, layout.bar))
+    painter.fillRect(query, colours.text)
+    ticks = nice_ticks(1, shown.query_length, max(2, int(query.width() / metrics.horizontalAdvance("000000") / 1.6)), whole=True)
+    ticks = [1.0, *(tick for tick in ticks if tick > 1)]
+    painter.setPen(QPen(colours.text, 0.8))
+    last_right = -1.0
+    for tick in ticks:
+        text = locale.toString(round(tick))
+        at, width = layout.x(tick), metrics.horizontalAdvance(text)
+        painter.drawLine(QLineF(at, query.top() - 0.3 * line, at, query.top()))
+        if at - width / 2 > last_right:
+            painter.drawText(QRectF(at - 60, query.top() - 1.35 * line, 120, line), Qt.AlignmentFlag.AlignCenter, text)
+            last_right = at + width / 2 + 6
+    painter.setPen(Qt.PenStyle.NoPen)
+    for place in range(layout.n_bars):
+        box = layout.box(place)
+        if visible is not None and not visible.intersects(box.adjusted(-2, -2, 2, 2)):
+            continue
+        bar = shown.bars[place]
+        painter.setBrush(of_classes[bisect_right(BIT_SCORES, bar.bit_score)])
+        painter.drawRoundedRect(box, 1.5, 1.5)
+        if bar.row == chosen:
+            painter.setPen(QPen(colours.text, 1.4))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(box.adjusted(-2, -2, 2, 2), 2.5, 2.5)
+            painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    if layout.is_cut:
+        painter.setPen(colours.faint)
+        box = QRectF(layout.left, layout.top + layout.n_bars * layout.step + 0.3 * line, layout.right - layout.left, 1.3 * line)
+        note = f"the best {locale.toString(layout.n_bars)} of {locale.toString(shown.total)} hits"
+        painter.drawText(box, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter, note)
+
+
+class HitBars(QAbstractScrollArea):
+    """Shows hits along their query, or a text in their place. A click, or the arrow keys, choose a hit."""
+
+    hitChosen = Signal(int)
+    """Place of the hit in the table of hits."""
+    message = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.bars: Bars | None = None
+        self.chosen: int | None = None
+        self._text = ""
+        self.setFrameShape(QAbstractScrollArea.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Hits along the query")
+        self.viewport().setBackgroundRole(QPalette.ColorRole.Base)
+        self.viewport().setMouseTracking(True)
+        self.export_action = ExportAction(self, self._figure, self.message.emit)
+
+    def show_bars(self, bars: Bars | None, text: str = "") -> None:
+        """Show hits, or a text in their place; the chosen hit stays chosen."""
+        is_other = bars is None or self.bars is None or bars.query != self.bars.query
+        self.bars, self._text = (bars if bars is not None and bars.bars else None), text
+        if bars is not None and not bars.bars:
+            self._text = text or "No hits to draw."
+        self.setAccessibleDescription(self._text or f"{len(bars.bars) if bars else 0} hits along {bars.query if bars else ''}")
+        if is_other:
+            self.verticalScrollBar().setValue(0)
+        self._lay_out()
+
+    def mark(self, row: int | None) -> None:
+        """Mark the hit of a row of the table of hits, and bring it into sight."""
+        self.chosen = row
+        place = self._place_of(row)
+        if place is not None:
+            box, bar = self._layout().box(place), self.verticalScrollBar()
+            if box.top() < bar.value():
+                bar.setValue(int(box.top() - 8))
+            elif box.bottom() > bar.value() + self.viewport().height():
+                bar.setValue(int(box.bottom() + 8 - self.viewport().height()))
+        self.viewport().update()
+
+    def box_of(self, row: int) -> QRectF | None:
+        """Where the bar of a row of the table is on the viewport."""
+        place = self._place_of(row)
+        return None if place is None else self._layout().box(place).translated(0, -self.verticalScrollBar().value())
+
+    def text_at(self, at: QPointF) -> str:
+        """The hit on whose line a place of the viewport is."""
+        bar = self._bar_at(at)
+        if bar is None:
+            return ""
+        locale = QLocale()
+        facts = (
+            f"{locale.toString(bar.bit_score, 'f', 1)} bits, E-value {shown_text(_E_VALUE, bar.e_value, locale)}, "
+            f"{locale.toString(bar.identity * 100, 'f', 1)} % identical"
+        )
+        return "\n".join(part for part in (bar.name, bar.description, facts, f"residues {bar.start} to {bar.end} of the query") if part)
+
+    def sizeHint(self) -> QSize:
+        """Room for some bars."""
+        return QSize(520, 200)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Use the room."""
+        super().resizeEvent(event)
+        self._lay_out()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Choose the hit on whose line the pointer is."""
+        event.accept()
+        bar = self._bar_at(event.position())
+        if bar is not None and event.button() == Qt.MouseButton.LeftButton:
+            self._choose(bar)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """What was pressed here ends here."""
+        event.accept()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Show what can be clicked."""
+        is_over = self._bar_at(event.position()) is not None
+        self.viewport().setCursor(Qt.CursorShape.PointingHandCursor if is_over else Qt.CursorShape.ArrowCursor)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Go from hit to hit."""
+        steps = {Qt.Key.Key_Down: 1, Qt.Key.Key_Right: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_Left: -1}
+        step = steps.get(Qt.Key(event.key()))
+        if step is None or self.bars is None:
+            super().keyPressEvent(event)
+            return
+        place = self._place_of(self.chosen)
+        last = len(self.bars.bars) - 1
+        place = (0 if step == 1 else last) if place is None else min(max(place + step, 0), last)
+        self._choose(self.bars.bars[place])
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        """Tell the hit under the pointer."""
+        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
+            QToolTip.showText(event.globalPos(), self.text_at(QPointF(event.pos())), self)
+            return True
+        return super().viewportEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw what is in sight."""
+        colours = plot_colours(self.palette())
+        painter = QPainter(self.viewport())
+        painter.fillRect(event.rect(), colours.background)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if self.bars is None:
+            painter.setPen(colours.faint)
+            area = self.viewport().rect().adjusted(20, 12, -20, -12)
+            painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self._text)
+        else:
+            down = self.verticalScrollBar().value()
+            painter.translate(0, -down)
+            paint_bars(painter, self._layout(), colours, self.chosen, QRectF(event.rect()).translated(0, down))
+        painter.end()
+
+    def _layout(self) -> _Layout:
+        assert self.bars is not None
+        return _Layout(self.bars, len(self.bars.bars), self.font(), self.viewport().width())
+
+    def _lay_out(self) -> None:
+        height = 0 if self.bars is None else round(self._layout().size.height())
+        bar, room = self.verticalScrollBar(), self.viewport().height()
+        bar.setPageStep(room)
+        bar.setSingleStep(20)
+        bar.setRange(0, max(0, height - room))
+        self.viewport().update()
+
+    def _place_of(self, row: int | None) -> int | None:
+        bars = self.bars.bars if self.bars is not None and row is not None else ()
+        return next((place for place, bar in enumerate(bars) if bar.row == row), None)
+
+    def _bar_at(self, at: QPointF) -> Bar | None:
+        if self.bars is None:
+            return None
+        place = self._layout().place_at(at + QPointF(0, self.verticalScrollBar().value()))
+        return None if place is None else self.bars.bars[place]
+
+    def _choose(self, bar: Bar) -> None:
+        self.mark(bar.row)
+        self.hitChosen.emit(bar.row)
+
+    def _figure(self) -> Figure | None:
+        if self.bars is None:
+            return None
+        layout = _Layout(self.bars, min(len(self.bars.bars), _MOST_EXPORTED), figure_font(7), _FIGURE_WIDTH)
+        return Figure(f"Hits of {self.bars.query}", layout.size, lambda painter, area: paint_bars(painter, layout, PAPER, None))

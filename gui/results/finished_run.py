@@ -1,0 +1,66 @@
+"""A finished run of a project, its tables open for the window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.parameters import SearchParameters
+from engine.project import Project, RunRecord
+from gui.tables.source import ResultTables
+
+__all__ = ["FinishedRun", "open_finished_run"]
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A run that is shown.
+
+    Attributes
+    ----------
+    run : its record. tables : those that were asked for.
+    parameters : by name, with the defaults for those that its version did not have.
+    inputs : kind and path of each file that it read. messages : what it said.
+    """
+
+    run: RunRecord
+    tables: ResultTables
+    parameters: dict[str, Any]
+    inputs: tuple[tuple[str, Path], ...]
+    messages: tuple[str, ...]
+
+    def close(self) -> None:
+        """Let the files go."""
+        self.tables.close()
+
+
+def open_finished_run(
+    project: Project,
+    kind: str,
+    run_id: str | None,
+    model: type[SearchParameters],
+    names: Sequence[str],
+    optional: Sequence[str] = (),
+) -> FinishedRun:
+    """Open a finished run, the last one of its kind where `run_id` is None. Checks the files' digests, hence takes its time.
+
+    Parameters
+    ----------
+    model : of the parameters. names : tables that it must have. optional : tables that it may have.
+
+    Raises
+    ------
+    InputError, StorageError : there is none, or its tables are missing or damaged.
+    """
+    chosen = run_id or project.latest(kind)
+    # Asked for first: where there is no such run, this says so.
+    paths = {name: project.table(name, chosen) for name in names}
+    kept = {one.name for one in project.results(chosen)}
+    paths |= {name: project.table(name, chosen) for name in optional if name in kept}
+    record = next(run for run in project.runs() if run.id == chosen)
+    stored = {name: field.default for name, field in model.model_fields.items()} | record.parameters
+    inputs = tuple((one.kind, one.path) for one in project.inputs(record.id))
+    messages = tuple(entry.text for entry in project.log(record.id))
+    return FinishedRun(record, ResultTables(paths), stored, inputs, messages)

@@ -1,0 +1,81 @@
+"""The filter of an identification: text, q-value, charge, modification and decoys."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QLocale
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QWidget
+
+from gui.results.filter_bar import FilterBar
+from gui.results.identification import Facets, RowFilter
+
+__all__ = ["IdentificationFilter"]
+
+
+class IdentificationFilter(FilterBar):
+    """What to show of proteins, peptides and PSMs."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(
+            "Peptide, accession or description",
+            "Shows what has this text in its peptide, its accession or its protein's description",
+            "Shows again what is accepted at the false discovery rate of the run",
+            parent,
+        )
+        self._fdr = 0.01
+        self.q_value = QDoubleSpinBox()
+        self.q_value.setDecimals(4)
+        self.q_value.setRange(0.0, 1.0)
+        self.q_value.setSingleStep(0.005)
+        self.q_value.setAccessibleName("Largest q-value")
+        self.q_value.setToolTip("Hides what is accepted only at a larger false discovery rate; 1 shows everything")
+        self.q_value.setKeyboardTracking(False)
+        self.q_value.valueChanged.connect(self._later.start)
+        self.charge = self._choices("Charge", "Shows PSMs of this charge only")
+        self.modification = self._choices("Modification", "Shows peptides and PSMs with this modification only")
+        self.modification.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.modification.setMaximumWidth(220)
+        self.decoys = QCheckBox("&Decoys")
+        self.decoys.setToolTip("Shows decoys too, in italics")
+        self.decoys.toggled.connect(self._now)
+        self._add(self.q_value, "&q-value ≤")
+        self._add(self.charge, "C&harge")
+        self._add(self.modification, "&Modification")
+        self._add(self.decoys)
+        self.open(0.01, Facets((), ()))
+
+    @property
+    def chosen(self) -> RowFilter:
+        """What is asked for."""
+        q_value = self.q_value.value()
+        return RowFilter(
+            self.text.text(),
+            None if q_value >= 1 else q_value,
+            self.charge.currentData(),
+            self.modification.currentData(),
+            self.decoys.isChecked(),
+        )
+
+    def open(self, fdr: float, offered: Facets) -> None:
+        """Offer what a run has, and show what is accepted at `fdr`; tells nobody."""
+        self._fdr = fdr
+        self.blockSignals(True)
+        self.offer(offered)
+        self._reset_fields()
+        self.blockSignals(False)
+
+    def offer(self, offered: Facets) -> None:
+        """Offer what a run has; what is chosen stays where it is still offered. Tells nobody."""
+        charges = [("any", None), *((f"{QLocale().toString(charge)}+", charge) for charge in offered.charges)]
+        modifications = [("any", None), ("unmodified", ""), *((name, name) for name in offered.modifications)]
+        for box, choices in ((self.charge, charges), (self.modification, modifications)):
+            before = box.currentText()
+            box.clear()
+            for text, value in choices:
+                box.addItem(text, value)
+            box.setCurrentIndex(max(0, box.findText(before)))
+
+    def _usual(self) -> None:
+        self.q_value.setValue(self._fdr)
+        self.charge.setCurrentIndex(0)
+        self.modification.setCurrentIndex(0)
+        self.decoys.setChecked(False)

@@ -1,0 +1,239 @@
+"""What the results of every kind of search have in common: a header, a filter, linked tables, and views of what is chosen in them."""
+# ruff: noqa: N815 - Qt's way of naming signals
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Protocol
+
+from PySide6.QtCore import QDateTime, QLocale, Qt, Signal
+from PySide6.QtWidgets import QLabel, QSplitter, QStackedLayout, QVBoxLayout, QWidget
+
+from engine.errors import ProteoscopeError
+from engine.project import Project
+from gui.results.filter_bar import FilterBar
+from gui.results.finished_run import FinishedRun
+from gui.results.summary_header import SummaryHeader
+from gui.tables.panel import TablePanel
+from gui.tables.source import TableSource
+from gui.tables.worker import Worker
+
+__all__ = ["RunView"]
+
+_STATE_VERSION = 1
+
+
+class _Plot(Protocol):
+    message: Any
+
+
+class RunView(QWidget):
+    """Shows one finished run of a project.
+
+    Files are opened, queried and read in threads; errors are shown as text in the place of what they concern.
+
+    A kind of search derives from it. It makes its panels and views, hands them to `_arrange`, reads a run in `_read` (in a thread), fills
+    its views in `_begin`, empties them in `_forget`, and filters its tables in `_filter`.
+
+    Parameters
+    ----------
+    nothing : what is said where there are no results.
+    panels : the linked tables, by the names of the tables in the project.
+    """
+
+    message = Signal(str)
+    """A line for the status bar."""
+    stateChanged = Signal()
+    """Columns or sizes that the user chose have changed: `state` is worth keeping."""
+    opened = Signal()
+    """The tables of a run are on the screen."""
+
+    def __init__(self, nothing: str, panels: Mapping[str, TablePanel], filter_bar: FilterBar, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._nothing = nothing
+        self._finished: FinishedRun | None = None
+        self._statistics: TableSource | None = None
+        self._opener = Worker(None, self)
+        self._statistician = Worker(self._interrupt_statistics, self)
+        self._reader = Worker(None, self)
+        self._splitters: dict[str, QSplitter] = {}
+        self.panels = dict(panels)
+        self.header = SummaryHeader()
+        self.filter_bar = filter_bar
+        self._text = QLabel(nothing)
+        self._text.setWordWrap(True)
+        self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._text.setContentsMargins(32, 32, 32, 32)
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+
+    @property
+    def text(self) -> str:
+        """What is said in place of results, empty when there are some."""
+        return self._text.text() if self._stack.currentWidget() is self._text else ""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is still being read."""
+        workers = (self._opener, self._statistician, self._reader)
+        return any(worker.is_busy for worker in workers) or any(panel.model.is_busy for panel in self.panels.values())
+
+    def show_run(self, project: Project, run_id: str | None) -> None:
+        """Show a finished run, the last one where `run_id` is None; what was shown before goes."""
+        self.clear()
+        self._say("Opening the results…")
+        self._opener.submit("open", lambda: self._read(project, run_id), self._open, self._fail)
+
+    def clear(self) -> None:
+        """Show nothing, let all files go, and end what still runs."""
+        for worker in (self._opener, self._statistician, self._reader):
+            worker.close()
+        for panel in self.panels.values():
+            panel.close_table()
+        self._forget()
+        for held in (self._statistics, self._finished):
+            if held is not None:
+                held.close()
+        self._finished = self._statistics = None
+        self.header.show_nothing()
+        self._say(self._nothing)
+
+    def state(self) -> str:
+        """The user's choice of columns and sizes, as a text to keep."""
+        return json.dumps(
+            {
+                "version": _STATE_VERSION,
+                "hidden": {name: panel.hidden_columns() for name, panel in self.panels.items()},
+                "sizes": {name: splitter.sizes() for name, splitter in self._splitters.items()},
+            }
+        )
+
+    def restore_state(self, text: str) -> None:
+        """Take what `state` gave; what cannot be read is passed over."""
+        try:
+            state = json.loads(text)
+            if state["version"] != _STATE_VERSION:
+                return
+            hidden, sizes = dict(state["hidden"]), dict(state["sizes"])
+        except (ValueError, KeyError, TypeError):
+            return
+        for name, panel in self.panels.items():
+            columns = hidden.get(name)
+            if isinstance(columns, list) and all(isinstance(column, str) for column in columns):
+                panel.remember_columns(columns)
+        for name, splitter in self._splitters.items():
+            kept = sizes.get(name)
+            if isinstance(kept, list) and len(kept) == splitter.count() and all(isinstance(size, int) for size in kept) and any(kept):
+                splitter.setSizes(kept)
+
+    def show_all(self, name: str) -> None:
+        """Show all rows of a table, whatever is chosen elsewhere; the chosen row stays."""
+        self.panels[name].show_rows(scope=(), scope_text="")
+
+    def _read(self, project: Project, run_id: str | None) -> FinishedRun:
+        """Open a run; called in a thread."""
+        raise NotImplementedError
+
+    def _begin(self, run: FinishedRun, source: TableSource) -> None:
+        """Show a run whose tables are open; `source` is for the thread of statistics."""
+        raise NotImplementedError
+
+    def _forget(self) -> None:
+        """Empty the views; the run's files are closed after it."""
+        raise NotImplementedError
+
+    def _filter(self) -> None:
+        """Take up what the filter bar asks for."""
+        raise NotImplementedError
+
+    def _no_rows_text(self, panel: TablePanel) -> str:
+        """Why no row of a table passes the filter."""
+        return f"No {_plural(panel.title)} of {QLocale().toString(panel.total)} pass the filter. Reset the filter to see them."
+
+    def _arrange(self, splitters: Mapping[str, QSplitter], plots: tuple[_Plot, ...]) -> None:
+        """Lay out: header, filter bar, and below them the first of the splitters, whose sizes are kept; and connect all that is common."""
+        self._splitters = dict(splitters)
+        for splitter in self._splitters.values():
+            splitter.setChildrenCollapsible(False)
+            splitter.splitterMoved.connect(lambda *_: self.stateChanged.emit())
+        shown = QWidget()
+        layout = QVBoxLayout(shown)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.header)
+        layout.addWidget(self.filter_bar)
+        layout.addWidget(next(iter(self._splitters.values())), 1)
+        self._shown = shown
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(self._text)
+        self._stack.addWidget(shown)
+        self.filter_bar.filterChanged.connect(self._filter)
+        for name, panel in self.panels.items():
+            panel.allAsked.connect(partial(self.show_all, name))
+            panel.view.columnsChanged.connect(partial(self._keep_columns, panel))
+            panel.view.message.connect(self.message)
+            panel.view.set_empty_text(partial(self._why_empty, panel))
+            panel.wantedHidden.connect(partial(self._tell_hidden, panel))
+        for plot in plots:
+            plot.message.connect(self.message)
+
+    def _say(self, text: str) -> None:
+        self._text.setText(text)
+        self._stack.setCurrentWidget(self._text)
+
+    def _fail(self, error: Exception) -> None:
+        self._say(str(error))
+
+    def _fail_softly(self, error: Exception) -> None:
+        self.message.emit(str(error))
+
+    def _open(self, run: FinishedRun) -> None:
+        self._finished = run
+        try:
+            for name, panel in self.panels.items():
+                panel.open_table(run.tables.source(name))
+            self._statistics = run.tables.source(next(reversed(self.panels)))
+        except ProteoscopeError as error:
+            self.clear()
+            self._say(str(error))
+            return
+        when = QLocale().toString(QDateTime.fromSecsSinceEpoch(int(run.run.started.timestamp())), QLocale.FormatType.ShortFormat)
+        self.header.show_run(f"{run.run.id}, {when}", run.messages)
+        self._stack.setCurrentWidget(self._shown)
+        self._begin(run, self._statistics)
+        self.opened.emit()
+
+    def _choose_row(self, panel: TablePanel, row: int) -> None:
+        """Choose a row by its place in the file, as a click on it does."""
+        position = panel.model.position_of(row)
+        if position is None:
+            self._tell_hidden(panel)
+        else:
+            panel.view.choose(position)
+
+    def _tell_hidden(self, panel: TablePanel) -> None:
+        self.message.emit(f"What was looked for is hidden in {panel.title} by the filter. Reset the filter to see it.")
+
+    def _keep_columns(self, panel: TablePanel) -> None:
+        panel.remember_columns(panel.view.hidden_columns())
+        self.stateChanged.emit()
+
+    def _why_empty(self, panel: TablePanel) -> str:
+        if panel.error:
+            return panel.error
+        if self._finished is None or panel.model.is_busy:
+            return ""
+        if panel.total == 0:
+            return f"The search found no {_plural(panel.title)}."
+        if panel.scope_text:
+            return f"No {_plural(panel.title)} {panel.scope_text} pass the filter."
+        return self._no_rows_text(panel)
+
+    def _interrupt_statistics(self) -> None:
+        if self._statistics is not None:
+            self._statistics.interrupt()
+
+
+def _plural(title: str) -> str:
+    return title if title == "PSMs" else title.lower()

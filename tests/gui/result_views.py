@@ -1,0 +1,47 @@
+"""What tests of every view of results do: wait, read a table, click a row, look for texts that have no room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
+from pytestqt.qtbot import QtBot
+
+from gui.results.run_view import RunView
+from gui.tables.elided_label import ElidedLabel
+from gui.tables.panel import TablePanel
+
+
+def settle(view: RunView, qtbot: QtBot) -> None:
+    qtbot.wait(20)
+    qtbot.waitUntil(lambda: not view.is_busy, timeout=10_000)
+    qtbot.wait(20)
+    qtbot.waitUntil(lambda: not view.is_busy, timeout=10_000)
+
+
+def shown(panel: TablePanel, name: str) -> list[Any]:
+    section = [column.name for column in panel.model.columns].index(name)
+    return [panel.model.index(row, section).data(Qt.ItemDataRole.UserRole) for row in range(len(panel.model.rows))]
+
+
+def click_row(panel: TablePanel, position: int, qtbot: QtBot) -> None:
+    view = panel.view
+    index = panel.model.index(position, view.horizontalHeader().logicalIndexAt(5))
+    view.scrollTo(index)
+    at = view.visualRect(index).center()
+    qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(20, at.y()))
+
+
+def cut_off(view: QWidget) -> list[str]:
+    """Texts that have less room than they need."""
+    found = []
+    for widget in view.findChildren(QWidget):
+        if not widget.isVisible() or isinstance(widget, ElidedLabel) or not isinstance(widget, QLabel | QAbstractButton):
+            continue
+        text = widget.text()
+        if text.strip() and not (isinstance(widget, QLabel) and widget.wordWrap()):
+            needed = widget.minimumSizeHint()
+            if widget.width() < needed.width() or widget.height() < needed.height() - 1:
+                found.append(f"{text}: {widget.size()} of {needed}")
+    return found

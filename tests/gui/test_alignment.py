@@ -1,0 +1,218 @@
+"""The drawing of an alignment, against the plain meaning of its three lines, and driven as a person does."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QFontDatabase, QGuiApplication, QWheelEvent
+from pytestqt.qtbot import QtBot
+
+import gui.alignment.alignment_plot as module
+from gui.alignment.aligned_pair import GAP, IDENTICAL, MISMATCH, POSITIVE, AlignedPair
+from gui.alignment.alignment_plot import AlignmentLayout
+from gui.alignment.alignment_view import AlignmentView
+from gui.theme import Theme
+
+
+def pair_of(columns: list[tuple[str, str, bool]], query_start: int = 1, subject_start: int = 1) -> AlignedPair:
+    query, subject = ("".join(column[k] for column in columns) for k in (0, 1))  # type: ignore[misc]
+    middle = "".join(a if a == b else "+" if positive and "-" not in (a, b) else " " for a, b, positive in columns)
+    return AlignedPair("QUERY", "SUBJECT", "a relative", query_start, subject_start, query, middle, subject, ("45.2 bits", "gaps 3"))
+
+
+LETTER = st.sampled_from("ACDEFGHIKLMNPQRSTVWY")
+COLUMNS = st.lists(
+    st.one_of(
+        st.tuples(LETTER, LETTER, st.booleans()),
+        st.tuples(LETTER, st.just("-"), st.just(False)),
+        st.tuples(st.just("-"), LETTER, st.just(False)),
+    ),
+    min_size=1,
+    max_size=150,
+).map(lambda columns: [("A", "A", False), *columns])
+
+
+def long_pair(n: int = 700) -> AlignedPair:
+    random = np.random.default_rng(5)
+    query = random.choice(list("ACDEFGHIKLMNPQRSTVWY"), n).tolist()
+    subject = [a if random.random() < 0.5 else str(random.choice(list("ACDEFGHIKLMNPQRSTVWY-"))) for a in query]
+    return pair_of([(a, b, bool(random.random() < 0.4)) for a, b in zip(query, subject, strict=True)], 11, 202)
+
+
+@pytest.fixture
+def view(qtbot: QtBot, theme: Theme) -> AlignmentView:
+    widget = AlignmentView()
+    qtbot.addWidget(widget)
+    widget.resize(700, 400)
+    with qtbot.waitActive(widget):
+        widget.show()
+        widget.activateWindow()
+    widget.show_pair(long_pair())
+    widget.setFocus()
+    return widget
+
+
+@settings(max_examples=60, deadline=None)
+@given(COLUMNS, st.integers(1, 500), st.integers(1, 500), st.integers(5, 80))
+def test_numbers_are_those_of_the_first_and_last_residue_of_each_line(columns, query_start, subject_start, width) -> None:  # type: ignore[no-untyped-def]
+    pair = pair_of(columns, query_start, subject_start)
+    at = [query_start, subject_start]
+    for first in range(0, len(pair), width):
+        last = min(first + width, len(pair))
+        found = pair.numbers(first, last)
+        for k, line in enumerate((pair.query, pair.subject)):
+            n = sum(letter != "-" for letter in line[first:last])
+            assert found[k] == ((at[k], at[k] + n - 1) if n else (at[k] - 1, at[k] - 1))
+            at[k] += n
+
+
+@settings(max_examples=60, deadline=None)
+@given(COLUMNS)
+def test_kinds_of_columns_by_definition(columns) -> None:  # type: ignore[no-untyped-def]
+    kinds = [GAP if "-" in (a, b) else IDENTICAL if a == b else POSITIVE if positive else MISMATCH for a, b, positive in columns]
+    assert pair_of(columns).kinds.tolist() == kinds
+
+
+@settings(max_examples=60, deadline=None)
+@given(COLUMNS, st.integers(10, 80))
+def test_what_is_copied_holds_both_sequences_whole(columns, width) -> None:  # type: ignore[no-untyped-def]
+    pair = pair_of(columns)
+    lines = pair.text(width).splitlines()
+    for name, letters in (("Query", pair.query), ("Subject", pair.subject)):
+        assert "".join(line.split()[2] for line in lines if line.startswith(name + " ")) == letters
+    records = pair.fasta().split(">")[1:]
+    assert ["".join(record.splitlines()[1:]) for record in records] == [pair.query, pair.subject]
+    assert records[1].splitlines()[0].startswith(f"SUBJECT/1-{sum(letter != '-' for letter in pair.subject)} a relative")
+
+
+@pytest.mark.parametrize("width", [200, 333, 640, 1500])
+def test_lines_wrap_to_the_width_and_every_column_is_where_it_is_pointed_at(width: int, theme: Theme) -> None:
+    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+    layout = AlignmentLayout(long_pair(), font, font, width)
+    assert layout.per_row % 10 == 0
+    assert layout.per_row == 10 or layout.size.width() <= width
+    for column in range(len(layout.pair)):
+        inside = layout.corner(column) + QPointF(layout.cell / 2, layout.line)
+        assert layout.column_at(inside) == column
+    assert layout.column_at(QPointF(2, 2)) is None
+
+
+def test_only_lines_in_sight_are_drawn(view: AlignmentView, qtbot: QtBot) -> None:
+    view.plot.show_pair(long_pair(5000))
+    drawn: list[int] = []
+    real = module._paint_row
+    with patch.object(module, "_paint_row", lambda *args: (drawn.append(args[-1]), real(*args))[0]):
+        view.plot.verticalScrollBar().setValue(2000)
+        view.plot.viewport().repaint()
+    layout = view.plot._layout
+    assert layout is not None and layout.n_rows > 60
+    assert 1 <= len(set(drawn)) <= view.plot.viewport().height() / layout.row_height + 2
+
+
+def test_kinds_look_different_and_read_different(view: AlignmentView) -> None:
+    view.show_pair(pair_of([("A", "A", False), ("L", "I", True), ("G", "W", False), ("-", "K", False)] * 2))
+    layout = view.plot._layout
+    assert layout is not None
+    image = view.plot.viewport().grab().toImage()
+    ratio = image.devicePixelRatio()
+    colours = []
+    for column in range(4):
+        corner = layout.corner(column)
+        # Between two lines there is no letter.
+        colours.append(image.pixelColor(QPoint(round((corner.x() + 1) * ratio), round((corner.y() + 1) * ratio))).name())
+    assert len(set(colours)) == 4
+    assert view.plot.pair is not None and view.plot.pair.middle == "A+  A+  "
+
+
+def test_the_pointer_tells_a_column(view: AlignmentView) -> None:
+    view.show_pair(pair_of([("A", "A", False), ("-", "K", False), ("L", "I", True)], 45, 52))
+    layout = view.plot._layout
+    assert layout is not None
+    texts = [view.plot.text_at(layout.corner(column) + QPointF(2, 2)) for column in range(3)]
+    assert texts == ["Query A45, subject A52: identical", "Query gap after 45, subject K53: gap", "Query L46, subject I54: positive"]
+
+
+def test_keys_wheel_and_buttons_zoom(view: AlignmentView, qtbot: QtBot) -> None:
+    plot = view.plot
+    layout = plot._layout
+    assert layout is not None
+    before = layout.per_row
+    qtbot.keyClick(plot, Qt.Key.Key_Plus, Qt.KeyboardModifier.ControlModifier)
+    view.zoom_in_button.click()
+    assert plot.zoom > 1.2 and view.zoom_button.text() == f"{round(plot.zoom * 100)} %"
+    layout = plot._layout
+    assert layout is not None and layout.per_row < before
+    qtbot.keyClick(plot, Qt.Key.Key_0, Qt.KeyboardModifier.ControlModifier)
+    assert plot.zoom == 1.0
+    at = QPointF(100, 100)
+    wheel = QWheelEvent(
+        at, QPointF(plot.viewport().mapToGlobal(at.toPoint())), QPoint(), QPoint(0, -240), Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.ControlModifier, Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QGuiApplication.sendEvent(plot.viewport(), wheel)
+    assert plot.zoom < 0.8
+    for _ in range(40):
+        plot.zoom_out()
+    assert plot.zoom == 0.5
+
+
+def test_what_stands_on_top_stays_there_when_lines_wrap_anew(view: AlignmentView, qtbot: QtBot) -> None:
+    plot = view.plot
+    plot.verticalScrollBar().setValue(plot.verticalScrollBar().maximum() // 2)
+    column = plot._column_on_top()
+    plot.zoom_in()
+    layout = plot._layout
+    assert layout is not None and abs(plot._column_on_top() - column) < layout.per_row
+    view.resize(500, 400)
+    qtbot.wait(20)
+    assert abs(plot._column_on_top() - column) < 2 * layout.per_row
+
+
+def test_copy_by_key_and_by_button(view: AlignmentView, qtbot: QtBot) -> None:
+    pair = view.plot.pair
+    assert pair is not None
+    with qtbot.waitSignal(view.message):
+        qtbot.keyClick(view.plot, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == pair.text()
+    view.fasta_button.click()
+    assert QGuiApplication.clipboard().text() == pair.fasta()
+    view.show_pair(None, "nothing")
+    assert not view.copy_button.isEnabled() and not view.copy_action.isEnabled()
+
+
+def test_the_whole_alignment_is_exported_with_its_letters(view: AlignmentView, tmp_path: Path) -> None:
+    pair = view.plot.pair
+    assert pair is not None
+    view.plot.export_action.write(tmp_path / "alignment.svg")
+    texts = [
+        "".join(element.itertext()) for element in ElementTree.parse(tmp_path / "alignment.svg").iter() if element.tag.endswith("text")
+    ]
+    for letters in (pair.query, pair.subject):
+        tens = [letters[first : first + 10] for first in range(0, len(letters), 10)]
+        assert set(tens) <= set(texts)
+    assert "45.2 bits" in texts and "identical" in texts
+    for ending in ("pdf", "png"):
+        view.plot.export_action.write(tmp_path / f"alignment.{ending}")
+        assert (tmp_path / f"alignment.{ending}").stat().st_size > 1000
+
+
+def test_the_figure_of_a_long_alignment_is_a_page_that_pdf_can_have(view: AlignmentView, tmp_path: Path) -> None:
+    view.show_pair(long_pair(20_000))
+    figure = view.plot._figure()
+    assert figure is not None and max(figure.size.height(), figure.size.width()) <= 14_400
+    view.plot.export_action.write(tmp_path / "long.pdf")
+    assert (tmp_path / "long.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_a_text_in_its_place(view: AlignmentView) -> None:
+    view.show_pair(None, "Choose a hit.")
+    assert view.plot.accessibleDescription() == "Choose a hit."
+    assert view.plot.text_at(QPointF(50, 50)) == ""
+    view.plot.viewport().grab()

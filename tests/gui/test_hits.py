@@ -1,0 +1,464 @@
+"""The results of a sequence search, driven as a person would, and compared with the tables and the engine's own alignments."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from PySide6.QtCore import QLocale, QPoint, QPointF, Qt
+from PySide6.QtGui import QColor, QGuiApplication
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from engine.jobs import Progress
+from engine.project import Project
+from engine.sequence_search.alignment import align_pair
+from engine.sequence_search.database import read_sequences
+from engine.sequence_search.matrices import read_matrix
+from engine.sequence_search.scoring import ScoringScheme
+from gui.plots.hit_bars import Bar, Bars, HitBars
+from gui.results.hits_view import HitsView
+from gui.spectrum.colours import plot_colours
+from gui.theme import Theme
+from tests.gui.result_views import click_row, cut_off, settle, shown
+from tests.gui.search_projects import project_with_search, search_files
+
+Opener = Callable[..., tuple[HitsView, Project]]
+
+
+@pytest.fixture(scope="session")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project whose run searched with three queries."""
+    return project_with_search(tmp_path_factory.mktemp("searched") / "project").folder
+
+
+@pytest.fixture(scope="session")
+def searched_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project whose run searched with one query."""
+    return project_with_search(tmp_path_factory.mktemp("searched") / "project", n_queries=1).folder
+
+
+@pytest.fixture
+def open_hits(qtbot: QtBot, theme: Theme, tmp_path: Path, searched: Path) -> Iterator[Opener]:
+    views: list[HitsView] = []
+
+    def open_one(folder: Path = searched) -> tuple[HitsView, Project]:
+        copy = tmp_path / f"project {len(views)}"
+        shutil.copytree(folder, copy)
+        project = Project.open(copy)
+        view = HitsView()
+        views.append(view)
+        qtbot.addWidget(view)
+        view.resize(1300, 800)
+        with qtbot.waitActive(view):
+            view.show()
+            view.activateWindow()
+        view.show_run(project, None)
+        settle(view, qtbot)
+        return view, project
+
+    yield open_one
+    for view in views:
+        view.clear()
+
+
+def rows_of(project: Project, name: str) -> list[dict[str, Any]]:
+    return pq.read_table(project.table(name)).to_pylist()
+
+
+def wait_for_typing(view: HitsView, qtbot: QtBot) -> None:
+    qtbot.wait(200)
+    settle(view, qtbot)
+
+
+def test_the_header_tells_what_was_searched_and_what_was_found(open_hits: Opener) -> None:
+    view, project = open_hits()
+    hits, queries = rows_of(project, "hits"), rows_of(project, "queries")
+    n_subjects = sum(row["n_subjects"] for row in rows_of(project, "score_counts") if row["query_index"] == 0)
+    assert n_subjects == 3 * 12 + 150
+    assert view.header.text == f"{len(hits)} hits, 3 queries with hits of 3 queries against {n_subjects} sequences"
+    for part in (
+        "queries.fasta against database.fasta",
+        "BLOSUM62, gaps 11/1",
+        f"lambda {queries[0]['lambda']:.3g}",
+        "NCBI's table",
+        "cpu",
+    ):
+        assert part in view.header.message
+
+
+def test_at_first_the_best_hit_of_the_first_query_is_shown(open_hits: Opener) -> None:
+    view, project = open_hits()
+    of_first = [row for row in rows_of(project, "hits") if row["query_index"] == 0]
+    assert shown(view.hits, "subject") == [row["subject"] for row in of_first]
+    assert view.hits.scope_text == "of Q0"
+    pair = view.alignment.plot.pair
+    assert pair is not None
+    assert (pair.query_name, pair.subject_name) == ("Q0", of_first[0]["subject"])
+    assert view.bars.bars is not None and view.bars.chosen == 0
+    assert [bar.name for bar in view.bars.bars.bars] == [row["subject"] for row in of_first]
+
+
+def test_the_alignment_is_the_engine_s(open_hits: Opener, qtbot: QtBot, tmp_path: Path) -> None:
+    view, _ = open_hits()
+    queries, database = search_files(tmp_path / "again")
+    codes = {}
+    for path in (queries, database):
+        read = read_sequences([path], Progress())
+        codes |= {read.accession(i): read.codes(i) for i in range(len(read))}
+    scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
+    for query, hit in ((0, 0), (1, 3), (2, 7)):
+        click_row(view.queries, query, qtbot)
+        settle(view, qtbot)
+        click_row(view.hits, hit, qtbot)
+        settle(view, qtbot)
+        pair = view.alignment.plot.pair
+        assert pair is not None
+        expected = align_pair(codes[pair.query_name], codes[pair.subject_name], scheme, Progress())
+        assert (pair.query, pair.middle, pair.subject) == expected.lines()
+        assert (pair.query_start, pair.subject_start) == (expected.query_start + 1, expected.subject_start + 1)
+        assert f"identity {100 * expected.identities / len(expected):.1f} % of {len(expected)}" in pair.facts[0]
+
+
+def test_table_bars_and_alignment_follow_each_other(open_hits: Opener, qtbot: QtBot) -> None:
+    view, _ = open_hits()
+    click_row(view.hits, 4, qtbot)
+    settle(view, qtbot)
+    assert view.bars.chosen == view.hits.view.chosen == 4
+    box = view.bars.box_of(2)
+    assert box is not None
+    qtbot.mouseClick(view.bars.viewport(), Qt.MouseButton.LeftButton, pos=box.center().toPoint())
+    settle(view, qtbot)
+    assert view.hits.view.currentIndex().row() == 2
+    pair = view.alignment.plot.pair
+    assert pair is not None and pair.subject_name == shown(view.hits, "subject")[2]
+    view.bars.setFocus()
+    qtbot.keyClick(view.bars, Qt.Key.Key_Down)
+    qtbot.keyClick(view.bars, Qt.Key.Key_Down)
+    settle(view, qtbot)
+    assert view.hits.view.currentIndex().row() == 4
+    view.hits.view.setFocus()
+    qtbot.keyClick(view.hits.view, Qt.Key.Key_Up)
+    settle(view, qtbot)
+    assert view.bars.chosen == 3
+    assert view.alignment.plot.pair is not None and view.alignment.plot.pair.subject_name == shown(view.hits, "subject")[3]
+
+
+def test_another_query_has_its_own_hits_bars_and_scores(open_hits: Opener, qtbot: QtBot) -> None:
+    view, project = open_hits()
+    click_row(view.queries, 2, qtbot)
+    settle(view, qtbot)
+    of_third = [row for row in rows_of(project, "hits") if row["query_index"] == 2]
+    assert shown(view.hits, "subject") == [row["subject"] for row in of_third]
+    assert view.bars.bars is not None
+    assert (view.bars.bars.query, view.bars.bars.query_length) == ("Q2", 240)
+    spans = [(bar.start, bar.end, bar.bit_score) for bar in view.bars.bars.bars]
+    assert spans == [(row["query_start"], row["query_end"], row["bit_score"]) for row in of_third]
+    assert view.scores.histogram is not None and view.scores.histogram.title == "Scores of Q2"
+
+
+def test_hits_of_all_queries_and_back(open_hits: Opener, qtbot: QtBot) -> None:
+    view, project = open_hits()
+    qtbot.mouseClick(view.hits.all_button, Qt.MouseButton.LeftButton)
+    settle(view, qtbot)
+    everything = rows_of(project, "hits")
+    assert shown(view.hits, "query") == [row["query"] for row in everything]
+    assert "query" not in view.hits.view.hidden_columns()
+    of_third = next(i for i, row in enumerate(everything) if row["query_index"] == 2)
+    click_row(view.hits, of_third, qtbot)
+    settle(view, qtbot)
+    assert len(view.hits.model.rows) == len(everything), "all hits stay"
+    assert view.queries.view.currentIndex().row() == 2
+    assert view.bars.bars is not None and view.bars.bars.query == "Q2" and view.bars.chosen == of_third
+    click_row(view.queries, 1, qtbot)
+    settle(view, qtbot)
+    assert view.hits.scope_text == "of Q1"
+    assert "query" in view.hits.view.hidden_columns()
+
+
+def test_the_filters(open_hits: Opener, qtbot: QtBot) -> None:
+    view, project = open_hits()
+    hits = [row for row in rows_of(project, "hits") if row["query_index"] == 0]
+    bar = view.filters
+    for change, keeps in (
+        (lambda: bar.e_value.setValue(1e-20), lambda row: row["e_value"] <= 1e-20),
+        (lambda: bar.identity.setValue(60), lambda row: row["identity"] >= 0.6),
+        (lambda: bar.coverage.setValue(50), lambda row: row["query_coverage"] >= 0.5),
+        (lambda: bar.text.setText("RELATIVE 3"), lambda row: "relative 3" in row["description"]),
+        (lambda: bar.text.setText("r0_5"), lambda row: "r0_5" in row["subject"].lower()),
+    ):
+        change()
+        wait_for_typing(view, qtbot)
+        expected = [row["subject"] for row in hits if keeps(row)]
+        assert 0 < len(expected) < len(hits)
+        assert shown(view.hits, "subject") == expected
+        assert view.bars.bars is not None and [one.name for one in view.bars.bars.bars] == expected
+        bar.reset_button.click()
+        settle(view, qtbot)
+        assert len(view.hits.model.rows) == len(hits)
+
+
+def test_e_values_are_typed_as_they_are_written(open_hits: Opener, qtbot: QtBot) -> None:
+    view, project = open_hits()
+    box = view.filters.e_value
+    assert box.value() == 10.0
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, "1e-30")
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    wait_for_typing(view, qtbot)
+    expected = [row for row in rows_of(project, "hits") if row["query_index"] == 0 and row["e_value"] <= 1e-30]
+    assert len(view.hits.model.rows) == len(expected) > 0
+    qtbot.keyClick(box, Qt.Key.Key_Up)
+    assert box.value() == pytest.approx(1e-29)
+
+
+def test_a_hit_that_the_filter_hides_gives_way_to_the_first(open_hits: Opener, qtbot: QtBot) -> None:
+    view, _ = open_hits()
+    last = len(view.hits.model.rows) - 1
+    view.hits.view.choose(last)
+    settle(view, qtbot)
+    view.filters.text.setText("relative 2")
+    wait_for_typing(view, qtbot)
+    pair = view.alignment.plot.pair
+    assert pair is not None and pair.subject_name == shown(view.hits, "subject")[0]
+    view.filters.text.setText("nothing is called so")
+    wait_for_typing(view, qtbot)
+    assert view.alignment.plot.pair is None and view.bars.bars is None
+    assert "pass the filter" in view._why_empty(view.hits)
+
+
+def test_every_column_sorts(open_hits: Opener, qtbot: QtBot) -> None:
+    view, project = open_hits()
+    hits = [row for row in rows_of(project, "hits") if row["query_index"] == 0]
+    view.hits.view.hide_columns([])
+    for section, column in enumerate(view.hits.model.columns):
+        view.hits.view._sort_by(section)
+        settle(view, qtbot)
+        found = shown(view.hits, column.name)
+        descends = column.kind in ("integer", "number", "fraction")
+        assert found == sorted((row[column.name] for row in hits), reverse=descends), column.name
+
+
+def test_find_and_copy_by_keys(open_hits: Opener, qtbot: QtBot) -> None:
+    view, _ = open_hits()
+    view.hits.view.setFocus()
+    qtbot.keyClick(view.hits.view, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    assert view.filters.text.hasFocus()
+    view.hits.view.setFocus()
+    with qtbot.waitSignal(view.message):
+        qtbot.keyClick(view.hits.view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert len(lines) == 2 and lines[1].split("\t")[0] == shown(view.hits, "subject")[0]
+
+
+def test_one_query_needs_no_table_of_queries(open_hits: Opener, searched_once: Path) -> None:
+    view, project = open_hits(searched_once)
+    assert not view.queries.isVisible()
+    assert view.hits.scope_text == "" and view.hits.all_button.isHidden()
+    assert len(view.hits.model.rows) == len(rows_of(project, "hits"))
+    assert "of Q0 against" in view.header.text
+    assert view.alignment.plot.pair is not None
+
+
+def test_the_histogram_counts_every_sequence_and_expects_as_many(open_hits: Opener, qtbot: QtBot) -> None:
+    view, project = open_hits()
+    counts = [row for row in rows_of(project, "score_counts") if row["query_index"] == 0]
+    histogram = view.scores.histogram
+    assert histogram is not None and histogram.is_log
+    edges, bins = histogram.edges, histogram.series[0][1]
+    for low, high, n in zip(edges[:-1], edges[1:], bins, strict=True):
+        assert n == sum(row["n_subjects"] for row in counts if low <= row["score"] < high)
+    beyond = sum(row["n_subjects"] for row in counts if row["score"] >= edges[-1])
+    assert bins.sum() + beyond == sum(row["n_subjects"] for row in counts)
+    assert histogram.note.startswith(f"{beyond} score higher")
+    assert histogram.curve is not None
+    _, places, heights = histogram.curve
+    width = edges[1] - edges[0]
+    expected = sum(row["n_expected"] for row in rows_of(project, "score_expectations") if row["query_index"] == 0)
+    assert heights.sum() / width == pytest.approx(expected, rel=0.05)
+    # Nearly all sequences are strangers, whose scores chance explains.
+    strangers = sum(row["n_subjects"] for row in counts) - 12
+    assert expected == pytest.approx(strangers, rel=0.1)
+    assert (
+        abs(places[np.argmax(heights)] - np.median(np.repeat([row["score"] for row in counts], [row["n_subjects"] for row in counts]))) < 6
+    )
+    least = min(row["score"] for row in rows_of(project, "hits") if row["query_index"] == 0)
+    assert histogram.mark == (least, "hits from")
+    view.tabs.setCurrentIndex(1)
+    view.log_axis.click()
+    settle(view, qtbot)
+    assert view.scores.histogram is not None and not view.scores.histogram.is_log
+
+
+def test_a_run_without_expectations_is_shown_without_them(open_hits: Opener, searched: Path, tmp_path: Path) -> None:
+    old = Project.create_or_open(tmp_path / "old")
+    project = Project.open(searched)
+    with old.run("align", {"matrix": "BLOSUM62"}, device="cpu") as run:
+        for name in ("queries", "hits", "score_counts"):
+            run.write_table(name, pq.read_table(project.table(name)))
+    view, _ = open_hits(tmp_path / "old")
+    assert view.text == ""
+    assert view.scores.histogram is not None and view.scores.histogram.curve is None
+
+
+def test_a_query_without_hits_says_so(open_hits: Opener, searched: Path, tmp_path: Path, qtbot: QtBot) -> None:
+    project = Project.open(searched)
+    bare = Project.create_or_open(tmp_path / "bare")
+    with bare.run("align", {}, device="cpu") as run:
+        for name in ("queries", "hits", "score_counts", "score_expectations"):
+            table = pq.read_table(project.table(name))
+            run.write_table(name, table.filter(pc.not_equal(table["query_index"], 1)) if name == "hits" else table)
+    view, _ = open_hits(tmp_path / "bare")
+    click_row(view.queries, 1, qtbot)
+    settle(view, qtbot)
+    assert len(view.hits.model.rows) == 0
+    assert view.alignment.plot.pair is None and view.bars.bars is None
+
+
+def test_a_damaged_table_is_said_and_the_next_run_opens(open_hits: Opener, searched: Path, qtbot: QtBot) -> None:
+    view, project = open_hits()
+    path = project.table("hits")
+    path.write_bytes(path.read_bytes()[:-100])
+    view.show_run(Project.open(project.folder), None)
+    settle(view, qtbot)
+    assert "hits.parquet" in view.text
+    view.show_run(Project.open(searched), None)
+    settle(view, qtbot)
+    assert view.text == "" and view.alignment.plot.pair is not None
+
+
+def test_clear_lets_go_at_once(open_hits: Opener, qtbot: QtBot) -> None:
+    view, _ = open_hits()
+    view.hits.view._sort_by(3)
+    click_row(view.queries, 1, qtbot)
+    view.clear()
+    assert not view.is_busy
+    qtbot.wait(50)
+    assert view.alignment.plot.pair is None and view.bars.bars is None and view.scores.histogram is None
+    assert "No results yet" in view.text
+
+
+def test_german_numbers(open_hits: Opener) -> None:
+    before = QLocale()
+    QLocale.setDefault(QLocale(QLocale.Language.German, QLocale.Country.Germany))
+    try:
+        view, project = open_hits()
+        best = rows_of(project, "hits")[0]
+        section = [column.name for column in view.hits.model.columns].index("bit_score")
+        assert view.hits.model.index(0, section).data() == f"{best['bit_score']:.1f}".replace(".", ",")
+        pair = view.alignment.plot.pair
+        assert pair is not None and f"{best['bit_score']:.1f} bits".replace(".", ",") in pair.facts[0]
+    finally:
+        QLocale.setDefault(before)
+
+
+def test_everything_has_a_name_and_is_reached_by_the_tab_key(open_hits: Opener, qtbot: QtBot) -> None:
+    view, _ = open_hits()
+    view.filters.text.setFocus()
+    reached: list[str] = []
+    for _ in range(40):
+        focused = QGuiApplication.focusObject()
+        assert isinstance(focused, QWidget)
+        reached.append(focused.accessibleName() or getattr(focused, "text", lambda: "")() or type(focused).__name__)
+        qtbot.keyClick(focused, Qt.Key.Key_Tab)
+    for name in (
+        "Filter by text",
+        "Largest E-value",
+        "Least identity",
+        "Queries",
+        "Hits",
+        "Hits along the query",
+        "Alignment of the chosen hit",
+    ):
+        assert name in reached
+    assert "QTableView" not in reached and "QWidget" not in reached
+
+
+@pytest.mark.parametrize(("width", "height"), [(1300, 800), (980, 620), (590, 480)])
+def test_nothing_is_cut_off(open_hits: Opener, qtbot: QtBot, width: int, height: int) -> None:
+    view, _ = open_hits()
+    view.resize(width, height)
+    for tab in range(view.tabs.count()):
+        view.tabs.setCurrentIndex(tab)
+        qtbot.wait(30)
+        assert cut_off(view) == []
+    places = [view.filters.layout().itemAt(i).geometry() for i in range(view.filters.layout().count())]
+    assert len(places) == 8 and all(left.right() < right.left() for left, right in pairwise(places))
+
+
+BITS = (39.9, 40.0, 50.0, 80.0, 200.0)
+
+
+@pytest.fixture
+def bars(qtbot: QtBot, theme: Theme) -> HitBars:
+    widget = HitBars()
+    qtbot.addWidget(widget)
+    widget.resize(600, 300)
+    with qtbot.waitActive(widget):
+        widget.show()
+        widget.activateWindow()
+    made = tuple(Bar(10 + i, f"S{i}", "a protein", 1 + 50 * i, 100 + 50 * i, bits, 1e-9, 0.5) for i, bits in enumerate(BITS))
+    widget.show_bars(Bars("Q", 400, made, len(made)))
+    return widget
+
+
+def test_bars_are_coloured_by_the_classes_of_blast(bars: HitBars) -> None:
+    image = bars.viewport().grab().toImage()
+    colours = []
+    for row in range(10, 15):
+        box = bars.box_of(row)
+        assert box is not None
+        place = box.center() * image.devicePixelRatio()
+        colours.append(image.pixelColor(place.toPoint()))
+    assert len({colour.name() for colour in colours}) == 5
+    known = plot_colours(bars.palette())
+    assert [colours[0].name(), colours[4].name()] == [QColor(known.faint).name(), QColor(known.ions["y"]).name()]
+
+
+def test_bars_lie_where_the_hits_lie_in_the_query(bars: HitBars) -> None:
+    boxes = [bars.box_of(10 + i) for i in range(5)]
+    assert all(box is not None for box in boxes)
+    lefts, widths = [box.left() for box in boxes if box], [box.width() for box in boxes if box]
+    assert np.allclose(np.diff(lefts), np.diff(lefts)[0]) and np.allclose(widths, 2 * np.diff(lefts)[0])
+
+
+def test_the_pointer_tells_a_hit_and_a_click_chooses_it(bars: HitBars, qtbot: QtBot) -> None:
+    box = bars.box_of(13)
+    assert box is not None
+    text = bars.text_at(QPointF(box.center().toPoint()))
+    assert text.splitlines() == ["S3", "a protein", "80.0 bits, E-value 1.0e-09, 50.0 % identical", "residues 151 to 250 of the query"]
+    with qtbot.waitSignal(bars.hitChosen) as told:
+        qtbot.mouseClick(bars.viewport(), Qt.MouseButton.LeftButton, pos=box.center().toPoint())
+    assert told.args == [13]
+    assert bars.text_at(QPointF(1, 1)) == ""
+    qtbot.mouseClick(bars.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
+    assert bars.chosen == 13
+
+
+def test_a_chosen_bar_comes_into_sight(bars: HitBars) -> None:
+    many = tuple(Bar(i, f"S{i}", "", 1, 50, 45.0, 1e-3, 0.3) for i in range(400))
+    bars.show_bars(Bars("Q", 60, many, 2000))
+    bars.mark(390)
+    box = bars.box_of(390)
+    assert box is not None and bars.viewport().rect().contains(box.toRect())
+    bars.mark(0)
+    box = bars.box_of(0)
+    assert box is not None and bars.viewport().rect().contains(box.toRect())
+
+
+def test_the_bars_are_exported(bars: HitBars, tmp_path: Path) -> None:
+    bars.export_action.write(tmp_path / "hits.svg")
+    text = (tmp_path / "hits.svg").read_text(encoding="utf-8")
+    assert "Bit score" in text and "80–200" in text and "the best" not in text
+    assert bars.bars is not None
+    bars.show_bars(Bars("Q", 400, bars.bars.bars, 1234))
+    bars.export_action.write(tmp_path / "hits.svg")
+    assert "the best 5 of 1234 hits" in (tmp_path / "hits.svg").read_text(encoding="utf-8")

@@ -1,0 +1,340 @@
+"""The sequence search in the window, driven as a person does: paste, drop, choose, run, look at results, go on with another search."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PySide6.QtCore import QPoint
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QComboBox
+from pytestqt.qtbot import QtBot
+
+from engine.formats import read_proteins
+from engine.parameters import preset_names, read_preset
+from engine.project import Project
+from engine.sequence_search.parameters import SequenceSearchParameters
+from engine.sequence_search.statistics import default_gap_costs
+from gui.forms.file_survey import count_sequences
+from gui.forms.sequence_box import read_pasted
+from gui.forms.sequence_search_form import SequenceSearchForm, SequenceSearchRequest
+from gui.results.hits_view import HitsView
+from gui.window import MainWindow
+from tests.gui.result_projects import project_with_results
+from tests.gui.search_projects import search_files
+from tests.gui.test_window import click, drop
+
+SEARCH_MS = 240_000
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    return search_files(tmp_path / "files")
+
+
+@pytest.fixture
+def form(window: MainWindow) -> SequenceSearchForm:
+    click(window.start_page.new_buttons["align"])
+    assert isinstance(window.form, SequenceSearchForm)
+    return window.form
+
+
+@pytest.fixture
+def filled(window: MainWindow, form: SequenceSearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> MainWindow:
+    """A window whose form is ready to run."""
+    form.queries.files.add([files[0]])
+    form.databases.add([files[1]])
+    form.set_project_folder(tmp_path / "project")
+    form.device.choose("cpu")
+    qtbot.waitUntil(form.run_button.isEnabled)
+    return window
+
+
+def paste(form: SequenceSearchForm, text: str, qtbot: QtBot) -> None:
+    form.queries.box.text.setPlainText(text)
+    qtbot.waitUntil(lambda: form.queries.box.is_read)
+
+
+def test_a_person_pastes_a_protein_and_sees_its_relatives(
+    window: MainWindow, form: SequenceSearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
+) -> None:
+    assert form.reason.text() == "Add queries, or paste a sequence" and not form.run_button.isEnabled()
+    sequence = files[0].read_text(encoding="utf-8").splitlines()[1]
+    form.queries.box.text.setFocus()
+    QTest.keyClicks(form.queries.box.text, sequence[:20].lower() + " ")
+    paste(form, f"{sequence[:60]}\n{sequence[60:]}\n", qtbot)
+    assert form.queries.note.text() == f"Pasted: 1 sequence, {len(sequence)} residues"
+    qtbot.waitUntil(lambda: form.reason.text() == "Add a protein database")
+    form.databases.add([files[1]])
+    qtbot.waitUntil(form.run_button.isEnabled)
+    assert form.project.text() == str(files[1].parent / "database_proteoscope")
+    qtbot.waitUntil(lambda: form.databases.note.text().startswith("186 sequences, "))
+    form.project.selectAll()
+    QTest.keyClicks(form.project, str(tmp_path / "relatives"))
+    form.device.choose("cpu")
+    qtbot.waitUntil(form.run_button.isEnabled)
+    with qtbot.waitSignal(window.bridge.finished, timeout=SEARCH_MS) as finished:
+        window.menus.run.trigger()
+        assert window.dock_jobs.isVisible()
+    job = finished.args[0]
+    assert job.state == "done", job.error_report or job.error
+    results = window.searches["align"].results
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is results)
+    qtbot.waitUntil(lambda: not results.is_busy, timeout=20_000)
+    assert isinstance(results, HitsView)
+    pair = results.alignment.plot.pair
+    assert pair is not None and pair.query_name == "query" and pair.subject_name.startswith("R0_")
+    run = window.project_pane.selected_run
+    assert run is not None and (run.kind, run.status) == ("align", "done")
+    assert f"{job.result.n_hits} hits of 1 query" in window.jobs.rows[job.id].stage.toolTip()
+    # The project names the file that it read, and has it.
+    read = [one.path for one in Project.open(tmp_path / "relatives").inputs(run.id) if one.kind == "queries"]
+    assert len(read) == 1 and read[0].is_relative_to(tmp_path / "relatives")
+    proteins = read_proteins(read)
+    assert [proteins.sequence(i) for i in range(len(proteins))] == [sequence]
+
+
+def test_a_search_is_cancelled_and_leaves_nothing(
+    filled: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = SequenceSearchRequest.run
+
+    def cancelled(request: SequenceSearchRequest, progress: Any) -> Any:
+        stage = progress.stage
+        progress.stage = lambda title, total=0: (progress.cancel() if title.startswith("Aligning") else None, stage(title, total))
+        return real(request, progress)
+
+    monkeypatch.setattr(SequenceSearchRequest, "run", cancelled)
+    with qtbot.waitSignal(filled.bridge.finished, timeout=SEARCH_MS) as finished:
+        filled.form.run()
+    assert finished.args[0].state == "cancelled"
+    project = Project.open(tmp_path / "project")
+    assert [run.status for run in project.runs()] == ["cancelled"]
+    assert list((tmp_path / "project" / "results").glob("*/*")) == []
+
+
+def test_the_request_is_what_stands_in_the_form(filled: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
+    form = filled.form
+    assert isinstance(form, SequenceSearchForm)
+    form.choose_preset("distant")
+    form.parameters.set_values({"top": 7})
+    paste(form, ">mine a protein\nMKWVTFISLLLLFSSAYS", qtbot)
+    qtbot.waitUntil(form.run_button.isEnabled)
+    request = form.request()
+    assert isinstance(request, SequenceSearchRequest)
+    assert (request.queries, request.databases, request.device) == ((files[0],), (files[1],), "cpu")
+    assert request.pasted == ">mine a protein\nMKWVTFISLLLLFSSAYS\n"
+    assert request.project_folder == tmp_path / "project"
+    assert request.parameters == SequenceSearchParameters(matrix="BLOSUM45", gap_open=14, gap_extend=2, top=7)
+    assert request.title == "Search queries.fasta and 1 more in database.fasta"
+
+
+@pytest.mark.parametrize("preset", preset_names("align"))
+def test_every_preset_goes_through_the_form_unchanged(window: MainWindow, preset: str) -> None:
+    form = window.searches["align"].form
+    form.choose_preset(preset)
+    assert form.parameters.parameters == SequenceSearchParameters.checked(read_preset("align", preset))
+    assert form.parameters.changed_names == []
+
+
+def test_a_matrix_brings_its_gap_costs_unless_others_were_chosen(form: SequenceSearchForm) -> None:
+    combo = form.parameters.fields["matrix"].editor.findChild(QComboBox)
+    assert combo is not None and combo.count() > 60
+    for name in ("BLOSUM45", "PAM30", "BLOSUM62"):
+        combo.setCurrentText(name)
+        values = form.parameters.values()
+        assert (values["gap_open"], values["gap_extend"]) == default_gap_costs(name)
+    form.parameters.set_values({"gap_open": 13})
+    combo.setCurrentText("PAM250")
+    assert form.parameters.values()["gap_open"] == 13
+
+
+def test_a_matrix_from_a_file(form: SequenceSearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+    mine = tmp_path / "mine.txt"
+    mine.write_text("  A  C\nA 4 -1\nC -1 9\n", encoding="utf-8")
+    form.parameters.set_values({"matrix": str(mine)})
+    assert form.parameters.parameters is not None and form.parameters.parameters.matrix == str(mine)  # type: ignore[attr-defined]
+    mine.unlink()
+    form.parameters.set_values({"gap_open": 12})
+    assert "there is no matrix" in form.parameters.problems["matrix"].lower()
+
+
+def test_what_is_wrong_is_said_where_it_stands(filled: MainWindow, tmp_path: Path, sample_data: Path, qtbot: QtBot) -> None:
+    form = filled.form
+    assert isinstance(form, SequenceSearchForm)
+    paste(form, ">one\nMKW@T", qtbot)
+    assert form.queries.box.frame.is_wrong and form.queries.box.message.text() == "Line 2: “@” is not a residue"
+    qtbot.waitUntil(lambda: form.reason.text() == "A query cannot be used")
+    paste(form, "", qtbot)
+    qtbot.waitUntil(form.run_button.isEnabled)
+    form.databases.add([sample_data / "BSA1.mzML.gz"])
+    qtbot.waitUntil(lambda: form.databases.message.text() == "BSA1.mzML.gz holds spectra (mzML), not sequences")
+    form.databases.lines.item(1).setSelected(True)
+    form.databases.remove_selected()
+    form.parameters.set_values({"max_e_value": 0.0})
+    qtbot.waitUntil(lambda: form.reason.text() == "Largest E-value: Expected more than 0")
+
+
+def test_dna_is_told_from_protein(form: SequenceSearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+    transcript = tmp_path / "transcript.fasta"
+    transcript.write_text(">t\n" + "ACGTTGCAAGCT" * 10 + "\n", encoding="utf-8")
+    form.databases.add([transcript])
+    qtbot.waitUntil(form.databases.warning.isVisible)
+    assert "transcript.fasta looks like DNA or RNA" in form.databases.warning.text()
+    paste(form, "acguacguacguacguacguacguacguacguacgu", qtbot)
+    assert form.queries.warning.isVisible()
+    paste(form, "ACGTN", qtbot)
+    assert not form.queries.warning.isVisible(), "so few letters may be a peptide"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.from_regex(r"[A-Za-z0-9|_]{1,8}( [ -~]{0,12})?", fullmatch=True),
+                          st.lists(st.text("ACDEFGHIKLMNPQRSTVWYacdwXBZ*-. 0123456789", max_size=30), max_size=4)), min_size=1, max_size=6),
+       st.sampled_from(["\n", "\r\n", "\r"]), st.booleans())  # fmt: skip
+def test_files_and_pasted_text_are_counted_as_they_are_read(
+    tmp_path_factory: pytest.TempPathFactory, records: list[tuple[str, list[str]]], ending: str, is_last_ended: bool
+) -> None:
+    text = ending.join(part for header, lines in records for part in (f">{header}", *lines)) + (ending if is_last_ended else "")
+    path = tmp_path_factory.mktemp("counted") / "x.fasta"
+    path.write_bytes(text.encode())
+    residues = sum(sum(letter.isalpha() for letter in line) for _, lines in records for line in lines)
+    found = count_sequences(path)
+    assert found is not None and (found.n_sequences, found.n_residues) == (len(records), residues)
+    pasted = read_pasted(text)
+    if residues:
+        assert pasted.problem == "" and pasted.count == found
+        path.write_text(pasted.fasta, encoding="utf-8")
+        read = read_proteins([path], every_record=True)
+        assert len(read) == len(records)
+    else:
+        assert pasted.problem == "There are no residues"
+
+
+def test_a_large_file_is_counted_in_part(tmp_path: Path) -> None:
+    path = tmp_path / "large.fasta"
+    path.write_text(">p\nMKWVTF\n" * 400_000, encoding="utf-8")
+    found = count_sequences(path, most_bytes=1 << 20)
+    assert found is not None and not found.is_whole and 0 < found.n_sequences < 400_000
+    assert count_sequences(path, is_wanted=lambda: False) is None
+    assert count_sequences(tmp_path / "absent.fasta") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("MKW\n>late name\nMKW", "Line 2: a name stands here"),
+        (">\nMKW", "Line 1: a name belongs right after the >"),
+        (">a\nMKW\nMK€W", "Line 3: “€” is not a residue"),
+        (">a\n\n", "There are no residues"),
+        ("M" * 5_000_001, "more than one can paste"),
+    ],
+)
+def test_pasted_text_that_is_no_sequence(text: str, problem: str) -> None:
+    assert problem in read_pasted(text).problem
+
+
+def test_files_dropped_on_a_list_go_into_it(window: MainWindow, form: SequenceSearchForm, files: tuple[Path, Path], qtbot: QtBot) -> None:
+    beside = form.run_button.mapTo(window, QPoint(5, 5))
+    drop(window, files[0], at=beside)
+    qtbot.waitUntil(lambda: form.queries.files.paths == [files[0]])
+    drop(window, files[1], at=beside)
+    qtbot.waitUntil(lambda: form.databases.paths == [files[1]])
+    for name, target in (("more.fasta", form.queries.files.lines), ("still more.fasta", form.queries.box.text)):
+        more = Path(shutil.copy(files[0], files[0].with_name(name)))
+        drop(window, more, at=target.mapTo(window, QPoint(20, 20)))
+        qtbot.waitUntil(lambda more=more: form.queries.files.paths[-1] == more)
+    assert form.databases.paths == [files[1]]
+
+
+def test_spectra_dropped_lead_to_the_identification(window: MainWindow, form: SequenceSearchForm, sample_data: Path, qtbot: QtBot) -> None:
+    drop(window, sample_data / "BSA1.mzML.gz")
+    identification = window.searches["identify"].form
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is identification)
+    assert form.queries.is_empty
+
+
+def test_a_preset_dropped_goes_to_its_kind_of_search(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    (tmp_path / "mine.toml").write_text('matrix = "PAM70"\ngap_open = 10\n', encoding="utf-8")
+    assert window.search.kind == "identify"
+    drop(window, tmp_path / "mine.toml")
+    form = window.searches["align"].form
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is form)
+    assert form.preset.currentText() == "mine" and form.parameters.values()["matrix"] == "PAM70"
+
+
+def test_runs_of_both_kinds_stand_in_one_project(window: MainWindow, searched_project: Path, qtbot: QtBot) -> None:
+    window.open_project(searched_project)
+    pages = {kind: search.results for kind, search in window.searches.items()}
+    assert window.pages.currentWidget() is pages["align"], "the last run is shown"
+    qtbot.waitUntil(lambda: not window.results.is_busy, timeout=10_000)
+    window.project_pane.select("identify-0001")
+    assert window.pages.currentWidget() is pages["identify"]
+    qtbot.waitUntil(lambda: not window.results.is_busy, timeout=10_000)
+    assert window.results.text == ""
+    window.menus.form.trigger()
+    assert window.pages.currentWidget() is window.searches["identify"].form
+    window.menus.new["align"].trigger()
+    assert window.pages.currentWidget() is window.searches["align"].form
+    assert window.form.project.text() == str(searched_project)
+    window.menus.results.trigger()
+    assert window.pages.currentWidget() is pages["align"] and pages["align"].text == ""
+
+
+@pytest.fixture
+def searched_project(tmp_path: Path, files: tuple[Path, Path]) -> Path:
+    """A project with an identification and a sequence search."""
+    from engine.sequence_search.search import align
+
+    project, _ = project_with_results(tmp_path / "both")
+    align([files[0]], [files[1]], None, SequenceSearchParameters(), project_folder=project.folder, device="cpu")
+    return project.folder
+
+
+def test_a_run_of_a_kind_that_this_window_does_not_know(window: MainWindow, tmp_path: Path) -> None:
+    project = Project.create_or_open(tmp_path / "project")
+    with project.run("cluster", {}):
+        pass
+    window.open_project(tmp_path / "project")
+    window.project_pane.select("cluster-0001")
+    assert "cannot show its kind" in window.message_bar.label.text()
+
+
+def test_each_form_is_remembered_by_itself(make_window: Callable[[], MainWindow], files: tuple[Path, Path], qtbot: QtBot) -> None:
+    first = make_window()
+    form = first.searches["align"].form
+    assert isinstance(form, SequenceSearchForm)
+    form.choose_preset("short")
+    form.device.choose("cpu")
+    form.databases.add([files[1]])
+    form.queries.files.start_folder = str(files[0].parent)
+    assert first.close()
+    second = make_window()
+    again = second.searches["align"].form
+    assert isinstance(again, SequenceSearchForm)
+    assert (again.preset.currentText(), again.device.value()) == ("short", "cpu")
+    assert again.databases.paths == [files[1]] and again.queries.files.start_folder == str(files[0].parent)
+    other = second.searches["identify"].form
+    assert other.preset.currentText() == "high-resolution" and other.device.value() == "auto"
+    assert other.file_lists["databases"].paths == []
+
+
+def test_two_kinds_of_jobs_wait_in_one_queue(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(request: SequenceSearchRequest, progress: Any) -> Any:
+        return SimpleNamespace(run_id="align-0001", n_hits=12, n_queries=3)
+
+    monkeypatch.setattr(SequenceSearchRequest, "run", run)
+    filled.form.parameters.set_values({"top": 9})
+    qtbot.waitUntil(filled.form.run_button.isEnabled)
+    with qtbot.waitSignal(filled.bridge.finished) as finished:
+        click(filled.form.run_button)
+        filled.form.parameters.set_values({"top": 8})
+    job = finished.args[0]
+    assert "12 hits of 3 queries" in filled.jobs.rows[job.id].stage.toolTip()
+    qtbot.waitUntil(filled.message_bar.isVisible)
+    assert filled.message_bar.button.text() == "Show results", "the user has begun something else"
