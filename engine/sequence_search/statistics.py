@@ -122,7 +122,7 @@ class ScoreStatistics:
         ends = np.concatenate((subject_lengths[cuts[:-1]], subject_lengths[cuts[1:] - 1]))
         low, high = np.zeros(len(ends), np.int64), np.full(len(ends), most + 1)
         while (high - low > 1).any():
-            middle = (low + high) // 2
+            middle = np.maximum(1, (low + high) // 2)
             passes = self.e_values(middle, query_length, ends, database_residues) <= 2.0 * max_e_value
             low, high = np.where(passes, low, middle), np.where(passes, middle, high)
         return np.repeat(high.reshape(2, -1).min(axis=0), np.diff(cuts))
