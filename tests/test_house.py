@@ -162,10 +162,10 @@ def test_presets_are_valid_and_described():
 def test_the_readme_tells_the_commands_that_there_are(capsys):
     from engine.command_line.main import main
 
-    assert main(["identify", "--help"]) == 0
-    options = set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}
-    assert main(["export", "--help"]) == 0
-    options |= set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
+    options = set()
+    for command in ("identify", "align", "export", "devices"):
+        assert main([command, "--help"]) == 0
+        options |= set(re.findall(r"--[a-z-]+", capsys.readouterr().out)) - {"--help"}
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", texts()["README.md"])) - {"--filter"}
     assert told <= options
     assert {"--database", "--out", "--preset", "--set", "--device", "--threads", "--skip-broken", "--quiet", "--json"} <= told
