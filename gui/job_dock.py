@@ -12,7 +12,7 @@ from engine.jobs import Job, ProgressEvent
 from gui.bridge import JobBridge
 from gui.forms.editors import tool_button
 from gui.icons import pixmap
-from gui.labels import toned_label
+from gui.labels import tip_text, toned_label
 from gui.theme import colours
 
 __all__ = ["JobDock", "duration_text"]
@@ -54,6 +54,8 @@ class JobDock(QWidget):
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         self._scroll.setWidget(content)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        # A new row has its place, and the list its length, only some events later.
+        self._scroll.verticalScrollBar().rangeChanged.connect(self._show_running)
         self.clear_button = QPushButton("Clear finished")
         self.clear_button.clicked.connect(self.clear_finished)
         page = QHBoxLayout(self)
@@ -92,8 +94,13 @@ class JobDock(QWidget):
 
     def _show_started(self, job: Job) -> None:
         self._show(job)
-        if job.id in self.rows:
-            self._scroll.ensureWidgetVisible(self.rows[job.id])
+        self._show_running()
+
+    def _show_running(self) -> None:
+        """Bring the row of the job that runs into sight."""
+        for row in self.rows.values():
+            if row.job.state == "running":
+                self._scroll.ensureWidgetVisible(row)
 
     def _show(self, job: Job) -> None:
         if job.id in self.rows:
@@ -141,7 +148,7 @@ class JobRow(QFrame):
         job, progress = self.job, self.job.progress
         name, tone = _LOOKS[job.state]
         self._icon.setPixmap(pixmap(name, 18, QColor(getattr(colours(), tone)), self.devicePixelRatioF()))
-        self.title.setToolTip(job.title)
+        self.title.setToolTip(tip_text(job.title))
         is_running = job.state == "running"
         for widget in (self.bar, self.time_left):
             widget.setVisible(is_running)
@@ -175,12 +182,13 @@ class _Elided(QLabel):
     def __init__(self, text: str) -> None:
         super().__init__()
         self._whole = ""
+        self.setTextFormat(Qt.TextFormat.PlainText)
         self.setMinimumWidth(60)
         self.setText(text)
 
     def setText(self, text: str) -> None:  # noqa: N802 - Qt's name
         self._whole = text
-        self.setToolTip(text)
+        self.setToolTip(tip_text(text))
         self._elide()
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name

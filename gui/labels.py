@@ -1,17 +1,23 @@
-"""Labels with a meaning: headings, and texts in the tones that the look gives them."""
+"""Labels with a meaning: headings, texts in the tones that the look gives them, and what tooltips say."""
 
 from __future__ import annotations
 
+from html import escape
+from textwrap import wrap as lines_of
 from typing import Literal
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
-__all__ = ["heading", "toned_label"]
+__all__ = ["heading", "tip_text", "toned_label"]
+
+_TIP_LETTERS, _TIP_LINES = 100, 30
 
 
 def toned_label(text: str = "", tone: Literal["faint", "wrong", "attention", "good"] = "faint", *, wrap: bool = True) -> QLabel:
     """A label in a tone of the look's style sheet."""
     label = QLabel(text)
+    label.setTextFormat(Qt.TextFormat.PlainText)
     label.setObjectName(tone)
     label.setWordWrap(wrap)
     return label
@@ -20,8 +26,16 @@ def toned_label(text: str = "", tone: Literal["faint", "wrong", "attention", "go
 def heading(text: str, scale: float = 1.1) -> QLabel:
     """A label in bold letters, `scale` times the usual size."""
     label = QLabel(text)
+    label.setTextFormat(Qt.TextFormat.PlainText)
     font = label.font()
     font.setBold(True)
     font.setPointSizeF(font.pointSizeF() * scale)
     label.setFont(font)
     return label
+
+
+def tip_text(text: str) -> str:
+    """A tooltip that says `text` letter by letter, also where a name in a file looks like HTML, in lines that fit the screen."""
+    lines = [part for line in text.splitlines() for part in (lines_of(line, _TIP_LETTERS) or [""])]
+    shown = "\n".join(lines if len(lines) <= _TIP_LINES else [*lines[:_TIP_LINES], "…"])
+    return f"<p style='white-space:pre'>{escape(shown)}</p>" if "<" in shown else shown

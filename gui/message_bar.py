@@ -28,6 +28,8 @@ class MessageBar(QWidget):
         self._icon = QLabel()
         self.label = QLabel()
         self.label.setWordWrap(True)
+        # A path that cannot be broken must not make the window wider.
+        self.label.setMinimumWidth(1)
         self.label.setTextFormat(Qt.TextFormat.PlainText)
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard)
         self.button = QPushButton()

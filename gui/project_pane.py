@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from engine.project import Project, RunRecord
 from gui.icons import pixmap
-from gui.labels import heading, toned_label
+from gui.labels import heading, tip_text, toned_label
 from gui.theme import colours
 
 __all__ = ["ProjectPane", "run_text"]
@@ -74,8 +74,12 @@ class ProjectPane(QWidget):
         """Show a project's runs, or that none is open. Nothing is selected."""
         self.project = project
         self.name.setText("No project open" if project is None else project.folder.name)
-        self.name.setToolTip("" if project is None else str(project.folder))
+        self.name.setToolTip("" if project is None else tip_text(str(project.folder)))
         self.runs.setVisible(project is not None)
+        # A run of the project before may be called the same as one of this.
+        self.runs.blockSignals(True)
+        self.runs.clear()
+        self.runs.blockSignals(False)
         self.refresh()
 
     def refresh(self) -> None:
@@ -88,7 +92,7 @@ class ProjectPane(QWidget):
             item = QListWidgetItem()
             item.setData(_RUN, record)
             item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{record.id}, {record.status}, {record.message}")
-            item.setToolTip(_tip(record))
+            item.setToolTip(tip_text(_tip(record)))
             self.runs.addItem(item)
             if selected is not None and record.id == selected.id:
                 item.setSelected(True)

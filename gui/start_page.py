@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
 
 from gui.icons import icon, pixmap, set_icon
-from gui.labels import heading, toned_label
+from gui.labels import heading, tip_text, toned_label
 from gui.searches import Search
 from gui.theme import colours
 
@@ -93,7 +93,7 @@ class StartPage(QWidget):
         for folder in folders:
             item = QListWidgetItem(icon("folder", QColor(colours().link)), f"{Path(folder).name}    {Path(folder).parent}")
             item.setData(Qt.ItemDataRole.UserRole, folder)
-            item.setToolTip(folder)
+            item.setToolTip(tip_text(folder))
             self.recent.addItem(item)
         self.recent_title.setVisible(bool(folders))
         self.recent.setVisible(bool(folders))

@@ -71,6 +71,7 @@ class MainWindow(QMainWindow):
         self.log = LogDock()
         self.pages = QStackedWidget()
         self.progress_text = QLabel()
+        self.progress_text.setTextFormat(Qt.TextFormat.PlainText)
         self.device_button = DeviceButton(self.devices)
         self.question: CloseQuestion | None = None
         """The question whether to close, while it is asked."""
@@ -137,7 +138,9 @@ class MainWindow(QMainWindow):
             why = run_text(run) if search is not None else "this version of the program cannot show its kind"
             self.message_bar.tell(f"This run has no results: {why}", "attention")
             return
-        search.results.show_run(project, run.id)
+        # What is shown already keeps its filter, its choices and its place.
+        if search.results.run != run:
+            search.results.show_run(project, run.id)
         self.show_page(search.results)
 
     # Searches

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -18,12 +19,14 @@ from PySide6.QtGui import (
     QKeySequence,
     QPainter,
     QPaintEvent,
+    QPen,
     QResizeEvent,
     QWheelEvent,
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QToolTip, QWidget
 
 from gui.alignment.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
+from gui.labels import tip_text
 from gui.plots.export import ExportAction, Figure, figure_font
 from gui.spectrum.colours import PAPER, PlotColours, plot_colours
 
@@ -58,14 +61,21 @@ class AlignmentLayout:
         self.n_rows = -(-len(pair) // self.per_row)
         self.row_height = 4.2 * self.line
         self.heading_line = 1.2 * QFontMetricsF(heading).height()
-        self.top = (2.8 + len(pair.facts)) * self.heading_line + 0.5 * self.line
+        self.facts = [line for fact in pair.facts for line in _wrapped(fact, QFontMetricsF(heading), self.heading_width)]
+        self.top = (2.8 + len(self.facts)) * self.heading_line + 0.5 * self.line
+
+    @property
+    def heading_width(self) -> float:
+        """Room for the lines of the heading."""
+        return max(self.width - 2 * self.margin, 1.0)
 
     @property
     def size(self) -> QSizeF:
         """Of all of it."""
         columns = min(self.per_row, max(len(self.pair), _GROUP))
         width = 2 * self.margin + self.name + 2 * self.number + columns * self.cell
-        return QSizeF(width, self.top + self.n_rows * self.row_height)
+        # The heading of a short alignment needs more room than its columns.
+        return QSizeF(max(width, self.width), self.top + self.n_rows * self.row_height)
 
     def rows(self, top: float, bottom: float) -> range:
         """The rows that are seen between two heights."""
@@ -98,6 +108,18 @@ def paint_alignment(painter: QPainter, layout: AlignmentLayout, colours: PlotCol
         _paint_row(painter, layout, colours, fills, row)
 
 
+def _wrapped(text: str, metrics: QFontMetricsF, width: float) -> list[str]:
+    """A line broken after commas where it is wider than there is room."""
+    lines: list[str] = []
+    for part in text.split(", "):
+        longer = f"{lines[-1]}, {part}" if lines else part
+        if lines and metrics.horizontalAdvance(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(part)
+    return lines
+
+
 def _fill(colours: PlotColours, kind: int) -> QColor:
     colour = QColor(colours.mark if kind == GAP else colours.target)
     colour.setAlpha(_ALPHA[kind])
@@ -109,14 +131,13 @@ def _paint_heading(painter: QPainter, layout: AlignmentLayout, colours: PlotColo
     pair, line, font = layout.pair, layout.heading_line, layout.heading
     bold = QFont(font)
     bold.setBold(True)
-    width = max(layout.width - 2 * layout.margin, 1.0)
     at = 0.35 * line
     name = f"{pair.subject_name}  {pair.description}".rstrip()
-    for text, of_font, colour in ((name, bold, colours.text), *((fact, font, colours.text) for fact in pair.facts)):
+    for text, of_font, colour in ((name, bold, colours.text), *((fact, font, colours.text) for fact in layout.facts)):
         painter.setFont(of_font)
         painter.setPen(colour)
-        shown = QFontMetricsF(of_font).elidedText(text, Qt.TextElideMode.ElideRight, width)
-        painter.drawText(QRectF(layout.margin, at, width + 2, line), _LEFT, shown)
+        shown = QFontMetricsF(of_font).elidedText(text, Qt.TextElideMode.ElideRight, layout.heading_width)
+        painter.drawText(QRectF(layout.margin, at, layout.heading_width + 2, line), _LEFT, shown)
         at += line
     at += 0.2 * line
     metrics, x = QFontMetricsF(font), layout.margin
@@ -124,7 +145,7 @@ def _paint_heading(painter: QPainter, layout: AlignmentLayout, colours: PlotColo
     for kind, name in _LEGEND:
         box = QRectF(x, at + (line - side) / 2, side, side)
         painter.fillRect(box, fills[kind])
-        painter.setPen(colours.faint)
+        painter.setPen(QPen(colours.faint, 0.6))
         painter.drawRect(box)
         x += side + 5
         painter.drawText(QRectF(x, at, 200, line), _LEFT, name)
@@ -259,7 +280,7 @@ class AlignmentPlot(QAbstractScrollArea):
     def viewportEvent(self, event: QEvent) -> bool:
         """Tell the column under the pointer."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            QToolTip.showText(event.globalPos(), self.text_at(QPointF(event.pos())), self)
+            QToolTip.showText(event.globalPos(), tip_text(self.text_at(QPointF(event.pos()))), self)
             return True
         return super().viewportEvent(event)
 
@@ -309,12 +330,14 @@ class AlignmentPlot(QAbstractScrollArea):
     def _figure(self) -> Figure | None:
         if self.pair is None:
             return None
+        # On the screen a line above the drawing names the query, which a figure in a document must do itself.
+        pair = replace(self.pair, facts=(f"aligned with {self.pair.query_name}", *self.pair.facts))
         font = figure_font(7)
         font.setFamily(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family())
         width = _FIGURE_WIDTH
-        layout = AlignmentLayout(self.pair, font, figure_font(7), width)
+        layout = AlignmentLayout(pair, font, figure_font(7), width)
         while layout.size.height() > _FIGURE_HEIGHT:
             width *= 1.5
-            layout = AlignmentLayout(self.pair, font, figure_font(7), width)
-        name = f"{self.pair.query_name} {self.pair.subject_name}"
+            layout = AlignmentLayout(pair, font, figure_font(7), width)
+        name = f"{pair.query_name} {pair.subject_name}"
         return Figure(name, layout.size, lambda painter, area: paint_alignment(painter, layout, PAPER))

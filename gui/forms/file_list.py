@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 from gui.forms.field import Outlined
 from gui.forms.file_survey import FileKind, FileSurvey, SequenceCount, Survey
 from gui.icons import icon, set_icon
-from gui.labels import toned_label
+from gui.labels import tip_text, toned_label
 from gui.theme import colours
 
 __all__ = ["FileList", "count_text", "nucleotide_text"]
@@ -42,11 +42,10 @@ class FileList(QWidget):
 
     Signals
     -------
-    changed : the files, or what is known of them, changed. folder_used : the folder last chosen from.
+    changed : the files, or what is known of them, changed.
     """
 
     changed = Signal()
-    folder_used = Signal(str)
 
     def __init__(self, kind: str, survey: FileSurvey, filters: list[str], empty_text: str) -> None:
         super().__init__()
@@ -115,7 +114,7 @@ class FileList(QWidget):
         for path in new:
             item = QListWidgetItem(f"{path.name}    {path.parent}")
             item.setData(Qt.ItemDataRole.UserRole, path)
-            item.setToolTip(str(path))
+            item.setToolTip(tip_text(str(path)))
             self.lines.addItem(item)
         self._known = {path: known for path, known in self._known.items() if path in present}
         self._survey.files(new, self._learn)
@@ -156,16 +155,12 @@ class FileList(QWidget):
         dialog.open()
 
     def _take_chosen(self, names: list[str]) -> None:
-        self._remember(Path(names[0]).parent)
+        self.start_folder = str(Path(names[0]).parent)
         self.add(Path(name) for name in names)
 
     def _take_folder(self, names: list[str]) -> None:
-        self._remember(Path(names[0]))
+        self.start_folder = names[0]
         self._survey.all_within([Path(names[0])], self.take)
-
-    def _remember(self, folder: Path) -> None:
-        self.start_folder = str(folder)
-        self.folder_used.emit(self.start_folder)
 
     def _learn(self, found: FileKind) -> None:
         self._known[found.path] = found
@@ -213,10 +208,10 @@ class FileList(QWidget):
             item.setIcon(icon("queued", QColor(colours().faint_text)))
         elif self._fault(known):
             item.setIcon(icon("failed", QColor(colours().wrong)))
-            item.setToolTip(self._fault(known))
+            item.setToolTip(tip_text(self._fault(known)))
         else:
             item.setIcon(icon("spectrum" if self._kind == "spectra" else "database", QColor(colours().good)))
-            item.setToolTip(f"{path}\n{known.format}, {_size(known.size, self.locale().decimalPoint())}")
+            item.setToolTip(tip_text(f"{path}\n{known.format}, {_size(known.size, self.locale().decimalPoint())}"))
 
     def _enable(self) -> None:
         self.remove_button.setEnabled(bool(self.lines.selectedItems()))

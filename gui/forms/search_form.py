@@ -190,7 +190,12 @@ class SearchForm(QWidget):
 
     def project_folder(self) -> Path:
         """The project's folder as typed."""
-        return Path(self.project.text().strip()).expanduser().absolute()
+        typed = Path(self.project.text().strip())
+        try:
+            return typed.expanduser().absolute()
+        except RuntimeError:
+            # A ~ with the name of nobody.
+            return typed.absolute()
 
     def set_project_folder(self, folder: Path) -> None:
         """Put results into this project."""
@@ -332,18 +337,18 @@ class SearchForm(QWidget):
         if not self.project.text().strip():
             return ""
         folder = self.project_folder()
-        if folder.is_file():
-            return "This is a file; choose a folder"
-        if (folder / "project.sqlite").is_file():
-            return ""
-        if folder.is_dir():
-            try:
+        try:
+            if folder.is_file():
+                return "This is a file; choose a folder"
+            if (folder / "project.sqlite").is_file():
+                return ""
+            if folder.is_dir():
                 strangers = [entry.name for entry in folder.iterdir() if not entry.name.startswith(".") and entry.name != "project.lock"]
-            except OSError as error:
-                return f"This folder cannot be read: {error.strerror}"
-            if strangers:
-                return f"There are other things in this folder ({strangers[0]}); choose a new or empty one, or a project"
-        parent = next((one for one in (folder, *folder.parents) if one.exists()), folder)
+                if strangers:
+                    return f"There are other things in this folder ({strangers[0]}); choose a new or empty one, or a project"
+            parent = next((one for one in (folder, *folder.parents) if one.exists()), folder)
+        except OSError as error:
+            return f"This folder cannot be used: {error.strerror}"
         return "" if os.access(parent, os.W_OK) else f"You may not write in {parent}"
 
     def _connect(self) -> None:

@@ -22,6 +22,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QScrollArea, QToolTip, QWidget
 
+from gui.labels import tip_text
 from gui.plots.coverage import Coverage, PlacedPeptide
 from gui.plots.export import ExportAction, Figure, figure_font
 from gui.spectrum.colours import PAPER, PlotColours, plot_colours
@@ -29,7 +30,6 @@ from gui.tables.columns import Column, shown_text
 
 __all__ = ["CoverageMap"]
 
-_RESIDUES_PER_ROW = 50
 _GROUP = 10
 _LANES = 6
 """Bars under each row at most; what lies deeper is still coloured in the sequence, and in the tables."""
@@ -227,7 +227,7 @@ class _Canvas(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            QToolTip.showText(event.globalPos(), self.text_at(QPointF(event.pos())), self)
+            QToolTip.showText(event.globalPos(), tip_text(self.text_at(QPointF(event.pos()))), self)
             return True
         return super().event(event)
 

@@ -32,6 +32,7 @@ FIGURE_FILTER = "Scalable Vector Graphics (*.svg);;Portable Document Format (*.p
 _PNG_DPI = 300
 _PDF_DPI = 1200
 _POINTS = 72
+_MOST_NAME_LETTERS = 60
 
 
 def figure_font(points: float = 8.0, *, is_bold: bool = False) -> QFont:
@@ -116,7 +117,8 @@ class ExportAction(QAction):
 
 
 def _file_name(name: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "+-." else "_" for letter in name)
+    # Disks take names of 255 bytes, and a database may call a protein by more.
+    return "".join(letter if letter.isalnum() or letter in "+-." else "_" for letter in name[:_MOST_NAME_LETTERS])
 
 
 def _write_svg(file: QSaveFile, size: QSizeF, paint: Paint, title: str) -> bool:

@@ -18,6 +18,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
+from gui.labels import tip_text
 from gui.plots.axes import Axes, draw_axes
 from gui.plots.distributions import Histogram
 from gui.plots.export import ExportAction, Figure, figure_font
@@ -57,10 +58,6 @@ def paint_histogram(painter: QPainter, area: QRectF, histogram: Histogram, colou
     title = QFontMetricsF(bold).elidedText(histogram.title, Qt.TextElideMode.ElideRight, right - inner.left())
     painter.drawText(QRectF(inner.left(), area.top() + line * 0.4, right - inner.left() + 2, line), Qt.AlignmentFlag.AlignLeft, title)
     painter.setFont(font)
-    if histogram.note:
-        painter.setPen(colours.faint)
-        box = QRectF(inner.left(), inner.top() + 1.4 * line, inner.width() - 4, line)
-        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, histogram.note)
     if histogram.mark is not None:
         where, text = histogram.mark
         x = axes.x(where)
@@ -71,6 +68,13 @@ def paint_histogram(painter: QPainter, area: QRectF, histogram: Histogram, colou
         left = x + 4 if x + 4 + width <= inner.right() else x - 4 - width
         painter.setPen(colours.text)
         painter.drawText(QPointF(left, inner.top() + metrics.ascent() - line * 0.2), text)
+    if histogram.note:
+        width = metrics.horizontalAdvance(histogram.note)
+        box = QRectF(inner.right() - 4 - width, inner.top() + 1.4 * line, width, line)
+        # The mark may stand where the note does.
+        painter.fillRect(box.adjusted(-3, 0, 3, 0), colours.background)
+        painter.setPen(colours.faint)
+        painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, histogram.note)
     x_title, y_title = histogram.x_title, histogram.y_title
     draw_axes(painter, axes, colours, font, x_title=x_title, y_title=y_title, y_is_count=True, title_margin=title_margin)
     return axes
@@ -161,7 +165,7 @@ class HistogramPlot(QWidget):
     def event(self, event: QEvent) -> bool:
         """Tell the bin under the pointer."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            QToolTip.showText(event.globalPos(), self.text_at(QPointF(event.pos())), self)
+            QToolTip.showText(event.globalPos(), tip_text(self.text_at(QPointF(event.pos()))), self)
             return True
         return super().event(event)
 

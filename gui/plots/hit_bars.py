@@ -22,6 +22,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QToolTip, QWidget
 
+from gui.labels import tip_text
 from gui.plots.axes import nice_ticks
 from gui.plots.export import ExportAction, Figure, figure_font
 from gui.spectrum.colours import PAPER, PlotColours, plot_colours
@@ -261,7 +262,7 @@ class HitBars(QAbstractScrollArea):
     def viewportEvent(self, event: QEvent) -> bool:
         """Tell the hit under the pointer."""
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            QToolTip.showText(event.globalPos(), self.text_at(QPointF(event.pos())), self)
+            QToolTip.showText(event.globalPos(), tip_text(self.text_at(QPointF(event.pos()))), self)
             return True
         return super().viewportEvent(event)
 

@@ -1,1 +1,1 @@
-"""What an identification found: linked tables of proteins, peptides and PSMs, and the views of what is chosen."""
+"""What searches found: linked tables, how they are filtered, and the views of what is chosen in them."""

@@ -22,7 +22,7 @@ class FinishedRun:
     ----------
     run : its record. tables : those that were asked for.
     parameters : by name, with the defaults for those that its version did not have.
-    inputs : kind and path of each file that it read. messages : what it said.
+    inputs : kind and path of each file that it read. messages : what it said, warnings first.
     """
 
     run: RunRecord
@@ -62,5 +62,7 @@ def open_finished_run(
     record = next(run for run in project.runs() if run.id == chosen)
     stored = {name: field.default for name, field in model.model_fields.items()} | record.parameters
     inputs = tuple((one.kind, one.path) for one in project.inputs(record.id))
-    messages = tuple(entry.text for entry in project.log(record.id))
+    # What the user must know stands first, where there is room for it.
+    entries = sorted(project.log(record.id), key=lambda entry: entry.level == "info")
+    messages = tuple(entry.text for entry in entries)
     return FinishedRun(record, ResultTables(paths), stored, inputs, messages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from PySide6.QtGui import QValidator
 from PySide6.QtWidgets import QDoubleSpinBox, QWidget
 
 from gui.forms.numbers import NumberBox
@@ -12,7 +13,11 @@ __all__ = ["HitFilterBar"]
 
 
 class _EValueBox(NumberBox):
-    """An E-value; the arrows go by factors of ten."""
+    """An E-value, which is never negative; the arrows go by factors of ten."""
+
+    def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
+        """Refuse a minus in front."""
+        return (QValidator.State.Invalid, text, position) if text.lstrip().startswith("-") else super().validate(text, position)
 
     def stepBy(self, steps: int) -> None:  # noqa: N802 - Qt's name
         """Multiply or divide by ten."""

@@ -41,6 +41,7 @@ __all__ = ["HitsView"]
 _NOTHING = "No results yet. Run a sequence search, or choose a finished run of the project."
 _PARTS = (9, 11)
 """Widths of the tables and of what they show, as parts of the whole."""
+_MOST_NAME_LETTERS = 40
 _HEIGHTS = {"down": (3, 7), "views": (4, 6)}
 
 
@@ -135,12 +136,14 @@ class HitsView(RunView):
     def _show_summary(self, run: FinishedRun, found: HitSummary) -> None:
         locale = QLocale()
         counts = [(found.n_hits, "hit", "hits")]
-        ending = f"of {found.query}"
+        # The line does not wrap: a name of hundreds of letters would make the window wider than the screen.
+        name = found.query if len(found.query) <= _MOST_NAME_LETTERS else f"{found.query[: _MOST_NAME_LETTERS - 1]}…"
+        ending = f"of {name}"
         if found.n_queries > 1:
             counts.append((found.n_with_hits, "query with hits", "queries with hits"))
             ending = f"of {locale.toString(found.n_queries)} queries"
         self.header.show_counts(counts, f"{ending} against {locale.toString(found.n_subjects)} sequences")
-        self.header.show_messages((*facts(run, found, locale), *run.messages))
+        self.header.show_facts(facts(run, found, locale))
 
     def _filter(self) -> None:
         self.hits.show_rows(filter=hit_conditions(self.filters.chosen))

@@ -274,9 +274,7 @@ class IdentificationView(RunView):
         super()._tell_hidden(panel)
 
     def _no_rows_text(self, panel: TablePanel) -> str:
-        total = QLocale().toString(panel.total)
-        plural = panel.title if panel is self.psms else panel.title.lower()
-        return f"No {plural} of {total} pass the filter. Allow larger q-values, or reset the filter."
+        return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Allow larger q-values, or reset the filter."
 
     @staticmethod
     def _values(panel: TablePanel) -> dict[str, Any] | None:

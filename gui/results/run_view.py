@@ -12,7 +12,7 @@ from PySide6.QtCore import QDateTime, QLocale, Qt, Signal
 from PySide6.QtWidgets import QLabel, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 
 from engine.errors import ProteoscopeError
-from engine.project import Project
+from engine.project import Project, RunRecord
 from gui.results.filter_bar import FilterBar
 from gui.results.finished_run import FinishedRun
 from gui.results.summary_header import SummaryHeader
@@ -63,7 +63,10 @@ class RunView(QWidget):
         self.header = SummaryHeader()
         self.filter_bar = filter_bar
         self._text = QLabel(nothing)
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setWordWrap(True)
+        # A path that cannot be broken must not make the window wider.
+        self._text.setMinimumWidth(1)
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._text.setContentsMargins(32, 32, 32, 32)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -79,11 +82,16 @@ class RunView(QWidget):
         workers = (self._opener, self._statistician, self._reader)
         return any(worker.is_busy for worker in workers) or any(panel.model.is_busy for panel in self.panels.values())
 
+    @property
+    def run(self) -> RunRecord | None:
+        """The run that is shown."""
+        return None if self._finished is None else self._finished.run
+
     def show_run(self, project: Project, run_id: str | None) -> None:
         """Show a finished run, the last one where `run_id` is None; what was shown before goes."""
         self.clear()
         self._say("Opening the results…")
-        self._opener.submit("open", lambda: self._read(project, run_id), self._open, self._fail)
+        self._opener.submit("open", lambda: self._opened(project, run_id), self._open, self._fail)
 
     def clear(self) -> None:
         """Show nothing, let all files go, and end what still runs."""
@@ -149,7 +157,7 @@ class RunView(QWidget):
 
     def _no_rows_text(self, panel: TablePanel) -> str:
         """Why no row of a table passes the filter."""
-        return f"No {_plural(panel.title)} of {QLocale().toString(panel.total)} pass the filter. Reset the filter to see them."
+        return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Reset the filter to see them."
 
     def _arrange(self, splitters: Mapping[str, QSplitter], plots: tuple[_Plot, ...]) -> None:
         """Lay out: header, filter bar, and below them the first of the splitters, whose sizes are kept; and connect all that is common."""
@@ -188,16 +196,24 @@ class RunView(QWidget):
     def _fail_softly(self, error: Exception) -> None:
         self.message.emit(str(error))
 
-    def _open(self, run: FinishedRun) -> None:
-        self._finished = run
+    def _opened(self, project: Project, run_id: str | None) -> tuple[FinishedRun, dict[str, TableSource], TableSource]:
+        """A run with sources for the tables and for statistics; called in a thread, since each takes milliseconds."""
+        run = self._read(project, run_id)
         try:
-            for name, panel in self.panels.items():
-                panel.open_table(run.tables.source(name))
-            self._statistics = run.tables.source(next(reversed(self.panels)))
-        except ProteoscopeError as error:
-            self.clear()
-            self._say(str(error))
-            return
+            sources = {name: run.tables.source(name) for name in self.panels}
+            for source in sources.values():
+                # Counts now what the panels ask for later.
+                _ = source.total
+            return run, sources, run.tables.source(next(reversed(self.panels)))
+        except ProteoscopeError:
+            run.close()
+            raise
+
+    def _open(self, opened: tuple[FinishedRun, dict[str, TableSource], TableSource]) -> None:
+        run, sources, self._statistics = opened
+        self._finished = run
+        for name, panel in self.panels.items():
+            panel.open_table(sources[name])
         when = QLocale().toString(QDateTime.fromSecsSinceEpoch(int(run.run.started.timestamp())), QLocale.FormatType.ShortFormat)
         self.header.show_run(f"{run.run.id}, {when}", run.messages)
         self._stack.setCurrentWidget(self._shown)
@@ -225,15 +241,11 @@ class RunView(QWidget):
         if self._finished is None or panel.model.is_busy:
             return ""
         if panel.total == 0:
-            return f"The search found no {_plural(panel.title)}."
+            return f"The search found no {panel.plural}."
         if panel.scope_text:
-            return f"No {_plural(panel.title)} {panel.scope_text} pass the filter."
+            return f"No {panel.plural} {panel.scope_text} pass the filter."
         return self._no_rows_text(panel)
 
     def _interrupt_statistics(self) -> None:
         if self._statistics is not None:
             self._statistics.interrupt()
-
-
-def _plural(title: str) -> str:
-    return title if title == "PSMs" else title.lower()

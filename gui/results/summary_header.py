@@ -1,4 +1,4 @@
-"""The result in one line: what was found, of how much, and what the run said."""
+"""The result in a few lines: what was found, of how much, what was searched with what, and what the run said."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from html import escape
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWidget
 
+from gui.labels import tip_text
 from gui.tables.elided_label import ElidedLabel
 
 __all__ = ["SummaryHeader"]
 
 
 class SummaryHeader(QWidget):
-    """Counts of what was found, which run it is, and what it said."""
+    """Counts of what was found, which run it is, facts about it, and what it said."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -24,6 +25,7 @@ class SummaryHeader(QWidget):
         self._counts.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
         self._run = ElidedLabel()
         self._run.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self._facts = ElidedLabel()
         self._message = ElidedLabel()
         line = QHBoxLayout()
         line.setContentsMargins(0, 0, 0, 0)
@@ -34,6 +36,7 @@ class SummaryHeader(QWidget):
         layout.setContentsMargins(8, 6, 8, 2)
         layout.setSpacing(2)
         layout.addLayout(line)
+        layout.addWidget(self._facts)
         layout.addWidget(self._message)
         self.show_nothing()
 
@@ -41,6 +44,11 @@ class SummaryHeader(QWidget):
     def text(self) -> str:
         """What it says, without emphasis."""
         return self._counts.accessibleName()
+
+    @property
+    def facts(self) -> str:
+        """What was searched with what."""
+        return self._facts.full_text
 
     @property
     def message(self) -> str:
@@ -52,19 +60,17 @@ class SummaryHeader(QWidget):
         self._counts.clear()
         self._counts.setAccessibleName("")
         self._run.set_text("")
-        self._message.set_text("")
-        self._message.hide()
+        for line in (self._facts, self._message):
+            _show_line(line, ())
 
     def show_run(self, title: str, messages: tuple[str, ...]) -> None:
         """Tell which run it is, and what it said about itself."""
         self._run.set_text(title)
-        self.show_messages(messages)
+        _show_line(self._message, messages)
 
-    def show_messages(self, messages: tuple[str, ...]) -> None:
-        """Tell what is to be known about the run."""
-        self._message.set_text("   ·   ".join(messages))
-        self._message.setToolTip("\n".join(messages))
-        self._message.setVisible(bool(messages))
+    def show_facts(self, facts: tuple[str, ...]) -> None:
+        """Tell what was searched with what."""
+        _show_line(self._facts, facts)
 
     def show_counts(self, counts: Sequence[tuple[int, str, str]], ending: str) -> None:
         """Tell what was found: numbers with the words for one and for several, and behind them the rest of the sentence."""
@@ -73,3 +79,10 @@ class SummaryHeader(QWidget):
         shown = [f"<b><big>{number}</big></b> {what}" for number, what in parts]
         self._counts.setText("&nbsp;&nbsp;&nbsp;".join([*shown, escape(ending)]))
         self._counts.setAccessibleName(", ".join(f"{number} {what}" for number, what in parts) + f" {ending}")
+
+
+def _show_line(line: ElidedLabel, parts: Sequence[str]) -> None:
+    """Show parts beside each other, and below each other in the tooltip; the line is hidden where there are none."""
+    line.set_text("   ·   ".join(parts))
+    line.setToolTip(tip_text("\n".join(parts)))
+    line.setVisible(bool(parts))

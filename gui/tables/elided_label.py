@@ -7,6 +7,8 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
+from gui.labels import tip_text
+
 __all__ = ["ElidedLabel"]
 
 
@@ -22,7 +24,7 @@ class ElidedLabel(QLabel):
     def set_text(self, text: str) -> None:
         """Show a text."""
         self.full_text = text
-        self.setToolTip(text)
+        self.setToolTip(tip_text(text))
         self.setAccessibleName(text)
         self.update()
 

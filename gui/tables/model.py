@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractTableModel, QLocale, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QFont, QPalette
 
+from gui.labels import tip_text
 from gui.tables.columns import Column, full_text, machine_text, shown_text
 from gui.tables.source import Condition, TableSource
 from gui.tables.worker import Worker
@@ -127,7 +128,7 @@ class ParquetTableModel(QAbstractTableModel):
             rows = source.rows(wanted, sorted_by)
             return rows, _page(source, rows[:PAGE_ROWS], names)
 
-        self._worker.submit("order", find, partial(self._show, names=names), self._fail)
+        self._worker.submit("order", find, partial(self._show, names=names), self._show_none)
 
     def set_shown(self, names: Iterable[str]) -> None:
         """Tell which columns the view shows: only those are read."""
@@ -240,7 +241,7 @@ class ParquetTableModel(QAbstractTableModel):
         if role == _DISPLAY:
             return shown_text(column, value, self._locale)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return full_text(column, value, self._locale) or None
+            return tip_text(full_text(column, value, self._locale)) or None
         return value
 
     def cell(self, row: int, section: int) -> tuple[str, Qt.AlignmentFlag, bool]:
@@ -276,6 +277,11 @@ class ParquetTableModel(QAbstractTableModel):
             self._pages[0] = first
         self.endResetModel()
         self.orderChanged.emit()
+
+    def _show_none(self, error: Exception) -> None:
+        """Rows of before would pass for those that were asked for."""
+        self._show((np.empty(0, np.int64), {}), self._fetched)
+        self._fail(error)
 
     def _take(self, rows: NDArray[np.int64]) -> None:
         self.rows = rows

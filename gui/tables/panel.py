@@ -64,7 +64,7 @@ class TablePanel(QWidget):
         self.all_button = QToolButton()
         self.all_button.setText("Show all")
         self.all_button.setAutoRaise(True)
-        self.all_button.setToolTip(f"Show all {title.lower() if title != 'PSMs' else title}, whatever is chosen in the other tables")
+        self.all_button.setToolTip(f"Show all {self.plural}, whatever is chosen in the other tables")
         self.all_button.setAccessibleName(f"Show all {title}")
         self.all_button.clicked.connect(self.allAsked)
         self.all_button.hide()
@@ -100,6 +100,11 @@ class TablePanel(QWidget):
         self.model.failed.connect(self._show_error)
 
     @property
+    def plural(self) -> str:
+        """What its rows are, as it stands inside a sentence."""
+        return self.title if self.title == "PSMs" else self.title.lower()
+
+    @property
     def scope_text(self) -> str:
         """What the rows belong to, empty when all are shown."""
         return self._scope_label.full_text
@@ -108,7 +113,7 @@ class TablePanel(QWidget):
         """Show a table; the first rows come with the next `show`."""
         self.error = ""
         self._source = source
-        self.total = source.count()
+        self.total = source.total
         self._scope = self._filter = ()
         self._say_scope("")
         hidden = self._hidden if self._hidden is not None else [column.name for column in self.model.columns if not column.is_shown]

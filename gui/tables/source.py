@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,11 @@ class TableSource:
             described = cursor.execute(f"DESCRIBE {self._table}").fetchall()
         self.types: dict[str, str] = {row[0]: row[1] for row in described if row[0] != _ROW}
         """DuckDB's names of the columns' types."""
+
+    @cached_property
+    def total(self) -> int:
+        """Rows of the whole table."""
+        return self.count()
 
     def count(self, conditions: Iterable[Condition] = ()) -> int:
         """How many rows satisfy all conditions."""
@@ -167,4 +173,4 @@ class _readable:  # noqa: N801 - reads as a statement
 
         if isinstance(error, duckdb.Error) and not isinstance(error, duckdb.InterruptException):
             reason = str(error).splitlines()[0]
-            raise InputError(self._path, f"cannot be read as a table ({reason})", remedy="Run the identification again") from error
+            raise InputError(self._path, f"cannot be read as a table ({reason})", remedy="Run the search again") from error

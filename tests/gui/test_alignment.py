@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QFontDatabase, QGuiApplication, QWheelEvent
+from PySide6.QtGui import QFontDatabase, QFontMetricsF, QGuiApplication, QWheelEvent
 from pytestqt.qtbot import QtBot
 
 import gui.alignment.alignment_plot as module
 from gui.alignment.aligned_pair import GAP, IDENTICAL, MISMATCH, POSITIVE, AlignedPair
 from gui.alignment.alignment_plot import AlignmentLayout
 from gui.alignment.alignment_view import AlignmentView
+from gui.plots.export import figure_font
 from gui.theme import Theme
 
 
@@ -197,10 +198,23 @@ def test_the_whole_alignment_is_exported_with_its_letters(view: AlignmentView, t
     for letters in (pair.query, pair.subject):
         tens = [letters[first : first + 10] for first in range(0, len(letters), 10)]
         assert set(tens) <= set(texts)
-    assert "45.2 bits" in texts and "identical" in texts
+    assert {"aligned with QUERY", "45.2 bits", "identical"} <= set(texts)
     for ending in ("pdf", "png"):
         view.plot.export_action.write(tmp_path / f"alignment.{ending}")
         assert (tmp_path / f"alignment.{ending}").stat().st_size > 1000
+
+
+def test_a_narrow_view_and_a_short_alignment_lose_nothing_of_the_heading(theme: Theme, view: AlignmentView) -> None:
+    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+    fact = "45.2 bits (score 100), E-value 1e-10, identity 38.3 % of 394"
+    pair = AlignedPair("QUERY", "SUBJECT", "a relative", 1, 1, "ACD", "ACD", "ACD", (fact, "gaps 3"))
+    layout = AlignmentLayout(pair, font, font, 300)
+    assert ", ".join(layout.facts) == f"{fact}, gaps 3" and len(layout.facts) > 2
+    assert all(QFontMetricsF(font).horizontalAdvance(line) <= 300 for line in layout.facts)
+    assert layout.rows(0, layout.top + 1) == range(1)
+    view.show_pair(pair)
+    figure = view.plot._figure()
+    assert figure is not None and figure.size.width() > QFontMetricsF(figure_font(7)).horizontalAdvance(fact)
 
 
 def test_the_figure_of_a_long_alignment_is_a_page_that_pdf_can_have(view: AlignmentView, tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from PySide6.QtCore import QLocale, QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QGuiApplication
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QEvent, QLocale, QPoint, QPointF, Qt
+from PySide6.QtGui import QColor, QGuiApplication, QHelpEvent, QTextDocument
+from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
 from engine.jobs import Progress
@@ -22,8 +22,11 @@ from engine.project import Project
 from engine.sequence_search.alignment import align_pair
 from engine.sequence_search.database import read_sequences
 from engine.sequence_search.matrices import read_matrix
+from engine.sequence_search.parameters import SequenceSearchParameters
 from engine.sequence_search.scoring import ScoringScheme
+from engine.sequence_search.search import align
 from gui.plots.hit_bars import Bar, Bars, HitBars
+from gui.results.hits import open_sequence_search
 from gui.results.hits_view import HitsView
 from gui.spectrum.colours import plot_colours
 from gui.theme import Theme
@@ -91,7 +94,7 @@ def test_the_header_tells_what_was_searched_and_what_was_found(open_hits: Opener
         "NCBI's table",
         "cpu",
     ):
-        assert part in view.header.message
+        assert part in view.header.facts
 
 
 def test_at_first_the_best_hit_of_the_first_query_is_shown(open_hits: Opener) -> None:
@@ -220,6 +223,17 @@ def test_e_values_are_typed_as_they_are_written(open_hits: Opener, qtbot: QtBot)
     assert box.value() == pytest.approx(1e-29)
 
 
+@pytest.mark.parametrize("typed", ["-5", "nan", "abc"])
+def test_what_is_no_e_value_cannot_be_typed(open_hits: Opener, qtbot: QtBot, typed: str) -> None:
+    view, _ = open_hits()
+    line = view.filters.e_value.lineEdit()
+    line.selectAll()
+    qtbot.keyClicks(line, typed)
+    qtbot.keyClick(line, Qt.Key.Key_Return)
+    settle(view, qtbot)
+    assert not view.filters.chosen.e_value or view.filters.chosen.e_value > 0
+
+
 def test_a_hit_that_the_filter_hides_gives_way_to_the_first(open_hits: Opener, qtbot: QtBot) -> None:
     view, _ = open_hits()
     last = len(view.hits.model.rows) - 1
@@ -335,6 +349,39 @@ def test_a_damaged_table_is_said_and_the_next_run_opens(open_hits: Opener, searc
     assert view.text == "" and view.alignment.plot.pair is not None
 
 
+def test_hits_of_the_query_before_do_not_pass_for_those_of_a_query_whose_hits_cannot_be_read(open_hits: Opener, qtbot: QtBot) -> None:
+    view, project = open_hits()
+    project.folder.rename(project.folder.with_name("moved"))
+    view.queries.view.choose(1)
+    settle(view, qtbot)
+    assert len(view.hits.model.rows) == 0 and view.alignment.plot.pair is None
+    assert "hits.parquet" in view._why_empty(view.hits) and "Run the search again" in view._why_empty(view.hits)
+
+
+def test_a_query_with_a_name_of_hundreds_of_letters_makes_nothing_wider(open_hits: Opener, tmp_path: Path) -> None:
+    queries, database = search_files(tmp_path / "files", n_queries=1)
+    queries.write_text(queries.read_text(encoding="utf-8").replace(">Q0", f">{'L' * 300}"), encoding="utf-8")
+    align([queries], [database], None, SequenceSearchParameters(), project_folder=tmp_path / "long", device="cpu")
+    view, _ = open_hits(tmp_path / "long")
+    assert " hits of LLL" in view.header.text and view.header.text.endswith("L… against 162 sequences")
+    assert view.width() == 1300 and view.minimumSizeHint().width() < 700
+    view._fail(ValueError("/" + "x" * 400))
+    assert view.minimumSizeHint().width() < 700
+
+
+def test_warnings_of_a_run_stand_before_what_it_said_else(searched: Path, tmp_path: Path) -> None:
+    shutil.copytree(searched, tmp_path / "project")
+    project = Project.open(tmp_path / "project")
+    with project.run("align", project.runs()[-1].parameters, [], version="1", device="cpu") as run:
+        for level, text in (("info", "read"), ("warning", "few pairs"), ("info", "fitted"), ("warning", "do not trust")):
+            run.log(level, text)
+        for name in ("queries", "hits", "score_counts"):
+            run.write_table(name, pq.read_table(project.table(name, "align-0001")))
+    opened = open_sequence_search(project, run.id)
+    opened.close()
+    assert opened.messages == ("few pairs", "do not trust", "read", "fitted")
+
+
 def test_clear_lets_go_at_once(open_hits: Opener, qtbot: QtBot) -> None:
     view, _ = open_hits()
     view.hits.view._sort_by(3)
@@ -441,6 +488,22 @@ def test_the_pointer_tells_a_hit_and_a_click_chooses_it(bars: HitBars, qtbot: Qt
     assert bars.text_at(QPointF(1, 1)) == ""
     qtbot.mouseClick(bars.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
     assert bars.chosen == 13
+
+
+def test_names_are_shown_letter_by_letter(bars: HitBars, qtbot: QtBot) -> None:
+    bar = Bar(1, "<b>bold</b>&amp;", "d" * 600, 1, 100, 90.0, 1e-9, 0.5)
+    bars.show_bars(Bars("Q", 400, (bar,), 1))
+    box = bars.box_of(1)
+    assert box is not None
+    at = box.center().toPoint()
+    qtbot.mouseMove(bars.viewport(), at)
+    QApplication.sendEvent(bars.viewport(), QHelpEvent(QEvent.Type.ToolTip, at, bars.viewport().mapToGlobal(at)))
+    qtbot.waitUntil(QToolTip.isVisible)
+    shown = QTextDocument()
+    shown.setHtml(QToolTip.text())
+    lines = shown.toPlainText().splitlines()
+    assert lines[0] == "<b>bold</b>&amp;" and max(map(len, lines)) <= 100 and "".join(lines[1:7]) == "d" * 600
+    QToolTip.hideText()
 
 
 def test_a_chosen_bar_comes_into_sight(bars: HitBars) -> None:

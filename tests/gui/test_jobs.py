@@ -148,6 +148,20 @@ def test_the_button_cancels_running_and_waiting_jobs(dock: JobDock, bridge: JobB
     assert time.monotonic() - asked < 0.5
 
 
+def test_the_job_that_runs_is_in_sight_among_many(dock: JobDock, queue: JobQueue, qtbot: QtBot) -> None:
+    jobs = [queue.add(f"job {i}", lambda progress: "done") for i in range(12)]
+    jobs.append(queue.add("the running one", until_cancelled))
+    queue_end = jobs[-1]
+    qtbot.waitUntil(lambda: queue_end.state == "running" and queue_end.id in dock.rows)
+
+    def is_seen() -> bool:
+        return not dock.rows[queue_end.id].visibleRegion().isEmpty()
+
+    qtbot.waitUntil(is_seen)
+    queue.cancel(queue_end)
+    qtbot.waitUntil(lambda: queue_end.is_over)
+
+
 def test_a_failed_job_says_why(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
     def work(progress: Progress) -> None:
         raise InputError("a.mzML", "is cut off", place="byte 12")

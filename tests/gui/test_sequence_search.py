@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox
 from pytestqt.qtbot import QtBot
@@ -181,6 +181,15 @@ def test_what_is_wrong_is_said_where_it_stands(filled: MainWindow, tmp_path: Pat
     qtbot.waitUntil(lambda: form.reason.text() == "Largest E-value: Expected more than 0")
 
 
+def test_a_project_folder_that_no_disk_can_have(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    form = filled.form
+    form.set_project_folder(tmp_path / ("x" * 300))
+    qtbot.waitUntil(lambda: form.project_message.text() == "This folder cannot be used: File name too long")
+    assert not form.run_button.isEnabled()
+    form.project.setText("~nobody-of-this-name/project")
+    qtbot.waitUntil(form.run_button.isEnabled)
+
+
 def test_dna_is_told_from_protein(form: SequenceSearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     transcript = tmp_path / "transcript.fasta"
     transcript.write_text(">t\n" + "ACGTTGCAAGCT" * 10 + "\n", encoding="utf-8")
@@ -294,6 +303,52 @@ def searched_project(tmp_path: Path, files: tuple[Path, Path]) -> Path:
     project, _ = project_with_results(tmp_path / "both")
     align([files[0]], [files[1]], None, SequenceSearchParameters(), project_folder=project.folder, device="cpu")
     return project.folder
+
+
+def test_a_run_after_the_project_was_deleted_is_not_taken_for_the_one_before(
+    filled: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
+) -> None:
+    window, form = filled, filled.form
+    assert isinstance(form, SequenceSearchForm)
+    subjects = []
+    for record in files[0].read_text(encoding="utf-8").split(">")[1:3]:
+        form.queries.files.clear()
+        paste(form, f">{record}", qtbot)
+        qtbot.waitUntil(form.run_button.isEnabled)
+        with qtbot.waitSignal(window.bridge.finished, timeout=60_000):
+            form.run()
+        qtbot.waitUntil(lambda: window.results.run is not None and not window.results.is_busy, timeout=20_000)
+        assert window.results.run is not None and window.results.run.id == "align-0001"
+        subjects.append(window.results.header.text)
+        shutil.rmtree(form.project_folder())
+        window.show_page(form)
+    assert subjects[0] != subjects[1]
+
+
+def test_the_next_project_shows_its_own_run_though_it_is_called_the_same(
+    window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot
+) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(searched_project, other)
+    for folder in (searched_project, other, searched_project):
+        window.open_project(folder)
+        qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy, timeout=10_000)
+        assert window.project_pane.project is not None and window.project_pane.project.folder == folder
+
+
+def test_a_run_that_is_shown_stays_as_it_is_when_it_is_clicked_again(window: MainWindow, searched_project: Path, qtbot: QtBot) -> None:
+    window.open_project(searched_project)
+    view = window.results
+    qtbot.waitUntil(lambda: view.text == "" and not view.is_busy)
+    view.filter_bar.text.setText("relative 3")
+    window.show_page(window.form)
+    opened = []
+    view.opened.connect(lambda: opened.append(1))
+    runs = window.project_pane.runs
+    QTest.mouseClick(runs.viewport(), Qt.MouseButton.LeftButton, pos=runs.visualItemRect(runs.selectedItems()[0]).center())
+    assert window.pages.currentWidget() is view
+    qtbot.wait(300)
+    assert not opened and view.filter_bar.text.text() == "relative 3"
 
 
 def test_a_run_of_a_kind_that_this_window_does_not_know(window: MainWindow, tmp_path: Path) -> None:
