@@ -1,8 +1,7 @@
 """The arrays that the spectrum kernels take, bundled by what they describe. The same for the processor and for CUDA.
 
 A tolerance is a pair (`*_absolute` in dalton or thomson, `*_relative` as a fraction): the half width at m is absolute + relative * m, so
-that
-ppm and Da need no branch in the kernels.
+that ppm and Da need no branch in the kernels.
 """
 
 from __future__ import annotations
@@ -83,11 +82,9 @@ class ModificationArrays(NamedTuple):
     """Variable modifications and their combinations.
 
     `mass` (m,) float64 Da; `residue_mask` (m,) uint32 with bit k for letter k (all ones: any residue); `place` (m,) int64: 0 anywhere, 1
-    peptide
-    N-terminus, 2 peptide C-terminus, 3 protein N-terminus, 4 protein C-terminus. `combination_mass` (c,) and `combination_count` (c, m)
-    int64:
-    the multisets of modifications that a peptide may carry, the empty one first. `max_forms`: site arrangements tried for one peptide and
-    combination.
+    peptide N-terminus, 2 peptide C-terminus, 3 protein N-terminus, 4 protein C-terminus. `combination_mass` (c,) float64 Da and
+    `combination_count` (c, m) int64: the multisets of modifications that a peptide may carry, the empty one first. `max_forms`: site
+    arrangements tried for one peptide and combination.
     """
 
     mass: NDArray[np.float64]

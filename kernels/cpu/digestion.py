@@ -74,8 +74,7 @@ def digest_proteins(
     cursor : (runs,) int64. Counting adds to it; filling takes the place it names and moves it on.
     fill : False to count, True to write the out arrays.
     out_mass, out_signature, out_position, out_length, out_flags : int64, uint64, uint32, uint8, uint8; position is that of the first
-        residue
-        in `residues`, flags hold the protein ends (bits 0 and 1) and the missed cleavages (from bit 2).
+        residue in `residues`, flags hold the protein ends (bits 0 and 1) and the missed cleavages (from bit 2).
     """
     for protein in range(first_protein, last_protein):
         begin, end = offsets[protein], offsets[protein + 1]
@@ -187,10 +186,8 @@ def merge_peptides(
     order : (n,) int64, places of the peptides in order of mass and of the signature's upper bits; brought into the full order here.
     mass, signature, position, length, flags : (n,), as `digest_proteins` writes them.
     out_mass (float64, dalton), out_position, out_length, out_flags, out_letters (uint32, bit k where letter k occurs), out_pointer
-        (int64) : (n,), a row for each distinct peptide;
-        `out_pointer` is the place of its first entry in `out_occurrence` (n,) uint32, which takes the positions, ascending. The protein
-        ends of
-        the occurrences are joined; the missed cleavages are those of the first.
+        (int64) : (n,), a row for each distinct peptide; `out_pointer` is the place of its first entry in `out_occurrence` (n,) uint32,
+        which takes the positions, ascending. The protein ends of the occurrences are joined; the missed cleavages are those of the first.
 
     Two peptides are the same when masses and 64-bit signatures agree and the residues do too; the residues are only looked at where the
     signatures are equal, and keep a collision from joining two peptides.

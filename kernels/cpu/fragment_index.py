@@ -46,6 +46,7 @@ from kernels.layouts import (
 
 __all__ = [
     "BIN_SHIFT",
+    "arrangement_room",
     "arrangements_of",
     "build_chunks",
     "count_forms",
@@ -153,8 +154,8 @@ def score_tables(spectra: SpectrumArrays, settings: ScoringSettings) -> ScoreTab
 
 
 @njit(nogil=True, cache=True)
-def _arrangement_room(modifications):
-    """Room for the arrangements of one peptide: sites, numbers of sites, modification, choice and site of each slot."""
+def arrangement_room(modifications):
+    """Room for the arrangements of one peptide: sites (m, 64), numbers of sites (m,), modification, choice and site of each slot; int64."""
     n, slots = max(1, len(modifications.mass)), 1
     for c in range(len(modifications.combination_count)):
         slots = max(slots, modifications.combination_count[c].sum())
@@ -190,7 +191,7 @@ def count_forms(peptides, modifications, first, last, bucket_width, n_forms, n_r
     Added to `n_forms` (b,) int64, and to `n_residues` (b,) int64 the places between residues of the forms: postings of each ion series.
     Heavier forms than the buckets reach count in the last one, lighter ones in the first.
     """
-    sites, n_sites, slot_modification, slot_choice, slot_site = _arrangement_room(modifications)
+    sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_room(modifications)
     for peptide in range(first, last):
         for c in range(len(modifications.combination_mass)):
             forms = _count_arrangements(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice, slot_site)
@@ -204,7 +205,7 @@ def count_forms(peptides, modifications, first, last, bucket_width, n_forms, n_r
 @njit(nogil=True, cache=True)
 def arrangements_of(peptides, modifications, c, first, last, out):
     """Number of forms of each peptide `first:last` with combination `c`, into `out` (last - first,) int64."""
-    sites, n_sites, slot_modification, slot_choice, slot_site = _arrangement_room(modifications)
+    sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_room(modifications)
     for peptide in range(first, last):
         out[peptide - first] = _count_arrangements(
             c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice, slot_site
@@ -270,7 +271,7 @@ def build_chunks(peptides, modifications, settings, code, index, first, last):
     most = np.int64(0)
     for chunk in range(first, last):
         most = max(most, index.chunk_start[chunk + 1] - index.chunk_start[chunk])
-    room = _arrangement_room(modifications)
+    room = arrangement_room(modifications)
     shift, base = np.empty(_LONGEST, np.float64), np.empty(_LONGEST, np.float64)
     key, other_key = np.empty(most, np.uint32), np.empty(most, np.uint32)
     form, other_form = np.empty(most, np.uint16), np.empty(most, np.uint16)
@@ -382,7 +383,8 @@ def make_segments(spectra, queries, settings, tables, first, last):
 
     An ion at m/z t matches a peak at m when abs(m - t) <= absolute + relative t. The axis of t is cut where the tolerances of peaks begin
     and end, and a piece belongs to the heaviest peak that covers it, as in the exhaustive search. With fragment charge z an ion at t has
-    the neutral mass z (t - proton): each cut becomes one key, so that pieces that touch share no ion and leave none out.
+    the neutral mass z (t - proton). The key that a cut divides belongs to the heavier side as a whole, so that pieces share no ion and leave
+    none out; what that counts too much, the exact scores of the best take back.
     """
     n, most = last - first, 0
     for q in range(first, last):
@@ -415,10 +417,17 @@ def _cut_axis(spectra, first_peak, last_peak, settings, scale, z, used, low, hig
             for k in range(end + 1, begin):
                 if spectra.weight[k] > spectra.weight[heaviest]:
                     heaviest = k
-            left, right = _key(z * (at - _PROTON_MASS)), _key(z * (min(begins, ends) - _PROTON_MASS))
+            left, right = _key(z * (at - _PROTON_MASS)), min(_LAST_KEY, _key(z * (min(begins, ends) - _PROTON_MASS)) + 1)
             value = np.float64(spectra.weight[heaviest])
+            units = max(1, np.int64(value * scale + 0.5)) if value > 0.0 else 0
+            if used > own and high[used - 1] > left:  # a key that an edge divides belongs to the heavier side
+                if weight[used - 1] >= units:
+                    left = high[used - 1]
+                else:
+                    high[used - 1] = left
+                    if low[used - 1] == left:
+                        used -= 1
             if right > left:
-                units = max(1, np.int64(value * scale + 0.5)) if value > 0.0 else 0
                 if used > own and high[used - 1] == left and weight[used - 1] == units:
                     high[used - 1] = right
                 else:

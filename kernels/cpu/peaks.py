@@ -22,8 +22,7 @@ def unpack_integers(data, start, stop, out):
     """Integers without their leading zero (or one) half bytes, as MS-Numpress packs residuals and counts.
 
     Each begins with a half byte that tells how many of its eight half bytes are left out: up to 8 leading zeros, beyond that (less 8)
-    ones; the
-    others follow, the lowest first. A last half byte of zero fills up the last byte.
+    ones; the others follow, the lowest first. A last half byte of zero fills up the last byte.
 
     Parameters
     ----------

@@ -41,16 +41,15 @@ def preprocess_spectra(
     ----------
     offsets, mz, intensity : CSR peaks as read (int64, float64 ascending, float32 positive).
     precursor_mz, precursor_charge : (n,) float64 and int64 (0: unknown); peaks within `removal_width` (thomson) of the precursor, and of
-        the same
-        ion with fewer charges (it loses charges by electron transfer), are removed; `removal_width` 0 keeps them.
+        the same ion with fewer charges (it loses charges by electron transfer), are removed; `removal_width` 0 keeps them.
     peaks_per_window, window_width : the most intense peaks kept in each window of that width (thomson).
     tolerance_absolute, tolerance_relative : fragment tolerance, for finding isotope peaks.
     deisotope : remove a peak that stands one isotope spacing (for charge 1 or 2) above a more intense one that explains it.
     transform : of intensities, one of the TRANSFORM constants.
     min_mz : peaks below are dropped.
     out_count : (n,) int64, peaks kept; out_mz, out_weight, out_correlation : written at the input's offsets. Weights of a spectrum have
-        unit
-        length (their squares add up to 1); the correlation weights are Comet's: square roots, scaled to 50 in each of ten equal windows.
+        unit length (their squares add up to 1); the correlation weights are Comet's: square roots, scaled to 50 in each of ten equal
+        windows.
     """
     longest = 0
     for s in range(first, last):

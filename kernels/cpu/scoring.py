@@ -1,14 +1,12 @@
 """Search of spectra against the mass-sorted peptide dictionary: candidates, their modified forms, and scores, straight from residues.
 
 The spectral dot product is that of Li 2014 (BMC Bioinformatics 15:121): the sum over theoretical fragment ions of the weight of the
-matching
-peak. KSDP is its kernel form with consecutive ions (Fu 2004, Bioinformatics 20:1948, equation 6), the hyperscore that of X!Tandem (Fenyö &
-Beavis 2003), XCorr that of SEQUEST in its fast form (Eng 2008). Theoretical ions are computed on the fly from running sums of residue and
-modification masses and never stored; modified forms are enumerated while searching and never stored.
+matching peak. KSDP is its kernel form with consecutive ions (Fu 2004, Bioinformatics 20:1948, equation 6), the hyperscore that of X!Tandem
+(Fenyö & Beavis 2003), XCorr that of SEQUEST in its fast form (Eng 2008). Theoretical ions are computed on the fly from running sums of
+residue and modification masses and never stored; modified forms are enumerated while searching and never stored.
 
 Functions on the hot path are compiled without Numba's reference counting (``_nrt=False``): they own no arrays, and counting the
-references to
-each array at every call took ten times as long as the work itself.
+references to each array at every call took ten times as long as the work itself.
 """
 
 from __future__ import annotations
@@ -128,8 +126,7 @@ def _correlation_vector(mz, weight, low, high, settings, raw, vector):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _ksdp(matched_peak, weight, n_rows, n, window, power):
-    """Kernel spectral dot product: windows of consecutive ions of one series, raised to a power so that runs count more than single
-    ions."""
+    """Kernel spectral dot product: windows of consecutive ions of a series, raised to a power so that runs count more than single ions."""
     before = (window - 1) // 2
     after = window - 1 - before
     total = 0.0
@@ -147,17 +144,14 @@ def _ksdp(matched_peak, weight, n_rows, n, window, power):
 @njit(nogil=True, cache=True, _nrt=False)
 def _score_form(
     shift, length, n_term, c_term, charges, mz, weight, high, absolute, relative, n_term_series, c_term_series, inverse_bin, words,
-    first_peak,
-    use_vector, correlation_bin, correlation_offset, vector, matched_peak, keep,
+    first_peak, use_vector, correlation_bin, correlation_offset, vector, matched_peak, keep,
 ):  # fmt: skip
     """Match the fragment ions of one peptidoform.
 
     `shift` (length,) residue masses with modifications; overwritten. Returns (matched N-terminal ions, matched C-terminal ions, spectral
-    dot product, sum of
-    `vector` over the ions). An ion matches the heaviest peak within the tolerance. With `keep`, `matched_peak` (rows, length - 1) gets
-    the peak of
-    each ion or -1; there is a row for each series and charge, and columns count from the series' own end.
-
+    dot product, sum of `vector` over the ions). An ion matches the heaviest peak within the tolerance. With `keep`, `matched_peak`
+    (rows, length - 1) gets the peak of each ion or -1; there is a row for each series and charge, and columns count from the series' own
+    end.
     """
     # Sums from the N-terminus replace the residue masses, so that the inner loop is one look-up for each ion.
     total = n_term
@@ -512,7 +506,7 @@ def score_candidates(spectra, queries, peptides, modifications, settings, code, 
     counted in the histograms of `hits`; there they change to the bins of their scores. Scores, limits and the order of equal scores are
     those of `search_queries`; `n_candidates` stays as it is.
     """
-    scratch = _scratch(settings, len(modifications.mass), hits.site.shape[2], settings.score == XCORR)
+    scratch = _scratch(settings, len(modifications.mass), hits.site.shape[2], False)
     bins = hits.histogram.shape[1]
     inverse, last_bin = np.float32(1.0 / hits.histogram_width), np.float32(bins - 1)
     for q in range(first, last):
@@ -560,8 +554,8 @@ def _score_candidate(q, number, spectra, high_peak, charge, peptides, modificati
     count_n, count_c, dot, _ = _score_form(
         scratch.shift, length, n_term, c_term, max(1, min(settings.max_fragment_charge, charge - 1)), spectra.mz, spectra.weight, high_peak,
         settings.fragment_absolute, settings.fragment_relative, settings.n_term_series, settings.c_term_series, 1.0 / settings.bin_width,
-        scratch.words, scratch.first_peak, settings.score == XCORR, settings.correlation_bin_width, settings.correlation_bin_offset,
-        scratch.vector, scratch.matched_peak, settings.score == KSDP,
+        scratch.words, scratch.first_peak, False, settings.correlation_bin_width, settings.correlation_bin_offset, scratch.vector,
+        scratch.matched_peak, False,
     )  # fmt: skip
     score = dot
     if settings.score == HYPERSCORE:

@@ -1,8 +1,7 @@
 """Scanners of text: numbers, base64, lines of peaks, tags of XML, and FASTA; from bytes to columns, without the interpreter lock.
 
 They say where things stand and turn digits into numbers; what the words mean is the caller's. They are few and plain because a compiler
-has to
-build them on the user's machine: what NumPy can do on whole columns is left to it.
+has to build them on the user's machine: what NumPy can do on whole columns is left to it.
 
 Numbers are converted after D. Lemire, "Number parsing at a gigabyte per second", Software: Practice and Experience 51:1700 (2021).
 """
@@ -185,8 +184,7 @@ def scan_peak_lines(text, is_headed, mz, intensity, lines):
     is_headed : bool, whether the first line of numbers, at the beginning or after a blank line or one that begins with ``=``, is no peak.
     mz, intensity : float64, to fill, with room for all peaks (each takes four bytes of text at least).
     lines : (m, 5) int64, to fill, with room for all lines: of each that is no peak, where it begins and stops without the blanks around
-        it, its
-        number from 1, how many peaks came before it, and ``LINE_OTHER`` or what is wrong with a line of numbers.
+        it, its number from 1, how many peaks came before it, and ``LINE_OTHER`` or what is wrong with a line of numbers.
 
     Returns
     -------

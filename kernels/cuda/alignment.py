@@ -6,7 +6,8 @@ device memory for the next launch. Pairs whose score passes what the numbers hol
 
 ATGPU analysis, for queries of m residues in all against n subjects of r residues in all, in strips of w columns (a word has 4 bytes):
 
-* rounds: the batches of the database, one where the memory suffices, and m / 2w launches in each;
+* rounds: the batches of the database, one where the memory suffices, and m / 2w launches in each (m / w with two
+  subjects, and with 32 bits);
 * words in: r / 4 + 2n, once where the database stays; out: n for each query;
 * operations: m r cells; for two of them 3.8 on the slower pipe (4.8 with two subjects) and 2.3 on the multiplier's, with DPX;
 * memory blocks: one of 32 bytes for 4 residues of a subject and strip, in and out, besides the residues;
@@ -16,6 +17,7 @@ ATGPU analysis, for queries of m residues in all against n subjects of r residue
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product, zip_longest
 from typing import Any
@@ -23,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cuda.modules import Card, DeviceMemoryError
+from kernels.cuda.modules import Card, DeviceMemoryError, sent
 
 __all__ = ["HALF_PRECISION", "SIXTEEN_BITS", "THIRTY_TWO_BITS", "AlignmentSearch"]
 
@@ -178,11 +180,10 @@ class AlignmentSearch:
         self._stream, self._copies = card.stream(), card.stream()
         self._resident: tuple[Any, Any] | None = None
         if self._residues.nbytes + self._offsets.nbytes <= self._budget // 3:  # the rest is for borders, scores and lists
-            try:
-                self._resident = self._sent(self._residues), self._sent(self._offsets)
+            with suppress(DeviceMemoryError):
+                buffers = sent(card, {"residues": self._residues, "offsets": self._offsets}, self._stream)
+                self._resident = buffers["residues"], buffers["offsets"]
                 self._budget -= self._residues.nbytes + self._offsets.nbytes
-            except DeviceMemoryError:
-                self._resident = None
             card.wait(self._stream)
 
     def score(
@@ -208,16 +209,13 @@ class AlignmentSearch:
 
         Raises
         ------
-        DeviceError : the device failed. DeviceMemoryError : not even one subject fits. Rows from the last yielded end on are as they
+        DeviceError : the device failed. DeviceMemoryError : not even one subject fits. Columns from the last yielded end on are as they
         were.
         """
         last = len(self._lengths) if last is None else last
         scheme = np.asarray(matrix_scores, np.int64), gap_open + gap_extend, gap_extend
-        cuts = self._cuts(first, last, len(queries))
         try:
-            work = _Work(self._card, self._stream, queries, scheme, self._numbers, self._plan, cuts, self._offsets)
-            loader = self._loaded(cuts)
-            batch = next(loader, None)
+            work, loader, batch = self._begun(queries, scheme, first, last)
             while batch is not None:
                 following: _Batch | None = None
                 for i, _ in enumerate(work.score(batch)):
@@ -232,9 +230,24 @@ class AlignmentSearch:
             self._card.wait(self._stream)
             self._card.wait(self._copies)
 
+    def _begun(
+        self, queries: Sequence[NDArray[np.int8]], scheme: tuple[NDArray[np.int64], int, int], first: int, last: int
+    ) -> tuple[_Work, Iterator[_Batch], _Batch | None]:
+        """Room on the device, all that a call needs, with the first batch there; in smaller batches where the device refuses it."""
+        while True:
+            cuts = self._cuts(first, last, len(queries))
+            try:
+                work = _Work(self._card, self._stream, queries, scheme, self._numbers, self._plan, cuts, self._offsets)
+                loader = self._loaded(cuts)
+                return work, loader, next(loader, None)
+            except DeviceMemoryError:
+                if all(stop - begun == 1 for begun, stop in cuts):
+                    raise
+                self._budget //= 2
+
     def _cuts(self, first: int, last: int, n_queries: int) -> list[tuple[int, int]]:
         """Batches of subjects that fit on the device."""
-        of_subject = 4 * n_queries + 8 + _BORDER_BYTES + (0 if self._resident else 16)
+        of_subject = 4 * (n_queries + 1) + _BORDER_BYTES + (0 if self._is_sorted else 8) + (0 if self._resident else 16)
         of_residue = _BORDER_BYTES + (0 if self._resident else 2)
         if self._resident and of_residue * int(self._offsets[last] - self._offsets[first]) + of_subject * (last - first) <= self._budget:
             return [(first, last)] if first < last else []
@@ -254,13 +267,12 @@ class AlignmentSearch:
     def _loaded(self, cuts: list[tuple[int, int]]) -> Iterator[_Batch]:
         """The batches, each on the device when it comes, which may be while the one before is still scored."""
         card, offsets = self._card, self._offsets
-        slots: list[_Slot] = []
+        most_residues = 0 if self._resident else max((int(offsets[last] - offsets[first]) for first, last in cuts), default=0)
+        most = max((last - first for first, last in cuts), default=0)
+        slots = [_Slot(card, most_residues, most, not self._resident, not self._is_sorted) for _ in cuts[:2]]
         for i, (first, last) in enumerate(cuts):
             lengths = self._lengths[first:last]
             n_residues, longest = int(offsets[last] - offsets[first]), int(lengths[-1] if self._is_sorted else lengths.max())
-            if i < 2:
-                n = 0 if self._resident else max(int(offsets[b] - offsets[a]) for a, b in cuts)
-                slots.append(_Slot(card, n, max(b - a for a, b in cuts), not self._resident, not self._is_sorted))
             slot = slots[i % 2]
             if not self._is_sorted:
                 slot.load("order", np.argsort(-lengths, kind="stable").astype(np.uint32), self._copies)
@@ -272,11 +284,6 @@ class AlignmentSearch:
                 places = card.address(self._resident[0]) + int(offsets[first]), card.address(self._resident[1]) + 8 * first
             card.wait(self._copies)
             yield _Batch(first, last, n_residues, longest, *places, 0 if self._is_sorted else slot.address("order"))
-
-    def _sent(self, values: NDArray) -> Any:
-        buffer = self._card.buffer(values.nbytes)
-        self._card.upload(buffer, np.ascontiguousarray(values), self._stream)
-        return buffer
 
     def _plan(self, numbers: int, subjects: int, lengths: Sequence[int], batch: _Batch, n_items: int) -> _Shape:
         """The shape that should score queries of these lengths soonest, against `n_items` of a batch."""
@@ -347,20 +354,17 @@ class _Work:
         self._wide = _Numbers.of(THIRTY_TWO_BITS, scores, opening, extending)
         fits = kind in _GREATEST and largest <= _LARGEST_COST[kind]
         self._narrow = _Numbers.of(kind, scores, opening, extending) if fits else self._wide
-        self._matrices = {id(numbers): self._sent(numbers.matrix) for numbers in (self._wide, self._narrow)}
         self._begins = np.concatenate(([0], np.cumsum(self._lengths))).astype(np.int64)
-        self._queries = self._sent(np.concatenate([np.zeros(0, np.int8), *queries]).astype(np.int8))
         n = max((last - first for first, last in cuts), default=0)
         n_residues = max((int(offsets[last] - offsets[first]) for first, last in cuts), default=0)
         self._scores, self._found = [card.buffer(4 * n) for _ in queries], card.buffer(4 * (n + 1))
         self._border = card.buffer(_BORDER_BYTES * (n_residues + n + 2))
         self._counters, self._n_counted = card.buffer(4 * _COUNTERS), _COUNTERS
+        residues = np.concatenate([np.zeros(0, np.int8), *queries]).astype(np.int8)
+        buffers = sent(card, {"queries": residues, "wide": self._wide.matrix, "narrow": self._narrow.matrix}, stream)
+        self._queries = buffers["queries"]
+        self._matrices = {id(self._wide): buffers["wide"], id(self._narrow): buffers["narrow"]}
         card.wait(stream)
-
-    def _sent(self, values: NDArray) -> Any:
-        buffer = self._card.buffer(values.nbytes)
-        self._card.upload(buffer, values, self._stream)
-        return buffer
 
     def score(self, batch: _Batch) -> Iterator[None]:
         """Score all queries against a batch; comes back whenever the device has work for a while."""

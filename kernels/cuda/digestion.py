@@ -14,12 +14,11 @@ bytes):
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cuda.modules import Card
+from kernels.cuda.modules import Card, sent
 
 __all__ = ["count_peptides"]
 
@@ -81,18 +80,14 @@ def count_peptides(
         limits[name] = value
     stream = card.stream()
 
-    def sent(values: NDArray) -> Any:
-        buffer = card.buffer(values.nbytes)
-        card.upload(buffer, np.ascontiguousarray(values), stream)
-        return buffer
-
-    inputs = [sent(values) for values in (limits, residues, offsets, bounds, cleaves.astype(np.uint8))]
     found = np.zeros(counts.shape, np.uint32)
     device_counts = card.buffer(found.nbytes)
+    host = {"limits": limits, "residues": residues, "offsets": offsets, "bounds": bounds, "cleaves": cleaves.astype(np.uint8)}
+    inputs = sent(card, host, stream)
     card.clear(device_counts, found.nbytes, stream)
     for begin in range(first, last, _RESIDUES_OF_ROUND):
         end = min(last, begin + _RESIDUES_OF_ROUND)
-        arguments = (*inputs, np.int64(begin), np.int64(end), device_counts)
+        arguments = (*inputs.values(), np.int64(begin), np.int64(end), device_counts)
         card.launch(_FILE, "count_peptides", -(-(end - begin) // _THREADS), _THREADS, arguments, stream)
         card.wait(stream)
         check()

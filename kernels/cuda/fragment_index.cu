@@ -83,7 +83,7 @@ __device__ void sort_ions(const Masses* masses_in_memory, const double* modifica
     for (int i = threadIdx.x; i < static_cast<int>(sizeof(Masses) / sizeof(Long)); i += blockDim.x) {
         reinterpret_cast<Long*>(&masses)[i] = reinterpret_cast<const Long*>(masses_in_memory)[i];
     }
-    __syncthreads();
+    __syncthreads();  // the masses are whole
     const int form = blockIdx.x * blockDim.x + threadIdx.x;
     if (form >= n_forms) return;
     const Long peptide = static_cast<Long>(form_code[form] >> masses.arrangement_bits & masses.peptide_mask);
@@ -188,7 +188,7 @@ extern "C" __global__ void sum_bins(const Chunk* chunks, Word* bins) {
         }
         const Word of_warp = sum_of_lanes_before(total, lane);
         if (lane == 31) total_of_warps[warp] = of_warp + total;
-        __syncthreads();
+        __syncthreads();  // the totals of all warps are there
         Word of_block = before;
         for (int w = 0; w < n_warps; ++w) {
             of_block += w < warp ? total_of_warps[w] : 0;
@@ -197,7 +197,7 @@ extern "C" __global__ void sum_bins(const Chunk* chunks, Word* bins) {
         for (int j = 0; j < kSummed; ++j) {
             if (own + j < n) table[own + j] = of_block + of_warp + value[j];
         }
-        __syncthreads();
+        __syncthreads();  // all have read the totals, which change in the next round
     }
 }
 
@@ -501,6 +501,7 @@ search_chunks(const Word* postings, const Word* bins, const Chunk* chunks, const
 #pragma unroll
             for (int k = 0; k < kStrip / 128; ++k) {
                 const int at = strip + 128 * k + 4 * lane;
+                // Behind the last form of the index stands anything; it is in no window.
                 four_ends[k] = has_ends && at < forms_of_chunk ? *reinterpret_cast<const Word*>(chunk_ends + at) : 0;
             }
 #pragma unroll

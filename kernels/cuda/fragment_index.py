@@ -9,7 +9,7 @@ bytes; n forms to a chunk, so that there are about c / n + 2q pairs of a query a
 
 * rounds: one to build each part of the index that fits, and one for 2^17 pairs;
 * words in: 2f and the dictionary (5 bytes for each peptide, 1 for each residue), and with variable modifications half a word for each place
-  of a form; 2.5s + q (2 windows + 5 kept + bins) and 4 for each pair; out: q (3 kept + bins);
+  of a form; 2.5s + q (2 windows + 3 kept) and 4 for each pair; out: q (3 kept + bins);
 * operations: to build 2p look-ups of a bin; to search at most v additions to counters, c looks at counters, and a score for each that is
   not zero;
 * memory blocks of 32 bytes: to build 2p; for each pair one for each 8 postings that are visited, 2 for each range of keys, and one for each
@@ -28,9 +28,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from kernels.cpu.fragment_index import arrangement_room
 from kernels.cpu.fragment_index import form_code as code_of_forms
 from kernels.cpu.scoring import first_arrangement, is_possible, next_arrangement
-from kernels.cuda.modules import Card, DeviceError, DeviceMemoryError
+from kernels.cuda.modules import Card, DeviceError, DeviceMemoryError, sent
 from kernels.layouts import (
     ISOTOPE_BITS,
     KEYS_OF_DALTON,
@@ -46,7 +47,6 @@ __all__ = ["FragmentSearch"]
 
 _FILE = "fragment_index.cu"
 _NONE = 255
-_LONGEST = 64
 # Bounds of fragment_index.cu.
 _MOST_SERIES, _MOST_WINDOWS, _MOST_KEPT, _MOST_FORMS, _WARP_FORMS = 3, 16, 32, 1 << 15, 128
 _STATIC_SHARED_BYTES = 6 << 10
@@ -97,7 +97,8 @@ class FragmentSearch:
     form_mass, form_code : (f,) float64 dalton, ascending, and (f,) int64, as `kernels.cpu.fragment_index.list_forms` gives them.
     memory_bytes : of the device, at most; 80 % of what is free when None. A quarter of it is for queries.
     forms_of_chunk : forms whose counters a block holds, a multiple of 128 up to 32,768; what suits the card when None.
-    bin_shift : bits of a key below its bin, at most 16; what suits the tolerance when None. threads : of a block.
+    bin_shift : bits of a key below its bin, at most 16; what suits the tolerance when None. threads : of a block,
+        a multiple of 32 from 64 to 1,024.
     pairs_of_batch : of a query and a chunk, searched between two looks at a cancel.
 
     Raises
@@ -139,7 +140,7 @@ class FragmentSearch:
             "length": peptides.length,
             "residues": peptides.residues,
         }
-        self._columns = {name: self._sent(np.ascontiguousarray(column)) for name, column in columns.items()}
+        self._columns = sent(card, columns, self._stream)
         room = max(0, budget - sum(column.nbytes for column in columns.values()))
         room -= min(32 * pairs_of_batch, room // 8)  # two batches of pairs
         self._query_room = min(_MOST_QUERY_BYTES, int(room * _SHARE_OF_QUERIES))
@@ -195,11 +196,6 @@ class FragmentSearch:
             masses["end_key"][0, known] = (ends[known] * KEYS_OF_DALTON).astype(np.int64)
         return masses
 
-    def _sent(self, values: NDArray) -> Any:
-        buffer = self._card.buffer(values.nbytes)
-        self._card.upload(buffer, values, self._stream)
-        return buffer
-
     def _build(self, first: int, last: int) -> None:
         """Have the index of the chunks `first:last` on the device, in place of what is there."""
         if self._built == (first, last):
@@ -208,32 +204,31 @@ class FragmentSearch:
         self._built = 0, 0
         self._part.clear()
         start, stop = first * self._forms_of_chunk, min(len(self._form_mass), last * self._forms_of_chunk)
-        codes = np.ascontiguousarray(self._form_code[start:stop])
+        codes = self._form_code[start:stop]
         chunks = np.zeros(last - first + 1, _CHUNK)
         chunks["first_posting"][1:] = np.cumsum(self._postings_of_chunk[first:last])
         chunks["first_bin"][1:] = np.cumsum(self._bins_of_chunk[first:last] + 2)
         site = np.full((len(codes) if self._n_slots else 0, self._n_slots), _NONE, np.uint8)
         modification = site.copy()
         if self._n_slots:
-            room = _arrangement_room(self._n_slots, self._modifications)
+            room = arrangement_room(self._modifications)
             _sites_of_forms(codes, self._code, self._peptides, self._modifications, room, site, modification)
         bin_bytes = 4 * int(chunks["first_bin"][-1])
         part = {
-            "form_code": self._sent(codes),
-            "chunks": self._sent(chunks),
             "bins": card.buffer(bin_bytes),
             "postings": card.buffer(4 * int(chunks["first_posting"][-1])),
             "ends": card.buffer((last - first) * self._forms_of_chunk),
             "forms_of_ends": card.buffer((last - first) * 4 * _ENDS),
         }
-        sites = self._sent(site), self._sent(modification)
+        inputs = sent(card, {"form_code": codes, "chunks": chunks, "site": site, "modification": modification}, stream)
+        part |= {name: inputs[name] for name in ("form_code", "chunks")}
         card.clear(part["bins"], bin_bytes, stream)
         card.clear(part["forms_of_ends"], (last - first) * 4 * _ENDS, stream)
         of = self._columns
         arguments = (
-            of["masses"], of["modification_mass"], of["position"], of["length"], of["residues"], part["form_code"], *sites,
-            np.int32(len(codes)), np.int32(self._forms_of_chunk), np.int32(self._bin_shift), part["chunks"], part["bins"], part["postings"],
-            part["ends"], part["forms_of_ends"],
+            of["masses"], of["modification_mass"], of["position"], of["length"], of["residues"], part["form_code"], inputs["site"],
+            inputs["modification"], np.int32(len(codes)), np.int32(self._forms_of_chunk), np.int32(self._bin_shift), part["chunks"],
+            part["bins"], part["postings"], part["ends"], part["forms_of_ends"],
         )  # fmt: skip
         blocks = -(-len(codes) // 128)
         card.launch(_FILE, "count_ions", blocks, 128, arguments, stream)
@@ -398,13 +393,12 @@ class _Group:
             "score": best.score[rows],
             "code": best.code[rows],
         }
-        self.buffers = {name: card.buffer(values.nbytes) for name, values in host.items()}
-        for name, n_bytes in (("histogram", 4 * n * self.bins), ("locks", 4 * n), ("ends", 4 * n * _ENDS)):
-            self.buffers[name] = card.buffer(n_bytes)
-            card.clear(self.buffers[name], n_bytes, stream)
-        for name, values in host.items():
-            card.upload(self.buffers[name], np.ascontiguousarray(values), stream)
-        of = self.buffers
+        cleared = {"histogram": 4 * n * self.bins, "locks": 4 * n, "ends": 4 * n * _ENDS}
+        of = {name: card.buffer(n_bytes) for name, n_bytes in cleared.items()}
+        of |= sent(card, host, stream)
+        for name, n_bytes in cleared.items():
+            card.clear(of[name], n_bytes, stream)
+        self.buffers = of
         arguments = masses, of["offsets"], of["low"], of["high"], of["weight"], np.int32(n), of["ends"]
         card.launch(_FILE, "weigh_ends", -(-n * 32 // 128), 128, arguments, stream)
         card.wait(stream)
@@ -492,12 +486,6 @@ def _bins_that_suit(settings: ScoringSettings) -> int:
     """Bits of a key below its bin, for bins about half as wide as the range of keys of a peak of middling mass."""
     half = settings.fragment_absolute + 1000.0 * settings.fragment_relative
     return int(np.clip(int(half * KEYS_OF_DALTON).bit_length() - 1, *_BIN_BITS))
-
-
-def _arrangement_room(slots: int, modifications: ModificationArrays) -> tuple[NDArray[np.int64], ...]:
-    """Room for the arrangements of one peptide: sites, numbers of sites, modification, choice and site of each slot."""
-    n = max(1, len(modifications.mass))
-    return np.zeros((n, _LONGEST), np.int64), np.zeros(n, np.int64), *(np.zeros(max(1, slots), np.int64) for _ in range(3))
 
 
 @njit(nogil=True, cache=True, _nrt=False)

@@ -5,16 +5,17 @@ CuPy is imported when the first card is opened, not before: importing it takes l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib.resources import files
+from threading import Lock
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["COMPILER_OPTIONS", "Card", "CudaCard", "DeviceError", "DeviceMemoryError", "card", "source"]
+__all__ = ["COMPILER_OPTIONS", "Card", "CudaCard", "DeviceError", "DeviceMemoryError", "card", "sent", "source"]
 
 COMPILER_OPTIONS = ("-std=c++17", "--fmad=false")
 """Fused multiply-adds are off: they round differently from the processor's kernels."""
@@ -29,7 +30,11 @@ class DeviceMemoryError(DeviceError):
 
 
 class Card(Protocol):
-    """What the launchers need of a device. Streams and buffers are opaque; work on a stream runs in order."""
+    """What the launchers need of a device. Streams and buffers are opaque; work on a stream runs in order.
+
+    Threads may share a card as long as each has its own streams. A buffer, and what a transfer from pinned memory reads, must live until
+    its stream was waited for: freed memory is given to the next who asks, on whatever stream.
+    """
 
     name: str
 
@@ -92,6 +97,17 @@ def source(file: str) -> str:
     return (files("kernels.cuda") / file).read_text(encoding="utf-8")
 
 
+def sent(card: Card, arrays: Mapping[str, NDArray], stream: Any) -> dict[str, Any]:
+    """Buffers that hold the arrays, by their names. All are there before the first is sent, so that none is freed while it is written to.
+
+    Raises DeviceMemoryError.
+    """
+    buffers = {name: card.buffer(values.nbytes) for name, values in arrays.items()}
+    for name, values in arrays.items():
+        card.upload(buffers[name], np.ascontiguousarray(values), stream)
+    return buffers
+
+
 @contextmanager
 def _faults_of(name: str) -> Iterator[None]:
     """Turn CuPy's errors into this module's."""
@@ -116,6 +132,7 @@ class CudaCard:
         import cupy
 
         self._cupy, self._modules = cupy, {}  # type: ignore[var-annotated]
+        self._compiling = Lock()
         with _faults_of(f"cuda:{number}"):
             self._device = cupy.cuda.Device(number)
             self.name = f"cuda:{number}"
@@ -204,12 +221,13 @@ class CudaCard:
         if blocks <= 0:
             return
         with _faults_of(self.name), self._device, stream:
-            if (file, defines) not in self._modules:
-                options = (*COMPILER_OPTIONS, *(f"-D{define}" for define in defines))
-                self._modules[file, defines] = self._cupy.RawModule(code=source(file), options=options, backend="nvrtc")
-            function = self._modules[file, defines].get_function(kernel)
-            if shared_bytes > function.max_dynamic_shared_size_bytes:  # beyond 48 KB with the static part, only when asked for
-                function.max_dynamic_shared_size_bytes = shared_bytes
+            with self._compiling:  # another thread waits for the module instead of compiling it too
+                if (file, defines) not in self._modules:
+                    options = (*COMPILER_OPTIONS, *(f"-D{define}" for define in defines))
+                    self._modules[file, defines] = self._cupy.RawModule(code=source(file), options=options, backend="nvrtc")
+                function = self._modules[file, defines].get_function(kernel)
+                if shared_bytes > function.max_dynamic_shared_size_bytes:  # beyond 48 KB with the static part, only when asked for
+                    function.max_dynamic_shared_size_bytes = shared_bytes
             function((blocks,), (threads,), tuple(arguments), shared_mem=shared_bytes)
 
     def wait(self, stream: Any) -> None:

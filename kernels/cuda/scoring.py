@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.cuda.gathering import gather_peaks, lightest_weights
-from kernels.cuda.modules import Card, DeviceError, DeviceMemoryError, card
+from kernels.cuda.modules import Card, DeviceError, DeviceMemoryError, card, sent
 from kernels.layouts import (
     HYPERSCORE,
     KSDP,
@@ -75,6 +75,8 @@ _MOST_IONS_OF_SERIES, _DOT_BITS, _COUNT_BITS = 62, 48, 8
 _DENSE_CANDIDATES_OF_ITEM = 1 << 12  # of the union of the windows of a tile
 _DENSE_CANDIDATES_OF_BATCH = 1 << 29
 _LEAST_SHARING = 4.0  # about where one by one is as fast
+_MOST_BATCH_BYTES = 1 << 33  # 31 bits number the peaks, of twelve bytes each; most of it is pinned on the host, too
+_MOST_CANDIDATES = (1 << 31) - (1 << 16)  # of a query, or of a tile: 31 bits number them, and warps ask for a few beyond the last
 _TILES_TOGETHER = 64  # go to the same kernel: alternating launches of a few blocks each would leave most of the device idle
 _MARGIN = 1e-6  # dalton
 
@@ -119,7 +121,6 @@ _KERNELS = {
     HYPERSCORE: "search_by_hyperscore",
     XCORR: "search_by_cross_correlation",
 }
-
 
 _DENSE_KERNELS = {SDP: "search_tile_by_dot_product", HYPERSCORE: "search_tile_by_hyperscore"}
 
@@ -183,8 +184,9 @@ class SpectrumSearch:
         if self._most_peptides == 0:
             raise DeviceMemoryError(f"{card.name} has {budget / 1e6:,.0f} MB to give, which is not enough for the proteins")
         self._scalars = self._packed_settings(peptides)
+        self._units_of_weight = 1.0  # of the kernel for dense windows, see `_units`
         self._stream = card.stream()
-        self._columns = {name: self._sent(np.ascontiguousarray(column)) for name, column in columns.items()}
+        self._columns = sent(card, columns, self._stream)
         self._brought = 0, 0
         if len(peptides.mass) <= self._most_peptides:
             with suppress(DeviceMemoryError):
@@ -198,12 +200,11 @@ class SpectrumSearch:
         self._brought = 0, 0
         for name in self._peptides:
             self._columns.pop(name, None)
-        for name, column in self._peptides.items():
-            self._columns[name] = self._sent(np.ascontiguousarray(column[low:high]))
+        self._columns |= sent(self._card, {name: column[low:high] for name, column in self._peptides.items()}, self._stream)
         self._card.wait(self._stream)
         self._brought = low, high
         self._scalars["first_peptide"], self._scalars["n_peptides"] = low, high - low
-        self._batch_bytes = max(0, self._room - (high - low) * self._bytes_of_peptide) // 2
+        self._batch_bytes = min(_MOST_BATCH_BYTES, max(0, self._room - (high - low) * self._bytes_of_peptide) // 2)
 
     def _stretches(self, queries: QueryArrays, first: int, last: int) -> Generator[tuple[int, int], None, None]:
         """Cut queries into runs whose peptides fit on the device together, and bring those of each run there."""
@@ -265,20 +266,15 @@ class SpectrumSearch:
         scalars["candidates_of_item"] = self._candidates_of_item
         return scalars
 
-    def _sent(self, values: NDArray) -> Any:
-        buffer = self._card.buffer(values.nbytes)
-        self._card.upload(buffer, values, self._stream)
-        return buffer
-
     def count_candidates(self, queries: QueryArrays, first: int, last: int, out: NDArray[np.int64]) -> None:
         """See `kernels.cpu.scoring.count_candidates`."""
         card = self._card
         for begun, stop in self._stretches(queries, first, last):
             counts = np.empty(stop - begun, np.int64)
             device_counts = card.buffer(counts.nbytes)
-            query_mass, scalars = self._sent(np.ascontiguousarray(queries.mass[begun:stop])), self._sent(self._scalars)
+            inputs = sent(card, {"scalars": self._scalars, "query_mass": queries.mass[begun:stop]}, self._stream)
             columns = self._columns["mass"], self._columns["combination_mass"]
-            arguments = (scalars, *columns, query_mass, np.int32(len(counts)), device_counts)
+            arguments = (inputs["scalars"], *columns, inputs["query_mass"], np.int32(len(counts)), device_counts)
             card.launch(_FILE, "count_candidates", -(-len(counts) * 32 // 128), 128, arguments, self._stream)
             card.download(counts, device_counts, self._stream)
             card.wait(self._stream)
@@ -293,8 +289,8 @@ class SpectrumSearch:
 
         Raises
         ------
-        UnsupportedSearchError : the spectra are beyond the kernel's sizes. DeviceError : the device failed; rows from the last yielded end
-        on are as they were.
+        UnsupportedSearchError : spectra or mass windows are beyond the kernel's sizes. DeviceError : the device failed; rows from the last
+        yielded end on are as they were.
         """
         peaks = np.diff(spectra.offsets)[queries.spectrum]
         shared_bytes = self._shape(hits, int(peaks[first:last].max(initial=0)))
@@ -316,6 +312,8 @@ class SpectrumSearch:
         """Search queries whose peptides are on the device. `free` are the batches to use: as many may be under way."""
         cost = np.zeros(len(queries.mass), np.int64)
         self.count_candidates(queries, first, last, cost)
+        if cost.max(initial=0) > _MOST_CANDIDATES:
+            raise UnsupportedSearchError(f"a spectrum has {cost.max():,} candidates, more than the {_MOST_CANDIDATES:,} that a GPU takes")
         n_items = np.maximum(1, -(-cost // self._candidates_of_item))
         n_parts = self._parts_of_tiles(spectra, queries, hits, first, last, peaks, cost)
         parts_of_query = np.repeat(n_parts, _TILE)[: last - first]
@@ -327,7 +325,7 @@ class SpectrumSearch:
         n_bytes[first:last] += np.where(is_dense, 2 * _FINE_BINS + 2 * _EDGE_BYTES * int(peaks[first:last].max(initial=0)) + 1, 0)
         total_bytes, total_cost = (np.concatenate(([0], np.cumsum(values[first:last]))) for values in (n_bytes, cost))
         runs = np.concatenate((np.flatnonzero(np.diff(is_dense)) + 1, [last - first]))
-        scalars = self._sent(self._scalars)
+        scalars = sent(self._card, {"scalars": self._scalars}, self._stream)["scalars"]
         self._card.wait(self._stream)
         running: deque[_Batch] = deque()
         begun = first
@@ -346,6 +344,8 @@ class SpectrumSearch:
                     else:
                         free[-1].begin(self, scalars, spectra, queries, hits, begun, stop, n_items, shared_bytes)
                 except DeviceMemoryError as error:
+                    for batch in free:
+                        batch.abandon()  # transfers that were begun before the memory ran out
                     if running:
                         yield self._finished(running, free, hits)
                     elif dense and stop - begun <= _TILE:
@@ -414,7 +414,7 @@ class SpectrumSearch:
         fits &= self._dense_shared_bytes(hits, most_peaks) <= self._card.most_shared_bytes() - _DENSE_STATIC_SHARED_BYTES
         groups = np.arange(0, len(starts), _TILES_TOGETHER)
         shared = np.add.reduceat(cost[first:last], starts[groups] - first) >= self._least_sharing * np.add.reduceat(union, groups)
-        dense = fits & np.repeat(shared, _TILES_TOGETHER)[: len(starts)] & (union < 1 << 31)
+        dense = fits & np.repeat(shared, _TILES_TOGETHER)[: len(starts)] & (union <= _MOST_CANDIDATES)
         if dense.any():
             self._units_of_weight = self._units(spectra)
             lightest = lightest_weights(spectra.offsets, spectra.weight)[queries.spectrum[first:last]]

@@ -15,7 +15,6 @@ the processor, `gain` is the time of the same cards alone over the time together
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -25,10 +24,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from figures import emit, usable_gpus
 from search_workload import Workload
 from spectrum_search_gpu import dense
 
-from engine.execution.devices import Device, gpus, processor
+from engine.execution.devices import Device, processor
 from engine.execution.threads import available_threads
 from engine.execution.workers import cards
 from engine.identification.scoring import Search
@@ -73,7 +73,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--threads", type=int, default=available_threads())
     arguments = parser.parse_args()
-    usable = [gpu for gpu in gpus() if gpu.usable]
+    usable = usable_gpus(needed=True)
     every = cards(Device("all", "", 0, True, numbers=tuple(gpu.numbers[0] for gpu in usable)), Progress())
     _, once = dense(arguments.data)
     work = several_times(once, arguments.copies)
@@ -113,11 +113,6 @@ def main() -> int:
             same_peptide=float(np.mean(hits.peptide[:, 0] == first.peptide[:, 0])),
         )
     return 0
-
-
-def emit(size: dict[str, Any], **values: Any) -> None:
-    """Print a figure."""
-    print(json.dumps(size | values), flush=True)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ found too, in the same places with the same scores.
 from __future__ import annotations
 
 import argparse
-import json
 import resource
 import sys
 import time
@@ -25,12 +24,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from figures import emit, existing, usable_gpus
 from search_workload import Workload, peptides_of, preset, search_workload
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
 from search_inputs import empty_hits
 
-from engine.execution.devices import gpus, processor
+from engine.execution.devices import processor
 from engine.execution.partitions import Partition, equal_partitions
 from engine.execution.threads import available_threads, run_on_threads
 from engine.identification.fragment_index import FragmentSearch
@@ -134,11 +134,6 @@ def peak_megabytes() -> int:
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)
 
 
-def existing(path: Path) -> Path:
-    """The file, or its compressed form."""
-    return path if path.exists() else path.with_name(path.name + ".gz")
-
-
 def main() -> int:
     """Run the search on the processor and, if wanted, on the GPUs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
@@ -150,6 +145,7 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=500, help="of so many queries one is searched exhaustively; 0: none")
     parser.add_argument("--gpu", action="store_true", help="search on the GPUs too")
     arguments = parser.parse_args()
+    usable = usable_gpus(needed=False) if arguments.gpu else []
     parameters = preset("open", precursor_tolerance=arguments.window)
     peptides = peptides_of(existing(arguments.data / "proteomes" / "combo.fasta"), parameters)
     spectra = existing(arguments.data / "spectra" / "bench_hires_2269.mgf")
@@ -197,7 +193,6 @@ def main() -> int:
             same_rows=float(same[there].mean()),
             same_candidates=bool(np.array_equal(found.n_candidates[rows], expected.n_candidates)),
         )
-    usable = [gpu for gpu in gpus() if gpu.usable] if arguments.gpu else []
     for n in range(1, len(usable) + 1):
         cards = tuple(card(gpu.numbers[0]) for gpu in usable[:n])
         searched(small, arguments.threads, arguments.memory * 1_000_000, cards)
@@ -205,11 +200,6 @@ def main() -> int:
         same = all(np.array_equal(np.asarray(one), np.asarray(other)) for one, other in zip(on_cards, found, strict=True))
         emit(size, device=usable[0].description, gpus=n, way="index", **figures, same_as_processor=same)
     return 0
-
-
-def emit(size: dict[str, Any], **values: Any) -> None:
-    """Print a figure."""
-    print(json.dumps(size | values), flush=True)
 
 
 if __name__ == "__main__":

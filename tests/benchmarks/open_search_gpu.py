@@ -10,7 +10,6 @@ rates are of it.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -19,17 +18,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from figures import emit, existing, usable_gpus
 from search_workload import peptides_of, preset, search_workload
-from spectrum_search_gpu import TimedCard, existing, median_seconds
+from spectrum_search_gpu import TimedCard, median_seconds
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
 from fragment_inputs import Answer, FragmentInputs, empty_answer
 
-from engine.execution.devices import gpus, processor
+from engine.execution.devices import processor
 from engine.execution.threads import available_threads
 from kernels.cpu import fragment_index as cpu
 from kernels.cuda.fragment_index import FragmentSearch
-from kernels.layouts import FragmentIndexArrays, SegmentArrays
+from kernels.layouts import FORMS_OF_CHUNK, FragmentIndexArrays, SegmentArrays
 
 _WIDTH, _KEPT = 0.5, 8
 _PARTS = 64
@@ -101,7 +101,7 @@ def count_visits(work: FragmentInputs, index: FragmentIndexArrays, threads: int)
         + (index.key[index.chunk_start[c] : index.chunk_start[c + 1]] & ((1 << index.bin_shift) - 1))
         for c in range(n_chunks)
     ]
-    forms = np.minimum(np.arange(n_chunks + 1) * (1 << 15), len(index.form_mass))
+    forms = np.minimum(np.arange(n_chunks + 1) * FORMS_OF_CHUNK, len(index.form_mass))
 
     def part(first: int, last: int) -> int:
         total = 0
@@ -123,7 +123,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=available_threads())
     arguments = parser.parse_args()
-    threads = arguments.threads
+    threads, usable = arguments.threads, usable_gpus(needed=False)
     parameters = preset("open")
     peptides = peptides_of(existing(arguments.data / "proteomes" / "combo.fasta"), parameters)
     read = search_workload(existing(arguments.data / "spectra" / "bench_hires_2269.mgf"), arguments.times, peptides, parameters)
@@ -162,7 +162,7 @@ def main() -> int:
         visits_per_second=round(visits / seconds),
         spectra_per_second=round(read.n_spectra / seconds),
     )
-    for gpu in [gpu for gpu in gpus() if gpu.usable][:1]:
+    for gpu in usable[:1]:
         card = TimedCard(gpu.numbers[0])
         on_gpu(FragmentSearch(card, *work.inputs[2:], mass, code), work)
         for budget in (None, 2_000_000_000):
@@ -203,11 +203,6 @@ def measured(card: TimedCard, work: FragmentInputs, budget: int | None, repeats:
         "kernel_seconds": card.kernel_seconds(),
         "same": all(np.array_equal(one, other) for one, other in zip(*answers, strict=True)),
     }
-
-
-def emit(size: dict[str, Any], **values: Any) -> None:
-    """Print a figure."""
-    print(json.dumps(size | values), flush=True)
 
 
 if __name__ == "__main__":

@@ -43,6 +43,8 @@ from numpy.typing import NDArray
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY))
 
+from figures import usable_gpus  # noqa: E402
+
 from engine.jobs.progress import Progress  # noqa: E402
 from engine.sequence_search.database import SequenceDatabase, read_sequences  # noqa: E402
 from engine.sequence_search.matrices import read_matrix  # noqa: E402
@@ -183,6 +185,9 @@ def main() -> None:
     parser.add_argument("--device", type=int, default=0, help="number of the CUDA device")
     parser.add_argument("--figures", nargs="+", choices=figures, default=figures)
     options = parser.parse_args()
+    numbers = [gpu.numbers[0] for gpu in usable_gpus(needed=True)]
+    if options.device not in numbers:
+        parser.error(f"there is no CUDA device {options.device}; there are {numbers}")
     data = options.data / "sequences"
     database, query_set = (read_sequences([data / name], Progress()) for name in ("mmseqs_DB.fasta", "cudasw_queries20.fasta"))
     queries = [query_set.codes(i) for i in range(len(query_set))]  # shortest first

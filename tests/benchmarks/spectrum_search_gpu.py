@@ -27,7 +27,6 @@ peptide; they differ where two candidates tie.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -37,12 +36,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from figures import emit, existing, usable_gpus
 from search_workload import Workload, peptides_of, preset, search_workload
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
 from search_inputs import empty_hits
 
-from engine.execution.devices import Device, gpus, processor
+from engine.execution.devices import Device, processor
 from engine.execution.partitions import Partition, equal_partitions
 from engine.execution.threads import available_threads, run_on_threads
 from engine.jobs.progress import Progress
@@ -170,11 +170,6 @@ def dense_large(data: Path) -> tuple[Workload, Workload]:
     return dense(data, 33)
 
 
-def existing(path: Path) -> Path:
-    """The file, or its compressed form."""
-    return path if path.exists() else path.with_name(path.name + ".gz")
-
-
 def main() -> int:
     """Run the chosen workloads."""
     workloads = {"narrow": narrow, "sparse": sparse, "dense": dense, "dense-large": dense_large}
@@ -185,7 +180,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=available_threads())
     parser.add_argument("--gpu-only", action="store_true")
     arguments = parser.parse_args()
-    usable = [gpu for gpu in gpus() if gpu.usable]
+    usable = usable_gpus(needed=arguments.gpu_only)
     for name in arguments.workloads or workloads:
         once, often = workloads[name](arguments.data)
         size = {
@@ -293,11 +288,6 @@ def compared(found: HitArrays, expected: HitArrays) -> dict[str, float | int]:
         "queries_with_other_counts": int(np.count_nonzero(found.n_candidates != expected.n_candidates)),
         "candidates_in_another_histogram_bin": int(np.abs(found.histogram - expected.histogram).sum()) // 2,
     }
-
-
-def emit(size: dict[str, Any], **values: Any) -> None:
-    """Print a figure."""
-    print(json.dumps(size | values), flush=True)
 
 
 if __name__ == "__main__":

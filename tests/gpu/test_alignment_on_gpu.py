@@ -12,27 +12,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
 
 from alignment_inputs import LETTERS, database, plain_scores, random_sequences, scored
 
-from engine.execution.devices import gpus
 from engine.jobs.progress import Progress
 from engine.sequence_search.database import read_sequences
 from engine.sequence_search.matrices import Matrix, read_matrix
 from engine.sequence_search.scoring import ScoringScheme, score_all
 from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, AlignmentSearch
-from kernels.cuda.modules import CudaCard, card
 
 pytestmark = pytest.mark.gpu
 
 SCHEMES = [("BLOSUM62", 11, 1), ("PAM30", 9, 1), ("BLOSUM45", 0, 1), ("PAM250", 0, 40), ("BLOSUM80", 14, 0)]
 W = ord("W") - ord("A")
-
-
-@pytest.fixture(scope="module")
-def device() -> CudaCard:
-    """The first usable CUDA device."""
-    usable = [gpu for gpu in gpus() if gpu.usable]
-    if not usable:
-        pytest.skip(f"no usable GPU: {gpus()[0].reason}")
-    return card(usable[0].numbers[0])
 
 
 @pytest.fixture(params=[SIXTEEN_BITS, HALF_PRECISION, THIRTY_TWO_BITS], ids=["dpx", "half", "wide"])

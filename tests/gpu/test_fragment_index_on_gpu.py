@@ -14,8 +14,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 from fragment_inputs import assert_same_answer, fragment_inputs, on_card, on_processor, random_fragment_search
 from search_workload import peptides_of, preset, search_workload
 
-from engine.execution.devices import gpus
-from kernels.cuda.modules import CudaCard, card
 from kernels.layouts import HYPERSCORE, SDP
 
 pytestmark = pytest.mark.gpu
@@ -23,69 +21,60 @@ pytestmark = pytest.mark.gpu
 WIDTH = {SDP: 0.1, HYPERSCORE: 0.5}
 
 
-@pytest.fixture(scope="module")
-def one() -> CudaCard:
-    """The first usable CUDA device."""
-    usable = [gpu for gpu in gpus() if gpu.usable]
-    if not usable:
-        pytest.skip(f"no usable GPU: {gpus()[0].reason}")
-    return card(usable[0].numbers[0])
-
-
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0)])
 @pytest.mark.parametrize("precursor", [3.0, 500.0])
-def test_both_scores_agree_with_the_processor(score, fragment, precursor, one):
+def test_both_scores_agree_with_the_processor(score, fragment, precursor, device):
     work = random_fragment_search(
         500 + score, score, fragment=fragment, precursor=(precursor, 0.0), n_queries=300, n_peptides=60_000, most=1
     )
-    found, _ = on_card(one, work, WIDTH[score])
+    found, _ = on_card(device, work, WIDTH[score])
     assert_same_answer(found, on_processor(work, WIDTH[score]))
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_any_modifications_and_series_agree_with_the_processor(seed, one):
+def test_any_modifications_and_series_agree_with_the_processor(seed, device):
     kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
     work = random_fragment_search(
         510 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=(1, 2, 1, 3)[seed], most=3, max_forms=(3, 1, 50, 20)[seed],
         n_peptides=10_000, n_queries=200,
     )  # fmt: skip
-    found, _ = on_card(one, work, 0.5)
+    found, _ = on_card(device, work, 0.5)
     assert_same_answer(found, on_processor(work, 0.5))
 
 
 @pytest.mark.parametrize(("forms", "threads"), [(128, 64), (2048, 128), (8192, 512), (32_768, 1024)])
-def test_chunks_of_any_size_have_the_same_answer(forms, threads, one):
+def test_chunks_of_any_size_have_the_same_answer(forms, threads, device):
     work = random_fragment_search(520, HYPERSCORE, precursor=(200.0, 0.0), n_queries=200, n_peptides=30_000, most=1)
-    found, _ = on_card(one, work, 0.5, forms_of_chunk=forms, threads=threads)
+    found, _ = on_card(device, work, 0.5, forms_of_chunk=forms, threads=threads)
     assert_same_answer(found, on_processor(work, 0.5))
 
 
-def test_a_budget_of_memory_is_kept_to(one, monkeypatch):
+def test_a_budget_of_memory_is_kept_to(device, monkeypatch):
     import cupy
 
     work = random_fragment_search(530, HYPERSCORE, precursor=(500.0, 0.0), n_queries=500, n_peptides=300_000, most=1)
     budget, pool, used = 60_000_000, cupy.get_default_memory_pool(), []
     pool.free_all_blocks()
-    before, launch = pool.used_bytes(), one.launch
+    before, launch = pool.used_bytes(), device.launch
 
     def noting(*arguments, **options):
         used.append(pool.used_bytes() - before)
         launch(*arguments, **options)
 
-    monkeypatch.setattr(one, "launch", noting)
-    found, ends = on_card(one, work, 0.5, memory_bytes=budget, pairs_of_batch=1 << 12)
+    monkeypatch.setattr(device, "launch", noting)
+    found, ends = on_card(device, work, 0.5, memory_bytes=budget, pairs_of_batch=1 << 12)
     assert budget / 4 < max(used) <= budget
     assert len(set(ends)) > 3
     assert_same_answer(found, on_processor(work, 0.5))
 
 
-def test_real_spectra_agree_with_the_processor(one, shared_data):
+def test_real_spectra_agree_with_the_processor(device, shared_data):
     parameters = preset("open", variable_modifications=["Oxidation (M)", "Acetyl (Protein N-term)"], maximum_modifications=1)
     peptides = peptides_of(shared_data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta", parameters)
     work = search_workload(shared_data / "spectra" / "SmallCalibratible_Yeast.mzML", 1, peptides, parameters)
     inputs = fragment_inputs((work.index.arrays, work.index.queries, work.peptides, work.modifications, work.settings))
-    found, _ = on_card(one, inputs, 0.5)
+    found, _ = on_card(device, inputs, 0.5)
     expected = on_processor(inputs, 0.5)
     assert expected.n_candidates.sum() > 1_000_000
     assert np.count_nonzero(expected.best.code >= 0) > 500

@@ -15,7 +15,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 from search_inputs import assert_same_hits, empty_hits, random_search
 from search_workload import peptides_of, preset, search_workload
 
-from engine.execution.devices import gpus
 from kernels.cpu import scoring as cpu
 from kernels.cuda import scoring as cuda
 from kernels.cuda.modules import card
@@ -24,15 +23,6 @@ from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
 pytestmark = pytest.mark.gpu
 
 WIDTH = {SDP: 0.1, KSDP: 0.5, HYPERSCORE: 0.5, XCORR: 0.05}
-
-
-@pytest.fixture(scope="module")
-def number() -> int:
-    """The first usable CUDA device."""
-    usable = [gpu for gpu in gpus() if gpu.usable]
-    if not usable:
-        pytest.skip(f"no usable GPU: {gpus()[0].reason}")
-    return usable[0].numbers[0]
 
 
 def both(inputs, number):
@@ -194,28 +184,6 @@ def test_a_card_takes_no_more_than_the_memory_it_is_given(number):
     assert_same_hits(found, expected)
     assert 0 < most <= budget
     assert one.free_bytes() > budget
-
-
-@pytest.mark.parametrize(("ends", "missed"), [(2, 2), (1, 1), (0, 0)])
-def test_peptides_are_counted_as_on_the_processor(ends, missed, number, shared_data):
-    from engine.chemistry.enzymes import enzyme
-    from engine.chemistry.masses import RESIDUE_MASS
-    from engine.formats import read_proteins
-    from kernels.cpu.digestion import count_peptides
-    from kernels.cuda.digestion import count_peptides as count_on_card
-
-    proteins = read_proteins([shared_data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta"])
-    masses = np.where(np.isnan(RESIDUE_MASS), -1, np.rint(np.nan_to_num(RESIDUE_MASS) * 1e9)).astype(np.int64)
-    n = len(proteins.offsets) - 1
-    bounds = np.array([0, n // 3, n // 3, n // 2, n])
-    digest = (
-        enzyme("Trypsin").cleavage_table(), masses, 18_010_564_684, ends, missed, 7, 45, True, 500 * 10**9, 5000 * 10**9, 10**8
-    )  # fmt: skip
-    expected, found = (np.zeros((4, 50_001), np.int64) for _ in range(2))
-    count_peptides(proteins.residues, proteins.offsets, bounds, *digest, expected)
-    count_on_card(proteins.residues, proteins.offsets, bounds, *digest, found, card=card(number))
-    assert expected.sum() > 100_000
-    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("windows", ["sparse", "dense"])

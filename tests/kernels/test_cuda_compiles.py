@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 import sysconfig
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
+
+from alignment_inputs import LETTERS, database, random_sequences
+from shim_card import ShimCard
+
 from kernels.cuda import probe
+from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, AlignmentSearch
 from kernels.cuda.modules import COMPILER_OPTIONS, source
 
 ARCHITECTURES = ("75", "80", "86", "89", "90", "100", "120")
@@ -26,13 +34,14 @@ def _libraries() -> list[Path]:
 LIBRARIES = _libraries()
 pytestmark = pytest.mark.skipif(not LIBRARIES, reason="NVRTC is not installed (nvidia-cuda-nvrtc, of the extra 'dev')")
 every_library = pytest.mark.parametrize("library", LIBRARIES or [Path()], ids=lambda path: path.name)
+every_architecture = pytest.mark.parametrize("architecture", ARCHITECTURES)
 
 
-def compile_for(path: Path, text: str, architecture: str) -> None:
+def compile_for(path: Path, text: str, architecture: str, defines: tuple[str, ...] = ()) -> None:
     """Raises AssertionError with the compiler's log where the source does not compile, or not without a warning."""
     library, program, size = ctypes.CDLL(str(path)), ctypes.c_void_p(), ctypes.c_size_t()
     assert library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernels.cu", 0, None, None) == 0
-    options = [option.encode() for option in (*COMPILER_OPTIONS, f"--gpu-architecture=sm_{architecture}")]
+    options = [option.encode() for option in (*COMPILER_OPTIONS, *(f"-D{one}" for one in defines), f"--gpu-architecture=sm_{architecture}")]
     code = library.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
     library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
     log = ctypes.create_string_buffer(size.value)
@@ -43,15 +52,50 @@ def compile_for(path: Path, text: str, architecture: str) -> None:
     library.nvrtcDestroyProgram(ctypes.byref(program))
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+class NotingCard(ShimCard):
+    """Runs nothing; `defines` tells what would be compiled."""
+
+    def __init__(self, capability: int) -> None:
+        super().__init__()
+        self.capability = capability
+
+    def launch(self, *_: object, defines: tuple[str, ...] = (), **__: object) -> None:
+        self.defines.append(defines)
+
+
+def forms_of_alignment(architecture: str) -> set[tuple[str, ...]]:
+    """Macros with which alignment.cu is compiled there: the smallest and the largest strips of one query and of two, in all numbers."""
+    subjects, scores, forms = database(random_sequences(np.random.default_rng(1), [3, 5])), np.eye(LETTERS, dtype=np.int64), set()
+    for numbers in (None, THIRTY_TWO_BITS):
+        for shape in ((2, 16), (8, 72)):
+            for n_queries in (1, 2):
+                card = NotingCard(int(architecture))
+                queries, out = random_sequences(np.random.default_rng(2), [7] * n_queries), np.zeros((n_queries, 2), np.int32)
+                list(AlignmentSearch(card, *subjects, numbers=numbers, shape=shape).score(queries, scores, 11, 1, out))
+                forms |= {defines for defines in card.defines if defines}
+    return forms
+
+
+@every_architecture
 @pytest.mark.parametrize("name", SOURCES)
 def test_it_compiles(name: str, architecture: str) -> None:
     compile_for(LIBRARIES[-1], source(name), architecture)
 
 
-@every_library
+@every_architecture
+def test_the_forms_of_alignment_that_are_chosen_at_run_time_compile(architecture: str) -> None:
+    forms = forms_of_alignment(architecture)
+    own = {"7": THIRTY_TWO_BITS, "8": HALF_PRECISION}.get(architecture[0], SIXTEEN_BITS)
+    for wanted in ({f"NUMBERS={own}"}, {f"NUMBERS={THIRTY_TWO_BITS}"}, {"SUBJECTS=1", "COLUMNS=72"}):
+        assert any(wanted <= set(form) for form in forms)
+    assert any("SUBJECTS=2" in form for form in forms) == (own != THIRTY_TWO_BITS)
+    for form in forms:
+        compile_for(LIBRARIES[-1], source("alignment.cu"), architecture, form)
+
+
+@pytest.mark.parametrize("library", LIBRARIES[:-1], ids=lambda path: path.name)
 @pytest.mark.parametrize("name", SOURCES)
-def test_every_compiler_knows_the_oldest_architecture(name: str, library: Path) -> None:
+def test_older_compilers_know_the_oldest_architecture(name: str, library: Path) -> None:
     compile_for(library, source(name), ARCHITECTURES[0])
 
 

@@ -252,6 +252,20 @@ def test_a_search_beyond_the_kernels_sizes_says_so():
         next(search.search_queries(spectra, queries, empty_hits(4, kept=33), 0, 4))
 
 
+def test_a_spectrum_with_more_candidates_than_are_numbered_is_an_error(monkeypatch):
+    inputs = random_search(81, HYPERSCORE, n_queries=4, precursor=(40.0, 0.0), most=0)
+    monkeypatch.setattr("kernels.cuda.scoring._MOST_CANDIDATES", 50)
+    with pytest.raises(UnsupportedSearchError, match=r"candidates, more than the 50"):
+        searched_on_both(inputs)
+
+
+def test_batches_keep_to_the_most_that_peaks_are_numbered_for(monkeypatch):
+    monkeypatch.setattr("kernels.cuda.scoring._MOST_BATCH_BYTES", 20_000)
+    found, expected, ends = searched_on_both(random_search(41, HYPERSCORE, n_queries=60, n_peptides=300, most=1))
+    assert_same_hits(found, expected)
+    assert len(ends) > 2
+
+
 BARRIERS = """
 extern "C" __global__ void forgets(int* out) { if (threadIdx.x < 16) __syncthreads(); else while (true) __syncwarp(0xffff0000u & *out); }
 extern "C" __global__ void skips(int* out) { if (threadIdx.x != 3) __syncwarp(); out[threadIdx.x] = 1; }

@@ -2,8 +2,8 @@
 //
 // A block's threads are fibers that take turns; a thread runs until it waits at a barrier or for lanes of its warp. Blocks run one after
 // another. Shared memory is thread-local storage of the one thread that runs everything; the dynamic part is filled with rubbish before
-// each block. What cannot go on (a barrier that some threads never reach, lanes that name different masks) is reported as an error. Fibers run in turn, in
-// ascending or descending order: a result that depends on the order shows, races on a real card do not.
+// each block. What cannot go on (a barrier that some threads never reach, lanes that name different masks) is reported as an error. Fibers
+// run in turn, in ascending or descending order: a result that depends on the order shows, races on a real card do not.
 #pragma once
 
 #include <setjmp.h>

@@ -1,0 +1,53 @@
+"""The peptides of a digest counted on a real card are those that the processor counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.chemistry.enzymes import enzyme
+from engine.chemistry.masses import RESIDUE_MASS
+from engine.formats import read_proteins
+from kernels.cpu import digestion as cpu
+from kernels.cuda import digestion as cuda
+
+pytestmark = pytest.mark.gpu
+
+LETTERS = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWYX", np.uint8)
+MASS = np.array([-1 if letter in "BJXZ" else 57_000_000_000 + 3_100_000_000 * i for i, letter in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ")])
+WATER, WIDTH, HEAVIEST = 18_000_000_000, 10_000_000_000, 5_000_000_000_000
+
+
+@pytest.mark.parametrize(("agent", "ends", "missed"), [("Trypsin", 2, 2), ("Trypsin/P", 1, 1), ("Asp-N", 2, 2), ("Trypsin", 0, 0)])
+@pytest.mark.parametrize("residues_of_round", [1 << 26, 100_000])
+def test_the_counts_are_those_of_the_processor(agent, ends, missed, residues_of_round, device, monkeypatch):
+    monkeypatch.setattr(cuda, "_RESIDUES_OF_ROUND", residues_of_round)
+    random = np.random.default_rng(ends)
+    offsets = np.concatenate(([0], np.cumsum(random.integers(0, 900, 2000)))).astype(np.int64)
+    residues = random.choice(LETTERS, offsets[-1])
+    residues[offsets[:-1][np.diff(offsets) > 0][::2]] = ord("M")
+    bounds = np.array([0, 0, 700, 1999, 2000])
+    settings = (
+        enzyme(agent).cleavage_table(), MASS, WATER, ends, missed, 6, 40, True, 400_000_000_000, HEAVIEST, WIDTH,
+    )  # fmt: skip
+    expected, found = (np.ones((4, HEAVIEST // WIDTH + 1), np.int64) for _ in range(2))
+    cpu.count_peptides(residues, offsets, bounds, *settings, expected)
+    cuda.count_peptides(residues, offsets, bounds, *settings, found, card=device)
+    assert expected.sum() > 10_000
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("ends", "missed"), [(2, 2), (1, 1), (0, 0)])
+def test_the_counts_of_real_proteins_are_those_of_the_processor(ends, missed, device, shared_data):
+    proteins = read_proteins([shared_data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta"])
+    masses = np.where(np.isnan(RESIDUE_MASS), -1, np.rint(np.nan_to_num(RESIDUE_MASS) * 1e9)).astype(np.int64)
+    n = len(proteins.offsets) - 1
+    bounds = np.array([0, n // 3, n // 3, n // 2, n])
+    digest = (
+        enzyme("Trypsin").cleavage_table(), masses, 18_010_564_684, ends, missed, 7, 45, True, 500 * 10**9, 5000 * 10**9, 10**8
+    )  # fmt: skip
+    expected, found = (np.zeros((4, 50_001), np.int64) for _ in range(2))
+    cpu.count_peptides(proteins.residues, proteins.offsets, bounds, *digest, expected)
+    cuda.count_peptides(proteins.residues, proteins.offsets, bounds, *digest, found, card=device)
+    assert expected.sum() > 100_000
+    np.testing.assert_array_equal(found, expected)

@@ -1,0 +1,213 @@
+"""What a search has begun on a card is over before its memory is given back: when it is stopped, and when the card is full.
+
+The shim does everything at once, so that a buffer that dies too early does no harm there; on a card another search may get its memory
+while a transfer still writes to it. So this card notes what each stream was given since it was last waited for.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
+
+from alignment_inputs import LETTERS, database, plain_scores, random_sequences
+from fragment_inputs import assert_same_answer, empty_answer, on_processor, random_fragment_search
+from search_inputs import assert_same_hits, empty_hits, random_search
+from shim_card import ShimCard, missing_compiler
+
+from kernels.cpu import scoring as cpu
+from kernels.cuda.alignment import AlignmentSearch
+from kernels.cuda.fragment_index import FragmentSearch
+from kernels.cuda.modules import DeviceMemoryError
+from kernels.cuda.scoring import SpectrumSearch
+from kernels.layouts import HYPERSCORE
+
+pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+
+
+FEW_BYTES = 1000  # which every card has
+
+
+class Stream:
+    """Which of the card's memory its work may still touch."""
+
+    def __init__(self) -> None:
+        self.touched: set[int] = set()
+
+
+class WatchingCard(ShimCard):
+    """Notes memory that is freed while a stream may touch it; `refused` allocations, by their number, fail as on a full card."""
+
+    def __init__(self, refused=()):
+        super().__init__()
+        self.streams: list[Stream] = []
+        self.freed_early: list[int] = []
+        self.n_buffers, self._refused = 0, set(refused)
+        self._number_of: dict[int, int] = {}
+
+    def _watched(self, memory):
+        number, place = self.n_buffers, id(memory)
+        self.n_buffers += 1
+        self._number_of[place] = number
+        self._number_of[place] = number
+        weakref.finalize(memory, self._freed, place)
+        return memory
+
+    def _freed(self, place):
+        number = self._number_of.pop(place)
+        if any(number in stream.touched for stream in self.streams):
+            self.freed_early.append(number)
+
+    def _touch(self, stream, *arrays):
+        for array in arrays:
+            owner = array if array.base is None else array.base
+            if id(owner) in self._number_of:
+                stream.touched.add(self._number_of[id(owner)])
+
+    def buffer(self, n_bytes):
+        if self.n_buffers in self._refused and n_bytes > FEW_BYTES:
+            self.n_buffers += 1
+            raise DeviceMemoryError("full")
+        return self._watched(super().buffer(n_bytes))
+
+    def pinned(self, n_bytes):
+        return self._watched(super().pinned(n_bytes))
+
+    def stream(self):
+        self.streams.append(Stream())
+        return self.streams[-1]
+
+    def upload(self, buffer, values, stream):
+        self._touch(stream, buffer, values)
+        super().upload(buffer, values, stream)
+
+    def download(self, values, buffer, stream, *, offset=0):
+        self._touch(stream, buffer, values)
+        super().download(values, buffer, stream, offset=offset)
+
+    def clear(self, buffer, n_bytes, stream):
+        self._touch(stream, buffer)
+        super().clear(buffer, n_bytes, stream)
+
+    def launch(self, file, kernel, blocks, threads, arguments, stream, **options):
+        self._touch(stream, *(one for one in arguments if isinstance(one, np.ndarray) and one.ndim))
+        super().launch(file, kernel, blocks, threads, arguments, stream, **options)
+
+    def wait(self, stream):
+        stream.touched.clear()
+        super().wait(stream)
+
+    def is_idle(self):
+        return not any(stream.touched for stream in self.streams)
+
+
+def spectrum_search(card, inputs, **options):
+    spectra, queries, peptides, modifications, settings = inputs
+    hits = empty_hits(len(queries.mass), slots=3)
+    return hits, SpectrumSearch(card, peptides, modifications, settings, **options).search_queries(
+        spectra, queries, hits, 0, len(queries.mass)
+    )
+
+
+def sparse(card):
+    return spectrum_search(card, random_search(40, HYPERSCORE), candidates_of_batch=300)[1]
+
+
+def dense(card):
+    inputs = random_search(90, HYPERSCORE, n_queries=100, precursor=(3.0, 0.0), n_peptides=600, which=(0, 4), most=1)
+    return spectrum_search(card, inputs, least_sharing=0.0, dense_candidates_of_batch=1)[1]
+
+
+def open_search(card):
+    work = random_fragment_search(43, HYPERSCORE, n_peptides=1500, most=0)
+    answer = empty_answer(len(work.windows), 8)
+    return FragmentSearch(
+        card, *work.inputs[2:], work.form_mass, work.form_code, forms_of_chunk=128, threads=64, pairs_of_batch=1
+    ).search_chunks(work.segments, work.windows, work.tables, 0, len(work.windows), answer.best, answer.histogram, 0.5, answer.n_candidates)
+
+
+def alignment(card):
+    random = np.random.default_rng(1)
+    queries, subjects = random_sequences(random, [66, 30]), random_sequences(random, random.integers(1, 60, 60).tolist())
+    search = AlignmentSearch(card, *database(subjects), memory_bytes=5000, shape=(4, 8), threads=32)
+    return search.score(queries, np.full((LETTERS, LETTERS), 1), 11, 1, np.zeros((2, 60), np.int32))
+
+
+@pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment])
+@pytest.mark.parametrize("pieces", [1, 2, 4])
+def test_a_search_that_is_stopped_leaves_nothing_running(begin, pieces):
+    card = WatchingCard()
+    work = begin(card)
+    for _ in range(pieces):
+        next(work)
+    work.close()
+    assert card.is_idle()
+    del work
+    gc.collect()
+    assert card.freed_early == []
+
+
+@pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment])
+def test_a_search_that_is_done_leaves_nothing_running(begin):
+    card = WatchingCard()
+    assert len(set(begin(card))) > 3
+    gc.collect()
+    assert card.is_idle()
+    assert card.freed_early == []
+
+
+@pytest.mark.parametrize("refused", range(9, 60, 3))
+@pytest.mark.parametrize("least_sharing", [0.0, np.inf])
+def test_spectra_on_a_card_that_refuses_memory_at_any_moment(refused, least_sharing):
+    inputs = random_search(91, HYPERSCORE, n_queries=40, precursor=(3.0, 0.0), n_peptides=300, which=(0, 4), most=1)
+    card = WatchingCard({refused, refused + 1})
+    hits, work = spectrum_search(card, inputs, least_sharing=least_sharing)
+    assert list(work)[-1] == 40
+    expected = empty_hits(40, slots=3)
+    cpu.search_queries(*inputs[:5], expected, 0, 40)
+    assert_same_hits(hits, expected)
+    assert card.freed_early == []
+
+
+@pytest.mark.parametrize("refused", range(5, 35, 3))
+def test_an_open_search_on_a_card_that_refuses_memory_at_any_moment(refused):
+    work = random_fragment_search(44, HYPERSCORE, n_peptides=300, most=1, n_queries=5)
+    card = WatchingCard({refused})
+    answer, n = empty_answer(5, 8), len(work.windows)
+    search = FragmentSearch(card, *work.inputs[2:], work.form_mass, work.form_code, forms_of_chunk=256, threads=64, bin_shift=16)
+    list(search.search_chunks(work.segments, work.windows, work.tables, 0, n, answer.best, answer.histogram, 0.5, answer.n_candidates))
+    assert_same_answer(answer, on_processor(work, 0.5))
+    assert card.freed_early == []
+
+
+@pytest.mark.parametrize("memory_bytes", [None, 5000])
+@pytest.mark.parametrize("refused", range(16))
+def test_sequences_on_a_card_that_refuses_memory_at_any_moment(refused, memory_bytes):
+    random = np.random.default_rng(2)
+    queries, subjects = random_sequences(random, [40, 30]), random_sequences(random, random.integers(1, 60, 30).tolist())
+    scores = np.where(np.eye(LETTERS, dtype=bool), 5, -3)
+    card, out = WatchingCard({refused}), np.zeros((2, 30), np.int32)
+    search = AlignmentSearch(card, *database(subjects), memory_bytes=memory_bytes, shape=(4, 8), threads=32)
+    list(search.score(queries, scores, 11, 1, out))
+    np.testing.assert_array_equal(out, plain_scores(queries, subjects, scores, 11, 1))
+    assert card.freed_early == []
+
+
+def test_a_card_that_refuses_every_large_buffer_scores_sequences_in_smaller_batches():
+    random = np.random.default_rng(3)
+    queries, subjects = random_sequences(random, [40]), random_sequences(random, random.integers(1, 60, 200).tolist())
+    scores, card, out = np.where(np.eye(LETTERS, dtype=bool), 5, -3), WatchingCard(), np.zeros((1, 200), np.int32)
+    search = AlignmentSearch(card, *database(subjects), shape=(4, 8), threads=32)
+    card.largest_buffer = 20_000
+    ends = list(search.score(queries, scores, 11, 1, out))
+    np.testing.assert_array_equal(out, plain_scores(queries, subjects, scores, 11, 1))
+    assert len(set(ends)) > 2
+    card.largest_buffer = 4000  # not even the counters of the warps
+    with pytest.raises(DeviceMemoryError):
+        list(search.score(queries, scores, 11, 1, out))

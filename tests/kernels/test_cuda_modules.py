@@ -1,0 +1,127 @@
+"""A card's kernels are compiled once, and what goes wrong in CuPy comes as this program's errors. A stand-in for CuPy plays the device."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from contextlib import nullcontext
+from types import ModuleType, SimpleNamespace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from kernels.cuda.modules import CudaCard, DeviceError, DeviceMemoryError
+
+
+class OutOfMemoryError(Exception):
+    """As CuPy's."""
+
+
+class CompileError(Exception):
+    """As CuPy's."""
+
+
+class CUDARuntimeError(RuntimeError):
+    """As CuPy's."""
+
+
+class CUDADriverError(RuntimeError):
+    """As CuPy's."""
+
+
+class Kernel:
+    """Notes how it is started."""
+
+    def __init__(self) -> None:
+        self.max_dynamic_shared_size_bytes = 48 << 10
+        self.started: list[tuple] = []
+
+    def __call__(self, blocks, threads, arguments, *, shared_mem):
+        self.started.append((blocks, threads, arguments, shared_mem))
+
+
+class Module:
+    """A module that takes a while to compile."""
+
+    made: ClassVar[list[tuple[str, ...]]] = []
+
+    def __init__(self, *, code, options, backend):
+        assert "__global__" in code and backend == "nvrtc"
+        self.made.append(options)
+        time.sleep(0.05)
+        self._kernels: dict[str, Kernel] = {}
+
+    def get_function(self, name):
+        return self._kernels.setdefault(name, Kernel())
+
+
+@pytest.fixture
+def cupy(monkeypatch):
+    fake, cuda = ModuleType("cupy"), ModuleType("cupy.cuda")
+    cuda.compiler = SimpleNamespace(CompileException=CompileError)
+    cuda.memory = SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
+    cuda.runtime = SimpleNamespace(CUDARuntimeError=CUDARuntimeError)
+    cuda.driver = SimpleNamespace(CUDADriverError=CUDADriverError)
+    cuda.Device = lambda _: nullcontext()
+    fake.cuda, fake.RawModule = cuda, Module
+    monkeypatch.setattr(Module, "made", [])
+    monkeypatch.setitem(sys.modules, "cupy", fake)
+    monkeypatch.setitem(sys.modules, "cupy.cuda", cuda)
+    return fake
+
+
+def start(card, **options):
+    card.launch("digestion.cu", "count_peptides", 3, 256, (np.int64(1),), nullcontext(), **options)
+
+
+def test_threads_that_share_a_card_compile_a_file_once(cupy):
+    card = CudaCard(0)
+    threads = [threading.Thread(target=start, args=(card,)) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(Module.made) == 1
+    start(card, defines=("LANES=8",))
+    start(card, defines=("LANES=8",))
+    start(CudaCard(1))
+    assert [("-DLANES=8" in options) for options in Module.made] == [False, True, False]
+
+
+def test_shared_memory_beyond_what_a_kernel_may_have_is_asked_for(cupy):
+    card = CudaCard(0)
+    for wanted, allowed in ((1 << 10, 48 << 10), (96 << 10, 96 << 10), (64 << 10, 96 << 10)):
+        start(card, shared_bytes=wanted)
+        kernel = card._modules["digestion.cu", ()].get_function("count_peptides")
+        assert kernel.max_dynamic_shared_size_bytes == allowed
+        assert kernel.started[-1] == ((3,), (256,), (np.int64(1),), wanted)
+
+
+def test_no_blocks_are_no_launch(cupy):
+    CudaCard(0).launch("digestion.cu", "count_peptides", 0, 256, (), nullcontext())
+    assert Module.made == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "message"),
+    [
+        (OutOfMemoryError("8 GB asked for"), DeviceMemoryError, "cuda:2 has not enough free memory: 8 GB"),
+        (CUDARuntimeError("cudaErrorMemoryAllocation: out of memory"), DeviceMemoryError, "cuda:2 failed"),
+        (CUDADriverError("CUDA_ERROR_OUT_OF_MEMORY"), DeviceMemoryError, "cuda:2 failed"),
+        (CUDARuntimeError("cudaErrorIllegalAddress"), DeviceError, "cuda:2 failed: cudaErrorIllegalAddress"),
+        (CompileError("kernels.cu(3): error: nonsense"), DeviceError, "does not compile for cuda:2:\nkernels.cu"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", type(value).__name__),
+)
+def test_faults_of_the_device_are_told(cupy, monkeypatch, fault, kind, message):
+    def failing(*_, **__):
+        raise fault
+
+    card = CudaCard(2)
+    monkeypatch.setattr(Module, "get_function", failing)
+    with pytest.raises(DeviceError) as caught:
+        start(card)
+    assert type(caught.value) is kind
+    assert message in str(caught.value)
