@@ -19,13 +19,13 @@ class InputError(ProteoscopeError):
     path : the file.
     reason : what is wrong, as a sentence without a full stop.
     place : where in the file (``line 12``, ``spectrum scan=4``, ``byte 4096``), empty when it is the file as a whole.
-    remedy : what the user can do, as a sentence without a full stop.
+    remedy : what the user can do, as a sentence without a full stop; it may end with a question mark.
     """
 
     def __init__(self, path: str | Path, reason: str, *, place: str = "", remedy: str = "") -> None:
         self.path, self.reason, self.place, self.remedy = str(path), reason, place, remedy
         where = f"{self.path}, {place}" if place else self.path
-        super().__init__(f"{where}: {reason}" + (f". {remedy}." if remedy else "."))
+        super().__init__(f"{where}: {reason}" + (f". {remedy}{'' if remedy.endswith('?') else '.'}" if remedy else "."))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Rebuild from the parts, so that the error survives the way back from a worker process."""

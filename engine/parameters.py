@@ -24,6 +24,18 @@ ParameterKind = Literal["truth", "integer", "number", "text", "choice", "list"]
 __all__ = ["ParameterDescription", "SearchParameters", "parameter", "preset_description", "preset_names", "read_preset"]
 
 
+_PLAIN = {
+    "int_parsing": "is not a whole number",
+    "int_type": "is not a whole number",
+    "int_from_float": "is not a whole number",
+    "float_parsing": "is not a number",
+    "float_type": "is not a number",
+    "bool_parsing": "is neither true nor false",
+    "bool_type": "is neither true nor false",
+}
+"""What is wrong with a value, by pydantic's name for it, where pydantic's own words are a programmer's."""
+
+
 def parameter(default: Any, *, title: str, help: str, group: str, unit: str = "", advanced: bool = False, **bounds: Any) -> Any:
     """Declare a parameter: a pydantic field with the texts that users see. `bounds` are pydantic's (ge, le, gt, lt, min_length ...)."""
     return Field(default, title=title, description=help, json_schema_extra={"group": group, "unit": unit, "advanced": advanced}, **bounds)
@@ -67,7 +79,10 @@ class SearchParameters(BaseModel):
         for name in values:
             if name not in cls.model_fields:
                 close = get_close_matches(name, cls.model_fields, 3, 0.5)
-                raise ParameterError(f"there is no parameter '{name}'" + (f"; did you mean {' or '.join(close)}?" if close else ""))
+                raise ParameterError(
+                    f"there is no parameter '{name}'; "
+                    + (f"did you mean {' or '.join(close)}?" if close else "proteoscope parameters lists them")
+                )
         try:
             return cls.model_validate({name: _listed(cls.model_fields[name], value) for name, value in values.items()})
         except ValidationError as error:
@@ -89,7 +104,7 @@ class SearchParameters(BaseModel):
             return str(error["msg"]).removeprefix("Value error, ")
         name = str(error["loc"][0])
         description = _description(name, cls.model_fields[name])
-        message = str(error["msg"]).removeprefix("Value error, ")
+        message = _PLAIN.get(error["type"]) or str(error["msg"]).removeprefix("Value error, ")
         unit = f" {description.unit}" if description.unit else ""
         return f"{name} = {error['input']!r}: {message[:1].lower()}{message[1:]}{unit if 'than' in message else ''}"
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import atexit
-import gc
 import json
 import sys
 from collections.abc import Callable
@@ -82,8 +80,6 @@ def add_align(commands: Any, thread_count: Callable[[str], int], interruptible: 
 
 def _align(options: argparse.Namespace, interruptible: Callable[[Progress], AbstractContextManager[None]]) -> None:
     parameters = _parameters(options)
-    # At the end Python would look for garbage in all that the compiler has loaded, for a quarter of a second.
-    atexit.register(gc.freeze)
     shows_progress = not options.quiet and not options.json
     with TerminalProgress(sys.stderr if shows_progress else None) as terminal:
         progress = Progress(terminal.handle)
@@ -125,7 +121,7 @@ def _print_summary(summary: SequenceSearchSummary, options: argparse.Namespace) 
     queries, subjects = _counted(summary.n_queries, "query", "queries"), _counted(summary.n_subjects, "sequence", "sequences")
     print(f"{queries} against {subjects} ({_counted(summary.n_residues, 'residue', 'residues')})")
     print(
-        f"{_counted(summary.n_hits, 'hit', 'hits')} of {_counted(summary.n_queries_with_hits, 'query', 'queries')}; "
+        f"{_counted(summary.n_hits, 'hit', 'hits')}; {summary.n_queries_with_hits:,} of {queries} with hits; "
         f"lambda {summary.lambda_:.4g}, K {summary.K:.3g}, {summary.statistics}"
     )
     for query, subject, e_value, description in summary.best:

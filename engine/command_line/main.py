@@ -6,6 +6,9 @@ Imports of what computes happen inside the commands, so that help is quick.
 from __future__ import annotations
 
 import argparse
+import atexit
+import contextlib
+import gc
 import io
 import json
 import os
@@ -37,19 +40,27 @@ _DEMO_SPECTRA, _DEMO_DATABASE, _DEMO_PRESET = "BSA1.mzML.gz", "18Protein_SoCe_Tr
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program with command-line arguments; returns the exit code: 0 done, 2 wrong use or input, 130 interrupted."""
     _print_any_text()
-    parser = _parser()
+    atexit.unregister(_end_quickly)  # once, however often this is called
+    outcome: list[int] = []
+    atexit.register(_end_quickly, outcome)
+    outcome.append(_run(arguments))
+    return outcome[0]
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Do what the arguments say; the exit code."""
     try:
+        parser = _parser()
         options = parser.parse_args(arguments)
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    command: Callable[[argparse.Namespace], None] | None = getattr(options, "command", None)
-    if command is None:
-        parser.print_help()
-        return 0
-    try:
-        command(options)
+        command: Callable[[argparse.Namespace], None] | None = getattr(options, "command", None)
+        if command is None:
+            parser.print_help()
+        else:
+            command(options)
         if sys.stdout is not None:
             sys.stdout.flush()
+    except SystemExit as stop:
+        return int(stop.code or 0)
     except ProteoscopeError as error:
         _complain(str(error))
         return _WRONG
@@ -68,6 +79,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain("the memory is not enough; lower index_memory, or search fewer modifications or a smaller database")
         return _WRONG
     return 0
+
+
+def _end_quickly(outcome: list[int]) -> None:
+    """Spare Python the look for garbage at its end: in all that the compiler has loaded, it takes a quarter of a second.
+
+    `outcome` holds the exit code, once there is one.
+    """
+    if outcome == [_INTERRUPTED]:
+        from engine.identification.compilation import is_compiling
+
+        if is_compiling():
+            # What the compiler works with would be taken down under it, which may crash, and it cannot be interrupted.
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:
+                    with contextlib.suppress(OSError):
+                        stream.flush()
+            os._exit(_INTERRUPTED)
+    # DuckDB's binding counts what is left of it then, and would print that it leaked.
+    if "duckdb" not in sys.modules:
+        gc.freeze()
 
 
 def _print_any_text() -> None:
@@ -276,7 +307,8 @@ def _devices(options: argparse.Namespace) -> None:
         return
     for device in found:
         state = "usable" if device.usable else f"not usable: {device.reason}"
-        print(f"{device.name:<8} {device.description}, {device.memory_bytes / 1e9:.1f} GB, {state}")
+        memory = f", {device.memory_bytes / 1e9:.1f} GB" if device.memory_bytes else ""
+        print(f"{device.name:<8} {device.description}{memory}, {state}")
 
 
 def _export(options: argparse.Namespace) -> None:

@@ -102,7 +102,7 @@ def chosen_device(wish: str) -> Device:
             raise ParameterError(f"device = '{wish}': {named[0].description} is not usable: {named[0].reason}")
     if not usable:
         reasons = "; ".join(dict.fromkeys(gpu.reason for gpu in gpus()))
-        raise ParameterError(f"device = '{wish}': no GPU is usable: {reasons}")
+        raise ParameterError(f"device = '{wish}': no GPU is usable: {reasons}; auto or cpu takes the processor")
     if number != wish:
         raise ParameterError(f"device = '{wish}': there is no such GPU; there are {', '.join(gpu.name for gpu in gpus())}")
     if wish == "cuda" or (wish == "auto" and len(usable) == 1):

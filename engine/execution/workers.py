@@ -23,7 +23,7 @@ from engine.execution.partitions import Partition
 from engine.jobs.progress import Progress
 from kernels.cuda.modules import Card, DeviceError, card
 
-__all__ = ["Worker", "cards", "run_on_workers", "work_on_threads"]
+__all__ = ["Worker", "cards", "one_line", "run_on_workers", "work_on_threads"]
 
 _LOOK_SECONDS = 0.1  # between two looks at a cancel by a worker that waits
 _KEPT_OF_MEASURED = 0.8  # of what was measured before, at each new piece
@@ -65,7 +65,7 @@ def cards(device: Device, progress: Progress, *, memory_bytes: int = 0) -> list[
             one.limit_memory(memory_bytes)
             opened.append(one)
         except DeviceError as error:
-            progress.message(f"{_one_line(error)}; it is not used")
+            progress.message(f"{one_line(error)}; it is not used")
     return opened
 
 
@@ -161,7 +161,7 @@ class _Plan:
                     self._give_back([_rest(pace.part, pace.done)])
                 pace.part, pace.has_failed = None, True
                 self._changed.notify_all()
-            self._progress.message(f"{_one_line(error)}; what it had not finished is repeated elsewhere")
+            self._progress.message(f"{one_line(error)}; what it had not finished is repeated elsewhere")
         except BaseException:
             self._is_broken = True
             raise
@@ -270,7 +270,7 @@ def _shares(part: Partition, speeds: Sequence[float]) -> list[Partition]:
     return [Partition(first, last, of_item * (last - first)) for first, last in pairwise(cuts) if last > first]
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
     """What an error says, on one line that a person can read."""
     text = " ".join(str(error).split())
     return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}..."

@@ -159,7 +159,7 @@ def _read_file(
         found = f"there are no MS2 spectra among its {state.n_spectra:,} spectra" if state.n_spectra else "there are no spectra in it"
         raise InputError(path, found, remedy="Give a file with tandem mass spectra")
     if state.n_skipped:
-        progress.message(f"{path}: {state.n_skipped:,} broken spectra left out; the first: {state.first_skipped}")
+        progress.message(f"{path}: {state.n_skipped:,} broken spectra left out; the first: {state.first_skipped}", "warning")
     if state.n_profiles:
         progress.message(f"{path}: {state.n_profiles:,} spectra in profile mode were centroided")
 

@@ -58,7 +58,12 @@ def recognise(source: ByteSource) -> str:
             raise InputError(source.path, f"is {what}, which cannot be read", remedy=remedy)
     head = head.removeprefix(b"\xef\xbb\xbf")
     if b"\0" in head:
-        raise InputError(source.path, "holds binary data in no known format", place=f"byte {head.index(0)}", remedy=_CONVERT)
+        raise InputError(
+            source.path,
+            "holds binary data in no known format",
+            place=f"byte {head.index(0)}",
+            remedy="Convert spectra to mzML with msconvert (ProteoWizard); give proteins as FASTA",
+        )
     text = head.lstrip()
     if not text:
         raise InputError(source.path, "the file holds only blanks", remedy="Copy or convert it again")

@@ -9,8 +9,9 @@ from pathlib import Path
 import resources
 from engine.jobs.progress import Progress
 
-__all__ = ["compile_kernels"]
+__all__ = ["compile_kernels", "is_compiling"]
 
+_THREAD = "proteoscope-compiler"
 _PROTEIN = ">protein\nMKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVK\n"
 _PEPTIDE = "DLGEEHFK"
 
@@ -36,13 +37,18 @@ def compile_kernels(progress: Progress) -> None:
         except Exception as error:
             failures.append(error)
 
-    thread = threading.Thread(target=work, name="proteoscope-compiler", daemon=True)
+    thread = threading.Thread(target=work, name=_THREAD, daemon=True)
     thread.start()
     while thread.is_alive():
         thread.join(0.05)
         progress.check()
     if failures:
         raise failures[0]
+
+
+def is_compiling() -> bool:
+    """Whether a compiler is still at work, whoever waited for it."""
+    return any(thread.name == _THREAD for thread in threading.enumerate())
 
 
 def _spectrum() -> str:

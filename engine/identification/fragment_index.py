@@ -1,6 +1,7 @@
 """Wide precursor windows: the spectra against an index of the fragment ions of all forms, in partitions of mass that fit the memory.
 
-The answers are those of scoring every candidate; `FragmentSearch.is_worthwhile` tells, by counting the work of both ways, which is the
+The answers are those of scoring every candidate. While candidates are chosen, an ion up to two millionths of a dalton beyond a peak's tolerance
+may count; the exact scores of the best take it back. `FragmentSearch.is_worthwhile` tells, by counting the work of both ways, which is the
 shorter one. Of GPUs, each has an index of the forms that its share of the queries reaches.
 """
 
@@ -115,25 +116,28 @@ class FragmentSearch:
     def is_worthwhile(self, candidates: NDArray[np.int64], progress: Progress) -> bool:
         """Whether building an index and searching it takes less work than scoring the `candidates` (q,) int64 of each query.
 
+        `candidates` count a peptide with a combination of modifications once for each window that it is in, as `count_candidates` does.
         Scores that an index does not give, and sizes beyond it, are never worthwhile. The answer depends on counts alone.
         """
-        # An index pays where forms are in about three windows each: most searches, with less than one, need no closer look.
-        if candidates.sum() < len(self._peptides.mass) * len(self._modifications.combination_mass):
+        charges = self._fragment_charges(self._index.queries)
+        # Counting the forms takes as long as some searches. First they are taken to be in as many windows as peptides with combinations:
+        # where the postings alone would take longer than scoring everything, as in most searches, no closer look is needed.
+        possible = len(self._peptides.mass) * len(self._modifications.combination_mass)
+        if _PER_ION * float((candidates * charges).sum()) <= _PER_POSTING * possible:
             return False
         if self._cards:
-            # Counting the forms would take longer than some searches: they are in as many windows as the candidates are.
-            windows = candidates.sum() / (len(self._peptides.mass) * len(self._modifications.combination_mass))
+            windows = candidates.sum() / possible
             slots = int(self._modifications.combination_count.sum(axis=1).max(initial=0))
             if windows * _CARD_PER_SCORING < _CARD_PER_LISTED_FORM + _CARD_PER_SLOT * slots:
                 return False
-        if why_unsupported(self._index.arrays, self._peptides, self._modifications, self._settings):
+        if reason := why_unsupported(self._index.arrays, self._peptides, self._modifications, self._settings):
+            progress.message(f"Every candidate is scored, without a fragment-ion index: {reason}")
             return False
         if self._cards:
             return True
         counted = self._count(progress)
         forms = self._forms_of_queries(counted)
         ions_of_form = self._ions_of_form()
-        charges = np.maximum(1, np.minimum(self._settings.max_fragment_charge, self._index.queries.charge - 1))
         exhaustive = _PER_ION * float((forms * charges).sum()) * ions_of_form
         building = _PER_POSTING * float(counted.ions[-1]) + _PER_FORM * float(counted.forms[-1])
         return building + float(self._nanoseconds(forms, ions_of_form, self._index.queries).sum()) < exhaustive
@@ -200,7 +204,12 @@ class FragmentSearch:
         windows = self._windows(np.arange(len(counted.forms) - 1) * _BUCKET_WIDTH)
         return (counted.forms[windows[..., 1]] - counted.forms[windows[..., 0]]).sum(axis=1)
 
+    def _fragment_charges(self, queries: QueryArrays) -> NDArray[np.int64]:
+        """How many charges of fragments are looked for, of each query."""
+        return np.maximum(1, np.minimum(self._settings.max_fragment_charge, queries.charge - 1))
+
     def _ions_of_form(self) -> float:
+        """Ions of one charge of a form, on average; 0 before the forms are counted."""
         return 0.0 if self._counted is None else float(self._counted.ions[-1] / max(1, self._counted.forms[-1]))
 
     def _nanoseconds(self, forms: NDArray[np.int64], ions_of_form: float, queries: QueryArrays) -> NDArray[np.float64]:
@@ -210,7 +219,7 @@ class FragmentSearch:
         # Of the range of m/z, the share that tolerances cover, as the ions see it.
         reach = min(1.0, _CROWDING * 2.0 * (settings.fragment_absolute + settings.fragment_relative * _TYPICAL_FRAGMENT))
         covered = np.minimum(1.0, n_peaks * reach / np.maximum(queries.mass, 100.0))
-        charges = np.maximum(1, np.minimum(settings.max_fragment_charge, queries.charge - 1))
+        charges = self._fragment_charges(queries)
         chunks = forms / FORMS_OF_CHUNK + 1.0
         visits = chunks * FORMS_OF_CHUNK * ions_of_form * charges * covered
         return np.where(n_peaks > 0, chunks * _PER_PAIR + visits * _PER_VISIT + forms * _PER_RANK, 0.0)

@@ -238,7 +238,7 @@ class IdentificationParameters(SearchParameters):
         unit="MB",
         group=_RESOURCES,
         advanced=True,
-        help="Larger digests are indexed in mass partitions.",
+        help="Larger indexes, of peptides or of fragment ions, are made in partitions of mass.",
     )
     device_memory: int = parameter(
         0,

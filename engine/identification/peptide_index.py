@@ -22,6 +22,7 @@ from engine.chemistry.enzymes import Enzyme, enzyme
 from engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
 from engine.chemistry.modifications import SearchModification, parse_modification
 from engine.execution.threads import run_on_threads
+from engine.execution.workers import one_line
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.protein_index import ProteinIndex
 from engine.jobs.progress import Progress
@@ -275,7 +276,7 @@ class _Digest:
                 count_on_card(self._residues, self._offsets, bounds, *self._settings, self._counts, card=card, check=progress.check)
                 return self._counts.sum(axis=0)
             except DeviceError as error:
-                progress.message(f"the peptides are not counted on a GPU: {error}")
+                progress.message(f"{one_line(error)}; the peptides are counted elsewhere")
         run_on_threads(count, range(len(self._shares)), self._threads, progress, steps=lambda _: 0)
         return self._counts.sum(axis=0)
 

@@ -25,7 +25,7 @@ from engine.identification.compilation import compile_kernels
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.peptide_index import Digestion, PeptideIndex, build_peptide_index, open_peptide_index
 from engine.identification.protein_index import ProteinIndex, build_protein_index, open_protein_index
-from engine.jobs.progress import Progress
+from engine.jobs.progress import Progress, RecordingProgress
 from engine.project import Project, RunInput
 from engine.project.digests import file_digest
 from engine.project.index_store import IndexStore
@@ -93,7 +93,7 @@ def identify(
     ------
     InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
     """
-    progress = progress or Progress()
+    progress = RecordingProgress(progress or Progress())
     threads = threads or available_threads()
     chosen = chosen_device(device)
     used = cards(chosen, progress, memory_bytes=parameters.device_memory * _MB)
@@ -103,24 +103,16 @@ def identify(
     inputs = [RunInput(path, kind, file_digest(path, progress)) for path, kind in _kinds(spectrum_files, database_files, contaminants)]
     project = Project.create_or_open(project_folder)
     with project.run("identify", parameters.model_dump(mode="json"), inputs, version=VERSION, device=chosen.name, progress=progress) as run:
-        messages: list[str] = []
-
-        def tell(text: str, level: str = "info") -> None:
-            messages.append(text)
-            run.log(level, text)
-            progress.message(text)
-
+        progress.log_to(run.log)
         if chosen.numbers:
-            tell(f"Scoring on {chosen.name if used else 'cpu'}: {chosen.description if used else processor().description}")
+            progress.message(f"Scoring on {chosen.name if used else 'cpu'}: {chosen.description if used else processor().description}")
         if device in ("auto", "all"):
             for gpu in gpus():
                 if gpu.memory_bytes and not gpu.usable:
-                    tell(f"{gpu.name} is not used: {gpu.reason}", "warning")
+                    progress.message(f"{gpu.name} is not used: {gpu.reason}", "warning")
         compile_kernels(progress)
         with clock.stage("read"):
             read = read_spectra(spectrum_files, progress=progress, skip_broken=skip_broken, threads=threads)
-            if read.n_skipped:
-                tell(f"{read.n_skipped} broken spectra were left out", "warning")
         with clock.stage("index"):
             store = IndexStore(project.folder / "index", "peptides", byte_limit=20 << 30)
             digests = {kind: [one.sha256 for one in inputs if one.kind == kind] for kind in ("database", "contaminants")}
@@ -129,7 +121,7 @@ def identify(
         scored, n_searched = _search(read, proteins, peptides, variable, parameters, threads, used, chosen.with_processor, clock, progress)
         if parameters.second_pass:
             scored = _second_pass(scored, read, proteins, run.folder, parameters, threads, used, chosen.with_processor, clock, progress)
-        tell(scored.message)
+        progress.message(scored.message)
         with clock.stage("report"):
             from engine.formats.exporting import export
             from engine.formats.writers.tables import IdentificationTables
@@ -151,7 +143,7 @@ def identify(
     summary = IdentificationSummary(
         run.id, project.folder, len(read), n_searched, proteins.n_targets, len(peptides), tables.n_psms, tables.n_peptides,
         tables.n_proteins,
-        round(time.perf_counter() - began, 3), chosen.name, clock.stages, tuple(messages),
+        round(time.perf_counter() - began, 3), chosen.name, clock.stages, progress.messages,
         tuple((row["accessions"][0], row["description"], row["n_peptides"], row["coverage"]) for row in best),
     )  # fmt: skip
     _write_run_json(project.folder / "run.json", summary, parameters, inputs, threads)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["Cancelled", "Progress", "ProgressEvent"]
+__all__ = ["Cancelled", "Progress", "ProgressEvent", "RecordingProgress"]
 
 
 class Cancelled(Exception):  # noqa: N818 - it is a wish of the user, not an error
@@ -83,8 +83,11 @@ class Progress:
             event = self._event()
         self._emit(event)
 
-    def message(self, text: str) -> None:
-        """Tell the user something that is not a step: a fall-back taken, spectra skipped, a first compilation."""
+    def message(self, text: str, level: str = "info") -> None:
+        """Tell the user something that is not a step: a fall-back taken, spectra skipped, a first compilation.
+
+        `level`: ``info`` or ``warning``, for the records.
+        """
         with self._lock:
             event = self._event(text)
         self._emit(event)
@@ -95,3 +98,55 @@ class Progress:
     def _emit(self, event: ProgressEvent) -> None:
         for handler in self._handlers:
             handler(event)
+
+
+class RecordingProgress(Progress):
+    """Passes everything on to another progress, and keeps what the user was told for the records of a run.
+
+    Functions tell the user through the progress that they were given, from whatever thread; with this one, nothing of it is lost.
+    """
+
+    def __init__(self, progress: Progress) -> None:
+        super().__init__()
+        self._progress = progress
+        self._recorded: list[tuple[str, str]] = []
+        self._log: Callable[[str, str], None] | None = None
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """All messages so far."""
+        return tuple(text for _, text in self._recorded)
+
+    def log_to(self, log: Callable[[str, str], None]) -> None:
+        """From now on, give level and text of each message to the log of a run too; first those that came before the run began."""
+        for level, text in self._recorded:
+            log(level, text)
+        self._log = log
+
+    @property
+    def is_cancelled(self) -> bool:
+        """See `Progress.is_cancelled`."""
+        return self._progress.is_cancelled
+
+    def cancel(self) -> None:
+        """See `Progress.cancel`."""
+        self._progress.cancel()
+
+    def check(self) -> None:
+        """See `Progress.check`."""
+        self._progress.check()
+
+    def stage(self, title: str, total: int = 0) -> None:
+        """See `Progress.stage`."""
+        self._progress.stage(title, total)
+
+    def advance(self, n: int = 1) -> None:
+        """See `Progress.advance`."""
+        self._progress.advance(n)
+
+    def message(self, text: str, level: str = "info") -> None:
+        """Record a message and pass it on; see `Progress.message`."""
+        self._recorded.append((level, text))
+        if self._log is not None:
+            self._log(level, text)
+        self._progress.message(text, level)

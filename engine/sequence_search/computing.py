@@ -7,7 +7,7 @@ import importlib
 import importlib.util
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from engine.errors import StorageError
@@ -75,7 +75,7 @@ class Computing:
         assert self._device is not None
         return self._device
 
-    def scorer(self, database: SequenceDatabase, scheme: ScoringScheme, progress: Progress, tell: Callable[..., None]) -> DividedScorer:
+    def scorer(self, database: SequenceDatabase, scheme: ScoringScheme, progress: Progress) -> DividedScorer:
         """What scores the database, on all devices of the wish that can be opened.
 
         Raises
@@ -90,22 +90,22 @@ class Computing:
         known = {name: self._speeds.get(self._key(name)) for name in (*(card.name for card in opened), PROCESSOR)}
         scorer = DividedScorer(
             database.residues, database.offsets, scheme, self._threads, opened, with_processor=device.with_processor,
-            speeds={name: speed for name, speed in known.items() if speed is not None}, tell=tell,
+            speeds={name: speed for name, speed in known.items() if speed is not None},
         )  # fmt: skip
         if device.numbers:
-            tell(f"Scoring on {' and '.join(scorer.devices)}: {device.description if opened else processor().description}")
+            progress.message(f"Scoring on {' and '.join(scorer.devices)}: {device.description if opened else processor().description}")
         if self._wish in ("auto", "all"):
             for gpu in gpus():
                 if gpu.memory_bytes and not gpu.usable:
-                    tell(f"{gpu.name} is not used: {gpu.reason}", "warning")
+                    progress.message(f"{gpu.name} is not used: {gpu.reason}", "warning")
         return scorer
 
-    def finish(self, scorer: DividedScorer, tell: Callable[..., None]) -> None:
+    def finish(self, scorer: DividedScorer, progress: Progress) -> None:
         """Say what each device did, and remember how fast it was."""
         shares = scorer.shares()
         if any(share.device != PROCESSOR for share in shares):
             each = [f"{one.device} scored {one.share * 100:.3g} % of the cells at {_rate(one)}" for one in shares]
-            tell("; ".join(each))
+            progress.message("; ".join(each))
         _remember(_speeds_file(), {self._key(name): speed for name, speed in scorer.speeds().items()})
 
     def _key(self, name: str) -> str:

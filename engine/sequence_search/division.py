@@ -86,7 +86,6 @@ class DividedScorer:
     residues, offsets : the database, its sequences shortest first, as `engine.sequence_search.scoring.score_all` takes it.
     threads : of the processor. cards : may be none. with_processor : whether it computes beside them; without, it does what no card can.
     speeds : cells in a second of devices, by name, as far as they are known.
-    tell : is given what the user should know.
     """
 
     def __init__(
@@ -99,10 +98,9 @@ class DividedScorer:
         *,
         with_processor: bool,
         speeds: Mapping[str, float],
-        tell: Callable[[str], None],
     ) -> None:
         self.residues, self.offsets, self.scheme, self.threads = residues, offsets, scheme, threads
-        self._cards, self._with_processor, self._known, self._tell = list(cards), with_processor, dict(speeds), tell
+        self._cards, self._with_processor, self._known = list(cards), with_processor, dict(speeds)
         self.accounts = {name: _Account() for name in (*(card.name for card in cards), PROCESSOR)}
         self._searches: dict[str, AlignmentSearch] = {}
         self.lost: set[str] = set()
@@ -128,7 +126,7 @@ class DividedScorer:
             return scores
         self.scheme.check(max(map(len, queries)), int(np.diff(self.offsets).max()))
         scores = np.zeros((len(queries), len(self.offsets) - 1), np.int32)
-        self._divide(_Batch(self, queries, scores, _Telling(progress, self._tell)))
+        self._divide(_Batch(self, queries, scores, progress))
         return scores
 
     @property
@@ -177,7 +175,7 @@ class DividedScorer:
         workers = [replace(one, speed=self.speed(one.name)) for one in workers if one.name not in self.lost]
         undone = run_on_workers(workers, [*self._planned(workers, rest, batch), *undone], batch.progress, step=batch.steps)
         if undone:
-            self._tell("The processor scores what is left")
+            batch.progress.message("The processor scores what is left")
             run_on_workers([Worker(PROCESSOR, batch.on_processor)], undone, batch.progress, step=batch.steps)
 
     def _calibrated(self, workers: Sequence[Worker], whole: Partition, batch: _Batch) -> tuple[Partition, list[Partition]]:
@@ -215,7 +213,7 @@ class DividedScorer:
             if len(known) < len(workers):
                 how = "equal speeds, until they are known"
             each = ", ".join(f"{worker.name} {share * 100:.1f} %" for worker, share in zip(workers, shares, strict=True))
-            self._tell(f"Planned shares of the scoring: {each} ({how})")
+            batch.progress.message(f"Planned shares of the scoring: {each} ({how})")
         parts, last = [], rest.last
         for worker, end in zip(workers, np.cumsum(shares), strict=True):
             first = rest.last - round(end * (rest.last - rest.first))
@@ -288,27 +286,3 @@ class _Batch:
     def _count(self, name: str, first: int, last: int, seconds: float) -> None:
         account, offsets = self._scorer.accounts[name], self._scorer.offsets
         account.add(float(self._residues) * int(offsets[last] - offsets[first]), seconds, is_warm=name == PROCESSOR or account.cells > 0)
-
-
-class _Telling(Progress):
-    """A progress whose messages go where all that the user should know goes, and everything else to another."""
-
-    def __init__(self, progress: Progress, tell: Callable[[str], None]) -> None:
-        super().__init__()
-        self._progress, self._tell = progress, tell
-
-    @property
-    def is_cancelled(self) -> bool:
-        return self._progress.is_cancelled
-
-    def check(self) -> None:
-        self._progress.check()
-
-    def stage(self, title: str, total: int = 0) -> None:
-        self._progress.stage(title, total)
-
-    def advance(self, n: int = 1) -> None:
-        self._progress.advance(n)
-
-    def message(self, text: str) -> None:
-        self._tell(text)

@@ -17,7 +17,7 @@ from engine.execution.clock import StageClock
 from engine.execution.partitions import equal_partitions
 from engine.execution.threads import available_threads, run_on_threads
 from engine.formats.writers.atomic import atomic_file
-from engine.jobs.progress import Progress
+from engine.jobs.progress import Progress, RecordingProgress
 from engine.project import Project, RunInput
 from engine.project.digests import file_digest
 from engine.sequence_search.alignment import Alignment, align_pair
@@ -103,7 +103,7 @@ def align(
     ------
     InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
     """
-    progress = progress or Progress()
+    progress = RecordingProgress(progress or Progress())
     if format not in FORMATS:
         raise ParameterError(f"there is no format '{format}'; expected one of {', '.join(FORMATS)}")
     threads = threads or available_threads()
@@ -114,7 +114,6 @@ def align(
     scheme = ScoringScheme(read_matrix(parameters.matrix), parameters.gap_open, parameters.gap_extend)
     computing = Computing(device, [Path(path) for path in queries], [Path(path) for path in databases], threads)
     with ExitStack() as stack:
-        messages: list[str] = []
         run: Run | None = None
         project: Project | None = None
         inputs = [RunInput(path, kind, file_digest(path, progress)) for path, kind in files]
@@ -123,28 +122,22 @@ def align(
             project = Project.create_or_open(project_folder)
             values = parameters.model_dump(mode="json")
             run = stack.enter_context(project.run(_KIND, values, inputs, version=VERSION, device=chosen, progress=progress))
-
-        def tell(text: str, level: str = "info") -> None:
-            messages.append(text)
-            if run is not None:
-                run.log(level, text)
-            progress.message(text)
-
+            progress.log_to(run.log)
         with clock.stage("read"):
             query_set = read_sequences([path for path, kind in files if kind == "queries"], progress)
         computing.complain()
         with clock.stage("index"):
-            database = _database([one for one in inputs if one.kind == "database"], project, tell, progress)
-        _warn(query_set, database, scheme, tell)
+            database = _database([one for one in inputs if one.kind == "database"], project, progress)
+        _warn(query_set, database, scheme, progress)
         with clock.stage("device"):
-            scorer = computing.scorer(database, scheme, progress, tell)
-        search = _Search(query_set, database, scheme, parameters, threads, scorer, clock, progress, tell)
+            scorer = computing.scorer(database, scheme, progress)
+        search = _Search(query_set, database, scheme, parameters, threads, scorer, clock, progress)
         sinks = _sinks(stack, search, Path(out) if out else None, format, Path(all_scores) if all_scores else None, run)
         for batch in search.batches():
             with clock.stage("report"):
                 for sink in sinks:
                     sink(batch)
-        computing.finish(scorer, tell)
+        computing.finish(scorer, progress)
         if run is not None:
             run.message = f"{search.n_hits} hits of {search.n_with_hits} of {len(query_set)} queries"
     scoring = clock.stages.get("score", {"seconds": 0.0})["seconds"]
@@ -152,7 +145,7 @@ def align(
     return SequenceSearchSummary(
         run.id if run else None, project.folder if project else None, len(query_set), len(database), database.n_residues, search.n_hits,
         search.n_with_hits, round(cells / scoring / 1e9, 2) if scoring else 0.0, search.statistics.lambda_, search.statistics.K,
-        search.statistics.source, round(perf_counter() - began, 3), "+".join(scorer.devices), clock.stages, tuple(messages),
+        search.statistics.source, round(perf_counter() - began, 3), "+".join(scorer.devices), clock.stages, progress.messages,
         tuple(search.best), scorer.shares(),
     )  # fmt: skip
 
@@ -177,27 +170,31 @@ def _check_files(files: list[tuple[Path, str]], outputs: list[Path]) -> None:
         raise ParameterError(f"{outputs[0]} would be written twice; choose another name for the scores")
 
 
-def _database(inputs: list[RunInput], project: Project | None, tell: Callable[..., None], progress: Progress) -> SequenceDatabase:
+def _database(inputs: list[RunInput], project: Project | None, progress: Progress) -> SequenceDatabase:
     """The packed database; read into memory where the disk refuses to keep it."""
     paths, digests = [one.path for one in inputs], [one.sha256 or "" for one in inputs]
     store = cache_store() if project is None else project_store(project.folder)
     try:
         return open_database(paths, digests, store, progress)
     except StorageError as error:
-        tell(f"The packed database could not be kept, and was read into memory: {error}", "warning")
+        progress.message(f"The packed database could not be kept, and was read into memory: {error}", "warning")
         return read_sequences(paths, progress)
 
 
-def _warn(queries: SequenceDatabase, database: SequenceDatabase, scheme: ScoringScheme, tell: Callable[..., None]) -> None:
+def _warn(queries: SequenceDatabase, database: SequenceDatabase, scheme: ScoringScheme, progress: Progress) -> None:
     for one, name in ((queries, "The queries"), (database, "The sequences of the database")):
         if one.is_nucleotides:
-            tell(f"{name} look like DNA or RNA, and are compared as if they were proteins; translate them first", "warning")
+            progress.message(f"{name} look like DNA or RNA, and are compared as if they were proteins; translate them first", "warning")
         if n_empty := int((one.lengths == 0).sum()):
-            tell(f"{name}: {n_empty} without residues, which {'score' if n_empty > 1 else 'scores'} 0 with everything", "warning")
+            progress.message(
+                f"{name}: {n_empty} without residues, which {'score' if n_empty > 1 else 'scores'} 0 with everything", "warning"
+            )
         if n := one.n_repeated_names:
-            tell(f"{name}: {n} with a name that stood before; {'each' if n > 1 else 'it'} is searched as a sequence of its own")
+            progress.message(f"{name}: {n} with a name that stood before; {'each' if n > 1 else 'it'} is searched as a sequence of its own")
     if ungapped_lambda(scheme.matrix) is None:
-        tell(f"With matrix {scheme.matrix.name} chance alone gives scores that grow with the lengths: do not trust the E-values", "warning")
+        progress.message(
+            f"With matrix {scheme.matrix.name} chance alone gives scores that grow with the lengths: do not trust the E-values", "warning"
+        )
 
 
 @dataclass(frozen=True)
@@ -221,11 +218,10 @@ class _Search:
         scorer: DividedScorer,
         clock: StageClock,
         progress: Progress,
-        tell: Callable[..., None],
     ) -> None:
         self.database, self.scheme, self.parameters = database, scheme, parameters
         self._queries, self._threads, self._scorer = queries, threads, scorer
-        self._clock, self._progress, self._tell = clock, progress, tell
+        self._clock, self._progress = clock, progress
         self._order, self._lengths = np.argsort(queries.file_index), database.lengths
         self.n_hits = self.n_with_hits = 0
         self.best: list[tuple[str, str, float, str]] = []
@@ -276,13 +272,15 @@ class _Search:
             else:
                 because.append("too few pairs of this search are unrelated" if own else "this search has too few pairs that differ")
         if statistics is None:
-            self._tell("The scores do not vary enough to fit their statistics: bit scores and E-values say nothing", "warning")
+            self._progress.message("The scores do not vary enough to fit their statistics: bit scores and E-values say nothing", "warning")
             return ScoreStatistics(1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, "none")
         constants = f"lambda = {statistics.lambda_:.4g} and K = {statistics.K:.3g}"
         reasons = f", since {' and '.join(because)}" if because else ""
-        self._tell(f"{constants} were {statistics.source} ({statistics.n_pairs:,} pairs){reasons}")
+        self._progress.message(f"{constants} were {statistics.source} ({statistics.n_pairs:,} pairs){reasons}")
         if ungapped is not None and statistics.lambda_ < _LEAST_SHARE_OF_UNGAPPED * ungapped:
-            self._tell("The gaps cost so little that scores of chance grow with the lengths: do not trust the E-values", "warning")
+            self._progress.message(
+                "The gaps cost so little that scores of chance grow with the lengths: do not trust the E-values", "warning"
+            )
         return statistics
 
     def _of_random_sequences(self) -> ScoreStatistics | None:

@@ -58,12 +58,12 @@ def test_a_number_is_taken_exactly_when_it_lies_within_the_bounds(value):
 @pytest.mark.parametrize(
     ("setting", "tells"),
     [
-        ("turns=x", ("turns = 'x'", "integer")),
+        ("turns=x", ("turns = 'x'", "whole number")),
         ("width=2", ("width = '2'", "less than 2 Da")),
         ("width=nan", ("width = 'nan'", "Da")),
         ("way=up", ("way = 'up'", "'left' or 'right'")),
-        ("sizes=1,b", ("sizes = 'b'", "integer")),
-        ("quick=perhaps", ("quick = 'perhaps'", "boolean")),
+        ("sizes=1,b", ("sizes = 'b'", "whole number")),
+        ("quick=perhaps", ("quick = 'perhaps'", "neither true nor false")),
         ("turn=4", ("no parameter 'turn'", "did you mean turns?")),
         ("zzz=4", ("no parameter 'zzz'",)),
         ("turns", ("'turns' is not a setting", "field=value")),

@@ -90,25 +90,30 @@ def temporary_sibling(path: Path) -> Path:
 def atomic_path(path: Path) -> Iterator[Path]:
     """A temporary path to write; it becomes `path` when the block ends well, and is removed when it does not.
 
-    For writers that open files by themselves. The folder of `path` is made where it is missing. A file that stood at `path` stays as it was
-    until the new one is whole.
+    For writers that open files by themselves. The folder of `path` is made where it is missing. Of a link, what it leads to is written. A
+    file that stood at `path` stays as it was until the new one is whole.
 
     Raises
     ------
-    StorageError : the disk refused.
+    StorageError : the disk refused, or `path` is no place for a file.
     """
     with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    temporary = temporary_sibling(path)
+    if path.exists() and not path.is_file():
+        # Renaming would put a file in its place.
+        raise StorageError(f"{path}: this is a device or a pipe, not a file. Choose another path.")
+    # A link stays one: what it leads to is replaced.
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    temporary = temporary_sibling(target)
     try:
         with storage_errors(path, only_disk=True):
             yield temporary
         with storage_errors(path):
             sync_file(temporary)
-            temporary.replace(path)
-            sync_folder(path.parent)
+            temporary.replace(target)
+            sync_folder(target.parent)
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink()

@@ -253,3 +253,49 @@ def test_help_is_quick():
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes have no names elsewhere")
+def test_a_device_or_a_pipe_is_not_replaced_by_a_file(tmp_path, capsys):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    link = tmp_path / "link"
+    link.symlink_to(pipe)
+    query = tmp_path / "query.fasta"
+    query.write_text(">one\nACDEFGHIKL\n")
+    for out in (pipe, link):
+        assert main(["align", str(query), str(query), "--out", str(out), "--quiet"]) == 2
+        captured = capsys.readouterr().err
+        assert "a device or a pipe" in captured and captured.count("\n") == 1
+    assert pipe.is_fifo() and link.is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe", "query.fasta"]
+
+
+def test_the_end_of_a_command_says_nothing_more(tmp_path):
+    """DuckDB counts what is left when Python ends, and its binding would speak of leaks."""
+    done = subprocess.run(
+        [sys.executable, "-m", "engine.command_line", "demo", "--out", str(tmp_path / "demo"), "--quiet"],
+        cwd=REPOSITORY, capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links need a right elsewhere")
+def test_a_link_stays_a_link_and_what_it_leads_to_is_written(tmp_path):
+    query, link = tmp_path / "query.fasta", tmp_path / "link"
+    query.write_text(">one\nACDEFGHIKL\n")
+    (tmp_path / "there").mkdir()
+    link.symlink_to(tmp_path / "there" / "hits.tsv")
+    for _ in range(2):
+        assert main(["align", str(query), str(query), "--out", str(link), "--quiet"]) == 0
+        assert link.is_symlink() and link.read_text().startswith("query\tsubject")
+        assert [path.name for path in (tmp_path / "there").iterdir()] == ["hits.tsv"]
+
+
+def test_control_c_before_anything_has_begun_is_said_in_one_line(monkeypatch, capsys):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("engine.command_line.main._parser", interrupted)
+    assert main(["presets"]) == 130
+    assert capsys.readouterr().err == "proteoscope: interrupted; finished results are untouched\n"

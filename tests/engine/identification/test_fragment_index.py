@@ -199,6 +199,23 @@ def test_an_index_is_made_only_where_it_saves_work(shewanella: Database, sample:
     assert not fragment_search(few, shewanella, OPEN, 2, 1 << 29).is_worthwhile(search._cost, Progress())
 
 
+def test_narrow_windows_are_known_without_counting_the_forms(shewanella: Database, real: Spectra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FragmentSearch, "_count", lambda *_: pytest.fail("the forms were counted"))
+    for window in ("10 ppm", "0.5 Da"):
+        parameters = OPEN.changed(precursor_tolerance=window, variable_modifications=["Oxidation (M)"])
+        _, search = prepared(real, shewanella, parameters)
+        assert not fragment_search(real, shewanella, parameters, 2, 1 << 29).is_worthwhile(search._cost, Progress())
+
+
+def test_a_wide_search_without_an_index_says_why(shewanella: Database, real: Spectra) -> None:
+    parameters = OPEN.changed(score="xcorr")
+    _, search = prepared(real, shewanella, parameters)
+    told: list[str] = []
+    progress = Progress(lambda event: told.append(event.message))
+    assert not fragment_search(real, shewanella, parameters, 2, 1 << 29).is_worthwhile(search._cost, progress)
+    assert told == ["Every candidate is scored, without a fragment-ion index: the score is not a sum over matching ions"]
+
+
 @pytest.mark.parametrize("stage", ["Counting forms", "Indexing fragments", "Scoring spectra"])
 def test_a_cancel_stops_at_any_stage(stage: str, shewanella: Database, real: Spectra) -> None:
     _, search = prepared(real, shewanella, OPEN)

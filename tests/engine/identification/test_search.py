@@ -17,6 +17,7 @@ from engine.errors import InputError
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.search import identify
 from engine.parameters import read_preset
+from engine.project import Project
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 PROTON = mass.nist_mass["H+"][0][0]
@@ -285,7 +286,7 @@ def test_broken_spectra_are_left_out_and_counted_when_asked(plain, database, tmp
         identify([broken], [database], tmp_path / "project", parameters)
     summary = identify([broken], [database], tmp_path / "project", parameters, skip_broken=True)
     assert summary.n_spectra == 2 * N_KNOWN - 1
-    assert any(message.startswith("1 broken spectr") for message in summary.messages)
+    assert any("1 broken spectra left out" in message for message in summary.messages)
     assert len(simulation.known) == N_KNOWN
 
 
@@ -316,3 +317,22 @@ def test_each_pass_of_a_second_pass_keeps_its_own_error_rate(shared_data, tmp_pa
     before = {accession for row in accepted(first) for accession in row["proteins"].split(";")}
     for row in second:
         assert all(accession.removeprefix("DECOY_") in before for accession in row["proteins"].split(";"))
+
+
+def test_what_a_card_tells_stands_in_the_records_of_the_run(plain, database, tmp_path, monkeypatch):
+    """Also what it tells before the run begins, and from deep in the search."""
+
+    def cards(device, progress, **_):
+        progress.message("cuda:0 failed: its driver is too old; it is not used")
+        return []
+
+    def compile_kernels(progress):
+        progress.message("cuda:1 is lost")
+
+    monkeypatch.setattr("engine.identification.search.cards", cards)
+    monkeypatch.setattr("engine.identification.search.compile_kernels", compile_kernels)
+    summary = identify([plain[1]], [database], tmp_path / "project", IdentificationParameters())
+    told = ("cuda:0 failed: its driver is too old; it is not used", "cuda:1 is lost")
+    assert summary.messages[:2] == told
+    assert tuple(json.loads((tmp_path / "project" / "run.json").read_text())["messages"][:2]) == told
+    assert tuple(entry.text for entry in Project.open(tmp_path / "project").log(summary.run_id)[:2]) == told

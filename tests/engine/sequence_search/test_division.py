@@ -26,7 +26,7 @@ from shim_card import ShimCard, missing_compiler
 from engine.command_line.main import main
 from engine.errors import ParameterError
 from engine.execution.devices import Device
-from engine.jobs.progress import Cancelled, Progress
+from engine.jobs.progress import Cancelled, Progress, RecordingProgress
 from engine.project import Project
 from engine.sequence_search import computing, division
 from engine.sequence_search.computing import Computing
@@ -62,9 +62,8 @@ def queries(seed, lengths=(50, 0, 33, 1)):
     return [generator.integers(0, 20, length).astype(np.int8) for length in lengths]
 
 
-def scorer(database, cards, *, with_processor=False, speeds=None, tell=None):
-    told = tell if tell is not None else []
-    return DividedScorer(*database, SCHEME, 2, cards, with_processor=with_processor, speeds=speeds or {}, tell=told.append)
+def scorer(database, cards, *, with_processor=False, speeds=None):
+    return DividedScorer(*database, SCHEME, 2, cards, with_processor=with_processor, speeds=speeds or {})
 
 
 class SlowSearch:
@@ -126,13 +125,13 @@ def test_scores_are_the_same_whoever_computes(n_cards, with_processor):
 @pytest.mark.parametrize(("n_cards", "with_processor"), [(1, False), (1, True), (2, False)])
 @pytest.mark.parametrize("failing_launch", [0, 3])
 def test_what_a_lost_card_leaves_is_done_elsewhere_and_told(n_cards, with_processor, failing_launch):
-    database, several, told = sequences(3), queries(4), []
+    database, several, recording = sequences(3), queries(4), RecordingProgress(Progress())
     cards = shims(n_cards, failing_launch)
-    found = scorer(database, cards, with_processor=with_processor, tell=told)
+    found = scorer(database, cards, with_processor=with_processor)
     expected = score_all(several, *database, SCHEME, 2, Progress())
-    assert np.array_equal(found.score(several, Progress()), expected)
-    assert sum("is lost; what it had not finished is repeated elsewhere" in text for text in told) == 1
-    assert any("The processor scores what is left" in text for text in told) == (n_cards == 1 and not with_processor)
+    assert np.array_equal(found.score(several, recording), expected)
+    assert sum("is lost; what it had not finished is repeated elsewhere" in text for text in recording.messages) == 1
+    assert any("The processor scores what is left" in text for text in recording.messages) == (n_cards == 1 and not with_processor)
     launched = cards[0].n_launches
     assert np.array_equal(found.score(several, Progress()), expected)
     assert cards[0].n_launches == launched  # a lost card is not asked again
@@ -163,14 +162,13 @@ def test_every_sequence_belongs_to_one_portion_of_about_equal_cost(lengths, most
 
 
 def test_the_planned_shares_follow_the_speeds_and_are_told(slow):
-    database, told = sequences(6), []
+    database = sequences(6)
     speeds = {"a": 6e9, "b": 3e9, PROCESSOR: 1e9}
     cards = [named("a"), named("b")]
-    scorer(database, cards, with_processor=True, speeds=speeds, tell=told).score(queries(7), Progress())
-    assert told == ["Planned shares of the scoring: a 60.0 %, b 30.0 %, cpu 10.0 % (speeds measured in earlier searches)"]
-    told.clear()
-    scorer(database, cards, with_processor=True, tell=told).score(queries(7), Progress())
-    assert told == ["Planned shares of the scoring: a 33.3 %, b 33.3 %, cpu 33.3 % (equal speeds, until they are known)"]
+    scorer(database, cards, with_processor=True, speeds=speeds).score(queries(7), recording := RecordingProgress(Progress()))
+    assert recording.messages == ("Planned shares of the scoring: a 60.0 %, b 30.0 %, cpu 10.0 % (speeds measured in earlier searches)",)
+    scorer(database, cards, with_processor=True).score(queries(7), recording := RecordingProgress(Progress()))
+    assert recording.messages == ("Planned shares of the scoring: a 33.3 %, b 33.3 %, cpu 33.3 % (equal speeds, until they are known)",)
 
 
 def named(name):
@@ -182,31 +180,31 @@ def named(name):
 def test_speeds_that_nobody_knows_are_measured_on_slices(slow, monkeypatch):
     monkeypatch.setattr(division, "_CELLS_WORTH_MEASURING", 0)
     slow.cells_a_second = {"a": 200e6, "b": 20e6}
-    database, several, told = sequences(8, 2000), queries(9, (60,)), []
-    found = scorer(database, [named("a"), named("b")], tell=told)
-    assert np.array_equal(found.score(several, Progress()), score_all(several, *database, SCHEME, 1, Progress()))
+    database, several, recording = sequences(8, 2000), queries(9, (60,)), RecordingProgress(Progress())
+    found = scorer(database, [named("a"), named("b")])
+    assert np.array_equal(found.score(several, recording), score_all(several, *database, SCHEME, 1, Progress()))
     shares = {share.device: share.share for share in found.shares()}
-    assert "(speeds measured in this search)" in told[0]
+    assert "(speeds measured in this search)" in recording.messages[0]
     assert shares["a"] > 2 * shares["b"]
 
 
 def test_a_wrong_plan_is_corrected_while_the_work_runs(slow):
     slow.cells_a_second = {"a": 10e6}
-    database, several, told = sequences(10, 2000), queries(11, (60,)), []
-    found = scorer(database, [named("a")], with_processor=True, speeds={"a": 9e9, PROCESSOR: 1e9}, tell=told)
-    assert np.array_equal(found.score(several, Progress()), score_all(several, *database, SCHEME, 1, Progress()))
+    database, several, recording = sequences(10, 2000), queries(11, (60,)), RecordingProgress(Progress())
+    found = scorer(database, [named("a")], with_processor=True, speeds={"a": 9e9, PROCESSOR: 1e9})
+    assert np.array_equal(found.score(several, recording), score_all(several, *database, SCHEME, 1, Progress()))
     shares = {share.device: share.share for share in found.shares()}
-    assert "a 90.0 %" in told[0]
+    assert "a 90.0 %" in recording.messages[0]
     assert shares["a"] < 0.6
 
 
 def test_a_card_that_fails_while_it_is_measured_is_left_out(slow, monkeypatch):
     monkeypatch.setattr(division, "_CELLS_WORTH_MEASURING", 0)
     slow.pieces_until_lost = {"a": 1}
-    database, several, told = sequences(12, 1000), queries(13), []
-    found = scorer(database, [named("a")], with_processor=True, tell=told)
-    assert np.array_equal(found.score(several, Progress()), score_all(several, *database, SCHEME, 1, Progress()))
-    assert sum("a is lost" in text for text in told) == 1
+    database, several, recording = sequences(12, 1000), queries(13), RecordingProgress(Progress())
+    found = scorer(database, [named("a")], with_processor=True)
+    assert np.array_equal(found.score(several, recording), score_all(several, *database, SCHEME, 1, Progress()))
+    assert sum("a is lost" in text for text in recording.messages) == 1
 
 
 @pytest.mark.parametrize("with_processor", [False, True])
