@@ -383,8 +383,8 @@ def make_segments(spectra, queries, settings, tables, first, last):
 
     An ion at m/z t matches a peak at m when abs(m - t) <= absolute + relative t. The axis of t is cut where the tolerances of peaks begin
     and end, and a piece belongs to the heaviest peak that covers it, as in the exhaustive search. With fragment charge z an ion at t has
-    the neutral mass z (t - proton). The key that a cut divides belongs to the heavier side as a whole, so that pieces share no ion and leave
-    none out; what that counts too much, the exact scores of the best take back.
+    the neutral mass z (t - proton). The key that a cut divides belongs to the heavier side as a whole, so that pieces share no ion and
+    leave none out; what that counts too much, the exact scores of the best take back.
     """
     n, most = last - first, 0
     for q in range(first, last):
