@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import resources
 from engine.jobs.progress import Progress
 
-__all__ = ["compile_kernels", "is_compiling"]
+__all__ = ["compile_fragment_index", "compile_kernels", "is_compiling"]
 
 _THREAD = "proteoscope-compiler"
 _PROTEIN = ">protein\nMKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVK\n"
@@ -17,23 +19,40 @@ _PEPTIDE = "DLGEEHFK"
 
 
 def compile_kernels(progress: Progress) -> None:
-    """Compile what the identification runs on the processor, unless that was done before on this machine (about 25 seconds, kept on disk).
+    """Compile what every identification runs on the processor, unless this machine did it before (about 15 seconds, kept on disk).
 
     Raises
     ------
     Cancelled : the user asked to stop; the compiler ends with the program, for it cannot be interrupted.
     """
+    from kernels.cpu.scoring import measure_matches
+
+    _compile(progress, measure_matches, "kernels", lambda: _use_kernels(with_index=False))
+
+
+def compile_fragment_index(progress: Progress) -> None:
+    """Compile what searches of wide windows run besides (about 10 seconds); see `compile_kernels`, which comes first.
+
+    Apart, since most users never need it. Only what is compiled together is inlined: the kernels of every search must not come in pieces.
+    """
+    from kernels.cpu.scoring import score_candidates
+
+    _compile(progress, score_candidates, "fragment index", lambda: _use_kernels(with_index=True))
+
+
+def _compile(progress: Progress, last: Any, what: str, use: Callable[[], None]) -> None:
+    """Let a thread `use` kernels, of which `last` is compiled last."""
     from kernels.cpu.compilation import is_compiled
 
-    if is_compiled():
+    if is_compiled(last):
         return
     progress.stage("Compiling for this processor")
-    progress.message("Compiling the kernels for this processor; this happens once and takes about 25 seconds")
+    progress.message(f"Compiling the {what} for this processor; this happens once and takes 10 to 20 seconds")
     failures: list[Exception] = []
 
     def work() -> None:
         try:
-            _use_kernels()
+            use()
         except Exception as error:
             failures.append(error)
 
@@ -60,7 +79,7 @@ def _spectrum() -> str:
     return f"BEGIN IONS\nTITLE=one\nPEPMASS={mz(sequence_mass(_PEPTIDE), 2):.5f}\nCHARGE=2+\n{peaks}END IONS\n"
 
 
-def _use_kernels() -> None:
+def _use_kernels(*, with_index: bool) -> None:
     """Identify next to nothing, through the same functions and so with the same types as a real search."""
     from engine.formats import read_proteins, read_spectra
     from engine.identification.fragment_index import FragmentSearch
@@ -92,7 +111,9 @@ def _use_kernels() -> None:
         arrays, modifications = peptides.arrays(proteins), modification_arrays((), parameters)
         search = Search(index, arrays, modifications, parameters, 1)
         search.plan(quiet)
-        # So small a search is not worth a fragment-ion index.
-        settings = scoring_settings(parameters, float(index.arrays.mz.max()))
-        FragmentSearch(index, arrays, modifications, settings, 1, 1 << 26).run(search.score(quiet), quiet)
-        search.run(quiet)
+        if with_index:
+            # So small a search is not worth a fragment-ion index.
+            settings = scoring_settings(parameters, float(index.arrays.mz.max()))
+            FragmentSearch(index, arrays, modifications, settings, 1, 1 << 26).run(search.score(quiet), quiet)
+        else:
+            search.run(quiet)

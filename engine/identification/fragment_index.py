@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from engine.execution.partitions import Partition, equal_partitions
 from engine.execution.threads import run_on_threads
 from engine.execution.workers import Worker, run_on_workers
+from engine.identification.compilation import compile_fragment_index
 from engine.identification.spectrum_index import SpectrumIndex
 from engine.jobs.progress import Progress
 from kernels.cpu.fragment_index import (
@@ -133,6 +134,7 @@ class FragmentSearch:
         if reason := why_unsupported(self._index.arrays, self._peptides, self._modifications, self._settings):
             progress.message(f"Every candidate is scored, without a fragment-ion index: {reason}")
             return False
+        compile_fragment_index(progress)
         if self._cards:
             return True
         counted = self._count(progress)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 __all__ = ["is_compiled"]
 
 
-def is_compiled() -> bool:
-    """Whether the last kernel that a search needs stands in Numba's cache, and is not older than any kernel's source."""
-    from kernels.cpu.scoring import measure_matches
-
-    folder = measure_matches.stats.cache_path
+def is_compiled(kernel: Any) -> bool:
+    """Whether a compiled function stands in Numba's cache, and is not older than any kernel's source."""
+    folder = kernel.stats.cache_path
     if folder is None:
         return False
-    entries = list(Path(folder).glob("scoring.measure_matches-*.nbi"))
+    name = f"{kernel.py_func.__module__.rpartition('.')[2]}.{kernel.py_func.__qualname__}"
+    entries = list(Path(folder).glob(f"{name}-*.nbi"))
     sources = [path.stat().st_mtime for path in Path(__file__).parent.glob("*.py")]
     return any(entry.stat().st_mtime >= max(sources) for entry in entries)
