@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def compile_fragment_index(progress: Progress) -> None:
 
 def _compile(progress: Progress, last: Any, what: str, use: Callable[[], None]) -> None:
     """Let a thread `use` kernels, of which `last` is compiled last."""
-    from kernels.cpu.compilation import is_compiled
+    from kernels.cpu.compilation import is_compiled, mark_compiled
 
     if is_compiled(last):
         return
@@ -53,6 +54,8 @@ def _compile(progress: Progress, last: Any, what: str, use: Callable[[], None]) 
     def work() -> None:
         try:
             use()
+            with suppress(OSError):  # a cache that others keep is not ours to mark
+                mark_compiled(last)
         except Exception as error:
             failures.append(error)
 
