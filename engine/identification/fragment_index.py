@@ -1,8 +1,9 @@
 """Wide precursor windows: the spectra against an index of the fragment ions of all forms, in partitions of mass that fit the memory.
 
 The answers are those of scoring every candidate. While candidates are chosen, an ion up to two millionths of a dalton beyond a peak's
-tolerance may count; the exact scores of the best take it back. `FragmentSearch.is_worthwhile` tells, by counting the work of both ways,
-which is the shorter one. Of GPUs, each has an index of the forms that its share of the queries reaches.
+tolerance may count, and scores are rounded; the exact scores of the best mend that, but for nearly equal ones at the last ranks kept.
+`FragmentSearch.is_worthwhile` tells, by counting the work of both ways, which is the shorter one. Of GPUs, each has an index of the forms
+that its share of the queries reaches.
 """
 
 from __future__ import annotations
