@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 __all__ = ["Partition", "equal_partitions", "falling_partitions"]
 
-_ROUNDS = 4
-_SHARE_OF_ROUND = 0.6
+_ROUNDS = 3
+_SHARE_OF_ROUND = 0.75
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ ATGPU analysis, for q queries with p peaks and c candidates in all (a word has 4
 Where 32 neighbours in mass (a tile) share enough of their candidates, they are searched together by the kernel for dense windows, with u
 peptides, each with one combination of modifications, in the union of the windows of the tiles:
 
-* rounds: c / 2^29 batches, or what the memory budget gives; words in and out as above;
+* rounds: c / 2^28 batches, or what the memory budget gives; words in and out as above;
 * device memory: 64 KB for the table of each query, 32 bytes for each peak's edges;
 * operations: for each of u, 32 lanes look the ions of each state of the modifications up, (length - 1) x series x charges x about half of
   the states, where one by one every arrangement would; then a few additions and a logarithm for each arrangement;
@@ -61,6 +61,7 @@ _STATIC_SHARED_BYTES = 20 << 10
 _MOST_WORDS = 3072  # of the bit table: 98,304 bins
 _FEWEST_WORDS = 128
 _CANDIDATES_OF_ITEM = 1 << 14
+_BATCHES_UNDER_WAY = 3  # those on the device end almost together; with two it would idle while the next is packed
 _CANDIDATES_OF_BATCH = 1 << 24  # some tens of milliseconds: the time between two looks at a cancel
 _SHARE_OF_FREE_MEMORY = 0.8
 _CORRELATION_HALF_WINDOW = 75
@@ -73,10 +74,11 @@ _FINE_BINS = 1 << 15  # of the table of a tile
 _EDGE_BYTES = 16
 _MOST_IONS_OF_SERIES, _DOT_BITS, _COUNT_BITS = 62, 48, 8
 _DENSE_CANDIDATES_OF_ITEM = 1 << 12  # of the union of the windows of a tile
-_DENSE_CANDIDATES_OF_BATCH = 1 << 29
+_DENSE_CANDIDATES_OF_BATCH = 1 << 28
 _LEAST_SHARING = 4.0  # about where one by one is as fast
 _MOST_BATCH_BYTES = 1 << 33  # 31 bits number the peaks, of twelve bytes each; most of it is pinned on the host, too
 _MOST_CANDIDATES = (1 << 31) - (1 << 16)  # of a query, or of a tile: 31 bits number them, and warps ask for a few beyond the last
+_LANDMARKS = 1 << 16  # masses that stay in a processor's cache, to estimate how many peptides lie between two
 _TILES_TOGETHER = 64  # go to the same kernel: alternating launches of a few blocks each would leave most of the device idle
 _MARGIN = 1e-6  # dalton
 
@@ -184,7 +186,9 @@ class SpectrumSearch:
         if self._most_peptides == 0:
             raise DeviceMemoryError(f"{card.name} has {budget / 1e6:,.0f} MB to give, which is not enough for the proteins")
         self._scalars = self._packed_settings(peptides)
-        self._units_of_weight = 1.0  # of the kernel for dense windows, see `_units`
+        self._units_of_weight = 1.0  # of the kernel for dense windows, see `_know_weights`
+        self._weights: NDArray[np.float32] | None = None
+        self._lightest_weights = np.zeros(0, np.float32)
         self._stream = card.stream()
         self._columns = sent(card, columns, self._stream)
         self._brought = 0, 0
@@ -204,7 +208,9 @@ class SpectrumSearch:
         self._card.wait(self._stream)
         self._brought = low, high
         self._scalars["first_peptide"], self._scalars["n_peptides"] = low, high - low
-        self._batch_bytes = min(_MOST_BATCH_BYTES, max(0, self._room - (high - low) * self._bytes_of_peptide) // 2)
+        self._peptides_of_landmark = max(1, (high - low) // _LANDMARKS)
+        self._landmarks = self._peptides["mass"][low : high : self._peptides_of_landmark].copy()
+        self._batch_bytes = min(_MOST_BATCH_BYTES, max(0, self._room - (high - low) * self._bytes_of_peptide) // _BATCHES_UNDER_WAY)
 
     def _stretches(self, queries: QueryArrays, first: int, last: int) -> Generator[tuple[int, int], None, None]:
         """Cut queries into runs whose peptides fit on the device together, and bring those of each run there."""
@@ -294,7 +300,7 @@ class SpectrumSearch:
         """
         peaks = np.diff(spectra.offsets)[queries.spectrum]
         shared_bytes = self._shape(hits, int(peaks[first:last].max(initial=0)))
-        batches = [_Batch(self._card), _Batch(self._card)]
+        batches = [_Batch(self._card) for _ in range(_BATCHES_UNDER_WAY)]
         for begun, stop in self._stretches(queries, first, last):
             yield from self._search_stretch(spectra, queries, hits, begun, stop, peaks, shared_bytes, batches)
 
@@ -364,11 +370,18 @@ class SpectrumSearch:
             for batch in running:  # their transfers must not outlive the pinned buffers
                 batch.abandon()
 
-    def _units(self, spectra: SpectrumArrays) -> float:
-        """How many of the units in which the kernel for dense windows sums weights make 1: a power of two, so that no sum overflows."""
+    def _know_weights(self, spectra: SpectrumArrays) -> None:
+        """Know the lightest peak of each spectrum, and how many of the units in which the kernel for dense windows sums weights make 1.
+
+        A power of two, so that no sum overflows. Partitions are of the same spectra: it is found out for the first.
+        """
+        if self._weights is spectra.weight:
+            return
         series = len(self._settings.n_term_series) + len(self._settings.c_term_series)
         most = _MOST_IONS_OF_SERIES * self._settings.max_fragment_charge * series * float(spectra.weight.max(initial=0.0))
-        return float(np.ldexp(1.0, _DOT_BITS - int(np.frexp(most)[1])))
+        self._units_of_weight = float(np.ldexp(1.0, _DOT_BITS - int(np.frexp(most)[1])))
+        self._lightest_weights = lightest_weights(spectra.offsets, spectra.weight)
+        self._weights = spectra.weight
 
     def _dense_shared_bytes(self, hits: HitArrays, most_peaks: Any) -> Any:
         """Dynamic shared memory of the kernel for dense windows, for a number of peaks or for each of several."""
@@ -386,7 +399,10 @@ class SpectrumSearch:
         peaks: NDArray[np.int64],
         cost: NDArray[np.int64],
     ) -> NDArray[np.int64]:
-        """For each 32 queries from `first` on, how many blocks of the kernel for dense windows search them; 0: one by one."""
+        """For each 32 queries from `first` on, how many blocks of the kernel for dense windows search them; 0: one by one.
+
+        An estimate from the landmarks is enough for both.
+        """
         settings, carried = self._settings, self._modifications.combination_mass
         starts = np.arange(first, last, _TILE)
         parts = np.zeros(len(starts), np.int64)
@@ -396,8 +412,6 @@ class SpectrumSearch:
             return parts
         if settings.score not in _DENSE_KERNELS or hits.score.shape[1] > _MOST_DENSE_KEPT or windows > _MOST_DENSE_WINDOWS:
             return parts
-        low, n = int(self._scalars["first_peptide"][0]), int(self._scalars["n_peptides"][0])
-        mass = self._peptides["mass"][low : low + n]
         lightest, heaviest = queries.mass[starts], queries.mass[np.minimum(starts + _TILE, last) - 1]
         union = np.zeros(len(starts), np.int64)
         for error, least in zip(settings.isotope_errors, settings.isotope_minimum_mass, strict=True):
@@ -407,18 +421,19 @@ class SpectrumSearch:
                 observed = of_query - shift
                 tolerance = settings.precursor_absolute + settings.precursor_relative * observed
                 target = (observed + sign * tolerance)[:, None] - carried
-                ends.append(np.searchsorted(mass, target, side=side))  # type: ignore[call-overload]
+                ends.append(np.searchsorted(self._landmarks, target, side=side))  # type: ignore[call-overload]
             union += np.where(heaviest < least, 0, (ends[1] - ends[0]).sum(axis=1))
+        union *= self._peptides_of_landmark
         most_peaks = np.maximum.reduceat(peaks[first:last], starts - first)
         fits = most_peaks <= _MOST_DENSE_PEAKS
         fits &= self._dense_shared_bytes(hits, most_peaks) <= self._card.most_shared_bytes() - _DENSE_STATIC_SHARED_BYTES
         groups = np.arange(0, len(starts), _TILES_TOGETHER)
         shared = np.add.reduceat(cost[first:last], starts[groups] - first) >= self._least_sharing * np.add.reduceat(union, groups)
-        dense = fits & np.repeat(shared, _TILES_TOGETHER)[: len(starts)] & (union <= _MOST_CANDIDATES)
+        dense = fits & np.repeat(shared, _TILES_TOGETHER)[: len(starts)] & (union <= _MOST_CANDIDATES // 2)
         if dense.any():
-            self._units_of_weight = self._units(spectra)
-            lightest = lightest_weights(spectra.offsets, spectra.weight)[queries.spectrum[first:last]]
-            is_fine = lightest * self._units_of_weight < 1 << 23  # weights have 24 bits; of these, the last is worth less than a unit
+            self._know_weights(spectra)
+            least_weight = self._lightest_weights[queries.spectrum[first:last]]
+            is_fine = least_weight * self._units_of_weight < 1 << 23  # weights have 24 bits; of these, the last is worth less than a unit
             dense &= ~np.logical_or.reduceat(is_fine, starts - first)
         parts[dense] = np.maximum(1, -(-union[dense] // self._dense_candidates_of_item))
         return parts

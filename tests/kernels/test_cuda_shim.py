@@ -225,7 +225,7 @@ def test_a_card_lost_on_the_way_leaves_the_finished_rows_and_no_others():
     n = len(queries.mass)
     hits, expected = empty_hits(n), empty_hits(n)
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n)
-    search = SpectrumSearch(ShimCard(failing_launch=6), peptides, modifications, settings, candidates_of_batch=300)
+    search = SpectrumSearch(ShimCard(failing_launch=8), peptides, modifications, settings, candidates_of_batch=300)
     ends = []
     with pytest.raises(DeviceError, match="lost"):
         for end in search.search_queries(spectra, queries, hits, 0, n):
