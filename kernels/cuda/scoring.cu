@@ -24,7 +24,6 @@ constexpr int kMostWarps = 8;            // of a block that searches
 constexpr int kBlocks = 4;               // of them on a multiprocessor: leaves 64 registers for a thread
 constexpr int kMostThreads = 32 * kMostWarps;
 constexpr int kQueue = 64;               // candidates that wait for a lane, for each warp
-constexpr int kShare = 1;                // arrangements that a lane takes at once
 constexpr int kRefill = 16;              // idle lanes that are worth a look into the queue
 constexpr int kLongest = 64;             // residues of a peptide, and one
 constexpr int kGroup = 4;                // residues whose masses are loaded together
@@ -746,7 +745,7 @@ __device__ void search(const Settings* settings_in_memory, const Inputs* inputs_
                 Word shares = 0;
                 if (own >= 0) {
                     const Word total = queue_total[warp][own];
-                    shares = total == kTogether ? 1 : (total - queue_begun[warp][own] + kShare - 1) / kShare;
+                    shares = total == kTogether ? 1 : total - queue_begun[warp][own];  // an arrangement each
                 }
                 for (int step = 1; step < 32; step <<= 1) {
                     const Word nearer = __shfl_up_sync(kEveryLane, shares, step);
@@ -770,14 +769,14 @@ __device__ void search(const Settings* settings_in_memory, const Inputs* inputs_
                     form_number = 0;
                     last_number = static_cast<Word>(settings.max_forms);
                     if (total != kTogether) {
-                        form_number = queue_begun[warp][at] + kShare * (rank - first_share);
-                        last_number = min(total, form_number + kShare);
+                        form_number = queue_begun[warp][at] + rank - first_share;
+                        last_number = form_number + 1;
                         form.sites = sites_of_rank(form, form_number);
                     }
                 }
                 __syncwarp();
                 // Candidates that have given everything leave the queue; the next may have given a part.
-                if (own >= 0 && shares_before < n_idle && n_idle < shares) queue_begun[warp][own] += kShare * (n_idle - shares_before);
+                if (own >= 0 && shares_before < n_idle && n_idle < shares) queue_begun[warp][own] += n_idle - shares_before;
                 n_queued -= __popc(__ballot_sync(kEveryLane, own >= 0 && shares <= n_idle));
                 __syncwarp();
                 if (!__any_sync(kEveryLane, active)) {

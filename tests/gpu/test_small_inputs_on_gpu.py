@@ -1,0 +1,87 @@
+"""Every kernel on inputs so small that each tool of NVIDIA's checker is done with them in seconds.
+
+compute-sanitizer --tool memcheck|racecheck|synccheck|initcheck python -m pytest -m gpu tests/gpu/test_small_inputs_on_gpu.py
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
+
+from alignment_inputs import plain_scores, random_sequences, scored
+from fragment_inputs import assert_same_answer, on_card, on_processor, random_fragment_search
+from search_inputs import assert_same_hits, empty_hits, random_search
+
+from engine.chemistry.enzymes import enzyme
+from engine.sequence_search.matrices import read_matrix
+from kernels.cpu import digestion as cpu_digestion
+from kernels.cpu import scoring as cpu
+from kernels.cuda import digestion as cuda_digestion
+from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
+from kernels.cuda.scoring import SpectrumSearch
+from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
+
+pytestmark = pytest.mark.gpu
+
+WIDTH = {SDP: 0.1, KSDP: 0.5, HYPERSCORE: 0.5, XCORR: 0.05}
+W = ord("W") - ord("A")
+
+
+def check_search(device, inputs, **options):
+    spectra, queries, peptides, modifications, settings = inputs
+    n = len(queries.mass)
+    expected, found = (empty_hits(n, width=WIDTH[settings.score]) for _ in range(2))
+    cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n)
+    for _ in SpectrumSearch(device, peptides, modifications, settings, **options).search_queries(spectra, queries, found, 0, n):
+        pass
+    assert expected.n_candidates.sum() > n
+    assert_same_hits(found, expected)
+
+
+@pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
+def test_queries_one_by_one(score, device):
+    check_search(device, random_search(600 + score, score, n_queries=6, n_peptides=1500, precursor=(1.0, 0.0)), candidates_of_item=32)
+
+
+@pytest.mark.parametrize("score", [SDP, HYPERSCORE])
+def test_queries_in_tiles(score, device):
+    inputs = random_search(610 + score, score, fragment=(0.5, 0.0), precursor=(3.0, 0.0), n_queries=70, n_peptides=600, which=(0, 1))
+    check_search(device, inputs, least_sharing=0.0, dense_candidates_of_item=64)
+
+
+@pytest.mark.parametrize("score", [SDP, HYPERSCORE])
+def test_an_index_of_fragment_ions(score, device):
+    work = random_fragment_search(620 + score, score, n_queries=6, n_peptides=400, most=1)
+    found, _ = on_card(device, work, WIDTH[score], forms_of_chunk=128, threads=64)
+    assert_same_answer(found, on_processor(work, WIDTH[score]))
+
+
+def test_a_digest(device):
+    random = np.random.default_rng(630)
+    offsets = np.concatenate(([0], np.cumsum(random.integers(0, 90, 60)))).astype(np.int64)
+    residues = random.choice(np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8), offsets[-1])
+    mass = np.full(26, 100 * 10**9)
+    digest = enzyme("Trypsin").cleavage_table(), mass, 18 * 10**9, 1, 1, 6, 40, True, 4 * 10**11, 5 * 10**12, 10**10
+    expected, found = (np.zeros((2, 501), np.int64) for _ in range(2))
+    cpu_digestion.count_peptides(residues, offsets, np.array([0, 20, 60]), *digest, expected)
+    cuda_digestion.count_peptides(residues, offsets, np.array([0, 20, 60]), *digest, found, card=device)
+    assert expected.sum() > 100
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("n_queries", [1, 3])
+@pytest.mark.parametrize("numbers", [SIXTEEN_BITS, HALF_PRECISION, THIRTY_TWO_BITS], ids=["dpx", "half", "wide"])
+def test_alignments_and_their_overflow(numbers, n_queries, device):
+    if device.compute_capability() < {SIXTEEN_BITS: 90, HALF_PRECISION: 80, THIRTY_TWO_BITS: 0}[numbers]:
+        pytest.skip("the card is too old for these numbers")
+    random = np.random.default_rng(640)
+    queries = [np.full(200, W, np.int8), *random_sequences(random, [90, 33])][:n_queries]  # 200 x 11 is beyond half precision
+    sequences = [*random_sequences(random, np.sort(random.integers(0, 120, 40)).tolist()), np.full(220, W, np.int8)]
+    scores = read_matrix("BLOSUM62").scores
+    found, _ = scored(device, queries, sequences, scores, 11, 1, numbers=numbers, shape=(4, 16))
+    np.testing.assert_array_equal(found, plain_scores(queries, sequences, scores, 11, 1))
