@@ -1,6 +1,7 @@
 """The sequence search's scoring measured on a GPU, with the processor's beside it, in GCUPS (10^9 cells of the matrices in a second).
 
-    python tests/benchmarks/sequence_search_gpu.py --data FOLDER [--device 0] [--figures all single ...] > sequence_search_gpu.jsonl
+    python tests/benchmarks/sequence_search_gpu.py --data FOLDER [--device 0] [--figures all single ...] [--cudasw4 FOLDER]
+        > sequence_search_gpu.jsonl
 
 The database is the 20,000 proteins, each 60 times: 543 million residues of real composition; the queries are the 20 of the CUDASW++ papers;
 BLOSUM62, a gap of k residues costs 11 + k. The time is that of a whole call of `AlignmentSearch.score`: the queries go to the card, the
@@ -22,6 +23,14 @@ small
     20 queries, and one, against the 20,000 proteins; the processor's kernels on all its threads; whether all scores are the same.
 cold
     a new process, no kernel on disk, then another: seconds from its start to the scores of the query of 464 with the 20,000 proteins.
+
+With --cudasw4 and the folder of its programs `makedb` and `align` (github.com/asbschmidt/CUDASW4, built with `make`), the figures `all`
+or `single`, and `equal`, come with lines `peer`: CUDASW++ 4.0 on the same card, database and queries, over all queries and for each, with
+the flags of its own benchmark of peak speed: --uploadFull --prefetchDBFile --verbose --mat blosum62 --gop -11 --gex -1, and
+--singlePassType DPXs16 --manyPassType_small DPXs16 --manyPassType_large DPXs32 --overflowType DPXs32 (without DPX: Half2 and Float).
+`seconds` is its own "Scan time", in which it sorts the scores, of each query's second run; `first_seconds` of the first. `same_top_scores`
+compares its best 3,000 scores with ours, `different` counts those that differ. Both are calculated as it scores: -4 for every letter beyond
+the 20, and 10 + k for a gap of k residues: its gap opening includes the first residue.
 """
 
 from __future__ import annotations
@@ -29,13 +38,16 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import date
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +67,8 @@ from kernels.cuda.modules import CudaCard, card  # noqa: E402
 SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
 TIMES, REPEATS = 60, 1
 TRYPTOPHAN = ord("W") - ord("A")
+PEER_TOP = 50 * TIMES
+RUN = {"date": date.today().isoformat()}  # and the device
 COLD = """
 import sys
 sys.path[:0] = {path!r}
@@ -71,7 +85,7 @@ list(AlignmentSearch(card({device}), residues, offsets).score([query], read_matr
 
 def emit(figure: str, **values: Any) -> None:
     """Print a figure as a JSON line at once."""
-    print(json.dumps({"figure": figure, **values}), flush=True)
+    print(json.dumps({**RUN, "figure": figure, **values}), flush=True)
 
 
 def repeated(database: SequenceDatabase, times: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
@@ -101,7 +115,56 @@ def report(figure: str, queries: Sequence[NDArray[np.int8]], n_residues: int, ti
     emit(figure, queries=len(queries), residues=n_residues, **values, **times, gcups=round(cells(queries, n_residues) / times["seconds"]))
 
 
-def measure_large(device: CudaCard, database: SequenceDatabase, queries: list[NDArray[np.int8]], figures: Sequence[str]) -> None:
+def write_fasta(path: Path, sequences: Iterable[NDArray[np.int8]]) -> None:
+    """Sequences of codes as FASTA without names."""
+    with path.open("wb") as file:
+        file.writelines(b">s\n%s\n" % (codes + ord("A")).tobytes() for codes in sequences)
+
+
+class Peer(NamedTuple):
+    """CUDASW++ 4.0 on a card."""
+
+    folder: Path
+    device: int
+    flags: list[str]
+
+    def measure(
+        self,
+        search: AlignmentSearch,
+        residues: NDArray[np.int8],
+        offsets: NDArray[np.int64],
+        queries: list[NDArray[np.int8]],
+        **values: Any,
+    ) -> None:
+        """Print its figures on the database that is in `search` too."""
+        with tempfile.TemporaryDirectory() as folder:
+            fasta, database, query_fasta = (Path(folder) / name for name in ("database.fasta", "database", "queries.fasta"))
+            write_fasta(fasta, (residues[begin:end] for begin, end in pairwise(offsets.tolist())))
+            write_fasta(query_fasta, queries * 2)
+            subprocess.run([self.folder / "makedb", fasta, database], check=True, stdout=subprocess.DEVNULL)
+            command = [str(self.folder / "align"), "--query", str(query_fasta), "--db", str(database), "--top", str(PEER_TOP), *self.flags]
+            environment = {**os.environ, "CUDA_VISIBLE_DEVICES": str(self.device)}
+            text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
+        first, seconds = np.array(re.findall(r"Scan time: (\S+) s", text), float).reshape(2, len(queries))
+        top = np.array(re.findall(r"^Result \d+\. Score: (\d+)", text, re.MULTILINE), np.int32).reshape(2, len(queries), -1)
+        matrix, ordinary = SCHEME.matrix.scores.copy(), [ord(letter) - ord("A") for letter in "ACDEFGHIKLMNPQRSTVWY"]
+        other = np.setdiff1d(np.arange(len(matrix)), ordinary)
+        matrix[other], matrix[:, other] = -4, -4
+        out = np.empty((len(queries), len(offsets) - 1), np.int32)
+        for _end in search.score(queries, matrix, SCHEME.gap_open - 1, SCHEME.gap_extend, out):
+            pass
+        different = (top != -np.sort(-out, axis=1)[:, : top.shape[2]]).sum(axis=(0, 2))
+        every = slice(None)
+        for which, length in ((every, None), *((slice(i, i + 1), len(query)) for i, query in enumerate(queries))):
+            times = {"first_seconds": round(first[which].sum(), 4), "seconds": round(seconds[which].sum(), 4)}
+            wrong = int(different[which].sum())
+            values |= {"program": "CUDASW++ 4.0", "length": length, "same_top_scores": wrong == 0, "different": wrong, "top": PEER_TOP}
+            report("peer", queries[which], len(residues), times, **values)
+
+
+def measure_large(
+    device: CudaCard, database: SequenceDatabase, queries: list[NDArray[np.int8]], figures: Sequence[str], peer: Peer | None
+) -> None:
     """Print the figures on the database of 543 million residues."""
     residues, offsets = repeated(database, TIMES)
     n = len(offsets) - 1
@@ -113,6 +176,8 @@ def measure_large(device: CudaCard, database: SequenceDatabase, queries: list[ND
             report("all", queries, len(residues), measured(search, queries, n)[1])
         for query in queries if "single" in figures else ():
             report("single", [query], len(residues), measured(search, [query], n)[1], length=len(query))
+        if peer is not None:
+            peer.measure(search, residues, offsets, queries)
         del search
     if "streamed" in figures:
         streamed = AlignmentSearch(device, residues, offsets, memory_bytes=1_500_000_000)
@@ -129,12 +194,15 @@ def measure_large(device: CudaCard, database: SequenceDatabase, queries: list[ND
                 del search
 
 
-def measure_equal(device: CudaCard, database: SequenceDatabase, queries: list[NDArray[np.int8]]) -> None:
+def measure_equal(device: CudaCard, database: SequenceDatabase, queries: list[NDArray[np.int8]], peer: Peer | None) -> None:
     """Print the figure on sequences of one length."""
     n, length = 1_000_000, 512
     residues = np.random.default_rng(1).choice(database.residues, n * length)
-    search = AlignmentSearch(device, residues, np.arange(n + 1, dtype=np.int64) * length)
+    offsets = np.arange(n + 1, dtype=np.int64) * length
+    search = AlignmentSearch(device, residues, offsets)
     report("equal", queries, len(residues), measured(search, queries, n)[1], length_of_subjects=length)
+    if peer is not None:
+        peer.measure(search, residues, offsets, queries, length_of_subjects=length)
 
 
 def measure_overflow(device: CudaCard) -> None:
@@ -184,14 +252,22 @@ def main() -> None:
     parser.add_argument("--data", required=True, type=Path, help="folder of the unpacked test data")
     parser.add_argument("--device", type=int, default=0, help="number of the CUDA device")
     parser.add_argument("--figures", nargs="+", choices=figures, default=figures)
+    parser.add_argument("--cudasw4", type=Path, help="folder of CUDASW++ 4.0's programs, to measure them too")
     options = parser.parse_args()
-    numbers = [gpu.numbers[0] for gpu in usable_gpus(needed=True)]
-    if options.device not in numbers:
-        parser.error(f"there is no CUDA device {options.device}; there are {numbers}")
+    described = {gpu.numbers[0]: gpu.description for gpu in usable_gpus(needed=True)}
+    if options.device not in described:
+        parser.error(f"there is no CUDA device {options.device}; there are {sorted(described)}")
+    RUN["device"] = described[options.device]
     data = options.data / "sequences"
     database, query_set = (read_sequences([data / name], Progress()) for name in ("mmseqs_DB.fasta", "cudasw_queries20.fasta"))
     queries = [query_set.codes(i) for i in range(len(query_set))]  # shortest first
     device = card(options.device)
+    peer = None
+    if options.cudasw4 is not None:
+        narrow, wide = ("DPXs16", "DPXs32") if device.compute_capability() >= 90 else ("Half2", "Float")
+        kernels = ["--singlePassType", narrow, "--manyPassType_small", narrow, "--manyPassType_large", wide, "--overflowType", wide]
+        scoring = ["--mat", "blosum62", "--gop", "-11", "--gex", "-1"]
+        peer = Peer(options.cudasw4.resolve(), options.device, [*scoring, *kernels, "--uploadFull", "--prefetchDBFile", "--verbose"])
     if "small" in options.figures:
         measure_small(device, database, queries)
     if "overflow" in options.figures:
@@ -199,9 +275,9 @@ def main() -> None:
     if "cold" in options.figures:
         measure_cold(options.device, database, queries[4])
     if {"all", "single", "streamed", "numbers"} & set(options.figures):
-        measure_large(device, database, queries, options.figures)
+        measure_large(device, database, queries, options.figures, peer)
     if "equal" in options.figures:
-        measure_equal(device, database, queries)
+        measure_equal(device, database, queries, peer)
 
 
 if __name__ == "__main__":
