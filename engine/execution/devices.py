@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import json
+import os
 import platform
+import re
 import subprocess
 import sys
+import tempfile
+import time
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
+from threading import Lock
+from typing import IO, Any
 
 from engine.errors import ParameterError
 from engine.execution.threads import available_threads
+from engine.jobs.progress import Progress
 
 __all__ = ["Device", "chosen_device", "devices", "gpus", "processor"]
 
-_PROBE_SECONDS = 60.0
+_SILENT_SECONDS = 30.0  # a driver that takes so long for one step hangs: importing CuPy and compiling took 10 s on a cold, slow machine
+_MOST_SECONDS = 60.0  # of looking, after which it is not begun again without the GPU at which it ended
+_LOOK_SECONDS = 0.05  # between two looks at a cancel
+_KILLED_SECONDS = 0.2
+_MOST_LETTERS = 300  # of what is passed on of a complaint
+_WISH = re.compile(r"auto|cpu|cuda|all|cuda:0*(?P<number>[0-9]{1,6})")
 
 
 @dataclass(frozen=True)
 class Device:
     """One thing that can compute. `name` is what ``--device`` takes, `reason` says why it is not usable.
 
-    Of a GPU: `driver`, the NVIDIA driver's version, and `compute_capability`, as 9.0. `numbers` are the CUDA devices that a choice stands
-    for: none for the processor. `with_processor`: the processor computes beside them.
+    Of a GPU: `driver`, the NVIDIA driver's version, and `compute_capability`, as 9.0, empty where the driver cannot open it. `numbers` are
+    the CUDA devices that a choice stands for: none for the processor. `with_processor`: the processor computes beside them.
     """
 
     name: str
@@ -53,17 +66,49 @@ def processor() -> Device:
     return Device("cpu", f"{_processor_name()}, {available_threads()} threads", _memory_bytes(), True)
 
 
-@lru_cache
-def gpus() -> tuple[Device, ...]:
-    """The GPUs, usable or not; where none can even be named, one row that says why.
+class _Gpus:
+    """The GPUs of this machine, looked at once; whoever asks meanwhile waits for that look."""
 
-    Each was tried in a process of its own, so that a driver that crashes or hangs does not take the program along.
-    """
-    found = _probed()
+    def __init__(self) -> None:
+        self._found: tuple[Device, ...] | None = None
+        self._looking = Lock()
+
+    def __call__(self, progress: Progress | None = None) -> tuple[Device, ...]:
+        """The GPUs, usable or not; where none can even be named, one row that says why.
+
+        They are tried by a process of its own, so that a driver that crashes or hangs does not take the program along; without the GPU at
+        which it fell, it is begun again. As long as they are not known, `progress` is in a stage of its own.
+
+        Raises
+        ------
+        Cancelled : the user asked to stop.
+        """
+        found = self._found
+        if found is None:
+            progress = progress or Progress()
+            progress.stage("Looking for GPUs")
+            while not self._looking.acquire(timeout=_LOOK_SECONDS):
+                progress.check()
+            try:
+                found = self._found or _listed(_probed(progress))
+                self._found = found
+            finally:
+                self._looking.release()
+        return found
+
+    def cache_clear(self) -> None:
+        """Look again when somebody asks, as after a driver was installed."""
+        self._found = None
+
+
+gpus = _Gpus()
+
+
+def _listed(found: dict[str, Any]) -> tuple[Device, ...]:
     listed = tuple(
         Device(
             f"cuda:{gpu['number']}",
-            f"{gpu['name']}, compute capability {gpu['compute_capability']}, driver {found['driver']} (CUDA {found['cuda']})",
+            f"{gpu['name']}, compute capability {gpu['compute_capability'] or 'unknown'}, driver {found['driver']} (CUDA {found['cuda']})",
             gpu["memory_bytes"],
             gpu["usable"],
             gpu["reason"],
@@ -76,35 +121,36 @@ def gpus() -> tuple[Device, ...]:
     return listed or (Device("cuda", "no GPU", 0, False, found["reason"] or "the NVIDIA driver shows no GPU", found["driver"]),)
 
 
-def chosen_device(wish: str) -> Device:
+def chosen_device(wish: str, progress: Progress | None = None) -> Device:
     """The device for a wish of the user: ``auto``, ``cpu``, ``cuda``, ``cuda:N`` or ``all``.
 
     ``auto`` takes all usable GPUs, or the processor where there is none; ``all`` takes all usable GPUs and the processor together, and
-    ``cuda`` the first usable GPU.
+    ``cuda`` the first usable GPU. `progress` is asked whether to stop, and told that GPUs are looked for, where they are not known yet.
 
     Raises
     ------
-    ParameterError : the wish names a device that is not there or not usable, and why.
+    ParameterError : the wish names a device that is not there or not usable, and why. Cancelled : the user asked to stop.
     """
     if wish == "cpu":
         return processor()
-    number = wish.removeprefix("cuda:")
-    if wish not in ("auto", "cuda", "all") and (number == wish or not (number.isascii() and number.isdigit())):
-        raise ParameterError(f"device = '{wish}': expected auto, cpu, cuda, cuda:N or all")
-    usable = [gpu for gpu in gpus() if gpu.usable]
+    expected = _WISH.fullmatch(wish)
+    if expected is None:
+        raise ParameterError(f"device = '{wish:.40}': expected auto, cpu, cuda, cuda:N or all")
+    number, every = expected["number"], gpus(progress)
+    usable = [gpu for gpu in every if gpu.usable]
     if wish == "auto" and not usable:
         return processor()
-    if number != wish:
-        named = [gpu for gpu in gpus() if gpu.numbers == (int(number),)]
+    if number is not None:
+        named = [gpu for gpu in every if gpu.numbers == (int(number),)]
         if named and named[0].usable:
             return named[0]
         if named:
             raise ParameterError(f"device = '{wish}': {named[0].description} is not usable: {named[0].reason}")
     if not usable:
-        reasons = "; ".join(dict.fromkeys(gpu.reason for gpu in gpus()))
+        reasons = "; ".join(dict.fromkeys(gpu.reason for gpu in every))
         raise ParameterError(f"device = '{wish}': no GPU is usable: {reasons}; auto or cpu takes the processor")
-    if number != wish:
-        raise ParameterError(f"device = '{wish}': there is no such GPU; there are {', '.join(gpu.name for gpu in gpus())}")
+    if number is not None:
+        raise ParameterError(f"device = '{wish}': there is no such GPU; there are {', '.join(gpu.name for gpu in every)}")
     if wish == "cuda" or (wish == "auto" and len(usable) == 1):
         return usable[0]
     together = [*usable, processor()] if wish == "all" else usable
@@ -114,34 +160,93 @@ def chosen_device(wish: str) -> Device:
         sum(gpu.memory_bytes for gpu in usable),
         True,
         driver=usable[0].driver,
-        numbers=tuple(number for gpu in usable for number in gpu.numbers),
+        numbers=tuple(one for gpu in usable for one in gpu.numbers),
         with_processor=wish == "all",
     )
 
 
-def _probed() -> dict[str, Any]:
-    """What kernels/cuda/probe.py found."""
-    nothing: dict[str, Any] = {"driver": "", "cuda": "", "devices": []}
+def _probed(progress: Progress) -> dict[str, Any]:
+    """What kernels/cuda/probe.py found. Where it fell at a GPU, that one keeps the reason, and those behind it are tried by another."""
+    began = time.monotonic()
+    found = _probe(0, progress)
+    while untried := [gpu for gpu in found["devices"] if not gpu["usable"] and not gpu["reason"]]:
+        first, reason = untried[0]["number"], found["reason"]
+        if not reason and time.monotonic() - began > _MOST_SECONDS:
+            reason = "it was not tried: those before it took too long"
+        if not reason:
+            again = _probe(first, progress)
+            reason = again["reason"]
+        if reason:
+            for gpu in untried:
+                gpu["reason"] = reason
+        else:
+            again["devices"][:first] = found["devices"][:first]
+            found = again
+    return found
+
+
+def _probe(first: int, progress: Progress) -> dict[str, Any]:
+    """What the probe told last when it tried GPUs from number `first` on, with the reason where it did not come to its end."""
+    found: dict[str, Any] = {"driver": "", "cuda": "", "reason": "", "devices": [], "step": "driver"}
     try:
-        with as_file(files("kernels.cuda") / "probe.py") as program:
-            done = subprocess.run(
-                [sys.executable, str(program)],
-                capture_output=True,
-                text=True,
-                timeout=_PROBE_SECONDS,
-                check=False,
-                stdin=subprocess.DEVNULL,
-            )
-    except subprocess.TimeoutExpired:
-        return nothing | {"reason": f"the NVIDIA driver did not answer within {_PROBE_SECONDS:.0f} seconds"}
+        # Files and no pipes: one can wait for a process beside them, and one that cannot be killed holds up nobody who reads them.
+        with (
+            as_file(files("kernels.cuda") / "probe.py") as program,
+            tempfile.TemporaryFile() as output,
+            tempfile.TemporaryFile() as complaint,
+        ):
+            command = [sys.executable, str(program), str(first)]
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=complaint)
+            fault = _ending(process, output, progress)
+            for line in _lines(output):
+                with contextlib.suppress(ValueError):
+                    told = json.loads(line)
+                    if isinstance(told, dict) and "step" in told:
+                        found = told
+            if fault.startswith("ended"):
+                fault = f"{fault} {''.join(_lines(complaint)[-1:])[:_MOST_LETTERS]}".strip()
     except OSError as error:
-        return nothing | {"reason": f"the GPUs could not be looked at: {error}"}
+        fault = f"could not be started: {error}"
+    step = found["step"]
+    if isinstance(step, int):
+        found["devices"][step]["reason"] = f"a test kernel {fault}"
+    elif step != "done":
+        found["reason"] = f"{'CuPy' if step == 'CuPy' else 'the program that looks at the NVIDIA driver'} {fault}"
+    return found
+
+
+def _ending(process: subprocess.Popen[bytes], output: IO[bytes], progress: Progress) -> str:
+    """Wait until a process ends, as long as it goes on telling something, and say how it ended.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
+    """
+    atexit.register(process.kill)
+    size, heard = 0, time.monotonic()
     try:
-        return json.loads(done.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
-        ended = f"signal {-done.returncode}" if done.returncode < 0 else f"code {done.returncode}"
-        said = done.stderr.strip().splitlines()[-1:] or [""]
-        return nothing | {"reason": f"looking at the GPUs ended with {ended} {said[0]}".strip()}
+        while True:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = process.wait(_LOOK_SECONDS)
+                progress.check()
+                return f"ended with signal {-code}" if code < 0 else f"ended with code {code}"
+            progress.check()
+            before, size = size, os.fstat(output.fileno()).st_size
+            if size > before:
+                heard = time.monotonic()
+            elif time.monotonic() - heard > _SILENT_SECONDS:
+                return f"did not answer within {_SILENT_SECONDS:g} seconds"
+    finally:
+        atexit.unregister(process.kill)
+        process.kill()
+        # One that is stuck in the driver ends when the driver lets it go.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_KILLED_SECONDS)
+
+
+def _lines(file: IO[bytes]) -> list[str]:
+    file.seek(0)
+    return file.read().decode(errors="replace").strip().splitlines()
 
 
 def _processor_name() -> str:

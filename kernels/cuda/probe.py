@@ -1,8 +1,10 @@
 """Look at the GPUs of this machine and run a tiny kernel on each. A program of its own: a driver that crashes takes only it along.
 
-Prints one line of JSON: `driver` (the NVIDIA driver's version), `cuda` (the newest CUDA version that it runs, as 13.0), `reason` (why no
-GPU can be used, or empty) and `devices`, each with number, name, memory_bytes, compute_capability, usable and reason. Needs nothing but
-Python's library, and CuPy to find a GPU usable.
+Prints what it knows as a line of JSON whenever it knows more, so that whoever started it can tell at what it fell or hangs; the last line
+counts. `driver` is the NVIDIA driver's version, `cuda` the newest CUDA version that it runs, as 13.0, `reason` why no GPU can be used, or
+empty, and `devices` has of each GPU number, name, memory_bytes, compute_capability, usable and reason. `step` is what it is at: "driver",
+"CuPy", the number of the GPU that it tries, or "done". Its argument is the number of the first GPU to try, 0 when not given. Needs nothing
+but Python's library, and CuPy to find a GPU usable.
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import json
+import os
 import sys
 from typing import Any
 
 KERNEL = 'extern "C" __global__ void probe(unsigned int* out) { out[threadIdx.x] = 3 * threadIdx.x + 1; }'
 NAME_BYTES = 96
-OLDEST_MAJOR = 12  # version of CUDA for which there is an extra
+OLDEST_MAJOR = 12  # version of CUDA for which there are packages
+PACKAGES = {12: "cupy-cuda12x nvidia-cuda-nvrtc-cu12", 13: "cupy-cuda13x nvidia-cuda-nvrtc"}
 
 
 class _Memory(ctypes.Structure):
@@ -37,52 +41,76 @@ def _version(number: int) -> str:
 
 
 def look() -> dict[str, Any]:
-    """What the driver says of itself and of the GPUs, none of them tried yet."""
-    found: dict[str, Any] = {"driver": "", "cuda": "", "reason": "", "devices": []}
+    """What the driver says of itself and of the GPUs, none of them tried yet. One that it cannot open has the driver's reason."""
+    found: dict[str, Any] = {"driver": "", "cuda": "", "reason": "", "devices": [], "step": "driver"}
+    tell(found)
     management = _library("libnvidia-ml.so.1", "nvml.dll")
-    if management is None or management.nvmlInit_v2() != 0:
-        found["reason"] = "no NVIDIA driver is installed" if management is None else "the NVIDIA driver does not answer"
+    if management is None:
+        found["reason"] = "no NVIDIA driver is installed"
+        return found
+    if fault := management.nvmlInit_v2():
+        found["reason"] = f"the NVIDIA driver does not answer: {_driver_error(management, fault)}"
         return found
     text, number = ctypes.create_string_buffer(NAME_BYTES), ctypes.c_int()
     if management.nvmlSystemGetDriverVersion(text, NAME_BYTES) == 0:
-        found["driver"] = text.value.decode()
+        found["driver"] = _text(text.value)
     if management.nvmlSystemGetCudaDriverVersion_v2(ctypes.byref(number)) == 0:
         found["cuda"] = _version(number.value)
     count = ctypes.c_uint()
     management.nvmlDeviceGetCount_v2(ctypes.byref(count))
-    for i in range(count.value):
-        handle, memory, major, minor = ctypes.c_void_p(), _Memory(), ctypes.c_int(), ctypes.c_int()
-        if management.nvmlDeviceGetHandleByIndex_v2(i, ctypes.byref(handle)) != 0:
-            continue
-        management.nvmlDeviceGetName(handle, text, NAME_BYTES)
-        management.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory))
-        management.nvmlDeviceGetCudaComputeCapability(handle, ctypes.byref(major), ctypes.byref(minor))
-        found["devices"].append(_device(i, text.value.decode(), memory.total, f"{major.value}.{minor.value}"))
+    found["devices"] = [_seen(management, i) for i in range(count.value)]
     if not found["devices"]:
         found["reason"] = "the NVIDIA driver sees no GPU"
     return found
 
 
-def _device(number: int, name: str, memory_bytes: int, compute_capability: str) -> dict[str, Any]:
-    return {
-        "number": number,
-        "name": name,
-        "memory_bytes": int(memory_bytes),
-        "compute_capability": compute_capability,
-        "usable": False,
-        "reason": "",
-    }
+def _seen(management: ctypes.CDLL, number: int) -> dict[str, Any]:
+    """A GPU as the driver's management library sees it."""
+    device = _device(number, f"GPU {number} of the driver's list")
+    handle, memory, major, minor = ctypes.c_void_p(), _Memory(), ctypes.c_int(), ctypes.c_int()
+    if fault := management.nvmlDeviceGetHandleByIndex_v2(number, ctypes.byref(handle)):
+        device["reason"] = f"the NVIDIA driver cannot open it: {_driver_error(management, fault)}"
+        return device
+    text = ctypes.create_string_buffer(NAME_BYTES)
+    if management.nvmlDeviceGetName(handle, text, NAME_BYTES) == 0:
+        device["name"] = _text(text.value)
+    if management.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)) == 0:
+        device["memory_bytes"] = int(memory.total)
+    if management.nvmlDeviceGetCudaComputeCapability(handle, ctypes.byref(major), ctypes.byref(minor)) == 0:
+        device["compute_capability"] = f"{major.value}.{minor.value}"
+    return device
 
 
-def try_devices(found: dict[str, Any]) -> None:
-    """Run the kernel on each GPU that CuPy sees; these may be fewer than the driver has, and in another order."""
+def _driver_error(management: ctypes.CDLL, code: int) -> str:
+    describe = getattr(management, "nvmlErrorString", None)
+    if describe is None:
+        return f"error {code}"
+    describe.restype = ctypes.c_char_p
+    return f"{_text(describe(code))} (error {code})"
+
+
+def _text(letters: bytes) -> str:
+    return letters.decode(errors="replace")
+
+
+def _device(number: int, name: str) -> dict[str, Any]:
+    return {"number": number, "name": name, "memory_bytes": 0, "compute_capability": "", "usable": False, "reason": ""}
+
+
+def try_devices(found: dict[str, Any], first: int = 0) -> None:
+    """Run the kernel on each GPU that CuPy sees, from number `first` on; these may be fewer than the driver has, and in another order.
+
+    Those that the driver cannot open, which CuPy does not see, are listed behind the others.
+    """
+    found["step"] = "CuPy"
+    tell(found)
     major = int((found["cuda"] or "99").split(".")[0])
     if major < OLDEST_MAJOR:
         found["reason"] = f"the driver {found['driver']} runs CUDA {found['cuda']}, at least {OLDEST_MAJOR}.0 is needed; update the driver"
         return
+    suitable = PACKAGES[13 if float(found["cuda"] or 0) >= 13 else 12]
     if importlib.util.find_spec("cupy") is None:
-        extra = "cuda13" if float(found["cuda"] or 0) >= 13 else "cuda12"
-        found["reason"] = f"CuPy is not installed; install the extra '{extra}': pip install \"proteoscope[{extra}]\""
+        found["reason"] = f"CuPy is not installed; to install it: pip install {suitable}"
         return
     try:
         import cupy
@@ -91,30 +119,46 @@ def try_devices(found: dict[str, Any]) -> None:
         # Since CUDA 11 a driver runs all minor versions of its major version.
         if int(needed.split(".")[0]) > major:
             found["reason"] = (
-                f"the driver {found['driver']} runs CUDA {found['cuda']}, the CuPy that is installed needs {needed}; update the driver"
-                " or install the extra 'cuda12' instead"
+                f"the driver {found['driver']} runs CUDA {found['cuda']}, the CuPy that is installed needs {needed}; update the driver,"
+                f" or uninstall this CuPy and install another: pip install {suitable}"
             )
             return
         count = cupy.cuda.runtime.getDeviceCount()
     except Exception as error:  # whatever CuPy raises is the reason
-        found["reason"] = f"CuPy does not work: {_one_line(error)}"
+        chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+        if chosen is not None and "NoDevice" in str(error):
+            found["reason"] = f"CUDA shows no GPU while the environment variable CUDA_VISIBLE_DEVICES is '{chosen}'; unset it, or name some"
+        else:
+            found["reason"] = f"CuPy does not work: {_one_line(error)}"
         return
-    found["devices"] = [_tried(cupy, number) for number in range(count)]
+    lost = [device for device in found["devices"] if device["reason"]]
+    lost = [device | {"number": number} for number, device in enumerate(lost, count)]
+    devices = [_device(number, f"GPU {number} of CUDA's list") for number in range(count)]
+    found["devices"] = devices + lost
+    for device in devices[first:]:
+        found["step"] = device["number"]
+        tell(found)
+        try:
+            _describe(cupy, device)
+            tell(found)
+            device["usable"] = _is_right(cupy, device["number"])
+            device["reason"] = "" if device["usable"] else "a test kernel gave wrong numbers"
+        except Exception as error:  # whatever CuPy raises is the reason
+            device["reason"] = f"a test kernel does not run: {_one_line(error)}"
 
 
-def _tried(cupy: Any, number: int) -> dict[str, Any]:
-    properties = cupy.cuda.runtime.getDeviceProperties(number)
-    capability = f"{properties['major']}.{properties['minor']}"
-    device = _device(number, properties["name"].decode(), properties["totalGlobalMem"], capability)
-    try:
-        with cupy.cuda.Device(number):
-            values = cupy.zeros(32, cupy.uint32)
-            cupy.RawModule(code=KERNEL, options=("-std=c++17",), backend="nvrtc").get_function("probe")((1,), (32,), (values,))
-            right = values.get().tolist() == [3 * i + 1 for i in range(32)]
-        device["usable"], device["reason"] = right, "" if right else "a test kernel gave wrong numbers"
-    except Exception as error:  # whatever CuPy raises is the reason
-        device["reason"] = f"a test kernel does not run: {_one_line(error)}"
-    return device
+def _describe(cupy: Any, device: dict[str, Any]) -> None:
+    properties = cupy.cuda.runtime.getDeviceProperties(device["number"])
+    device["name"], device["memory_bytes"] = _text(properties["name"]), int(properties["totalGlobalMem"])
+    device["compute_capability"] = f"{properties['major']}.{properties['minor']}"
+
+
+def _is_right(cupy: Any, number: int) -> bool:
+    """Whether the kernel gives what it should on a GPU."""
+    with cupy.cuda.Device(number):
+        values = cupy.zeros(32, cupy.uint32)
+        cupy.RawModule(code=KERNEL, options=("-std=c++17",), backend="nvrtc").get_function("probe")((1,), (32,), (values,))
+        return values.get().tolist() == [3 * i + 1 for i in range(32)]
 
 
 def _one_line(error: Exception) -> str:
@@ -122,15 +166,22 @@ def _one_line(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(lines)[:300]}"
 
 
+def tell(found: dict[str, Any]) -> None:
+    """Print what is known by now. On a line of its own, whatever a library printed before."""
+    sys.stdout.write(f"\n{json.dumps(found)}\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     """Print what is there."""
     found = look()
     if not found["reason"]:
-        try_devices(found)
+        try_devices(found, int(sys.argv[1]) if len(sys.argv) > 1 else 0)
     for device in found["devices"]:
         if not device["usable"] and not device["reason"]:
             device["reason"] = found["reason"]
-    sys.stdout.write(json.dumps(found) + "\n")
+    found["step"] = "done"
+    tell(found)
 
 
 if __name__ == "__main__":

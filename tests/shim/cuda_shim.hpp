@@ -1,11 +1,13 @@
 // Runs a CUDA C++ kernel on the processor, so that its logic is tested where there is no GPU.
 //
 // A block's threads are fibers that take turns; a thread runs until it waits at a barrier or for lanes of its warp. Blocks run one after
-// another. Shared memory is thread-local storage of the one thread that runs everything; the dynamic part is filled with rubbish before
-// each block. What cannot go on (a barrier that some threads never reach, lanes that name different masks) is reported as an error. Fibers
-// run in turn, in ascending or descending order: a result that depends on the order shows, races on a real card do not.
+// another. Shared memory is thread-local storage of the one thread that runs everything, and is filled with rubbish before each block.
+// What cannot go on (a barrier that some threads never reach, lanes that name different masks, a write behind the dynamic shared memory) is
+// reported as an error. Fibers run in turn, in ascending or descending order: a result that depends on the order shows, races on a real
+// card do not.
 #pragma once
 
+#include <link.h>
 #include <setjmp.h>
 #include <ucontext.h>
 
@@ -45,6 +47,8 @@ namespace shim {
 
 constexpr size_t kStackBytes = 128 * 1024;
 constexpr size_t kSharedBytes = 256 * 1024;
+constexpr size_t kGuardBytes = 4096;  // behind the dynamic shared memory that a launch asks for
+constexpr unsigned char kRubbish = 0xa5;
 
 struct Warp {
     unsigned arrived = 0, mask = 0;
@@ -170,6 +174,43 @@ std::tuple<Arguments...> unpacked(void** arguments, std::index_sequence<i...>) {
     return std::tuple<Arguments...>(*static_cast<Arguments*>(arguments[i])...);
 }
 
+struct Place {
+    unsigned char *holds, *begin;
+    size_t bytes;
+};
+
+// Where this library keeps its thread-local storage for the thread that asks, which is all shared memory of its kernels; `room` lies in it.
+inline Place shared_memory(unsigned char* room) {
+    Place place{room, room, kSharedBytes + kGuardBytes};
+    dl_iterate_phdr(
+        [](dl_phdr_info* library, size_t, void* argument) {
+            Place& place = *static_cast<Place*>(argument);
+            unsigned char* const begin = static_cast<unsigned char*>(library->dlpi_tls_data);
+            for (int i = 0; begin != nullptr && i < library->dlpi_phnum; ++i) {
+                const auto& segment = library->dlpi_phdr[i];
+                if (segment.p_type != PT_TLS || place.holds < begin || place.holds >= begin + segment.p_memsz) continue;
+                place.begin = begin;
+                place.bytes = segment.p_memsz;
+                return 1;
+            }
+            return 0;
+        },
+        &place);
+    return place;
+}
+
+__attribute__((noinline)) inline void tell_of_threads_that_wait() {
+    error = "threads of block " + std::to_string(blockIdx.x) + " wait for each other for ever: " + std::to_string(n_waiting) + " of " +
+            std::to_string(n_live) + " at the block's barrier";
+}
+
+__attribute__((noinline)) inline bool wrote_behind(const unsigned char* room, size_t shared) {
+    for (size_t i = shared; i < shared + kGuardBytes && error.empty(); ++i) {
+        if (room[i] != kRubbish) error = "a write behind the " + std::to_string(shared) + " bytes of dynamic shared memory";
+    }
+    return !error.empty();
+}
+
 // Runs a grid. Returns an empty text, or what went wrong.
 template <class... Arguments>
 std::string run(void (*kernel)(Arguments...), dim3 grid, dim3 block, bool descending, void** arguments, unsigned char* room, size_t shared) {
@@ -182,10 +223,11 @@ std::string run(void (*kernel)(Arguments...), dim3 grid, dim3 block, bool descen
     blockDim = block;
     const unsigned n = block.x * block.y * block.z;
     stacks.resize(n * kStackBytes);
+    const Place memory = shared_memory(room);
     error.clear();
     for (unsigned b = 0; b < grid.x * grid.y * grid.z; ++b) {
         blockIdx = uint3{b % grid.x, b / grid.x % grid.y, b / grid.x / grid.y};
-        std::memset(room, 0xa5, kSharedBytes);
+        std::memset(memory.begin, kRubbish, memory.bytes);
         fibers.assign(n, Fiber());
         warps.assign((n + 31) / 32, Warp());
         n_waiting = 0;
@@ -208,11 +250,11 @@ std::string run(void (*kernel)(Arguments...), dim3 grid, dim3 block, bool descen
                 if (!error.empty()) return error;
             }
             if (!progressed) {
-                error = "threads of block " + std::to_string(b) + " wait for each other for ever: " + std::to_string(n_waiting) + " of " +
-                        std::to_string(n_live) + " at the block's barrier";
+                tell_of_threads_that_wait();
                 return error;
             }
         }
+        if (wrote_behind(room, shared)) return error;
     }
     return {};
 }
@@ -360,7 +402,7 @@ inline unsigned half_pair_greatest(unsigned a, unsigned b) {
 }
 
 // Room for `extern __shared__` arrays of the name dynamic_shared.
-alignas(16) thread_local unsigned char dynamic_shared[shim::kSharedBytes];
+alignas(16) thread_local unsigned char dynamic_shared[shim::kSharedBytes + shim::kGuardBytes];
 
 // Makes `launch_NAME` for a caller outside: arguments are pointers to the values, as cuLaunchKernel takes them.
 #define SHIM_KERNEL(NAME)                                                                                                        \

@@ -1,4 +1,9 @@
-"""A `kernels.cuda.modules.Card` that runs the CUDA sources on the processor, through cuda_shim.hpp and g++."""
+"""A `kernels.cuda.modules.Card` that runs the CUDA sources on the processor, through cuda_shim.hpp and g++.
+
+Behind each buffer stand guard bytes; a kernel that writes there fails the test at its launch. With PROTEOSCOPE_SHIM_ADDRESS_SANITIZER set,
+GCC's address sanitizer watches reads too, in a Python started with PYTHONMALLOC=malloc, LD_PRELOAD="$(gcc -print-file-name=libasan.so)" and
+ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,8 @@ import shutil
 import subprocess
 import tempfile
 import threading
-from collections.abc import Sequence
+import weakref
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +25,17 @@ from numpy.typing import NDArray
 
 from kernels.cuda.modules import DeviceError, DeviceMemoryError, source
 
-__all__ = ["ShimCard", "compiled", "missing_compiler"]
+__all__ = ["IS_SANITIZED", "ShimCard", "compiled", "missing_compiler"]
 
 _HEADER = Path(__file__).with_name("cuda_shim.hpp")
-_OPTIONS = ("-std=c++17", "-O2", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-Werror", "-ffp-contract=off", "-fPIC", "-shared")
-_KERNEL = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(')
+IS_SANITIZED = bool(os.environ.get("PROTEOSCOPE_SHIM_ADDRESS_SANITIZER"))
+_OPTIONS = (
+    # Variables of templates are each library's own, as each module's on a card: two of the same name may have other sizes.
+    "-std=c++17", "-O2", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-ffp-contract=off", "-fPIC", "-shared", "-fno-gnu-unique",
+    *(("-g", "-fsanitize=address", "--param", "asan-stack=0") if IS_SANITIZED else ("-Werror",)),
+)  # fmt: skip
+_GUARD = b"" if IS_SANITIZED else bytes([0xC3]) * 1024
+_KERNEL = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(([^)]*)\)')
 
 _one_at_a_time = threading.Lock()  # the fibers of a kernel live in variables of the library
 
@@ -43,7 +55,7 @@ def compiled(text: str, defines: tuple[str, ...] = ()) -> ctypes.CDLL:
     if not library.exists():
         with tempfile.TemporaryDirectory(dir=folder) as name:
             program, built = Path(name) / "kernels.cpp", Path(name) / "kernels.so"
-            launchers = "".join(f"SHIM_KERNEL({kernel})\n" for kernel in _KERNEL.findall(text))
+            launchers = "".join(f"SHIM_KERNEL({kernel})\n" for kernel, _ in _KERNEL.findall(text))
             program.write_text(f'#include "{_HEADER}"\n{text}\n{launchers}', encoding="utf-8")
             subprocess.run(["g++", *options, str(program), "-o", str(built)], check=True)
             built.replace(library)
@@ -75,6 +87,7 @@ class ShimCard:
         self.launched: list[str] = []
         self.defines: list[tuple[str, ...]] = []
         self._lost = False
+        self._buffers: dict[int, tuple[weakref.ref[NDArray[np.uint8]], int]] = {}  # with the bytes that were asked for
 
     def free_bytes(self) -> int:
         return 1 << 32
@@ -91,7 +104,15 @@ class ShimCard:
     def buffer(self, n_bytes: int) -> NDArray[np.uint8]:
         if n_bytes > self.largest_buffer:
             raise DeviceMemoryError(f"no room for {n_bytes} bytes")
-        return np.full(max(16, n_bytes), 0xA5, np.uint8)
+        made = np.full(max(1, n_bytes + len(_GUARD)), 0xA5, np.uint8)
+        made[n_bytes : n_bytes + len(_GUARD)] = np.frombuffer(_GUARD, np.uint8)
+        self._buffers[id(made)] = weakref.ref(made), n_bytes
+        weakref.finalize(made, self._buffers.pop, id(made), None)
+        return made
+
+    def size(self, buffer: NDArray[np.uint8]) -> int:
+        """The bytes that a buffer was made for."""
+        return self._buffers[id(buffer)][1]
 
     def address(self, buffer: NDArray[np.uint8]) -> int:
         return buffer.ctypes.data
@@ -103,14 +124,15 @@ class ShimCard:
         return None
 
     def upload(self, buffer: NDArray[np.uint8], values: NDArray, stream: None) -> None:
-        assert values.flags.c_contiguous and values.nbytes <= len(buffer)
+        assert values.flags.c_contiguous and values.nbytes <= self.size(buffer)
         buffer[: values.nbytes] = values.reshape(-1).view(np.uint8)
 
     def download(self, values: NDArray, buffer: NDArray[np.uint8], stream: None, *, offset: int = 0) -> None:
-        assert values.flags.c_contiguous and offset + values.nbytes <= len(buffer)
+        assert values.flags.c_contiguous and offset + values.nbytes <= self.size(buffer)
         values.reshape(-1).view(np.uint8)[:] = buffer[offset : offset + values.nbytes]
 
     def clear(self, buffer: NDArray[np.uint8], n_bytes: int, stream: None) -> None:
+        assert n_bytes <= self.size(buffer)
         buffer[:n_bytes] = 0
 
     def launch(
@@ -135,10 +157,26 @@ class ShimCard:
             launch(
                 self._libraries[file, defines], kernel, blocks, threads, arguments, shared_bytes=shared_bytes, descending=self._descending
             )
+            self._check_guards(file, kernel, arguments)
+
+    def _check_guards(self, file: str, kernel: str, arguments: Sequence[Any]) -> None:
+        """Fail where a kernel wrote behind a buffer. No DeviceError, which a search would be rescued from."""
+        for reference, n_bytes in list(self._buffers.values()):
+            buffer = reference()
+            if buffer is None or buffer[n_bytes : n_bytes + len(_GUARD)].tobytes() == _GUARD:
+                continue
+            names = _parameters(source(file), kernel)
+            which = [f"argument {name}" for name, one in zip(names, arguments, strict=True) if one is buffer]
+            raise AssertionError(f"{kernel} wrote behind the {n_bytes} bytes of {''.join(which) or 'a buffer that it has by its address'}")
 
     def wait(self, stream: None) -> None:
         if self._lost:
             raise DeviceError("the card is lost")
+
+
+def _parameters(text: str, kernel: str) -> Iterable[str]:
+    """Names of the parameters of a kernel of a CUDA source."""
+    return [one.split()[-1].strip("*&") for one in dict(_KERNEL.findall(text))[kernel].split(",")]
 
 
 def launch(

@@ -36,7 +36,7 @@ def test_auto_and_cpu_give_a_device_that_is_usable() -> None:
     assert chosen_device("auto").usable
 
 
-@pytest.mark.parametrize("wish", ["gpu", "", "cuda:", "cuda:x", "cuda:-1", "CPU0"])
+@pytest.mark.parametrize("wish", ["gpu", "", "cuda:", "cuda:x", "cuda:-1", "CPU0", "cuda:" + "9" * 5000, "cuda:\u0663"])
 def test_an_unknown_wish_is_answered_by_what_is_possible(wish: str) -> None:
     with pytest.raises(ParameterError, match="auto, cpu, cuda"):
         chosen_device(wish)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+import threading
+import time
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from importlib.resources import files
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -18,7 +24,10 @@ import pytest
 from engine.errors import ParameterError
 from engine.execution import devices as module
 from engine.execution.devices import chosen_device, devices, gpus
+from engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from kernels.cuda import probe
+
+REPOSITORY = Path(__file__).resolve().parents[3]
 
 
 def gpu(number: int, *, usable: bool = True, reason: str = "") -> dict[str, Any]:
@@ -33,7 +42,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
 
     def have(*found: dict[str, Any], reason: str = "") -> None:
         answer = {"driver": "580.1", "cuda": "13.0", "reason": reason, "devices": list(found)}
-        monkeypatch.setattr(module, "_probed", lambda: answer)
+        monkeypatch.setattr(module, "_probed", lambda progress: answer)
         gpus.cache_clear()
 
     gpus.cache_clear()
@@ -41,20 +50,120 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     gpus.cache_clear()
 
 
+NVML = r"""
+#include <cstdlib>
+#include <cstring>
+extern "C" {
+int nvmlInit_v2() { return 0; }
+int nvmlSystemGetDriverVersion(char* text, unsigned) { strcpy(text, "580.65"); return 0; }
+int nvmlSystemGetCudaDriverVersion_v2(int* version) { *version = 13000; return 0; }
+int nvmlDeviceGetCount_v2(unsigned* count) { *count = 3; return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned i, void** handle) {
+    const char* lost = getenv("FAKE_LOST");
+    *handle = nullptr;
+    return lost && atoi(lost) == static_cast<int>(i) ? 15 : 0;
+}
+int nvmlDeviceGetName(void*, char* text, unsigned) { strcpy(text, "NVIDIA G\xe9"); return 0; }
+int nvmlDeviceGetMemoryInfo(void*, unsigned long long* memory) { memory[0] = 8ull << 30; return 0; }
+int nvmlDeviceGetCudaComputeCapability(void*, int* major, int* minor) { *major = 8; *minor = 9; return 0; }
+const char* nvmlErrorString(int) { return "GPU is lost"; }
+}
+"""
+
+CUPY = """
+import os, signal, sys, time
+from types import SimpleNamespace
+
+what, _, where = os.environ["FAKE_FALL"].partition(" ")
+
+
+def fall(at):
+    if at == where and what == "crash":
+        os.write(2, b"a driver\\ncomplains \\xff")
+        os.kill(os.getpid(), signal.SIGKILL)
+    if at == where and what == "hang":
+        open(os.environ["FAKE_MARK"], "w").write(str(os.getpid()))
+        time.sleep(60)
+
+
+print("hello from an import hook", end="")
+fall("import")
+uint32 = int
+zeros = lambda n, kind: SimpleNamespace(get=lambda: SimpleNamespace(tolist=lambda: [3 * i + 1 for i in range(32)]))
+COUNT = int(os.environ.get("FAKE_COUNT", "3"))
+
+
+class runtime:
+    runtimeGetVersion = staticmethod(lambda: 13000)
+
+    @staticmethod
+    def getDeviceCount():
+        if COUNT == 0:
+            raise RuntimeError("cudaErrorNoDevice: no CUDA-capable device is detected")
+        return COUNT
+
+    @staticmethod
+    def getDeviceProperties(number):
+        return {"name": b"Fake \\xe9 %d" % number, "totalGlobalMem": 8 << 30, "major": 9, "minor": 0}
+
+
+class Device:
+    def __init__(self, number):
+        self.number = number
+
+    def __enter__(self):
+        fall(str(self.number))
+
+    def __exit__(self, *_):
+        pass
+
+
+cuda = SimpleNamespace(runtime=runtime, Device=Device)
+RawModule = lambda **_: SimpleNamespace(get_function=lambda name: lambda *_: None)
+"""
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a driver's library that has three GPUs, and with a CuPy."""
+    if sys.platform != "linux" or shutil.which("g++") is None:
+        pytest.skip("the driver is played by a library that g++ makes on Linux")
+    folder = tmp_path_factory.mktemp("libraries")
+    (folder / "nvml.cpp").write_text(NVML)
+    subprocess.run(["g++", "-shared", "-fPIC", str(folder / "nvml.cpp"), "-o", str(folder / "libnvidia-ml.so.1")], check=True)
+    (folder / "cupy").mkdir()
+    (folder / "cupy" / "__init__.py").write_text(CUPY)
+    return folder
+
+
 @pytest.fixture
-def ended(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
-    """A probe that ends in the given way."""
+def driver(libraries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
+    """Three GPUs and a CuPy that falls as told: "crash 1", "hang import"; returns the file that it writes when it hangs."""
 
-    def end(code: int = 0, output: str = "", complaint: str = "", error: Exception | None = None) -> None:
-        def run(*_: Any, **__: Any) -> subprocess.CompletedProcess[str]:
-            if error:
-                raise error
-            return subprocess.CompletedProcess([], code, output, complaint)
+    def have(fall: str = "", **variables: str) -> Path:
+        mark = tmp_path / "hangs"
+        mark.unlink(missing_ok=True)
+        for name, value in {"FAKE_FALL": fall, "FAKE_MARK": str(mark), "LD_LIBRARY_PATH": str(libraries), **variables}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("PYTHONPATH", str(libraries))
+        gpus.cache_clear()
+        return mark
 
-        monkeypatch.setattr(module.subprocess, "run", run)
+    gpus.cache_clear()
+    yield have
+    gpus.cache_clear()
+
+
+@pytest.fixture
+def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """A program in place of the probe."""
+
+    def play(program: str) -> None:
+        (tmp_path / "probe.py").write_text(program)
+        monkeypatch.setattr(module, "files", lambda package: tmp_path)
         gpus.cache_clear()
 
-    yield end
+    yield play
     gpus.cache_clear()
 
 
@@ -96,16 +205,123 @@ def test_a_wish_that_cannot_be_met_says_why(machine: Callable[..., None]) -> Non
         chosen_device("cuda")
 
 
-def test_a_probe_that_crashes_or_hangs_becomes_a_reason(ended: Callable[..., None]) -> None:
-    ended(-11)
-    assert "signal 11" in gpus()[0].reason
-    ended(1, complaint="Traceback\nMemoryError: none left")
-    assert "MemoryError: none left" in gpus()[0].reason
-    ended(error=subprocess.TimeoutExpired("probe", 60))
+def test_a_gpu_at_which_cuda_crashes_keeps_its_name_and_the_others_are_usable(driver: Callable[..., Path]) -> None:
+    for number, usable in ((0, [1, 2]), (1, [0, 2]), (2, [0, 1])):
+        driver(f"crash {number}")
+        found = gpus()
+        assert [gpu.numbers[0] for gpu in found if gpu.usable] == usable
+        assert found[number].reason == "a test kernel ended with signal 9 complains \ufffd"
+        assert found[number].description == f"Fake \ufffd {number}, compute capability 9.0, driver 580.65 (CUDA 13.0)"
+        assert chosen_device("auto").numbers == tuple(usable)
+
+
+def test_a_gpu_that_hangs_takes_no_other_along(driver: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SILENT_SECONDS", 1.5)
+    mark = driver("hang 1")
+    assert [gpu.usable for gpu in gpus()] == [True, False, True]
+    assert gpus()[1].reason == "a test kernel did not answer within 1.5 seconds"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(mark.read_text()), 0)
+
+
+def test_looking_is_not_begun_again_for_ever(driver: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_SECONDS", 0.0)
+    driver("crash 1")
+    assert [gpu.usable for gpu in gpus()] == [True, False, False]
+    assert gpus()[2].reason == "it was not tried: those before it took too long"
+
+
+def test_gpus_that_the_driver_names_stay_named_when_cupy_crashes(driver: Callable[..., Path]) -> None:
+    driver("crash import")
+    assert [gpu.name for gpu in gpus()] == ["cuda:0", "cuda:1", "cuda:2"]
+    for gpu in gpus():
+        assert gpu.description == "NVIDIA G\ufffd, compute capability 8.9, driver 580.65 (CUDA 13.0)"
+        assert gpu.reason.startswith("CuPy ended with signal 9")
+
+
+@pytest.mark.parametrize(("fall", "number"), [("", 2), ("crash 0", 2), ("crash import", 1)])
+def test_a_gpu_that_the_driver_cannot_open_is_listed_with_the_reason(fall: str, number: int, driver: Callable[..., Path]) -> None:
+    driver(fall, FAKE_LOST="1", FAKE_COUNT="2")
+    assert [gpu.numbers for gpu in gpus()] == [(0,), (1,), (2,)]
+    lost = gpus()[number]
+    assert lost.reason == "the NVIDIA driver cannot open it: GPU is lost (error 15)"
+    assert lost.description.startswith("GPU 1 of the driver's list, compute capability unknown, driver 580.65")
+    assert sum(gpu.usable for gpu in gpus()) == {"": 2, "crash 0": 1, "crash import": 0}[fall]
+
+
+@pytest.mark.parametrize("visible", ["", "-1", "7"])
+def test_where_a_variable_hides_all_gpus_it_is_named(visible: str, driver: Callable[..., Path]) -> None:
+    driver(FAKE_COUNT="0", CUDA_VISIBLE_DEVICES=visible)
+    assert f"CUDA_VISIBLE_DEVICES is '{visible}'; unset it" in gpus()[0].reason
+
+
+def test_a_cancel_is_heeded_while_a_driver_hangs(driver: Callable[..., Path]) -> None:
+    mark = driver("hang import")
+    events: list[ProgressEvent] = []
+    progress = Progress(events.append)
+
+    def cancel() -> None:
+        while not mark.exists() or not mark.read_text():
+            time.sleep(0.01)
+        progress.cancel()
+
+    helper = threading.Thread(target=cancel)
+    helper.start()
+    with pytest.raises(Cancelled):
+        chosen_device("auto", progress)
+    helper.join()
+    assert [event.stage for event in events] == ["Looking for GPUs"]
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(mark.read_text()), 0)
+    driver()
+    assert all(gpu.usable for gpu in gpus()), "a cancelled look leaves nothing behind"
+
+
+def test_who_waits_for_the_look_of_another_heeds_a_cancel_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ends, looks = threading.Event(), threading.Event(), []
+
+    def probed(progress: Progress) -> dict[str, Any]:
+        looks.append(progress)
+        begun.set()
+        ends.wait(20)
+        return {"driver": "580.1", "cuda": "13.0", "reason": "", "devices": [gpu(0)]}
+
+    monkeypatch.setattr(module, "_probed", probed)
+    gpus.cache_clear()
+    other = threading.Thread(target=gpus)
+    other.start()
+    begun.wait(20)
+    cancelled = Progress()
+    helper = threading.Timer(0.1, cancelled.cancel)
+    helper.start()
+    with pytest.raises(Cancelled):
+        chosen_device("auto", cancelled)
+    helper.join()
+    ends.set()
+    assert chosen_device("auto").name == "cuda:0"
+    other.join()
+    assert len(looks) == 1
+    gpus.cache_clear()
+
+
+def test_a_probe_that_crashes_or_hangs_becomes_a_reason(played: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    played("import os; os.kill(os.getpid(), 9)")
+    assert gpus()[0].reason == "the program that looks at the NVIDIA driver ended with signal 9"
+    played("raise MemoryError('none left')")
+    assert gpus()[0].reason.endswith("ended with code 1 MemoryError: none left")
+    played("print('[]'); print('{')")
+    assert gpus()[0].reason.endswith("ended with code 0")
+    monkeypatch.setattr(module, "_SILENT_SECONDS", 0.2)
+    played("import time; time.sleep(60)")
     assert "did not answer" in gpus()[0].reason
-    ended(error=OSError("no such program"))
-    assert "no such program" in gpus()[0].reason
     assert not any(device.usable for device in gpus())
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError("no such program")
+
+    monkeypatch.setattr(module.subprocess, "Popen", refuse)
+    gpus.cache_clear()
+    assert "no such program" in gpus()[0].reason
 
 
 class Cupy(ModuleType):
@@ -145,7 +361,13 @@ class Cupy(ModuleType):
     ("driver", "cuda", "needs", "reason"),
     [
         ("470.1", "11.4", 12000, "the driver 470.1 runs CUDA 11.4, at least 12.0 is needed; update the driver"),
-        ("535.2", "12.2", 13000, "the CuPy that is installed needs 13.0; update the driver or install the extra 'cuda12' instead"),
+        (
+            "535.2",
+            "12.2",
+            13000,
+            "the CuPy that is installed needs 13.0; update the driver, or uninstall this CuPy and install another:"
+            " pip install cupy-cuda12x nvidia-cuda-nvrtc-cu12",
+        ),
     ],
 )
 def test_an_old_driver_is_named_with_what_to_do(driver: str, cuda: str, needs: int, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,12 +378,14 @@ def test_an_old_driver_is_named_with_what_to_do(driver: str, cuda: str, needs: i
     assert "\n" not in found["reason"]
 
 
-def test_without_cupy_the_extra_that_suits_the_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_cupy_the_packages_that_suit_the_driver_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    extras = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     monkeypatch.setattr(probe.importlib.util, "find_spec", lambda name: None)
-    for cuda, extra in (("12.8", "cuda12"), ("13.0", "cuda13")):
+    for cuda, extra in (("12.8", "cuda12"), ("13.0", "cuda13"), ("14.1", "cuda13")):
         found: dict[str, Any] = {"driver": "580.1", "cuda": cuda, "reason": "", "devices": []}
         probe.try_devices(found)
-        assert f"proteoscope[{extra}]" in found["reason"]
+        packages = " ".join(one.partition(">=")[0] for one in extras[extra])
+        assert found["reason"] == f"CuPy is not installed; to install it: pip install {packages}"
 
 
 def test_a_gpu_that_does_not_run_the_test_kernel_says_why_on_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,10 +401,11 @@ def test_a_gpu_that_does_not_run_the_test_kernel_says_why_on_one_line(monkeypatc
     )  # fmt: skip
 
 
-def test_the_probe_answers_in_one_line_on_this_machine() -> None:
+def test_the_last_line_of_the_probe_is_the_answer_on_this_machine() -> None:
     done = subprocess.run([sys.executable, str(files("kernels.cuda") / "probe.py")], capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)
-    assert set(found) == {"driver", "cuda", "reason", "devices"}
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert set(found) == {"driver", "cuda", "reason", "devices", "step"}
+    assert found["step"] == "done"
     assert found["reason"] or found["devices"]
 
 
