@@ -100,6 +100,7 @@ class ScoringSettings(NamedTuple):
 
     `isotope_errors` come largest first; each is tried from its `isotope_minimum_mass` (dalton) on.
     `n_term_series` and `c_term_series`: float64, what is added to the sum of residue masses from that end to give the singly charged m/z.
+    `fragment_relative` is below 1. `max_mz`: thomson, at least the smaller one of the largest peak's and the largest ion's.
     `bin_width`: thomson, of the bit table of peaks. `correlation_bin_width`, `correlation_bin_offset`: of XCorr.
     """
 

@@ -9,9 +9,9 @@ worker that fails leaves goes to the others.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Condition
@@ -20,10 +20,11 @@ import numpy as np
 
 from engine.execution.devices import Device
 from engine.execution.partitions import Partition
+from engine.execution.threads import StopFlag, stop_flag
 from engine.jobs.progress import Progress
 from kernels.cuda.modules import Card, DeviceError, card
 
-__all__ = ["Worker", "cards", "one_line", "run_on_workers", "work_on_threads"]
+__all__ = ["Worker", "cards", "one_line", "run_on_workers", "struck_when_it_fails", "work_on_threads"]
 
 _LOOK_SECONDS = 0.1  # between two looks at a cancel by a worker that waits
 _KEPT_OF_MEASURED = 0.8  # of what was measured before, at each new piece
@@ -67,6 +68,17 @@ def cards(device: Device, progress: Progress, *, memory_bytes: int = 0) -> list[
         except DeviceError as error:
             progress.message(f"{one_line(error)}; it is not used")
     return opened
+
+
+@contextmanager
+def struck_when_it_fails(cards: list[Card], one: Card) -> Iterator[None]:
+    """Strike a card from those of a run when it fails in the block; the error passes on."""
+    try:
+        yield
+    except DeviceError:
+        if one in cards:
+            cards.remove(one)
+        raise
 
 
 def run_on_workers(
@@ -202,20 +214,22 @@ class _Plan:
         return taken
 
     def _search(self, pace: _Pace, part: Partition) -> None:
-        began, gave_away = time.perf_counter(), False
+        began, shares = time.perf_counter(), list[Partition]()
         with closing(pace.worker.work(part)) as ends:
             for end in ends:
                 now, first = time.perf_counter(), pace.done
                 with self._changed:
                     pace.advanced(end, now - began)
-                    gave_away = self._give_away(pace)
+                    shares = self._shares_to_give(pace)
+                    if shares and not pace.worker.is_processor:  # a card writes nothing of what it has begun
+                        self._leave(pace, shares)
                 self._progress.advance(self._step(first, end))
-                if gave_away or self._is_broken:
-                    return
+                if shares or self._is_broken:
+                    break
                 began = now
         with self._changed:
-            pace.part = None
-            self._changed.notify_all()
+            if pace.part is not None:
+                self._leave(pace, shares)
 
     def _is_in_time(self, pace: _Pace) -> bool:
         """Whether a worker would be done with a piece of what waits before the faster ones have done all of it, and is of any help."""
@@ -232,19 +246,22 @@ class _Plan:
         cost = sum(one.cost for one in self.waiting) + sum(other.left() for other in faster)
         return seconds < cost / sum(other.speed or 0.0 for other in faster)
 
-    def _give_away(self, pace: _Pace) -> bool:
-        """Cut what a worker has still to do into shares for it and for those that idle, if that is sooner done; whether it was."""
+    def _shares_to_give(self, pace: _Pace) -> list[Partition]:
+        """What a worker has still to do, cut into shares for it and for those that idle; none unless that is sooner done."""
         speed, rest = pace.speed, pace.left()
         idle = [other for other in self._paces if other.is_idle]
         if self.waiting or not idle or speed is None or rest == 0.0 or pace.part is None:
-            return False
+            return []
         # A card of which nothing is known is taken to be as fast; a processor is not.
         speeds = [speed, *(other.speed or (0.0 if other.worker.is_processor else speed) for other in idle)]
         if rest / speed - rest / sum(speeds) <= _PIECES_UNDER_WAY * pace.piece_seconds:
-            return False
-        self._give_back(_shares(_rest(pace.part, pace.done), speeds))
+            return []
+        return _shares(_rest(pace.part, pace.done), speeds)
+
+    def _leave(self, pace: _Pace, left: Sequence[Partition]) -> None:
+        """A worker is done with its partition, but for what is left of it."""
         pace.part = None
-        return True
+        self._give_back(left)
 
     def _give_back(self, parts: Sequence[Partition]) -> None:
         self.waiting = sorted([*self.waiting, *parts], key=lambda part: -part.cost)
@@ -277,24 +294,27 @@ def one_line(error: Exception) -> str:
 
 
 def work_on_threads(
-    work: Callable[[Partition], None], cut: Callable[[Partition], Sequence[Partition]], threads: int
+    work: Callable[[Partition, StopFlag], None], cut: Callable[[Partition], Sequence[Partition]], threads: int, progress: Progress
 ) -> Callable[[Partition], Generator[int, None, None]]:
     """What makes a `Worker` of the processor: `work` on the pieces that `cut` makes of a partition, on threads.
 
-    `work` releases the interpreter's lock and takes about a tenth of a second for a piece. Closing the generator waits for the pieces that
-    have begun.
+    `work` releases the interpreter's lock and takes about a tenth of a second for a piece. Where it takes longer, it looks at the flag that
+    it is given, and leaves off when a cancel or the closing of the generator sets it; closing waits for the pieces that have begun.
     """
 
     def run(part: Partition) -> Generator[int, None, None]:
-        pieces = sorted(cut(part), key=lambda piece: piece.first)
+        pieces, stop = sorted(cut(part), key=lambda piece: piece.first), stop_flag()
         with ThreadPoolExecutor(threads, thread_name_prefix="proteoscope") as pool:
-            futures = [pool.submit(work, piece) for piece in pieces]
+            futures = [pool.submit(work, piece, stop) for piece in pieces]
             try:
                 for number, (piece, future) in enumerate(zip(pieces, futures, strict=True)):
+                    while not wait([future], timeout=_LOOK_SECONDS).done:
+                        progress.check()
                     future.result()
                     if number + 1 == len(futures) or not futures[number + 1].done():
                         yield piece.last
             finally:
+                stop[0] = 1
                 for future in futures:
                     future.cancel()
 

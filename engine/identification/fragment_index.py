@@ -1,7 +1,9 @@
 """Wide precursor windows: the spectra against an index of the fragment ions of all forms, in partitions of mass that fit the memory.
 
-The answers are those of scoring every candidate. While candidates are chosen, an ion up to two millionths of a dalton beyond a peak's
-tolerance may count, and scores are rounded; the exact scores of the best mend that, but for nearly equal ones at the last ranks kept.
+The answers are those of scoring every candidate, with two exceptions. While candidates are chosen, an ion up to two millionths of a dalton
+beyond a peak's tolerance may count, and scores are rounded; the exact scores of the best mend that, but for nearly equal ones at the last
+ranks kept. And masses are added in another order, so that a candidate whose mass is at the very end of the precursor window, to the last
+digit of a double (1e-12 Da), may be inside by one way and outside by the other.
 `FragmentSearch.is_worthwhile` tells, by counting the work of both ways, which is the shorter one. Of GPUs, each has an index of the forms
 that its share of the queries reaches.
 """
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 
 from engine.execution.partitions import Partition, equal_partitions
 from engine.execution.threads import run_on_threads
-from engine.execution.workers import Worker, run_on_workers
+from engine.execution.workers import Worker, run_on_workers, struck_when_it_fails
 from engine.identification.compilation import compile_fragment_index
 from engine.identification.spectrum_index import SpectrumIndex
 from engine.jobs.progress import Progress
@@ -38,7 +40,7 @@ from kernels.cpu.fragment_index import (
 )
 from kernels.cpu.scoring import score_candidates
 from kernels.cuda.fragment_index import FragmentSearch as SearchOnCard
-from kernels.cuda.modules import Card, DeviceError
+from kernels.cuda.modules import Card
 from kernels.layouts import (
     FORMS_OF_CHUNK,
     BestArrays,
@@ -96,8 +98,9 @@ class FragmentSearch:
 
     Parameters
     ----------
-    memory_bytes : of one partition of the index with what building it takes. More only where the forms of a tenth of a dalton need more.
-    cards : GPUs that search; the threads list the forms, and search what no card can.
+    memory_bytes : of one partition of the index with what building it takes. More where the forms of a tenth of a dalton need more, and
+        where the threads that build, with 32 MB each, need more than half of it.
+    cards : GPUs that search; one that fails is struck from the list. The threads list the forms, and search what no card can.
     """
 
     def __init__(
@@ -108,10 +111,10 @@ class FragmentSearch:
         settings: ScoringSettings,
         threads: int,
         memory_bytes: int,
-        cards: Sequence[Card] = (),
+        cards: list[Card] | None = None,
     ) -> None:
         self._index, self._peptides, self._modifications, self._settings = index, peptides, modifications, settings
-        self._threads, self._memory_bytes, self._cards = threads, memory_bytes, list(cards)
+        self._threads, self._memory_bytes, self._cards = threads, memory_bytes, [] if cards is None else cards
         self._series = len(settings.n_term_series) + len(settings.c_term_series)
         self._counted: _Forms | None = None
 
@@ -256,15 +259,12 @@ class FragmentSearch:
             offsets = segments.offsets[share.first : share.last + 1]
             own = slice(offsets[0], offsets[-1])
             of_queries = SegmentArrays(offsets - offsets[0], segments.low[own], segments.high[own], segments.weight[own])
-            try:
+            with struck_when_it_fails(self._cards, card):
                 on_card = SearchOnCard(card, self._peptides, self._modifications, settings, form_mass[first:last], form_number[first:last])
                 yield from on_card.search_chunks(
                     of_queries, np.clip(of_share - first, 0, last - first), tables, share.first, share.last, best, hits.histogram,
                     hits.histogram_width, hits.n_candidates,
                 )  # fmt: skip
-            except DeviceError:
-                self._cards.remove(card)
-                raise
 
         progress.stage(f"Scoring spectra{part}", n)
         workers = [Worker(card.name, partial(search, card)) for card in self._cards]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from pydantic import field_validator, model_validator
+from pydantic import ValidationInfo, field_validator, model_validator
 
 from engine.chemistry.enzymes import enzyme
 from engine.chemistry.modifications import parse_modification
@@ -16,6 +16,10 @@ __all__ = ["IdentificationParameters"]
 
 _DIGESTION, _MODIFICATIONS, _PRECURSOR, _FRAGMENTS = "Digestion", "Modifications", "Precursor", "Fragments"
 _SPECTRA, _SCORING, _DATABASE, _SECOND, _STATISTICS, _RESOURCES = "Spectra", "Scoring", "Database", "Second pass", "Statistics", "Resources"
+# A window of the mass of the heaviest peptide (`maximum_mass`) on either side leaves none out.
+_WIDEST_PRECURSOR = {"ppm": 1_000_000, "Da": 10_000}
+# Twenty times what an ion trap needs: beyond, chance matches most ions.
+_WIDEST_FRAGMENT = {"ppm": 10_000, "Da": 10}
 
 
 class IdentificationParameters(SearchParameters):
@@ -248,7 +252,7 @@ class IdentificationParameters(SearchParameters):
         unit="MB",
         group=_RESOURCES,
         advanced=True,
-        help="No more of each GPU is used; 0: what is free.",
+        help="What a search allocates on each GPU takes no more; CUDA itself takes some hundred MB besides. 0: what is free.",
     )
 
     @field_validator("enzyme")
@@ -258,8 +262,12 @@ class IdentificationParameters(SearchParameters):
 
     @field_validator("precursor_tolerance", "fragment_tolerance")
     @classmethod
-    def _a_tolerance(cls, value: str) -> str:
-        return _asking(lambda: str(Tolerance.parse(value)))
+    def _a_tolerance(cls, value: str, info: ValidationInfo) -> str:
+        tolerance = _asking(lambda: Tolerance.parse(value))
+        widest = _WIDEST_PRECURSOR if info.field_name == "precursor_tolerance" else _WIDEST_FRAGMENT
+        if tolerance.value > widest[tolerance.unit]:
+            raise ValueError(f"wider than any search has use for; expected at most {widest['ppm']:,} ppm or {widest['Da']:,} Da")
+        return str(tolerance)
 
     @field_validator("fixed_modifications", "variable_modifications", "second_pass_modifications")
     @classmethod

@@ -16,15 +16,15 @@ from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
 from engine.chemistry.modifications import SearchModification
 from engine.chemistry.tolerance import Tolerance
 from engine.execution.partitions import Partition, equal_partitions, falling_partitions
-from engine.execution.threads import run_on_threads
-from engine.execution.workers import Worker, run_on_workers, work_on_threads
+from engine.execution.threads import StopFlag, run_on_threads, stop_flag
+from engine.execution.workers import Worker, run_on_workers, struck_when_it_fails, work_on_threads
 from engine.identification.fragment_index import FragmentSearch
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.spectrum_index import SpectrumIndex, absolute_and_relative
 from engine.jobs.progress import Progress
 from kernels.cpu.scoring import count_candidates, feature_names, measure_matches, search_queries
-from kernels.cuda.modules import Card, DeviceError
-from kernels.cuda.scoring import SpectrumSearch
+from kernels.cuda.modules import Card
+from kernels.cuda.scoring import MOST_PEAKS, SpectrumSearch
 from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings
 
 __all__ = ["Matches", "Search", "modification_arrays", "scoring_settings"]
@@ -33,12 +33,14 @@ _SCORES = ("spectral-dot-product", "ksdp", "hyperscore", "xcorr")
 _PLACES = ("anywhere", "peptide N-term", "peptide C-term", "protein N-term", "protein C-term")
 _KEPT = 5  # candidates kept for each query: the next different peptide gives the delta score
 _HISTOGRAM_BINS = 96
-_MOST_CANDIDATES = 300_000  # of a partition: about a tenth of a second between two looks at a cancel
+_MOST_CANDIDATES = 300_000  # of a partition: about a tenth of a second between two steps of the progress
 _MASS_OF_AN_ISOTOPE = 1800.0
 _LEAST_ISOTOPE_HEIGHT = 0.02
 _MASS_OF_A_LOOK = 800.0  # dalton: where the forms of a candidate cost as much as finding it, on an H200
 _MB = 1_000_000
 _COST_OF_A_QUERY = 50  # in candidates: the bit table of its peaks
+_HEAVIEST_END = 100.0  # dalton that an ion series adds to the residues, and more
+_LONGEST = 64  # residues of a peptide, and one
 _ALL_LETTERS = np.uint32(0xFFFFFFFF)
 _HISTOGRAM_WIDTH = {"spectral-dot-product": 0.1, "ksdp": 0.5, "hyperscore": 0.5, "xcorr": 0.05}
 """Width of a bin of the candidates' scores: the histogram spans what a good match reaches."""
@@ -77,7 +79,7 @@ class Matches:
 
 
 def scoring_settings(parameters: IdentificationParameters, max_mz: float) -> ScoringSettings:
-    """Settings of the scoring kernels; `max_mz` is the largest peak's (thomson)."""
+    """Settings of the scoring kernels; `max_mz` (thomson) is the largest peak's, or the largest ion's if that is smaller."""
     precursor = absolute_and_relative(Tolerance.parse(parameters.precursor_tolerance))
     fragment = Tolerance.parse(parameters.fragment_tolerance)
     # A bin about as wide as the tolerance: a peak sets few bits and few bits are set by none that matches.
@@ -116,6 +118,16 @@ def _isotope_minimum_mass(error: int) -> float:
     return _MASS_OF_AN_ISOTOPE * (_LEAST_ISOTOPE_HEIGHT * factorial(error)) ** (1 / error)
 
 
+def _heaviest_ion(peptides: PeptideArrays, modifications: ModificationArrays) -> float:
+    """Mass (dalton) that no fragment of these peptides exceeds, nor its m/z.
+
+    A fragment may be heavier than the peptide where what is lost with the rest has a negative mass.
+    """
+    added = modifications.combination_count @ np.maximum(modifications.mass, 0.0)
+    lightest = np.nanmin([*peptides.residue_mass, peptides.n_term_mass, peptides.c_term_mass, 0.0])
+    return float(peptides.mass.max(initial=0.0) + added.max(initial=0.0) - _LONGEST * lightest) + _HEAVIEST_END
+
+
 def modification_arrays(modifications: Sequence[SearchModification], parameters: IdentificationParameters) -> ModificationArrays:
     """Variable modifications and the combinations of them that a peptide may carry."""
     most = parameters.maximum_modifications if modifications else 0
@@ -141,7 +153,7 @@ class Search:
     """One pass of spectra against peptides: `plan` it, then `run` it.
 
     On the `cards` where there are any, on the processor's threads beside them when it is `with_processor`; on the threads alone where there
-    are no cards, and what the cards cannot do.
+    are no cards, and what the cards cannot do. A card that fails is struck from the list `cards`: what comes after does without it.
     """
 
     def __init__(
@@ -151,15 +163,16 @@ class Search:
         modifications: ModificationArrays,
         parameters: IdentificationParameters,
         threads: int,
-        cards: Sequence[Card] = (),
+        cards: list[Card] | None = None,
         *,
         with_processor: bool = False,
     ) -> None:
         self._index, self._peptides, self._modifications = index, peptides, modifications
-        self._parameters, self._threads, self._cards = parameters, threads, list(cards)
+        self._parameters, self._threads, self._cards = parameters, threads, [] if cards is None else cards
         self._with_processor = with_processor
         self._searches: dict[str, SpectrumSearch] = {}
-        self._settings = scoring_settings(parameters, float(index.arrays.mz.max(initial=0.0)))
+        # One stray peak far beyond all ions would else make the table of peaks, which each query clears, as large as it likes.
+        self._settings = scoring_settings(parameters, min(float(index.arrays.mz.max(initial=0.0)), _heaviest_ion(peptides, modifications)))
         self._cost = np.zeros(0, np.int64)
 
     def plan(self, progress: Progress) -> None:
@@ -172,11 +185,8 @@ class Search:
             count_candidates(self._index.queries, self._peptides.mass, self._modifications, self._settings, part.first, part.last, cost)
 
         def count_on(card: Card, part: Partition) -> Generator[int, None, None]:
-            try:
+            with struck_when_it_fails(self._cards, card):
                 self._search_of(card).count_candidates(self._index.queries, part.first, part.last, cost)
-            except DeviceError:
-                self._cards.remove(card)
-                raise
             yield part.last
 
         # Each card counts a part, so that the dictionary comes to all of them side by side.
@@ -216,9 +226,9 @@ class Search:
             return hits
         progress.stage("Scoring spectra", n)
 
-        def score(part: Partition) -> None:
+        def score(part: Partition, stop: StopFlag) -> None:
             _empty(hits, part.first, part.last)  # what was begun elsewhere may have left something
-            search_queries(index.arrays, queries, self._peptides, self._modifications, settings, hits, part.first, part.last)
+            search_queries(index.arrays, queries, self._peptides, self._modifications, settings, hits, part.first, part.last, stop)
 
         def score_on(card: Card, part: Partition) -> Generator[int, None, None]:
             own = slice(part.first, part.last)
@@ -227,8 +237,9 @@ class Search:
                 hits.n_candidates[own], hits.histogram[own], hits.histogram_width,
             )  # fmt: skip
             of_part = QueryArrays(queries.spectrum[own], queries.charge[own], queries.mass[own])
-            for end in self._search_of(card).search_queries(index.arrays, of_part, rows, 0, part.last - part.first):
-                yield part.first + end
+            with struck_when_it_fails(self._cards, card):
+                for end in self._search_of(card).search_queries(index.arrays, of_part, rows, 0, part.last - part.first):
+                    yield part.first + end
 
         left = [Partition(0, n, float(self._cost.sum()))]
         if self._cards:
@@ -236,33 +247,40 @@ class Search:
             if self._with_processor:
                 # Each card needs a thread to feed it.
                 threads = max(1, self._threads - len(self._cards))
-                workers.append(Worker("cpu", work_on_threads(score, self._cut, threads), is_processor=True))
+                workers.append(Worker("cpu", work_on_threads(score, self._cut, threads, progress), is_processor=True))
             # A candidate costs a look, and of each of its forms, as many as modifications find places, as many ions as it has residues.
             power = 2 if len(self._modifications.mass) else 1
             shares = falling_partitions(self._cost * (1.0 + (queries.mass / _MASS_OF_A_LOOK) ** power), len(workers))
-            left = run_on_workers(workers, shares, progress)
+            too_full = np.flatnonzero(np.diff(index.arrays.offsets)[queries.spectrum] > MOST_PEAKS[settings.score])
+            pieces = sorted((piece for share in shares for piece in _without(share, too_full)), key=lambda piece: -piece.cost)
+            left = run_on_workers(workers, pieces, progress)
+            left += [Partition(row, row + 1, float(self._cost[row])) for row in too_full.tolist()]
             self._searches.clear()
         partitions = [smaller for part in left for smaller in self._cut(part)]
-        run_on_threads(score, partitions, self._threads, progress, steps=lambda part: part.last - part.first)
+        stop = stop_flag()
+        run_on_threads(
+            lambda part: score(part, stop), partitions, self._threads, progress, steps=lambda part: part.last - part.first, stop=stop
+        )
         return hits
 
     def run(self, progress: Progress) -> Matches:
         """The best candidates of each spectrum, with all scores."""
         index, settings = self._index, self._settings
         rows = _best_rows(index, self.score(progress), self._parameters)
-        measured = np.zeros((len(rows["spectrum"]), len(feature_names())))
+        measured, stop = np.zeros((len(rows["spectrum"]), len(feature_names()))), stop_flag()
 
         def measure(part: Partition) -> None:
             measure_matches(
                 index.arrays, rows["spectrum"], rows["charge"], self._peptides, rows["peptide"], self._modifications.mass, rows["site"],
-                rows["modification"], settings, part.first, part.last, measured,
+                rows["modification"], settings, part.first, part.last, measured, stop,
             )  # fmt: skip
 
-        run_on_threads(measure, equal_partitions(np.ones(len(measured)), self._threads), self._threads, progress, steps=lambda _: 0)
+        parts = equal_partitions(np.ones(len(measured)), self._threads)
+        run_on_threads(measure, parts, self._threads, progress, steps=lambda _: 0, stop=stop)
         return Matches(**rows, features=dict(zip(feature_names(), np.ascontiguousarray(measured.T), strict=True)))
 
     def _cut(self, part: Partition) -> list[Partition]:
-        """Partitions for threads: of equal cost, and short enough to look at a cancel in between."""
+        """Partitions for threads: of equal cost, and short enough for the progress to be seen."""
         cuts = equal_partitions(self._cost[part.first : part.last], self._threads, most_cost=_MOST_CANDIDATES)
         return [_moved(cut, part.first) for cut in cuts]
 
@@ -278,6 +296,14 @@ def _empty(hits: HitArrays, first: int, last: int) -> None:
 
 def _moved(part: Partition, by: int) -> Partition:
     return Partition(part.first + by, part.last + by, part.cost)
+
+
+def _without(part: Partition, rows: NDArray[np.int64]) -> list[Partition]:
+    """What a partition consists of when some of the ascending `rows` are taken out."""
+    inside = rows[np.searchsorted(rows, part.first) : np.searchsorted(rows, part.last)].tolist()
+    of_item = part.cost / max(1, part.last - part.first)
+    bounds = zip([part.first, *(row + 1 for row in inside)], [*inside, part.last], strict=True)
+    return [Partition(first, last, of_item * (last - first)) for first, last in bounds if first < last]
 
 
 def _best_rows(index: SpectrumIndex, hits: HitArrays, parameters: IdentificationParameters) -> dict[str, NDArray]:

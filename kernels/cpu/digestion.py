@@ -18,6 +18,7 @@ __all__ = [
     "FLAG_PROTEIN_C_TERM",
     "FLAG_PROTEIN_N_TERM",
     "MISSED_CLEAVAGE_SHIFT",
+    "SIGNATURE_TAIL",
     "count_peptides",
     "digest_proteins",
     "merge_peptides",
@@ -27,6 +28,7 @@ __all__ = [
 FLAG_PROTEIN_N_TERM = 1
 FLAG_PROTEIN_C_TERM = 2
 MISSED_CLEAVAGE_SHIFT = 2
+SIGNATURE_TAIL = np.uint64(44)
 
 _SIGNATURE_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _UNKNOWN_MASS = -1
@@ -57,6 +59,7 @@ def digest_proteins(
     out_position,
     out_length,
     out_flags,
+    out_letters,
 ):
     """Enumerate the peptides of proteins `first_protein:last_protein`; count them in runs of mass buckets, or put them there.
 
@@ -73,8 +76,9 @@ def digest_proteins(
     run_of_bucket : (buckets,) int64, the run that each bucket belongs to, negative for buckets that do not count.
     cursor : (runs,) int64. Counting adds to it; filling takes the place it names and moves it on.
     fill : False to count, True to write the out arrays.
-    out_mass, out_signature, out_position, out_length, out_flags : int64, uint64, uint32, uint8, uint8; position is that of the first
-        residue in `residues`, flags hold the protein ends (bits 0 and 1) and the missed cleavages (from bit 2).
+    out_mass, out_signature, out_position, out_length, out_flags, out_letters : int64, uint64, uint32, uint8, uint8, uint32; position is
+        that of the first residue in `residues`, flags hold the protein ends (bits 0 and 1) and the missed cleavages (from bit 2), bit k of
+        letters is set where letter k occurs.
     """
     for protein in range(first_protein, last_protein):
         begin, end = offsets[protein], offsets[protein + 1]
@@ -87,6 +91,7 @@ def digest_proteins(
                 continue
             mass = terminal_mass
             signature = np.uint64(0)
+            letters = np.uint32(0)
             missed = 0
             stop = min(end, start + max_length)
             for last in range(start, stop):
@@ -98,6 +103,7 @@ def digest_proteins(
                     break
                 signature = (signature ^ np.uint64(letter + 1)) * _SIGNATURE_FACTOR
                 signature ^= signature >> np.uint64(29)
+                letters |= np.uint32(1) << np.uint32(letter)
                 at_protein_end = last + 1 == end
                 cut = at_protein_end or cleaves[letter, residues[last + 1] - 65]
                 length = last - start + 1
@@ -117,6 +123,7 @@ def digest_proteins(
                             if at_protein_end:
                                 flags |= FLAG_PROTEIN_C_TERM
                             out_flags[place] = flags
+                            out_letters[place] = letters
                         cursor[run] += 1
                 if cut:
                     missed += 1
@@ -149,7 +156,7 @@ def count_peptides(
     Others : see `digest_proteins`.
     """
     every_bucket = np.arange(counts.shape[1])
-    nothing = tuple(np.empty(0, kind) for kind in (np.int64, np.uint64, np.uint32, np.uint8, np.uint8))
+    nothing = tuple(np.empty(0, kind) for kind in (np.int64, np.uint64, np.uint32, np.uint8, np.uint8, np.uint32))
     for share, row in enumerate(counts):
         digest_proteins(
             residues, offsets, bounds[share], bounds[share + 1], cleaves, residue_mass, terminal_mass, required_ends, max_missed,
@@ -175,7 +182,7 @@ def _compare_peptides(residues, mass, signature, position, length, i, j):
 
 @njit(nogil=True, cache=True)
 def merge_peptides(
-    residues, first_decoy, order, mass, signature, position, length, flags,
+    residues, first_decoy, order, mass, signature, position, length, flags, letters,
     out_mass, out_position, out_length, out_flags, out_letters, out_pointer, out_occurrence,
 ):  # fmt: skip
     """Join the occurrences of each peptide; return the number of distinct peptides.
@@ -183,20 +190,21 @@ def merge_peptides(
     Parameters
     ----------
     first_decoy : position from which on all residues are decoys'.
-    order : (n,) int64, places of the peptides in order of mass and of the signature's upper bits; brought into the full order here.
-    mass, signature, position, length, flags : (n,), as `digest_proteins` writes them.
-    out_mass (float64, dalton), out_position, out_length, out_flags, out_letters (uint32, bit k where letter k occurs), out_pointer
-        (int64) : (n,), a row for each distinct peptide; `out_pointer` is the place of its first entry in `out_occurrence` (n,) uint32,
-        which takes the positions, ascending. The protein ends of the occurrences are joined; the missed cleavages are those of the first.
+    order : (n,) int64, places of the peptides in order of mass and of the signature without its SIGNATURE_TAIL lowest bits; brought into
+        the full order here.
+    mass, signature, position, length, flags, letters : (n,), as `digest_proteins` writes them.
+    out_mass (float64, dalton), out_position, out_length, out_flags, out_letters, out_pointer (int64) : (n,), a row for each distinct
+        peptide; `out_pointer` is the place of its first entry in `out_occurrence` (n,) uint32, which takes the positions, ascending.
+        The protein ends of the occurrences are joined; the missed cleavages are those of the first.
 
     Two peptides are the same when masses and 64-bit signatures agree and the residues do too; the residues are only looked at where the
     signatures are equal, and keep a collision from joining two peptides.
     """
     n = len(order)
-    start = 0
+    start, distinct = 0, -1
     while start < n:
-        stop = start + 1
-        while stop < n and mass[order[stop]] == mass[order[start]]:
+        first, head, stop = mass[order[start]], signature[order[start]] >> SIGNATURE_TAIL, start + 1
+        while stop < n and mass[order[stop]] == first and signature[order[stop]] >> SIGNATURE_TAIL == head:
             stop += 1
         gap = 1
         while gap < (stop - start) // 3:
@@ -213,26 +221,21 @@ def merge_peptides(
                     j -= gap
                 order[j] = entry
             gap //= 3
-        start = stop
-    distinct = -1
-    for i in range(n):
-        entry = order[i]
-        if i == 0 or _compare_peptides(residues, mass, signature, position, length, order[i - 1], entry) != 0:
-            distinct += 1
-            out_mass[distinct] = mass[entry] * 1e-9
-            out_position[distinct] = position[entry]
-            out_length[distinct] = length[entry]
-            out_flags[distinct] = flags[entry]
-            letters = np.uint32(0)
-            for k in range(length[entry]):
-                letters |= np.uint32(1) << np.uint32(residues[np.int64(position[entry]) + k] - 65)
-            out_letters[distinct] = letters
-            out_pointer[distinct] = i
-        else:
+        for i in range(start, stop):
+            entry = order[i]
+            if i == start or _compare_peptides(residues, mass, signature, position, length, order[i - 1], entry) != 0:
+                distinct += 1
+                out_mass[distinct] = mass[entry] * 1e-9
+                out_position[distinct] = position[entry]
+                out_length[distinct] = length[entry]
+                out_flags[distinct] = flags[entry]
+                out_letters[distinct] = letters[entry]
+                out_pointer[distinct] = i
             # An end of a decoy says nothing about a target that has the same sequence.
-            if position[entry] < first_decoy or out_position[distinct] >= first_decoy:
+            elif position[entry] < first_decoy or out_position[distinct] >= first_decoy:
                 out_flags[distinct] |= flags[entry] & (FLAG_PROTEIN_N_TERM | FLAG_PROTEIN_C_TERM)
-        out_occurrence[i] = position[entry]
+            out_occurrence[i] = position[entry]
+        start = stop
     return distinct + 1
 
 

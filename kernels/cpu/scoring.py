@@ -39,6 +39,7 @@ _PROTON_MASS = 1.007276466621
 _CORRELATION_HALF_WINDOW = 75
 _NONE = 255
 _LONGEST = 64
+_ROUNDING = 1e-12  # of a mass, at most
 _ANY_RESIDUE = np.uint32(0xFFFFFFFF)
 
 # Up to the ions of 63 residues in six series of five charges, and more.
@@ -85,13 +86,25 @@ def count_candidates(queries, mass, modifications, settings, first, last, out):
 
 
 @njit(nogil=True, cache=True, _nrt=False)
+def _reach(settings):
+    """How far peaks reach: one at m by the first number plus the second one times m.
+
+    An ion at t matches a peak at m where abs(m - t) <= absolute + relative t, which is up to t = (m + absolute) / (1 - relative)
+    = m + (absolute + relative m) / (1 - relative), and less far down. The exact comparison follows; none must be missed by rounding.
+    """
+    widened = 1.0 / (1.0 - settings.fragment_relative)
+    return settings.fragment_absolute * widened, settings.fragment_relative * widened + _ROUNDING
+
+
+@njit(nogil=True, cache=True, _nrt=False)
 def _index_peaks(mz, low, high, settings, words, first_peak):
     """Set a bit for each bin that a peak's tolerance touches; `first_peak` names, for each word, the first peak that can match in it."""
     words[:] = 0
     inverse = 1.0 / settings.bin_width
+    absolute, relative = _reach(settings)
     last_bin = len(words) * 64 - 1
     for i in range(low, high):
-        half = settings.fragment_absolute + settings.fragment_relative * mz[i] * 1.001
+        half = absolute + relative * mz[i]
         begin = max(0, np.int64((mz[i] - half) * inverse))
         end = min(last_bin, np.int64((mz[i] + half) * inverse))
         for b in range(begin, end + 1):
@@ -99,7 +112,7 @@ def _index_peaks(mz, low, high, settings, words, first_peak):
     peak = low
     for w in range(len(words)):
         edge = w * 64 * settings.bin_width
-        while peak < high and mz[peak] + (settings.fragment_absolute + settings.fragment_relative * mz[peak] * 1.001) < edge:
+        while peak < high and mz[peak] + (absolute + relative * mz[peak]) < edge:
             peak += 1
         first_peak[w] = peak
 
@@ -111,7 +124,7 @@ def _correlation_vector(mz, weight, low, high, settings, raw, vector):
     raw[:] = 0
     for i in range(low, high):
         b = np.int64(mz[i] / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
-        if b < n:
+        if 0 <= b < n:
             raw[b] = max(raw[b], weight[i])
     total = 0.0
     for b in range(min(n, _CORRELATION_HALF_WINDOW)):
@@ -369,7 +382,8 @@ class _Scratch(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _scratch(settings, n_modifications, slots, with_vector):
-    n_words = np.int64(settings.max_mz / settings.bin_width) // 64 + 1
+    absolute, relative = _reach(settings)
+    n_words = np.int64((settings.max_mz + absolute + relative * settings.max_mz) / settings.bin_width) // 64 + 1
     n_bins = np.int64(settings.max_mz / settings.correlation_bin_width) + 2 + _CORRELATION_HALF_WINDOW if with_vector else 1
     rows = (len(settings.n_term_series) + len(settings.c_term_series)) * settings.max_fragment_charge
     return _Scratch(
@@ -389,20 +403,22 @@ def _scratch(settings, n_modifications, slots, with_vector):
 
 
 @njit(nogil=True, cache=True)
-def search_queries(spectra, queries, peptides, modifications, settings, hits, first, last):
+def search_queries(spectra, queries, peptides, modifications, settings, hits, first, last, stop=None):
     """Score every candidate of the queries `first:last` and keep the best of each.
 
     All arguments are the bundles of `kernels.layouts`. Candidates of a query are the peptides, with any allowed combination of variable
     modifications, whose mass agrees with the query's at one of the isotope errors. Work is proportional to the sum of `count_candidates`.
+    `stop` (1,) uint8: once another thread sets it, the search leaves off where it is, for one query may take many seconds.
     """
+    flag = np.zeros(1, np.uint8) if stop is None else stop
     scratch = _scratch(settings, len(modifications.mass), hits.site.shape[2], settings.score == XCORR)
     for q in range(first, last):
-        _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch)
+        _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch, flag)
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch):
-    """Score the candidates of one query."""
+def _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch, stop):
+    """Score the candidates of one query, until `stop` is set."""
     inverse_bin = 1.0 / settings.bin_width
     inverse_histogram = 1.0 / hits.histogram_width
     bins = hits.histogram.shape[1]
@@ -453,6 +469,8 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
             low = max(low, done)  # isotope errors come largest first, so windows ascend; where they overlap, a peptide is scored once
             done = max(done, high)
             for peptide in range(low, high):
+                if stop[0]:
+                    return
                 slots = first_arrangement(
                     c, peptide, residues, positions, lengths, flags, letters, combination_count, residue_mask, places, sites, n_sites,
                     slot_modification, slot_choice,
@@ -488,7 +506,7 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
                         if count_n + count_c >= min_matched_ions:
                             _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modification)
                         forms += 1
-                    if forms >= max_forms or not next_arrangement(slots, slot_modification, slot_choice, n_sites):
+                    if forms >= max_forms or stop[0] or not next_arrangement(slots, slot_modification, slot_choice, n_sites):
                         break
 
 
@@ -632,14 +650,15 @@ def _sparse_correlation(target, mz, weight, low, high, settings):
 
 @njit(nogil=True, cache=True)
 def measure_matches(
-    spectra, query_spectrum, query_charge, peptides, peptide, modification_mass, site, modification, settings, first, last, out
-):
+    spectra, query_spectrum, query_charge, peptides, peptide, modification_mass, site, modification, settings, first, last, out, stop=None
+):  # fmt: skip
     """All scores and match features of given peptidoforms, row by row.
 
     `query_spectrum`, `query_charge`, `peptide` (n,) int64; `site`, `modification` (n, s) uint8 as in HitArrays; `modification_mass` (m,)
-    float64; `out` (n, len(feature_names())) float64. Fragment errors are in ppm of the fragment's m/z;
+    float64; `out` (n, len(feature_names())) float64; `stop` as in `search_queries`. Fragment errors are in ppm of the fragment's m/z;
     ``chance`` is log10 of the probability that as many ions match at random.
     """
+    flag = np.zeros(1, np.uint8) if stop is None else stop
     scratch = _scratch(settings, 0, 1, False)
     shift, words, first_peak, matched_peak, vector = scratch.shift, scratch.words, scratch.first_peak, scratch.matched_peak, scratch.vector
     n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
@@ -647,6 +666,8 @@ def measure_matches(
     mz, weight = spectra.mz, spectra.weight
     previous_spectrum = np.int64(-1)
     for row in range(first, last):
+        if flag[0]:
+            return
         s = query_spectrum[row]
         low, high = spectra.offsets[s], spectra.offsets[s + 1]
         if s != previous_spectrum:

@@ -39,6 +39,7 @@ constexpr unsigned char kNone = 255;
 constexpr Long kNobody = ~0ull;
 constexpr int kPeptideBits = 40;         // of a key; the window's number stands above
 constexpr double kProtonMass = 1.007276466621;
+constexpr double kRounding = 1e-12;      // of a mass, at most
 constexpr unsigned char kProteinNTerm = 1, kProteinCTerm = 2;  // flags of a peptide, see kernels/cpu/digestion.py
 
 enum Score { kSpectralDotProduct, kKernelDotProduct, kHyperscore, kCrossCorrelation };
@@ -180,10 +181,18 @@ struct Peaks {
     int n_correlation;
 };
 
+// How far a peak reaches. An ion at t matches a peak at m where |m - t| <= absolute + relative t, which is up to
+// t = (m + absolute) / (1 - relative) = m + (absolute + relative m) / (1 - relative), and less far down. The exact comparison follows; none
+// must be missed by rounding.
+__device__ double reach(const Peaks& peaks, double mz) {
+    const double widened = 1.0 / (1.0 - peaks.relative);
+    return peaks.absolute * widened + (peaks.relative * widened + kRounding) * mz;
+}
+
 // The bit table reaches to the last peak of this spectrum; its bins are widened where they would not fit, which only costs looks at peaks.
 __device__ void fit_table(Peaks& peaks, double bin_width, int most_words) {
     double last = 0.0;
-    if (peaks.n > 0) last = peaks.mz[peaks.n - 1] + peaks.absolute + peaks.relative * peaks.mz[peaks.n - 1] * 1.0001;
+    if (peaks.n > 0) last = peaks.mz[peaks.n - 1] + reach(peaks, peaks.mz[peaks.n - 1]);
     if (last > bin_width * (most_words * 32 - 1)) bin_width = last / (most_words * 32 - 1);
     peaks.inverse_bin = 1.0 / bin_width;
     peaks.n_words = min(most_words, (static_cast<int>(last * peaks.inverse_bin) >> 5) + 1);
@@ -196,15 +205,14 @@ __device__ void index_peaks(Peaks& peaks) {
     __syncthreads();
     const int last_bin = peaks.n_words * 32 - 1;
     for (int i = threadIdx.x; i < peaks.n; i += blockDim.x) {
-        const double mz = peaks.mz[i], half = peaks.absolute + peaks.relative * mz * 1.0001;
+        const double mz = peaks.mz[i], half = reach(peaks, mz);
         const int begin = max(0, static_cast<int>((mz - half) * peaks.inverse_bin));
         const int end = min(last_bin, static_cast<int>((mz + half) * peaks.inverse_bin));
         for (int b = begin; b <= end; ++b) atomicOr(&peaks.words[b >> 5], 1u << (b & 31));
         int word = begin >> 5;
         if (i > 0) {
             const double before = peaks.mz[i - 1];
-            const double before_half = peaks.absolute + peaks.relative * before * 1.0001;
-            word = max(word, (static_cast<int>((before + before_half) * peaks.inverse_bin) >> 5) + 1);
+            word = max(word, (static_cast<int>((before + reach(peaks, before)) * peaks.inverse_bin) >> 5) + 1);
         }
         for (; word <= end >> 5; ++word) peaks.first[word] = static_cast<unsigned short>(i);
     }

@@ -48,12 +48,15 @@ from kernels.layouts import (
     SpectrumArrays,
 )
 
-__all__ = ["SpectrumSearch", "UnsupportedSearchError", "count_candidates", "search_queries"]
+__all__ = ["MOST_PEAKS", "SpectrumSearch", "UnsupportedSearchError", "count_candidates", "search_queries"]
+
+MOST_PEAKS = {SDP: (1 << 16) - 1, KSDP: (1 << 16) - 1, HYPERSCORE: (1 << 16) - 1, XCORR: 2048}
+"""Peaks of a spectrum that a GPU takes, by score; for XCorr, with up to 512 bins in the histograms."""
 
 _FILE = "scoring.cu"
 _THREADS = 256
 # Bounds of scoring.cu.
-_MOST_SLOTS, _MOST_KEPT, _MOST_SERIES, _MOST_ISOTOPE_ERRORS, _MOST_WINDOWS, _MOST_PEAKS = 8, 32, 3, 16, 1 << 24, (1 << 16) - 1
+_MOST_SLOTS, _MOST_KEPT, _MOST_SERIES, _MOST_ISOTOPE_ERRORS, _MOST_WINDOWS = 8, 32, 3, 16, 1 << 24
 _MOST_FRAGMENT_CHARGE = 5
 _CANDIDATE_BYTES = 24
 _SHARED_BYTES = 48 << 10  # every device has it without asking
@@ -228,7 +231,10 @@ class SpectrumSearch:
             try:
                 self._bring(low, high)
             except DeviceMemoryError:
-                self._most_peptides = min(self._most_peptides, high - low) // 2
+                half = min(self._most_peptides, high - low) // 2
+                if half == 0:  # less cannot be brought
+                    raise
+                self._most_peptides = half
                 continue
             yield begun, stop
             begun = stop
@@ -462,7 +468,7 @@ class SpectrumSearch:
             )
         other = 4 * bins + (8 + 12 * most_peaks if self._settings.score == XCORR else 0)
         room = (_SHARED_BYTES - _STATIC_SHARED_BYTES - other) // 6
-        if most_peaks > _MOST_PEAKS or room < _FEWEST_WORDS:
+        if most_peaks > MOST_PEAKS[SDP] or room < _FEWEST_WORDS:
             raise UnsupportedSearchError(f"a spectrum has {most_peaks:,} peaks, more than a GPU takes")
         words = min(_MOST_WORDS, room, int(self._settings.max_mz / self._settings.bin_width) // 32 + 2)
         self._scalars["n_words"], self._scalars["n_kept"], self._scalars["n_bins"], self._scalars["n_slots"] = words, kept, bins, slots
@@ -696,9 +702,11 @@ def search_queries(
     hits: HitArrays,
     first: int,
     last: int,
+    stop: NDArray[np.uint8] | None = None,
     *,
     device: int = 0,
 ) -> None:
     """As `kernels.cpu.scoring.search_queries`, on CUDA device `device`."""
     for _ in SpectrumSearch(card(device), peptides, modifications, settings).search_queries(spectra, queries, hits, first, last):
-        pass
+        if stop is not None and stop[0]:
+            return

@@ -54,20 +54,31 @@ def test_any_modifications_and_series_agree_with_the_processor(seed, number):
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0)])
 @pytest.mark.parametrize(("most", "max_forms"), [(2, 20), (3, 1000)])
-def test_dense_windows_agree_with_the_processor(score, fragment, most, max_forms, number):
+def test_dense_windows_agree_with_the_processor(score, fragment, most, max_forms, number, monkeypatch):
     spectra, queries, peptides, modifications, settings = random_search(
         150 + score, score, fragment=fragment, precursor=(3.0, 0.0), n_queries=4000, n_peptides=20_000, which=(0, 1), most=most,
         max_forms=max_forms,
     )  # fmt: skip
     expected, found, alone = (empty_hits(4000, width=WIDTH[score]) for _ in range(3))
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 4000)
+    one, launched = card(number), set()
+    launch = one.launch
+
+    def noted(file, kernel, *arguments, **others):
+        launched.add((kernel, least))
+        launch(file, kernel, *arguments, **others)
+
+    monkeypatch.setattr(one, "launch", noted)
     for hits, least in ((found, 0.0), (alone, np.inf)):
-        search = cuda.SpectrumSearch(card(number), peptides, modifications, settings, least_sharing=least)
+        search = cuda.SpectrumSearch(one, peptides, modifications, settings, least_sharing=least)
         for _ in search.search_queries(spectra, queries, hits, 0, 4000):
             pass
+    dense = {SDP: "search_tile_by_dot_product", HYPERSCORE: "search_tile_by_hyperscore"}[score]
+    assert (dense, 0.0) in launched
+    assert (dense, np.inf) not in launched
     assert_same_hits(found, expected)
-    for one, other in zip(found[:-1], alone[:-1], strict=True):
-        np.testing.assert_array_equal(one, other)
+    for values, others in zip(found[:-1], alone[:-1], strict=True):
+        np.testing.assert_array_equal(values, others)
 
 
 def test_two_runs_give_the_same_bits(number):

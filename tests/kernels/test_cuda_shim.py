@@ -15,12 +15,13 @@ from shim_card import ShimCard, compiled, launch, missing_compiler
 
 from kernels.cpu import scoring as cpu
 from kernels.cuda.modules import DeviceError, DeviceMemoryError
-from kernels.cuda.scoring import SpectrumSearch, UnsupportedSearchError
+from kernels.cuda.scoring import MOST_PEAKS, SpectrumSearch, UnsupportedSearchError
 from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 
 WIDTH = {SDP: 0.1, KSDP: 0.5, HYPERSCORE: 0.5, XCORR: 0.05}
+DENSE = {SDP: "search_tile_by_dot_product", HYPERSCORE: "search_tile_by_hyperscore"}
 
 
 def searched_on_both(inputs, *, card=None, kept=5, slots=3, largest_buffer=1 << 40, **options):
@@ -42,6 +43,21 @@ def test_every_score_agrees_with_the_processor(score, fragment):
     assert expected.n_candidates.sum() > 1000
     assert_same_hits(found, expected)
     assert ends == [len(expected.n_candidates)]
+
+
+@pytest.mark.parametrize("fragment", [(0.0, 0.05), (20.0, 0.0)])
+@pytest.mark.parametrize("least_sharing", [0.0, np.inf])
+def test_peaks_reach_as_far_as_on_the_processor_however_wide_the_tolerance(fragment, least_sharing):
+    spectra, *others = random_search(6, SDP, fragment=fragment, n_queries=40, n_peptides=500, most=1, precursor=(3.0, 0.0))
+    few = np.flatnonzero(np.diff(spectra.offsets) > 0)  # peaks of each spectrum, far from one another
+    kept = (spectra.offsets[few][:, None] + [0, 30, 60]).ravel()
+    offsets = np.concatenate(([0], np.cumsum(np.where(np.diff(spectra.offsets) > 0, 3, 0))))
+    spectra = spectra._replace(
+        offsets=offsets, mz=spectra.mz[kept], weight=spectra.weight[kept], correlation_weight=spectra.correlation_weight[kept]
+    )
+    found, expected, _ = searched_on_both((spectra, *others), least_sharing=least_sharing)
+    assert_same_hits(found, expected)
+    np.testing.assert_array_equal(found.histogram, expected.histogram)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -72,7 +88,9 @@ def test_neighbours_in_mass_searched_together_have_the_same_hits(score, fragment
     inputs = random_search(
         90 + score, score, fragment=fragment, n_queries=n_queries, precursor=(3.0, 0.0), n_peptides=2000, which=(0, 1, 4), most=1
     )
-    found, expected, _ = searched_on_both(inputs, least_sharing=0.0, dense_candidates_of_item=500, card=ShimCard(descending=score == SDP))
+    card = ShimCard(descending=score == SDP)
+    found, expected, _ = searched_on_both(inputs, least_sharing=0.0, dense_candidates_of_item=500, card=card)
+    assert DENSE[score] in card.launched
     assert expected.n_candidates.sum() > 200
     assert_same_hits(found, expected)
 
@@ -99,10 +117,14 @@ def test_neighbours_with_any_modifications_and_series_have_the_same_hits(seed):
 
 @pytest.mark.parametrize(("which", "max_forms"), [((0, 1, 6), 7), ((0, 1), 1000)])
 def test_neighbours_with_many_arrangements_have_the_same_hits(which, max_forms):
-    inputs = random_search(
+    *others, settings = random_search(
         15, HYPERSCORE, which=which, most=4, max_forms=max_forms, n_queries=34, n_peptides=400, fragment=(0.5, 0.0), precursor=(3.0, 0.0)
     )
-    found, expected, _ = searched_on_both(inputs, slots=4, least_sharing=0.0)
+    # With more isotope errors there would be more windows than the kernel takes.
+    settings = settings._replace(isotope_errors=settings.isotope_errors[1:3], isotope_minimum_mass=settings.isotope_minimum_mass[1:3])
+    card = ShimCard()
+    found, expected, _ = searched_on_both((*others, settings), card=card, slots=4, least_sharing=0.0)
+    assert DENSE[HYPERSCORE] in card.launched
     assert expected.n_candidates.max() > 100
     assert_same_hits(found, expected)
     np.testing.assert_array_equal(found.histogram, expected.histogram)
@@ -124,7 +146,9 @@ def test_ions_at_the_very_edge_of_the_tolerance_match_as_on_the_processor():
     spectra = spectra._replace(offsets=np.array(bounds), mz=np.concatenate(mz), weight=weight, correlation_weight=weight)
     queries = queries._replace(spectrum=np.arange(len(queries.mass)))
     inputs = spectra, queries, peptides, modifications, settings._replace(max_mz=float(spectra.mz.max()) + 2)
-    found, expected, _ = searched_on_both(inputs, least_sharing=0.0)
+    card = ShimCard()
+    found, expected, _ = searched_on_both(inputs, card=card, least_sharing=0.0)
+    assert DENSE[SDP] in card.launched
     for one, other in zip(found[:-1], expected[:-1], strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -200,18 +224,35 @@ def test_a_dictionary_that_is_refused_is_brought_in_smaller_parts(monkeypatch):
     found, expected = empty_hits(40), empty_hits(40)
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 40)
     card, refused = ShimCard(), []
+    made = card.buffer
 
     def buffer(n_bytes):
         if n_bytes > 50_000 and n_bytes != peptides.residues.nbytes:
             refused.append(n_bytes)
             raise DeviceMemoryError("full")
-        return np.zeros(max(16, n_bytes), np.uint8)
+        return made(n_bytes)
 
     monkeypatch.setattr(card, "buffer", buffer)
     for _ in SpectrumSearch(card, peptides, modifications, settings).search_queries(spectra, queries, found, 0, 40):
         pass
     assert_same_hits(found, expected)
     assert len(refused) > 1
+
+
+def test_a_full_card_is_an_error_for_queries_without_candidates_too(monkeypatch):
+    _, queries, *others = random_search(51, HYPERSCORE, n_peptides=2000, n_queries=4, most=0)
+    card = ShimCard()
+    search = SpectrumSearch(card, *others, memory_bytes=others[0].residues.nbytes + 40_000)  # not all peptides fit
+
+    def buffer(n_bytes):
+        assert not refused, "a second time"
+        refused.append(n_bytes)
+        raise DeviceMemoryError("full")
+
+    refused = []
+    monkeypatch.setattr(card, "buffer", buffer)
+    with pytest.raises(DeviceMemoryError, match="full"):
+        search.count_candidates(queries._replace(mass=np.full(4, 9e4)), 0, 4, np.zeros(4, np.int64))
 
 
 def test_a_card_without_room_for_one_query_is_an_error():
@@ -243,6 +284,21 @@ def test_candidates_are_counted_as_on_the_processor():
     SpectrumSearch(ShimCard(), peptides, modifications, settings).count_candidates(queries, 3, 38, found)
     assert expected.sum() > 0
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("score", [KSDP, XCORR])
+def test_a_spectrum_with_as_many_peaks_as_are_promised_is_searched(score):
+    spectra, *others = random_search(82, score, n_queries=4, n_peptides=500, most=0)
+    random, n = np.random.default_rng(82), MOST_PEAKS[score]
+    more, before = n - int(spectra.offsets[1]), int(spectra.offsets[1])
+    mz = np.concatenate((np.sort(np.concatenate((spectra.mz[:before], random.uniform(100, 1500, more)))), spectra.mz[before:]))
+    weight = np.concatenate((random.uniform(0, 0.02, more).astype(np.float32), spectra.weight))
+    offsets = np.concatenate(([0], spectra.offsets[1:] + more))
+    found, expected, _ = searched_on_both(
+        (spectra._replace(offsets=offsets, mz=mz, weight=weight, correlation_weight=50 * weight), *others)
+    )
+    assert expected.n_candidates[others[0].spectrum == 0] > 0
+    assert_same_hits(found, expected)
 
 
 def test_a_search_beyond_the_kernels_sizes_says_so():

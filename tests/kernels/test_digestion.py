@@ -17,6 +17,8 @@ from kernels.cpu.digestion import digest_proteins, merge_peptides, write_decoys
 MASSES = np.array([0 if letter in "BJXZ" else 100 + 7 * i for i, letter in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ")], np.int64)
 MASSES[MASSES == 0] = -1
 WATER = 18
+# Types of mass, signature, position, length, flags and letters.
+ENTRY = (np.int64, np.uint64, np.uint32, np.uint8, np.uint8, np.uint32)
 # Types of mass, position, length, flags, letters, pointer and occurrence.
 DICTIONARY = (np.float64, np.uint32, np.uint8, np.uint8, np.uint32, np.int64, np.uint32)
 PROTEINS = st.lists(st.text("AKRPMDGXUO", min_size=0, max_size=25), min_size=1, max_size=5)
@@ -29,22 +31,23 @@ def flat(proteins: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 
 def enumerate_peptides(
     proteins: list[str], agent: str, ends: int, missed: int, lengths: tuple[int, int], masses: tuple[int, int], clip: bool, width: int = 50
-) -> list[tuple[int, int, int, int, int]]:
-    """(mass, position, length, flags, signature) of every entry that the kernel writes, and a check that it counts what it writes."""
+) -> list[tuple[int, int, int, int, int, int]]:
+    """(mass, position, length, flags, signature, letters) of each entry that the kernel writes; checks that it counts what it writes."""
     residues, offsets = flat(proteins)
     buckets = np.zeros(masses[1] // width + 1, np.int64)
     every = np.arange(len(buckets))
     settings_ = (enzyme(agent).cleavage_table(), MASSES, WATER, ends, missed, *lengths, clip, *masses, width)
-    nothing = tuple(np.empty(0, kind) for kind in (np.int64, np.uint64, np.uint32, np.uint8, np.uint8))
+    nothing = tuple(np.empty(0, kind) for kind in ENTRY)
     digest_proteins(residues, offsets, 0, len(proteins), *settings_, every, buckets, False, *nothing)
     starts = np.concatenate(([0], np.cumsum(buckets)))
     cursor = starts[:-1].copy()
-    out = tuple(np.zeros(starts[-1], kind) for kind in (np.int64, np.uint64, np.uint32, np.uint8, np.uint8))
+    out = tuple(np.zeros(starts[-1], kind) for kind in ENTRY)
     digest_proteins(residues, offsets, 0, len(proteins), *settings_, every, cursor, True, *out)
     assert np.array_equal(cursor, starts[1:])
-    mass, signature, position, length, flags = out
+    mass, signature, position, length, flags, letters = out
     assert np.array_equal(mass // width, np.repeat(every, buckets)), "an entry stands in the run of its bucket"
-    return [(int(m), int(p), int(n), int(f), int(s)) for m, s, p, n, f in zip(mass, signature, position, length, flags, strict=True)]
+    columns = (mass, position, length, flags, signature, letters)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
 def reference(
@@ -108,18 +111,18 @@ def test_merging_lists_every_place_of_each_distinct_peptide(proteins: list[str],
     entries = enumerate_peptides(proteins, "Trypsin", 2, missed, (1, 14), (0, 9000), True)
     n = len(entries)
     mass, position, length, flags = (np.array([entry[i] for entry in entries]) for i in range(4))
-    signature = np.array([entry[4] for entry in entries], np.uint64)
+    signature, letters = np.array([entry[4] for entry in entries], np.uint64), np.array([entry[5] for entry in entries], np.uint32)
     columns = [np.zeros(n, kind) for kind in DICTIONARY]
     residues, _ = flat(proteins)
     order = np.argsort((mass.astype(np.uint64) << np.uint64(20)) | (signature >> np.uint64(44)))
-    as_written = (mass.astype(np.int64), signature, position.astype(np.uint32), length.astype(np.uint8), flags.astype(np.uint8))
+    as_written = (mass.astype(np.int64), signature, position.astype(np.uint32), length.astype(np.uint8), flags.astype(np.uint8), letters)
     count = merge_peptides(residues, len(residues), order, *as_written, *columns)
     check_dictionary("".join(proteins), entries, count, columns)
 
 
-def check_dictionary(text: str, entries: list[tuple[int, int, int, int, int]], count: int, columns: list[NDArray]) -> None:
+def check_dictionary(text: str, entries: list[tuple[int, int, int, int, int, int]], count: int, columns: list[NDArray]) -> None:
     expected: dict[str, list[tuple[int, int]]] = {}
-    for _, at, size, flag, _ in entries:
+    for _, at, size, flag, _, _ in entries:
         expected.setdefault(text[at : at + size], []).append((at, flag))
     out_mass, out_position, out_length, out_flags, letters, pointer, occurrence = columns
     bounds = [*pointer[:count].tolist(), len(entries)]
@@ -147,9 +150,8 @@ def test_equal_signatures_do_not_join_different_peptides() -> None:
     columns = [np.zeros(n, kind) for kind in DICTIONARY]
     same = np.full(n, 7, np.uint64)
     position, length = np.array([6, 2, 4, 0], np.uint32), np.full(n, 2, np.uint8)
-    count = merge_peptides(
-        residues, len(residues), np.arange(n), np.full(n, 5), same, position, length, np.array([0, 0, 1, 2], np.uint8), *columns
-    )
+    flags, letters = np.array([0, 0, 1, 2], np.uint8), np.full(n, 5, np.uint32)
+    count = merge_peptides(residues, len(residues), np.arange(n), np.full(n, 5), same, position, length, flags, letters, *columns)
     assert count == 2
     assert columns[6].tolist() == [0, 4, 6, 2]  # AC three times, then CA
     assert columns[5][:2].tolist() == [0, 3]

@@ -6,6 +6,8 @@ The brute force is written from the papers (Li 2014, Fu 2004, Fenyö & Beavis 20
 from __future__ import annotations
 
 import math
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, islice, product
@@ -491,7 +493,7 @@ def test_the_precursor_tolerance_includes_its_edge() -> None:
         assert search(single("PEPTIDE", peak, shift, precursor=(half, 0.0))).n_candidates[0] == n
 
 
-@pytest.mark.parametrize("fragment", [(0.5, 0.0), (0.03, 0.0), (0.0, 2e-5), (0.0, 4e-4)])
+@pytest.mark.parametrize("fragment", [(0.5, 0.0), (0.03, 0.0), (20.0, 0.0), (0.0, 2e-5), (0.0, 4e-4), (0.0, 0.02), (0.0, 0.1)])
 def test_the_fragment_tolerance_ends_where_it_says(fragment: tuple[float, float]) -> None:
     b3 = pyteomics_mass.fast_mass("PEP", ion_type="b", charge=1)
     half = fragment[0] + fragment[1] * b3
@@ -525,6 +527,44 @@ def test_any_partition_of_the_queries_gives_the_same_hits(score: int) -> None:
     for parts in ([(i, i + 1) for i in reversed(range(n))], [(5, n), (0, 5)], [(0, 0), (0, n), (n, n)]):
         for one, other in zip(whole, search(case, parts), strict=True):
             assert np.array_equal(np.asarray(one), np.asarray(other))
+
+
+@pytest.mark.parametrize(
+    "sequences", [["S" * 50], [f"S{'SST' * 4}{one}{other}" for one in "ACDEFGHIKLMNPQRTVWY" for other in "ACDEFGHIKLM"]]
+)
+def test_a_search_leaves_off_inside_a_query_when_it_is_told_to_stop(sequences: list[str]) -> None:
+    """One peptide with millions of forms; many peptides with some thousand."""
+    case = Case(
+        dictionary(sequences), [[(300.0 + 7.0 * i, 0.2, 1.0) for i in range(60)]], [(0, 2, 3000.0)], modifications=(PHOSPHO,), most=5,
+        max_forms=1 << 40, precursor=(5000.0, 0.0), score=KSDP,
+    )  # fmt: skip
+    sites = [sum(letter in PHOSPHO.residues for letter in one) for one in sequences]
+    every = sum(math.comb(n, k) for n in sites for k in range(6))
+    spectra, queries, peptides, modifications = arrays_of(case)
+    stop, hits = np.ones(1, np.uint8), new_hits(case)
+    search_queries(spectra, queries, peptides, modifications, settings_of(case), hits, 0, 1, stop)
+    assert hits.n_candidates[0] == 0
+    stop[0] = 0
+    thread = threading.Thread(
+        target=search_queries, args=(spectra, queries, peptides, modifications, settings_of(case), hits, 0, 1, stop), daemon=True
+    )
+    thread.start()
+    while thread.is_alive() and hits.n_candidates[0] == 0:
+        time.sleep(1e-3)
+    stop[0] = 1
+    thread.join()
+    assert 0 < hits.n_candidates[0] < every
+
+
+def test_matches_are_not_measured_any_more_after_a_stop() -> None:
+    case = single("PEPTIDE", [(300.0, 0.5, 1.0)])
+    spectra, _, peptides, modifications = arrays_of(case)
+    out, nothing = np.full((1, len(feature_names())), -1.0), np.full((1, 1), NOTHING, np.uint8)
+    arguments = spectra, column([0]), column([2]), peptides, column([0]), modifications.mass, nothing, nothing, settings_of(case), 0, 1, out
+    measure_matches(*arguments, np.ones(1, np.uint8))
+    assert (out == -1.0).all()
+    measure_matches(*arguments, np.zeros(1, np.uint8))
+    assert out[0, 1] > 0
 
 
 def test_candidates_are_counted_without_their_forms() -> None:

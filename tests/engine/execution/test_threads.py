@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from engine.execution.threads import available_threads, run_on_threads
+from engine.execution.threads import available_threads, run_on_threads, stop_flag
 from engine.jobs.progress import Cancelled, Progress, ProgressEvent
 
 
@@ -76,6 +76,31 @@ def test_a_cancel_is_heard_while_no_item_ends() -> None:
     with pytest.raises(Cancelled):
         run_on_threads(work, range(50), 2, progress)
     assert len(begun) == 2
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("fails", [False, True])
+def test_work_that_reads_the_flag_leaves_off_at_a_cancel_and_at_an_error(threads: int, fails: bool) -> None:
+    progress, stop, left_off = Progress(), stop_flag(), []
+
+    def work(item: int) -> None:
+        if fails and item == threads - 1:
+            raise ZeroDivisionError
+        if not fails:
+            progress.cancel()
+        while not stop[0]:
+            time.sleep(1e-3)
+        left_off.append(item)
+
+    with pytest.raises(ZeroDivisionError if fails else Cancelled):
+        run_on_threads(work, range(threads), threads, progress, stop=stop)
+    assert len(left_off) == threads - fails
+
+
+def test_the_flag_stays_unset_where_nothing_goes_wrong() -> None:
+    stop = stop_flag()
+    assert run_on_threads(lambda item: int(stop[0]), range(5), 2, Progress(), stop=stop) == [0] * 5
+    assert stop[0] == 0
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -19,6 +19,7 @@ import pytest
 from engine.execution import workers as module
 from engine.execution.devices import Device
 from engine.execution.partitions import Partition, equal_partitions
+from engine.execution.threads import StopFlag
 from engine.execution.workers import Worker, cards, run_on_workers, work_on_threads
 from engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from kernels.cuda.modules import DeviceError, DeviceMemoryError
@@ -216,7 +217,7 @@ def test_threads_do_each_piece_once_and_tell_what_is_done_in_order() -> None:
     done = np.zeros(N, int)
     random = np.random.default_rng(3)
 
-    def work(part: Partition) -> None:
+    def work(part: Partition, stop: StopFlag) -> None:
         time.sleep(random.random() * 1e-3)
         done[part.first : part.last] += 1
 
@@ -224,16 +225,67 @@ def test_threads_do_each_piece_once_and_tell_what_is_done_in_order() -> None:
         return [Partition(first, min(part.last, first + 3), 3.0) for first in range(part.first, part.last, 3)][::-1]
 
     ends = []
-    for end in work_on_threads(work, cut, 4)(Partition(10, 100, 1.0)):
+    for end in work_on_threads(work, cut, 4, Progress())(Partition(10, 100, 1.0)):
         assert (done[10:end] == 1).all()
         ends.append(end)
     assert ends == sorted(set(ends))
     assert ends[-1] == 100
     assert done.sum() == 90
-    stopped = work_on_threads(work, cut, 2)(Partition(100, N, 1.0))
+    stopped = work_on_threads(work, cut, 2, Progress())(Partition(100, N, 1.0))
     next(stopped)
     stopped.close()
     assert 0 < done[100:].sum() < 100
+
+
+def _pieces_of_one(part: Partition) -> list[Partition]:
+    return [Partition(item, item + 1, 1.0) for item in range(part.first, part.last)]
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_pieces_that_read_the_flag_leave_off_at_a_cancel_and_when_the_rest_is_given_up(is_cancelled: bool) -> None:
+    progress, left_off = Progress(), []
+
+    def work(piece: Partition, stop: StopFlag) -> None:
+        while piece.first > 0 and not stop[0]:
+            time.sleep(1e-3)
+        left_off.append(piece.first)
+
+    ends = work_on_threads(work, _pieces_of_one, 2, progress)(Partition(0, 5, 5.0))
+    assert next(ends) == 1
+    if is_cancelled:
+        progress.cancel()
+        with pytest.raises(Cancelled):
+            next(ends)
+    else:
+        ends.close()
+    assert left_off[0] == 0
+    assert set(left_off[1:]) <= {1, 2}
+
+
+def test_what_the_processor_gives_away_is_begun_when_its_threads_have_left_it() -> None:
+    """Else both would write the same rows."""
+    busy, done, lock, gave_away = Counter[int](), Counter[int](), threading.Lock(), threading.Event()
+
+    def work(piece: Partition, stop: StopFlag) -> None:
+        busy[piece.first] += 1
+        time.sleep(0.01)
+        if stop[0]:
+            gave_away.set()
+            time.sleep(0.02)
+        busy[piece.first] -= 1
+
+    def on_card(part: Partition) -> Generator[int, None, None]:
+        for item in range(part.first, part.last):
+            assert not busy[item]
+            with lock:
+                done[item] += 1
+            yield item + 1
+
+    parts = [Partition(0, 70, 70.0), Partition(70, 100, 30.0)]
+    slow = Worker("cpu", work_on_threads(work, _pieces_of_one, 2, Progress()), is_processor=True, speed=1e9)
+    assert run_on_workers([slow, Worker("cuda:0", on_card)], parts, Progress()) == []
+    assert gave_away.is_set()
+    assert 70 < sum(done.values()) < 100
 
 
 def test_the_processor_has_no_cards() -> None:
@@ -294,7 +346,7 @@ def searched(shim: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
         for number, one in enumerate(used):
             one.name = f"shim:{number}"
         progress, events = heard()
-        one = scoring.Search(index, peptides, modifications, IdentificationParameters(), 2, used, with_processor=with_processor)
+        one = scoring.Search(index, peptides, modifications, IdentificationParameters(), 2, list(used), with_processor=with_processor)
         one.plan(progress)
         return one.run(progress), [event.message for event in events if event.message]
 
@@ -354,6 +406,30 @@ def test_a_fragment_index_on_any_cards_gives_the_hits_of_the_processor(
     assert len(lost) == sum(launch >= 0 for launch in failing)
     assert len(told) == len(lost), told
     assert any("search_chunks" in kernel for one in used for kernel in one.launched) == (failing != (3,))
+
+
+@pytest.mark.parametrize("with_processor", [False, True])
+def test_spectra_with_more_peaks_than_a_card_takes_go_to_the_processor_and_no_others(
+    shim: Any, searched: Callable[..., tuple[Any, list[str]]], monkeypatch: pytest.MonkeyPatch, with_processor: bool
+) -> None:
+    from engine.identification import scoring
+    from kernels.cuda.scoring import SpectrumSearch
+
+    expected, _ = searched([])
+    peaks: list[int] = []
+
+    class Noting(SpectrumSearch):
+        def search_queries(self, spectra: Any, queries: Any, *others: Any) -> Generator[int, None, None]:
+            peaks.extend(np.diff(spectra.offsets)[queries.spectrum].tolist())
+            return super().search_queries(spectra, queries, *others)
+
+    monkeypatch.setattr(scoring, "SpectrumSearch", Noting)
+    monkeypatch.setattr(scoring, "MOST_PEAKS", {2: 80})
+    found, told = searched([shim.ShimCard(), shim.ShimCard()], with_processor=with_processor)
+    assert_same(found, expected)
+    assert told == []
+    assert len(peaks) > 5
+    assert max(peaks) <= 80
 
 
 def test_what_is_searched_again_leaves_nothing_twice(

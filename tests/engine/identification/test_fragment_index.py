@@ -143,7 +143,7 @@ def fragment_search(
     index, _ = prepared(spectra, held, parameters)
     variable = modification_arrays(tuple(parse_modification(name) for name in parameters.variable_modifications), parameters)
     settings = scoring_settings(parameters, float(index.arrays.mz.max()))
-    return FragmentSearch(index, held.peptides.arrays(held.proteins), variable, settings, threads, memory, cards)
+    return FragmentSearch(index, held.peptides.arrays(held.proteins), variable, settings, threads, memory, list(cards))
 
 
 def test_memory_and_threads_do_not_change_the_hits(shewanella: Database, real: Spectra) -> None:

@@ -70,6 +70,9 @@ def test_presets_search_what_their_names_say():
         ("precursor_tolerance=10", ("precursor_tolerance = '10'", "20 ppm or 0.02 Da")),
         ("fragment_tolerance=-1 Da", ("fragment_tolerance = '-1 Da'", "20 ppm or 0.02 Da")),
         ("fragment_tolerance=nan ppm", ("fragment_tolerance = 'nan ppm'",)),
+        ("fragment_tolerance=10.1 Da", ("fragment_tolerance = '10.1 Da'", "at most 10,000 ppm or 10 Da")),
+        ("fragment_tolerance=20000 ppm", ("fragment_tolerance = '20000 ppm'", "at most 10,000 ppm or 10 Da")),
+        ("precursor_tolerance=1e5 Da", ("precursor_tolerance = '1e5 Da'", "at most 1,000,000 ppm or 10,000 Da")),
         ("variable_modifications=Oxidatoin (M)", ("variable_modifications", "'Oxidatoin'", "did you mean Oxidation")),
         ("variable_modifications=Oxidation", ("variable_modifications", "'Oxidation'", "(M)")),
         ("fixed_modifications=Acetyl (Protein N-term)", ("fixed_modifications", "make it variable")),
@@ -93,6 +96,12 @@ def test_a_wrong_value_names_the_field_the_value_and_what_is_allowed(setting, te
     for part in tells:
         assert part in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("setting", ["fragment_tolerance=10000 ppm", "fragment_tolerance=10 Da", "precursor_tolerance=10000 Da"])
+def test_the_widest_tolerances_are_allowed(setting):
+    name, value = setting.split("=")
+    assert getattr(IdentificationParameters().changed([setting]), name) == value
 
 
 def test_names_are_written_in_one_way():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from pyteomics import mass as pyteomics_mass
 from engine.chemistry.enzymes import enzyme
 from engine.chemistry.modifications import parse_modification
 from engine.formats import Proteins, Spectra, read_proteins, read_spectra
+from engine.identification import scoring
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.peptide_index import Digestion, PeptideIndex, build_peptide_index
 from engine.identification.protein_index import ProteinIndex, build_protein_index
@@ -25,6 +28,7 @@ from engine.identification.psms import collect_psms
 from engine.identification.scoring import Matches, Search, modification_arrays, scoring_settings
 from engine.identification.spectrum_index import build_spectrum_index
 from engine.jobs.progress import Cancelled, Progress
+from kernels.layouts import PeptideArrays, ScoringSettings
 
 PROTON = 1.00727646688
 SCORES = ("spectral-dot-product", "ksdp", "hyperscore", "xcorr")
@@ -228,6 +232,103 @@ def test_a_cancel_stops_the_search(small: Database, simulated: tuple[Spectra, li
     progress.cancel()
     with pytest.raises(Cancelled):
         run.run(progress)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_cancel_is_heard_inside_one_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    """A spectrum whose search takes a quarter of a minute: 200,000 forms of each peptide."""
+    held = database(tmp_path, fasta(tmp_path, ["S" * 40 + letter + "K" for letter in "ADEFGHILMNPQVWY"]), decoys="none")
+    parameters = IdentificationParameters(
+        score="ksdp",
+        precursor_tolerance="10000 Da",
+        variable_modifications=("Phospho (S)",),
+        maximum_modifications=5,
+        maximum_forms=100_000,
+    )
+    index = build_spectrum_index(spectra_of([([150.0 + 9 * i for i in range(60)], [1.0] * 60, 4000.0, 0b100)]), parameters, 1, Progress())
+    variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
+    run = Search(index, held.peptides.arrays(held.proteins), modification_arrays(variable, parameters), parameters, threads)
+    run.plan(Progress())
+    progress, searched = Progress(), []
+    kernel = scoring.search_queries
+
+    def begun(*arguments: Any) -> None:
+        searched.append(arguments[5])
+        kernel(*arguments)
+        searched.append(None)  # it has ended
+
+    monkeypatch.setattr(scoring, "search_queries", begun)
+
+    def cancel() -> None:
+        while not searched or searched[0].n_candidates[0] == 0:
+            time.sleep(1e-3)
+        progress.cancel()
+
+    watcher = threading.Thread(target=cancel, daemon=True)
+    watcher.start()
+    with pytest.raises(Cancelled):
+        run.run(progress)
+    forms = sum(min(100_000, math.comb(40, k)) for k in range(6))
+    assert len(searched) == 2, "nothing runs on"
+    assert searched[0].n_candidates[0] < len(held.peptides) * forms / 2
+
+
+def test_a_stray_peak_far_beyond_all_ions_changes_neither_answers_nor_sizes(
+    small: Database, simulated: tuple[Spectra, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spectra, parameters = simulated[0], IdentificationParameters(variable_modifications=("Oxidation (M)",), score="xcorr")
+    sizes, answers = [], []
+
+    def noted(parameters: IdentificationParameters, max_mz: float) -> ScoringSettings:
+        sizes.append(max_mz)
+        return scoring_settings(parameters, max_mz)
+
+    def with_peak(mz: float) -> Spectra:
+        first = int(spectra.offsets[1])
+        return Spectra(
+            **{
+                **spectra.__dict__,
+                "offsets": np.concatenate(([0], spectra.offsets[1:] + 1)),
+                "mz": np.insert(spectra.mz, first, mz),
+                "intensity": np.insert(spectra.intensity, first, 50.0),
+            }
+        )
+
+    monkeypatch.setattr(scoring, "scoring_settings", noted)
+    assert len(search(with_peak(1e9), small, parameters)) >= 100
+    for bound in (scoring._heaviest_ion, lambda *_: np.inf):
+        monkeypatch.setattr(scoring, "_heaviest_ion", bound)
+        answers.append(search(with_peak(20_000.0), small, parameters))
+    heaviest = float(small.peptides.mass.max()) + 3 * 15.9949
+    assert heaviest < sizes[0] == sizes[1] < heaviest + 200 < sizes[2]
+    for name in ("spectrum", "peptide", "score", "delta_score", "site", "expectation"):
+        np.testing.assert_array_equal(getattr(answers[0], name), getattr(answers[1], name))
+    for name, values in answers[0].features.items():
+        np.testing.assert_array_equal(values, answers[1].features[name])
+
+
+@pytest.mark.parametrize(("residue", "c_term"), [(0.0, 0.0), (-120.0, 0.0), (0.0, -300.0)])
+def test_no_ion_is_heavier_than_the_heaviest_one_thought_of(residue: float, c_term: float) -> None:
+    """Also where something has a negative mass, so that a fragment is heavier than its peptide."""
+    masses = np.full(26, np.nan)
+    masses[[0, 6, 10]] = 71.03711 + residue, 57.02146, 128.09496
+    names = ("-80.0 (K)", "+100.0 (G)")
+    variable = modification_arrays(tuple(parse_modification(name) for name in names), IdentificationParameters(maximum_modifications=2))
+    heaviest = 0.0
+    sequences = ["GAKGA", "GGGGGGKKKAAAAAA", "A" * 30 + "G"]
+    of_residue = [masses[np.frombuffer(one.encode(), np.uint8) - 65] for one in sequences]
+    for one, base in zip(sequences, of_residue, strict=True):
+        letters = np.array(list(one))
+        for counts in variable.combination_count:
+            if all(count <= np.sum(letters == letter) for count, letter in zip(counts, "KG", strict=True)):
+                added = base.copy()
+                added[np.flatnonzero(letters == "G")[: counts[1]]] += 100.0
+                added[np.flatnonzero(letters == "K")[::-1][: counts[0]]] -= 80.0
+                heaviest = max(heaviest, np.cumsum(added)[:-1].max(), np.cumsum(added[::-1])[:-1].max() + c_term) + 44.0
+    mass = np.array([base.sum() + 18.0106 + c_term for base in of_residue])
+    nothing = np.zeros(0, np.uint8)
+    peptides = PeptideArrays(mass, nothing, nothing, nothing, nothing, nothing, masses, 0.0, c_term)  # type: ignore[arg-type]
+    assert scoring._heaviest_ion(peptides, variable) > heaviest
 
 
 def test_settings_speak_of_series_and_tolerances_in_the_terms_of_the_kernels() -> None:
