@@ -4,4 +4,4 @@ import sys
 
 from engine.command_line.main import main
 
-sys.exit(main(sys.argv[1:]))
+sys.exit(main())

@@ -12,11 +12,19 @@ from typing import Any
 import resources
 from engine.jobs.progress import Progress
 
-__all__ = ["compile_fragment_index", "compile_kernels", "is_compiling"]
+__all__ = ["compile_fragment_index", "compile_kernels", "is_compiling", "kernels_are_compiled"]
 
 _THREAD = "proteoscope-compiler"
 _PROTEIN = ">protein\nMKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVK\n"
 _PEPTIDE = "DLGEEHFK"
+
+
+def kernels_are_compiled() -> bool:
+    """Whether `compile_kernels` has nothing to do."""
+    from kernels.cpu.compilation import is_compiled
+    from kernels.cpu.scoring import measure_matches
+
+    return is_compiled(measure_matches)
 
 
 def compile_kernels(progress: Progress) -> None:

@@ -9,7 +9,7 @@ counts of a first pass choose. Modified forms are made while searching and are n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,17 +26,19 @@ from engine.execution.workers import one_line
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.protein_index import ProteinIndex
 from engine.jobs.progress import Progress
-from kernels.cpu.digestion import count_peptides, digest_proteins, merge_peptides
+from kernels.cpu.digestion import SIGNATURE_TAIL, count_peptides, digest_proteins, merge_peptides
 from kernels.cuda.digestion import count_peptides as count_on_card
-from kernels.cuda.modules import Card, DeviceError
+from kernels.cuda.modules import Card, DeviceError, DeviceMemoryError
 from kernels.layouts import PeptideArrays
 
 __all__ = ["Digestion", "PeptideIndex", "build_peptide_index", "open_peptide_index"]
 
 _UNIT = 1e9  # integer masses are in 1e-9 Da
-_BYTES_PER_ENTRY = 48  # while building: 22 of the unsorted entry, 18 of the dictionary entry, 4 of the inverted list, and what NumPy copies
+_BYTES_PER_ENTRY = 48  # while building: 26 of the unsorted entry, and some runs' dictionary entries, inverted lists and what NumPy copies
+_RUNS_AT_A_TIME = 8  # for each thread
 _ENDS = {"specific": 2, "semi-specific": 1, "non-specific": 0}
 _BUCKET_WIDTH = 100_000_000  # 0.1 Da
+_ENTRY = (np.int64, np.uint64, np.uint32, np.uint8, np.uint8, np.uint32)  # mass, signature, position, length, flags and letters
 _COLUMNS: dict[str, type] = {
     "mass": np.float64,
     "position": np.uint32,
@@ -171,13 +173,14 @@ def build_peptide_index(
     *,
     selected: NDArray[np.int64] | None = None,
     threads: int,
-    cards: Sequence[Card] = (),
+    cards: list[Card] | None = None,
     memory_bytes: int,
     progress: Progress,
 ) -> PeptideIndex:
     """Digest the proteins (all, or those `selected`) and write the index into `folder`.
 
-    The first pass, which counts, runs on the first of the `cards` that can do it, or on threads; the second on threads.
+    The first pass, which counts, runs on the first of the `cards` that can do it, or on threads; the second on threads. A card that fails
+    is struck from the list.
     Memory: at most about `memory_bytes` beyond the proteins, unless a single mass bucket needs more. Time: two passes over the digest
     and a sort inside runs; on disk 22 bytes for each distinct peptide and 4 for each occurrence.
     """
@@ -186,7 +189,7 @@ def build_peptide_index(
     if selected is not None:
         selection, n_targets = _Selection(residues, offsets, selected), int(np.searchsorted(selected, proteins.n_targets))
         residues, offsets = selection.residues, selection.offsets
-    digest = _Digest(residues, offsets, n_targets, digestion, threads, cards)
+    digest = _Digest(residues, offsets, n_targets, digestion, threads, [] if cards is None else cards)
     progress.stage("Counting peptides")
     buckets = digest.count(progress)
     progress.stage("Building the peptide index", int(buckets.sum()))
@@ -238,7 +241,7 @@ class _Digest:
         n_targets: int,
         digestion: Digestion,
         threads: int,
-        cards: Sequence[Card],
+        cards: list[Card],
     ) -> None:
         masses = digestion.residue_mass()
         terminal = WATER_MASS + digestion.terminal_mass("N-term") + digestion.terminal_mass("C-term")
@@ -271,40 +274,40 @@ class _Digest:
             part = bounds[share : share + 2], self._counts[share : share + 1]
             count_peptides(self._residues, self._offsets, part[0], *self._settings, part[1])
 
-        for card in self._cards:
+        for card in list(self._cards):
             try:
                 count_on_card(self._residues, self._offsets, bounds, *self._settings, self._counts, card=card, check=progress.check)
                 return self._counts.sum(axis=0)
             except DeviceError as error:
                 progress.message(f"{one_line(error)}; the peptides are counted elsewhere")
+                if not isinstance(error, DeviceMemoryError):
+                    self._cards.remove(card)
         run_on_threads(count, range(len(self._shares)), self._threads, progress, steps=lambda _: 0)
         return self._counts.sum(axis=0)
 
-    def runs(self, run_of_bucket: NDArray[np.int64], progress: Progress) -> list[dict[str, NDArray]]:
+    def runs(self, run_of_bucket: NDArray[np.int64], progress: Progress) -> Iterator[dict[str, NDArray]]:
         """Dictionary and inverted lists of each run, in order of mass; pointers count from the run's first occurrence. Call `count`
         before."""
         n_runs, inside = int(run_of_bucket.max()) + 1, run_of_bucket >= 0
         counts = np.stack([np.bincount(run_of_bucket[inside], share[inside], n_runs).astype(np.int64) for share in self._counts])
         run_offsets = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
         cursors = run_offsets[:-1] + np.concatenate((np.zeros((1, n_runs), np.int64), np.cumsum(counts, axis=0)[:-1]))
-        entries = _entries(int(run_offsets[-1]))
+        entries = [np.empty(run_offsets[-1], kind) for kind in _ENTRY]
 
         def fill(share: int) -> None:
             bounds = self._shares[share]
             digest_proteins(self._residues, self._offsets, *bounds, *self._settings, run_of_bucket, cursors[share], True, *entries)
 
         run_on_threads(fill, range(len(self._shares)), self._threads, progress, steps=lambda _: 0)
-        starts = list(range(n_runs))
+        sizes = np.diff(run_offsets).tolist()
 
         def merge(run: int) -> dict[str, NDArray]:
             return _merged(self._residues, self._first_decoy, *(column[run_offsets[run] : run_offsets[run + 1]] for column in entries))
 
-        return run_on_threads(merge, starts, self._threads, progress, steps=lambda run: int(run_offsets[run + 1] - run_offsets[run]))
-
-
-def _entries(n: int) -> tuple[NDArray, ...]:
-    """Room for mass, signature, position, length and flags of n peptides."""
-    return tuple(np.empty(n, kind) for kind in (np.int64, np.uint64, np.uint32, np.uint8, np.uint8))
+        # Some at a time: the next take the memory that these leave, which is sooner done than asking the system for more.
+        for first in range(0, n_runs, _RUNS_AT_A_TIME * self._threads):
+            some = range(first, min(n_runs, first + _RUNS_AT_A_TIME * self._threads))
+            yield from run_on_threads(merge, some, self._threads, progress, steps=lambda run: sizes[run])
 
 
 def _merged(
@@ -312,16 +315,14 @@ def _merged(
     first_decoy: int,
     mass: NDArray[np.int64],
     signature: NDArray[np.uint64],
-    position: NDArray[np.uint32],
-    length: NDArray[np.uint8],
-    flags: NDArray[np.uint8],
+    *others: NDArray,
 ) -> dict[str, NDArray]:
-    n = len(mass)
-    columns: dict[str, NDArray] = {name: np.empty(n, kind) for name, kind in _COLUMNS.items()}
+    """Dictionary and inverted lists of a run; `others` are the further columns of its entries."""
+    columns: dict[str, NDArray] = {name: np.empty(len(mass), kind) for name, kind in _COLUMNS.items()}
     # Above the mass, which takes 44 bits up to 17,000 Da, there is room for 20 bits of the signature: most ties are settled by one sort.
-    order = np.argsort((mass.view(np.uint64) << np.uint64(20)) | (signature >> np.uint64(44)))
-    distinct = merge_peptides(residues, first_decoy, order, mass, signature, position, length, flags, *columns.values())
-    return {name: column if name == "occurrence" else column[:distinct].copy() for name, column in columns.items()}
+    order = np.argsort((mass.view(np.uint64) << (np.uint64(64) - SIGNATURE_TAIL)) | (signature >> SIGNATURE_TAIL))
+    distinct = merge_peptides(residues, first_decoy, order, mass, signature, *others, *columns.values())
+    return {name: column if name == "occurrence" else column[:distinct] for name, column in columns.items()}
 
 
 class _Selection:

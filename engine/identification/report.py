@@ -17,6 +17,7 @@ from engine.identification.protein_index import ProteinIndex
 from engine.identification.psms import Psms, joined_psms, rescoring_features, search_score
 from engine.identification.rescoring import rescore
 from engine.identification.target_decoy import best_by_group, q_values
+from engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,7 +60,7 @@ class Tables:
     n_proteins: int
 
 
-def score_statistics(psms: Psms, parameters: IdentificationParameters) -> Scored:
+def score_statistics(psms: Psms, parameters: IdentificationParameters, threads: int = 1, progress: Progress | None = None) -> Scored:
     """Rescore the matches where that helps, and estimate q-values and posterior error probabilities by the decoys among the best of each
     spectrum."""
     initial = search_score(psms)
@@ -73,7 +74,7 @@ def score_statistics(psms: Psms, parameters: IdentificationParameters) -> Scored
     score, message = initial, "rescoring is off"
     if parameters.rescoring == "automatic":
         matrix = np.column_stack(list(features.values())) if len(psms) else np.empty((0, len(features)))
-        outcome = rescore(matrix, list(features), psms.is_decoy, psms.spectrum, initial)
+        outcome = rescore(matrix, list(features), psms.is_decoy, psms.spectrum, initial, threads=threads, progress=progress)
         score, message = outcome.score, outcome.message
     q_value, posterior_error = _by_first_rank(score, psms, first, parameters)
     return Scored(psms, score, q_value, posterior_error, features, message)

@@ -24,7 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from engine.execution.threads import run_on_threads
 from engine.identification.target_decoy import best_by_group, q_values
+from engine.jobs.progress import Progress
 
 __all__ = ["Rescoring", "rescore"]
 
@@ -69,6 +71,8 @@ def rescore(
     spectrum: Integers,
     initial_score: Floats,
     *,
+    threads: int = 1,
+    progress: Progress | None = None,
     folds: int = 10,
     iterations: int = 6,
     minimum_targets: int = 30,
@@ -84,6 +88,7 @@ def rescore(
     is_decoy : bool (n,).
     spectrum : int64 (n,): the spectrum of each row. A spectrum may have several rows; its best one competes.
     initial_score : float64 (n,), finite, higher is better.
+    threads : models learnt at a time. progress : asked between models whether the user wants to stop.
     folds : models to learn, at least 2; each scores the spectra that it was not shown. They are split by a hash of the spectrum's number,
         hence the same way whatever the order of rows.
     iterations : turns of picking positives and learning.
@@ -118,13 +123,17 @@ def rescore(
 
     table = np.column_stack([_standardised(table), np.ones(len(table))])
     fold = _fold(spectrum, folds, seed)
+
+    def learn(number: int) -> Floats:
+        seen = fold != number
+        return _learn(table[seen], is_decoy[seen], spectrum[seen], iterations, ridge)
+
+    # The matrices are small: on several threads the linear algebra waits more than it works, ten times longer on a busy machine.
+    with threadpool_limits(1, user_api="blas"):
+        learnt = run_on_threads(learn, range(folds), threads, progress or Progress(), steps=lambda _: 0)
     score, models = np.empty(len(table)), np.empty((folds, table.shape[1]))
-    for number in range(folds):
+    for number, weights in enumerate(learnt):
         held = fold == number
-        seen = ~held
-        # The matrices are small: on several threads the linear algebra waits more than it works, ten times longer on a busy machine.
-        with threadpool_limits(1, user_api="blas"):
-            weights = _learn(table[seen], is_decoy[seen], spectrum[seen], iterations, ridge)
         fold_score = table @ weights
         winners = fold_score[best_by_group(spectrum, fold_score)]
         spread = max(float(winners.std()), 1e-12)

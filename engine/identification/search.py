@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import platform
 import tempfile
 import time
@@ -16,12 +17,13 @@ import numpy as np
 from engine.chemistry.modifications import SearchModification, parse_modification
 from engine.errors import InputError, ParameterError, StorageError
 from engine.execution.clock import StageClock
-from engine.execution.devices import chosen_device, gpus, processor
+from engine.execution.devices import Device, chosen_device, gpus, processor
 from engine.execution.threads import available_threads
 from engine.execution.workers import cards
 from engine.formats import Spectra, read_proteins, read_spectra
 from engine.formats.writers.atomic import atomic_file, storage_errors, sync_folder
-from engine.identification.compilation import compile_kernels
+from engine.identification.background import Background
+from engine.identification.compilation import compile_kernels, kernels_are_compiled
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.peptide_index import Digestion, PeptideIndex, build_peptide_index, open_peptide_index
 from engine.identification.protein_index import ProteinIndex, build_protein_index, open_protein_index
@@ -32,7 +34,9 @@ from engine.project.index_store import IndexStore
 from engine.version import VERSION
 
 if TYPE_CHECKING:
+    from engine.identification.psms import Psms
     from engine.identification.report import Scored
+    from engine.project.run import Run
     from kernels.cuda.modules import Card
 
 __all__ = ["IdentificationSummary", "identify"]
@@ -41,14 +45,16 @@ _EXPORTS = "exports"
 _INDEX_FORMAT = 4
 _MB = 1_000_000
 _SPECTRA_PER_GROUP = 256  # a window draws one at a time
+_SPECTRA_PER_PIECE = 16 * _SPECTRA_PER_GROUP
 
 
 @dataclass(frozen=True)
 class IdentificationSummary:
     """What an identification found, counted at the false discovery rate, targets only.
 
-    `folder` is the project's, `run_id` the run in it. `stages` holds seconds and peak memory of each of the five steps, `messages` what
-    the user should know. `top_proteins`: (accession, description, peptides, coverage) of the best groups.
+    `folder` is the project's, `run_id` the run in it. `stages` holds seconds and peak memory of each of the five steps (of making the
+    index, which goes on beside reading, what it took longer), `messages` what the user should know. `top_proteins`: (accession,
+    description, peptides, coverage) of the best groups.
     """
 
     run_id: str
@@ -95,59 +101,103 @@ def identify(
     """
     progress = RecordingProgress(progress or Progress())
     threads = threads or available_threads()
-    chosen = chosen_device(device)
-    used = cards(chosen, progress, memory_bytes=parameters.device_memory * _MB)
     began, clock = time.perf_counter(), StageClock()
     spectrum_files, database_files = [Path(path) for path in spectra], [Path(path) for path in databases]
     contaminants = [Path(path) for path in parameters.contaminants]
-    inputs = [RunInput(path, kind, file_digest(path, progress)) for path, kind in _kinds(spectrum_files, database_files, contaminants)]
-    project = Project.create_or_open(project_folder)
-    with project.run("identify", parameters.model_dump(mode="json"), inputs, version=VERSION, device=chosen.name, progress=progress) as run:
-        progress.log_to(run.log)
-        if chosen.numbers:
-            progress.message(f"Scoring on {chosen.name if used else 'cpu'}: {chosen.description if used else processor().description}")
-        if device in ("auto", "all"):
-            for gpu in gpus():
-                if gpu.memory_bytes and not gpu.usable:
-                    progress.message(f"{gpu.name} is not used: {gpu.reason}", "warning")
-        compile_kernels(progress)
+    kinds = _kinds(spectrum_files, database_files, contaminants)
+
+    def read_them(progress: Progress) -> Spectra:
         with clock.stage("read"):
-            read = read_spectra(spectrum_files, progress=progress, skip_broken=skip_broken, threads=threads)
-        with clock.stage("index"):
+            return read_spectra(spectrum_files, progress=progress, skip_broken=skip_broken, threads=threads)
+
+    # Reading runs kernels: where these are not compiled yet, it comes after that.
+    with Background(progress, threads if kernels_are_compiled() else 1) as early:
+        found = early.begin(lambda progress: chosen_device(device, progress))
+        spectra_read = early.begin(read_them)
+        inputs = [RunInput(path, kind, file_digest(path, progress)) for path, kind in kinds]
+        chosen = found()
+        project = Project.create_or_open(project_folder)
+        values = parameters.model_dump(mode="json")
+        with (
+            project.run("identify", values, inputs, version=VERSION, device=chosen.name, progress=progress) as run,
+            Background(progress, threads) as behind,
+        ):
+            progress.log_to(run.log)
+            if device in ("auto", "all"):
+                for gpu in gpus():
+                    if gpu.numbers and not gpu.usable:
+                        progress.message(f"{gpu.name} is not used: {gpu.reason}", "warning")
+            compile_kernels(progress)
             store = IndexStore(project.folder / "index", "peptides", byte_limit=20 << 30)
             digests = {kind: [one.sha256 for one in inputs if one.kind == kind] for kind in ("database", "contaminants")}
-            proteins, peptides = _indexes(store, database_files, contaminants, digests, parameters, threads, used, progress)
-        variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
-        scored, n_searched = _search(read, proteins, peptides, variable, parameters, threads, used, chosen.with_processor, clock, progress)
-        if parameters.second_pass:
-            scored = _second_pass(scored, read, proteins, run.folder, parameters, threads, used, chosen.with_processor, clock, progress)
-        progress.message(scored.message)
-        with clock.stage("report"):
-            from engine.formats.exporting import export
-            from engine.formats.writers.tables import IdentificationTables
-            from engine.identification.report import spectra_table, write_tables
 
-            progress.stage("Writing results")
-            tables = write_tables(scored, read, proteins, parameters)
-            for name, table in (("psms", tables.psms), ("peptides", tables.peptides), ("proteins", tables.proteins)):
-                run.write_table(name, table)
+            def prepare(progress: Progress) -> tuple[list[Card], ProteinIndex, PeptideIndex]:
+                used = _opened(chosen, parameters, progress)
+                return used, *_indexes(store, database_files, contaminants, digests, parameters, threads, used, progress)
+
+            prepared = behind.begin(prepare)
+            read = spectra_read()
+            with clock.stage("index"):  # what it takes longer than reading
+                used, proteins, peptides = prepared()
+            variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
+            psms, n_searched = _search(
+                read, proteins, peptides, variable, parameters, threads, used, chosen.with_processor, clock, progress
+            )
+            # Not before: what is loaded for writing would come on top of what scoring holds.
+            spectra_written = behind.begin(lambda progress: _write_spectra(run, read, progress))
+            behind.begin(lambda _: importlib.import_module("duckdb"))  # which the tables need
+            scored = _judged(psms, parameters, threads, clock, progress)
+            if parameters.second_pass:
+                scored = _second_pass(scored, read, proteins, run.folder, parameters, threads, used, chosen.with_processor, clock, progress)
+            run.device = "+".join([*(card.name for card in used), *(["cpu"] if chosen.with_processor or not used else [])])
+            progress.message(scored.message)
+            with clock.stage("report"):
+                from engine.formats.exporting import export
+                from engine.formats.writers.tables import IdentificationTables
+                from engine.identification.report import write_tables
+
+                progress.stage("Writing results")
+                tables = write_tables(scored, read, proteins, parameters)
+                exported = IdentificationTables(tables.psms, tables.peptides, tables.proteins)
+                written = behind.begin(lambda progress: export(exported, "tsv", run.folder / _EXPORTS, values, progress))
+                for name, table in (("psms", tables.psms), ("peptides", tables.peptides), ("proteins", tables.proteins)):
+                    run.write_table(name, table)
+                    progress.check()
+                spectra_written()
+                written()
                 progress.check()
-            run.write_table("spectra", spectra_table(read), rows_per_group=_SPECTRA_PER_GROUP)
-            exported = IdentificationTables(tables.psms, tables.peptides, tables.proteins)
-            export(exported, "tsv", run.folder / _EXPORTS, parameters.model_dump(mode="json"), progress)
-            progress.check()
-        run.message = f"{tables.n_psms} PSMs, {tables.n_peptides} peptides, {tables.n_proteins} proteins at {parameters.fdr:.3g} FDR"
+            run.message = f"{tables.n_psms} PSMs, {tables.n_peptides} peptides, {tables.n_proteins} proteins at {parameters.fdr:.3g} FDR"
     # The run is kept now: what follows takes no time and heeds no cancel, so that the tables and run.json are those of one run.
     _move_files(run.folder / _EXPORTS, project.folder / _EXPORTS)
     best = tables.proteins.filter(_found(tables.proteins, parameters)).slice(0, 10).to_pylist()
     summary = IdentificationSummary(
         run.id, project.folder, len(read), n_searched, proteins.n_targets, len(peptides), tables.n_psms, tables.n_peptides,
         tables.n_proteins,
-        round(time.perf_counter() - began, 3), chosen.name, clock.stages, progress.messages,
+        round(time.perf_counter() - began, 3), run.device,
+        clock.stages, progress.messages,
         tuple((row["accessions"][0], row["description"], row["n_peptides"], row["coverage"]) for row in best),
     )  # fmt: skip
     _write_run_json(project.folder / "run.json", summary, parameters, inputs, threads)
     return summary
+
+
+def _opened(chosen: Device, parameters: IdentificationParameters, progress: Progress) -> list[Card]:
+    """The cards of the device that was chosen; the user is told on what his spectra are scored."""
+    used = cards(chosen, progress, memory_bytes=parameters.device_memory * _MB)
+    taken = chosen if used else processor()
+    progress.message(f"Scoring on {taken.name}: {taken.description}")
+    return used
+
+
+def _write_spectra(run: Run, spectra: Spectra, progress: Progress) -> None:
+    """Write the spectra with their peaks, piece by piece, so that a cancel is heeded in between."""
+    from engine.identification.report import spectra_table
+
+    table = spectra_table(spectra)
+    with run.table_writer("spectra", table.schema, _SPECTRA_PER_GROUP) as writer:
+        for first in range(0, len(table), _SPECTRA_PER_PIECE):
+            writer.write(table.slice(first, _SPECTRA_PER_PIECE))
+            progress.check()
 
 
 def _kinds(spectra: list[Path], databases: list[Path], contaminants: list[Path]) -> list[tuple[Path, str]]:
@@ -206,7 +256,7 @@ def _indexes(
     digests: dict[str, list[str | None]],
     parameters: IdentificationParameters,
     threads: int,
-    used: Sequence[Card],
+    used: list[Card],
     progress: Progress,
 ) -> tuple[ProteinIndex, PeptideIndex]:
     """The protein and the peptide index, opened where the project has them, else built."""
@@ -265,14 +315,13 @@ def _search(
     variable: tuple[SearchModification, ...],
     parameters: IdentificationParameters,
     threads: int,
-    used: Sequence[Card],
+    used: list[Card],
     with_processor: bool,
     clock: StageClock,
     progress: Progress,
-) -> tuple[Scored, int]:
-    """Plan, score and judge one pass; the matches and the number of spectra searched."""
+) -> tuple[Psms, int]:
+    """Plan and score one pass; the matches and the number of spectra searched."""
     from engine.identification.psms import collect_psms
-    from engine.identification.report import score_statistics
     from engine.identification.scoring import Search, modification_arrays
     from engine.identification.spectrum_index import build_spectrum_index
 
@@ -284,11 +333,16 @@ def _search(
         )  # fmt: skip
         search.plan(progress)
     with clock.stage("score"):
-        matches = search.run(progress)
+        return collect_psms(search.run(progress), peptides, proteins, variable), index.n_searched
+
+
+def _judged(psms: Psms, parameters: IdentificationParameters, threads: int, clock: StageClock, progress: Progress) -> Scored:
+    """The matches of one pass with their statistics."""
+    from engine.identification.report import score_statistics
+
     with clock.stage("report"):
         progress.stage("Estimating false discovery rates")
-        scored = score_statistics(collect_psms(matches, peptides, proteins, variable), parameters)
-    return scored, index.n_searched
+        return score_statistics(psms, parameters, threads, progress)
 
 
 def _second_pass(
@@ -298,7 +352,7 @@ def _second_pass(
     run_folder: Path,
     parameters: IdentificationParameters,
     threads: int,
-    used: Sequence[Card],
+    used: list[Card],
     with_processor: bool,
     clock: StageClock,
     progress: Progress,
@@ -326,10 +380,8 @@ def _second_pass(
                 Path(folder), proteins, digestion, selected=selected, threads=threads, cards=used,
                 memory_bytes=parameters.index_memory * _MB, progress=progress,
             )  # fmt: skip
-        second, _ = _search(
-            spectra.only(remaining), proteins, peptides, variable, parameters, threads, used, with_processor, clock, progress
-        )
-    return joined_passes(first, second, parameters.fdr)
+        psms, _ = _search(spectra.only(remaining), proteins, peptides, variable, parameters, threads, used, with_processor, clock, progress)
+    return joined_passes(first, _judged(psms, parameters, threads, clock, progress), parameters.fdr)
 
 
 def _found(table: Any, parameters: IdentificationParameters) -> Any:

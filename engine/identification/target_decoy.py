@@ -77,6 +77,8 @@ def best_by_group(group: NDArray[np.int64], score: NDArray[np.float64]) -> NDArr
     group, score = np.asarray(group), np.asarray(score, np.float64)
     if len(group) == 0:
         return np.empty(0, np.int64)
+    if (group[1:] > group[:-1]).all():  # most searches report one match of each spectrum, in this order
+        return np.arange(len(group))
     order = np.lexsort((-score, group))
     ranked = group[order]
     return order[np.append(True, ranked[1:] != ranked[:-1])]

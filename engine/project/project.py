@@ -160,7 +160,7 @@ class Project:
         run_id = self._queue(kind, described, version, device)
         lock = FileLock(self.folder / _LOCK)
         folder = self.folder / _RESULTS / run_id
-        run = Run(run_id, folder, lambda level, text: self._log(run_id, level, text))
+        run = Run(run_id, folder, device, lambda level, text: self._log(run_id, level, text))
         try:
             # Whoever opens the project holds the lock for a moment: that is no reason to give up.
             if not lock.acquire(f"run {run_id}", max(wait, _OPENING_SECONDS), progress):
@@ -315,7 +315,10 @@ class Project:
                 "INSERT INTO results (run, name, path, rows, bytes, sha256) VALUES (?, ?, ?, ?, ?, ?)",
                 [(run.id, one.name, one.path.relative_to(self.folder).as_posix(), one.rows, one.bytes, one.sha256) for one in run.written],
             )
-            connection.execute("UPDATE runs SET status = 'done', finished = ?, message = ? WHERE id = ?", (_now(), run.message, run.id))
+            connection.execute(
+                "UPDATE runs SET status = 'done', finished = ?, message = ?, device = ? WHERE id = ?",
+                (_now(), run.message, run.device, run.id),
+            )
 
     def _abandon(self, run: Run, status: str, message: str) -> None:
         # Files first: on a full disk that makes room for the note.

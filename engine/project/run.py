@@ -53,11 +53,13 @@ class Run:
     Everything written stands in the run's folder and is not a result before the block of `Project.run` has ended well.
     """
 
-    def __init__(self, run_id: str, folder: Path, log: Callable[[str, str], None]) -> None:
+    def __init__(self, run_id: str, folder: Path, device: str, log: Callable[[str, str], None]) -> None:
         self.id = run_id
         self.folder = folder
         self.message = ""
         """What the run says about itself when it is done, in one sentence: shown in the list of runs."""
+        self.device = device
+        """What the run computes on: what was chosen, until the run knows what it could use."""
         self._log = log
         self._written: dict[str, WrittenFile] = {}
 
@@ -101,7 +103,8 @@ class Run:
 
         path = self._new_path(name, ".parquet")
         with atomic_path(path) as temporary:
-            with pq.ParquetWriter(temporary, schema, compression="zstd", compression_level=1) as parquet:
+            options = {"compression": "zstd", "compression_level": 1, "use_dictionary": _text_columns(schema)}
+            with pq.ParquetWriter(temporary, schema, **options) as parquet:
                 writer = TableWriter(lambda piece: parquet.write(piece, row_group_size=rows_per_group))
                 yield writer
             digest, size = file_digest(temporary), temporary.stat().st_size
@@ -130,3 +133,12 @@ class Run:
         if not self.folder.is_dir():
             raise StorageError(f"{self.folder}: the folder of run {self.id} is gone.")
         return self.folder / f"{name}{suffix}"
+
+
+def _text_columns(schema: pa.Schema) -> list[str]:
+    """Columns of texts and of lists of texts, as Parquet names them: a dictionary of numbers, which seldom recur, costs time and room."""
+    import pyarrow as pa
+
+    lists = (pa.list_(pa.string()), pa.large_list(pa.string()))
+    texts = [column.name for column in schema if column.type == pa.string()]
+    return texts + [f"{column.name}.list.element" for column in schema if column.type in lists]

@@ -21,6 +21,7 @@ __all__ = ["IdentificationTables", "columns", "database", "rows", "scalar", "tex
 
 _MEMORY = "1GB"
 _BATCH = 8192
+_VECTOR = 2048
 _TABLES = ("psms", "peptides", "proteins")
 
 
@@ -72,7 +73,7 @@ def database(tables: IdentificationTables, progress: Progress | None = None) -> 
                 if isinstance(source, Path):
                     connection.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet({text_literal(_without_wildcards(source))})")
                 else:
-                    connection.register(name, source)
+                    connection.register(name, _in_pieces(source))
             yield connection
         except (duckdb.Error, _QueryError) as error:
             if progress is not None and progress.is_cancelled:
@@ -83,6 +84,14 @@ def database(tables: IdentificationTables, progress: Progress | None = None) -> 
             if watcher.is_alive():
                 watcher.join()
             connection.close()
+
+
+def _in_pieces(table: pa.Table) -> pa.Table:
+    """The same table in pieces of the size that DuckDB works on, which it takes side by side where a table of one piece keeps it to one
+    thread."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches(table.to_batches(_VECTOR), table.schema)
 
 
 def _interrupt_when_cancelled(connection: duckdb.DuckDBPyConnection, progress: Progress, stop: threading.Event) -> None:

@@ -10,6 +10,7 @@ import pytest
 from engine.identification import rescoring
 from engine.identification.rescoring import rescore
 from engine.identification.target_decoy import best_by_group, q_values
+from engine.jobs.progress import Cancelled, Progress
 
 
 def simulated_run(
@@ -102,6 +103,22 @@ def test_rows_in_another_order_and_a_second_run_give_the_same_scores() -> None:
     other = rescore(features[order], names(features), is_decoy[order], spectrum[order], initial[order])
     np.testing.assert_array_equal(first.score, again.score)
     np.testing.assert_allclose(first.score[order], other.score, rtol=1e-6, atol=1e-8)
+
+
+def test_models_learnt_side_by_side_are_those_learnt_one_after_the_other() -> None:
+    features, is_decoy, spectrum, score, _ = simulated_run(500, 250, 3)
+    one, several = (rescore(features, names(features), is_decoy, spectrum, score, threads=threads) for threads in (1, 3))
+    assert len(one.weights)
+    assert np.array_equal(one.score, several.score)
+    assert np.array_equal(one.weights, several.weights)
+
+
+def test_learning_can_be_cancelled() -> None:
+    features, is_decoy, spectrum, score, _ = simulated_run(500, 250, 3)
+    progress = Progress()
+    progress.cancel()
+    with pytest.raises(Cancelled):
+        rescore(features, names(features), is_decoy, spectrum, score, progress=progress)
 
 
 def test_units_and_constant_columns_do_not_matter() -> None:

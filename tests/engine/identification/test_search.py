@@ -7,19 +7,26 @@ as many spectra again that are nothing but noise.
 import csv
 import gzip
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pyteomics import mass, parser
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "shim"))
+
+from shim_card import ShimCard, missing_compiler
+
 from engine.errors import InputError
+from engine.execution.devices import Device
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.search import identify
 from engine.parameters import read_preset
 from engine.project import Project
 
 REPOSITORY = Path(__file__).resolve().parents[3]
+
 PROTON = mass.nist_mass["H+"][0][0]
 CARBAMIDOMETHYL, PHOSPHO, TMT = (mass.calculate_mass(formula=formula) for formula in ("C2H3NO", "HPO3", "H20C8C[13]4NN[15]O2"))
 RESIDUES = set("ACDEFGHIKLMNPQRSTVWY")
@@ -320,7 +327,7 @@ def test_each_pass_of_a_second_pass_keeps_its_own_error_rate(shared_data, tmp_pa
 
 
 def test_what_a_card_tells_stands_in_the_records_of_the_run(plain, database, tmp_path, monkeypatch):
-    """Also what it tells before the run begins, and from deep in the search."""
+    """Also what it tells from a step behind the others, and from deep in the search."""
 
     def cards(device, progress, **_):
         progress.message("cuda:0 failed: its driver is too old; it is not used")
@@ -332,7 +339,31 @@ def test_what_a_card_tells_stands_in_the_records_of_the_run(plain, database, tmp
     monkeypatch.setattr("engine.identification.search.cards", cards)
     monkeypatch.setattr("engine.identification.search.compile_kernels", compile_kernels)
     summary = identify([plain[1]], [database], tmp_path / "project", IdentificationParameters())
-    told = ("cuda:0 failed: its driver is too old; it is not used", "cuda:1 is lost")
+    told = ("cuda:1 is lost", "cuda:0 failed: its driver is too old; it is not used")
     assert summary.messages[:2] == told
     assert tuple(json.loads((tmp_path / "project" / "run.json").read_text())["messages"][:2]) == told
     assert tuple(entry.text for entry in Project.open(tmp_path / "project").log(summary.run_id)[:2]) == told
+
+
+class LimitedCard(ShimCard):
+    """The shim's card as a run opens it."""
+
+    def limit_memory(self, n_bytes):
+        """Takes what it likes."""
+
+
+@pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+def test_a_lost_card_is_told_once_and_used_no_more(plain, database, tmp_path, monkeypatch):
+    """In a run with two passes; the record names what the run was computed on in the end."""
+    chosen = Device("cuda:0", "a card", 1 << 33, True, numbers=(0,))
+    monkeypatch.setattr("engine.identification.search.chosen_device", lambda *_: chosen)
+    devices = {}
+    for lost, failing_launch in ((False, -1), (True, 0)):
+        card = LimitedCard(failing_launch=failing_launch)
+        monkeypatch.setattr("engine.identification.search.cards", lambda *_, card=card, **__: [card])
+        folder = tmp_path / str(lost)
+        summary = identify([plain[1]], [database], folder, IdentificationParameters(second_pass=True), threads=2)
+        assert sum("lost" in message for message in summary.messages) == lost
+        assert (card.n_launches <= 1) == lost
+        devices[lost] = {summary.device, json.loads((folder / "run.json").read_text())["device"], Project.open(folder).runs()[0].device}
+    assert devices == {False: {card.name}, True: {"cpu"}}

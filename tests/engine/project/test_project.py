@@ -105,6 +105,16 @@ def test_a_table_may_come_in_pieces(project):
     assert {one.name: one.rows for one in project.results()} == {"empty": 0, "pieces": 10, "reader": 6}
 
 
+def test_texts_are_written_with_a_dictionary_and_numbers_without(project):
+    table = pa.table({"name": ["a", "a"], "names": [["a"], ["a", "b"]], "number": [1.5, 2.5], "numbers": [[1], [2, 3]]})
+    with project.run("identify", {}) as run:
+        path = run.write_table("psms", table)
+        assert pq.read_table(path).equals(table)
+        group = pq.ParquetFile(path).metadata.row_group(0)
+        columns = [group.column(number) for number in range(group.num_columns)]
+        assert [column.has_dictionary_page for column in columns] == [True, True, False, False]
+
+
 def test_the_latest_run_that_is_done_counts(project):
     first = do_run(project)
     second = do_run(project)
