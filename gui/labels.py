@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 from textwrap import wrap as lines_of
 from typing import Literal
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QHelpEvent
+from PySide6.QtWidgets import QLabel, QToolTip, QWidget
 
-__all__ = ["heading", "tip_text", "toned_label"]
+__all__ = ["answer_tooltip", "heading", "tip_text", "toned_label"]
 
 _TIP_LETTERS, _TIP_LINES = 100, 30
 
@@ -39,3 +41,11 @@ def tip_text(text: str) -> str:
     lines = [part for line in text.splitlines() for part in (lines_of(line, _TIP_LETTERS) or [""])]
     shown = "\n".join(lines if len(lines) <= _TIP_LINES else [*lines[:_TIP_LINES], "…"])
     return f"<p style='white-space:pre'>{escape(shown)}</p>" if "<" in shown else shown
+
+
+def answer_tooltip(event: QEvent, widget: QWidget, text_at: Callable[[QPointF], str]) -> bool:
+    """Where an event asks for a tooltip, show what stands under the pointer; whether it did."""
+    if not isinstance(event, QHelpEvent) or event.type() != QEvent.Type.ToolTip:
+        return False
+    QToolTip.showText(event.globalPos(), tip_text(text_at(QPointF(event.pos()))), widget)
+    return True

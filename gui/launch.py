@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments and not is_project:
         from engine.command_line.main import main as command_line
 
-        return command_line(arguments)
+        return command_line(None if argv is None else arguments)
     reason = why_no_window()
     if reason:
         print(f"proteoscope: {reason}. {_USE_COMMAND_LINE}", file=sys.stderr)

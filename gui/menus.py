@@ -64,6 +64,9 @@ class Menus:
         file_menu.addAction(self._action("&Load preset…", "open", "Ctrl+L", lambda: window.form.ask_for_preset()))
         file_menu.addAction(self._action("&Save preset…", "save", QKeySequence.StandardKey.Save, lambda: window.form.ask_where_to_save()))
         file_menu.addSeparator()
+        exports = [search.results.export_action for search in window.searches.values() if search.results.export_action is not None]
+        file_menu.addActions(exports)
+        file_menu.addSeparator()
         file_menu.addAction(self._action("&Quit", "close", QKeySequence.StandardKey.Quit, window.close))
         bar.addMenu("&Run").addActions([self.run, self.cancel])
         view_menu = bar.addMenu("&View")

@@ -37,6 +37,7 @@ from gui.log_dock import LogDock
 from gui.menus import Menus
 from gui.message_bar import MessageBar
 from gui.project_pane import ProjectPane, run_text
+from gui.results.hit_export import ExportRequest
 from gui.results.run_view import RunView
 from gui.searches import searches
 from gui.settings import SearchSettings, SettingsFile
@@ -75,7 +76,7 @@ class MainWindow(QMainWindow):
         self.device_button = DeviceButton(self.devices)
         self.question: CloseQuestion | None = None
         """The question whether to close, while it is asked."""
-        self._requests: dict[int, SearchRequest] = {}
+        self._requests: dict[int, SearchRequest | ExportRequest] = {}
         self._stages: dict[int, str] = {}
         self._form_is_as_run = False
         self._closes_when_idle = False
@@ -160,12 +161,12 @@ class MainWindow(QMainWindow):
         self._take_project(project)
         self.form.set_project_folder(project.folder)
         self._form_is_as_run = True
-        self.dock_jobs.show()
-        self.dock_jobs.raise_()
-        # The event "added" comes while the queue is asked, the job's number after it.
-        job = self.queue.add(request.title, request.run)
-        self._requests[job.id] = request
-        self.log.add(f"{request.title}: queued")
+        self._queue(request)
+
+    def export(self, request: ExportRequest) -> None:
+        """Queue an export of results."""
+        self.message_bar.clear()
+        self._queue(request)
 
     def cancel_running(self) -> None:
         """Ask the running job to stop."""
@@ -230,6 +231,14 @@ class MainWindow(QMainWindow):
 
     # Jobs
 
+    def _queue(self, request: SearchRequest | ExportRequest) -> None:
+        self.dock_jobs.show()
+        self.dock_jobs.raise_()
+        # The event "added" comes while the queue is asked, the job's number after it.
+        job = self.queue.add(request.title, request.run)
+        self._requests[job.id] = request
+        self.log.add(f"{request.title}: queued")
+
     def _outcome(self, job: Job) -> str:
         """What became of a job, in one line."""
         took = f" after {duration_text(job.seconds)}" if job.started is not None else ""
@@ -269,6 +278,9 @@ class MainWindow(QMainWindow):
                 self.tell_fault(f"{job.title} failed: {job.error}", job.error_report)
             else:
                 self.message_bar.tell(str(job.error), "wrong", "Show log", self._show_log)
+        elif isinstance(request, ExportRequest):
+            if job.state == "done":
+                self.message_bar.tell(f"{job.title}: {self._outcome(job)}", "good")
         elif job.state == "done" and request is not None:
             self._announce(job, request)
 
@@ -454,6 +466,7 @@ class MainWindow(QMainWindow):
             search.form.run_asked.connect(self.run_search)
             search.form.failed.connect(self.tell_error)
             search.form.touched.connect(self._note_touch)
+            search.results.exportAsked.connect(self.export)
             search.results.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))
         self.device_button.clicked.connect(self.show_devices)
         self.project_pane.run_chosen.connect(self.show_run)

@@ -14,7 +14,6 @@ from PySide6.QtGui import (
     QFont,
     QFontDatabase,
     QFontMetricsF,
-    QHelpEvent,
     QKeyEvent,
     QKeySequence,
     QPainter,
@@ -23,10 +22,10 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QToolTip, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
 from gui.alignment.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
-from gui.labels import tip_text
+from gui.labels import answer_tooltip
 from gui.plots.export import ExportAction, Figure, figure_font
 from gui.spectrum.colours import PAPER, PlotColours, plot_colours
 
@@ -279,10 +278,7 @@ class AlignmentPlot(QAbstractScrollArea):
 
     def viewportEvent(self, event: QEvent) -> bool:
         """Tell the column under the pointer."""
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            QToolTip.showText(event.globalPos(), tip_text(self.text_at(QPointF(event.pos()))), self)
-            return True
-        return super().viewportEvent(event)
+        return answer_tooltip(event, self, self.text_at) or super().viewportEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw what is in sight."""

@@ -53,7 +53,6 @@ class AlignmentView(QWidget):
         page.setSpacing(0)
         page.addLayout(bar)
         page.addWidget(self.plot, 1)
-        self.setFocusProxy(self.plot)
         self._show_zoom(1.0)
         self.show_pair(None)
 

@@ -26,8 +26,9 @@ from PySide6.QtWidgets import (
 
 from engine.chemistry.enzymes import ENZYMES
 from engine.chemistry.tolerance import Tolerance
+from engine.errors import InputError, ParameterError
 from engine.parameters import ParameterDescription
-from engine.sequence_search.matrices import matrix_names
+from engine.sequence_search.matrices import matrix_names, read_matrix
 from gui.forms.modification_picker import ModificationPicker
 from gui.forms.numbers import IntegerBox, NumberBox
 from gui.icons import set_icon
@@ -153,6 +154,8 @@ class MatrixEditor(Editor):
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
         self._title = description.title
+        self._looked_at: tuple[object, ...] = ()
+        self._problem = ""
         self._combo = _Combo()
         self._combo.addItems(list(matrix_names()))
         self._combo.currentTextChanged.connect(self.changed)
@@ -168,13 +171,44 @@ class MatrixEditor(Editor):
             self._combo.addItem(str(value))
         self._combo.setCurrentText(str(value))
 
+    def problem(self) -> str:
+        """Why the file is no matrix. It is small, and read again only when it is another than before."""
+        name = self.value()
+        if name in matrix_names():
+            return ""
+        try:
+            state = Path(name).stat()
+        except OSError:
+            # That there is none, the parameters' model says.
+            return ""
+        looked_at = (name, state.st_mtime_ns, state.st_size)
+        if looked_at != self._looked_at:
+            self._looked_at, self._problem = looked_at, _matrix_problem(name)
+        return self._problem
+
     def ask_for_file(self) -> None:
         """Open a dialog for a file with a matrix."""
         dialog = QFileDialog(self, self._title)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self.set_value)
+        dialog.fileSelected.connect(self._take_file)
         dialog.open()
+
+    def _take_file(self, name: str) -> None:
+        self.set_value(name)
+        # The same file may have been mended.
+        self.changed.emit()
+
+
+def _matrix_problem(path: str) -> str:
+    try:
+        read_matrix(path)
+    except InputError as error:
+        place = f", {error.place}" if error.place else ""
+        return f"{Path(path).name}{place}: {error.reason}" + (f". {error.remedy}" if error.remedy else "")
+    except ParameterError as error:
+        return str(error)
+    return ""
 
 
 class IntegerEditor(Editor):
@@ -198,7 +232,7 @@ class IntegerEditor(Editor):
 
     def problem(self) -> str:
         """Whether something that is no number stands there."""
-        return "" if self._box.hasAcceptableInput() else "Expected a whole number"
+        return self._box.problem()
 
 
 class NumberEditor(Editor):
@@ -220,7 +254,7 @@ class NumberEditor(Editor):
 
     def problem(self) -> str:
         """Whether something that is no number stands there."""
-        return "" if self._box.hasAcceptableInput() else _expected_number(self._box)
+        return self._box.problem()
 
 
 class ToleranceEditor(Editor):
@@ -247,11 +281,7 @@ class ToleranceEditor(Editor):
 
     def problem(self) -> str:
         """Whether something that is no number stands there."""
-        return "" if self._box.hasAcceptableInput() else _expected_number(self._box)
-
-
-def _expected_number(box: NumberBox) -> str:
-    return f"Expected a number, as 0{box.locale().decimalPoint()}5"
+        return self._box.problem()
 
 
 class TextEditor(Editor):

@@ -21,11 +21,11 @@ __all__ = ["Field", "Outlined"]
 class Outlined(QWidget):
     """Holds an editor, and draws a red line around it while it is marked as wrong."""
 
-    def __init__(self, editor: QWidget) -> None:
+    def __init__(self, editor: QWidget, margin: int = 3) -> None:
         super().__init__()
         self._is_wrong = False
         page = QVBoxLayout(self)
-        page.setContentsMargins(3, 3, 3, 3)
+        page.setContentsMargins(margin, margin, margin, margin)
         page.addWidget(editor)
 
     @property

@@ -28,6 +28,7 @@ from gui.theme import colours
 __all__ = ["FileList", "count_text", "nucleotide_text"]
 
 _MOST_ROWS = 7
+_LEAST_NUCLEOTIDE_SHARE = 0.01
 
 
 class FileList(QWidget):
@@ -39,6 +40,8 @@ class FileList(QWidget):
     survey : looks at the files.
     filters : of the file dialog.
     empty_text : shown where there is none yet.
+    is_each_judged : whether a single sequence of DNA among proteins is worth a warning, as among queries. Among millions of proteins there
+        are some that look so.
 
     Signals
     -------
@@ -47,8 +50,9 @@ class FileList(QWidget):
 
     changed = Signal()
 
-    def __init__(self, kind: str, survey: FileSurvey, filters: list[str], empty_text: str) -> None:
+    def __init__(self, kind: str, survey: FileSurvey, filters: list[str], empty_text: str, *, is_each_judged: bool = False) -> None:
         super().__init__()
+        self._least_share = 0.0 if is_each_judged else _LEAST_NUCLEOTIDE_SHARE
         self._kind, self._survey, self._filters = kind, survey, filters
         self._known: dict[Path, FileKind] = {}
         self.counts: dict[Path, SequenceCount] = {}
@@ -197,9 +201,10 @@ class FileList(QWidget):
         counted = {path: self.counts[path] for path in self.paths if path in self.counts}
         self.note.setText(count_text(list(counted.values())))
         self.note.setVisible(bool(counted))
-        suspects = [path.name for path, count in counted.items() if count.is_nucleotides]
-        self.warning.setText(nucleotide_text(suspects[0]) if suspects else "")
-        self.warning.setVisible(bool(suspects))
+        warnings = (nucleotide_text(path.name, count, self._least_share) for path, count in counted.items())
+        warning = next(filter(None, warnings), "")
+        self.warning.setText(warning)
+        self.warning.setVisible(bool(warning))
 
     def _show_item(self, item: QListWidgetItem) -> None:
         path: Path = item.data(Qt.ItemDataRole.UserRole)
@@ -264,9 +269,17 @@ def count_text(counts: Sequence[SequenceCount]) -> str:
     return ("" if all(one.is_whole for one in counts) else "more than ") + ", ".join(parts)
 
 
-def nucleotide_text(name: str) -> str:
-    """The warning that something looks like DNA or RNA."""
-    return f"{name} looks like DNA or RNA, where proteins belong; translate it first"
+def nucleotide_text(name: str, count: SequenceCount, least_share: float = 0.0) -> str:
+    """The warning that sequences look like DNA or RNA; empty where none do, or fewer than a share of them."""
+    n, n_all = count.n_nucleotides, count.n_sequences
+    if not n or n < least_share * n_all:
+        return ""
+    if n == n_all:
+        return f"{name} looks like DNA or RNA, where proteins belong; translate it first"
+    locale = QLocale()
+    looks, them = ("looks", "it") if n == 1 else ("look", "them")
+    who = f"{name}: {locale.toString(n)} of {locale.toString(n_all)} sequences"
+    return f"{who} {looks} like DNA or RNA, where proteins belong; translate {them} first"
 
 
 def _button(text: str, icon_name: str, clicked: Callable[[], None]) -> QPushButton:

@@ -10,11 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import ProteoscopeError
 from engine.formats.recognition import recognise
 from engine.formats.sources import ByteSource, blocks
+from engine.sequence_search.database import looks_like_nucleotides
+from engine.sequence_search.matrices import encode
 
 __all__ = [
     "DATABASE_SUFFIXES",
@@ -23,7 +26,7 @@ __all__ = [
     "FileSurvey",
     "SequenceCount",
     "Survey",
-    "are_nucleotides",
+    "count_letters",
     "count_sequences",
     "file_kind",
 ]
@@ -33,10 +36,9 @@ DATABASE_SUFFIXES = (".fasta", ".fa", ".faa", ".fas")
 _MOST_FILES = 5000
 _MOST_COUNTED = 1 << 29
 _BLOCK = 1 << 20
-_HEADERS = re.compile(rb"^[>;].*", re.MULTILINE)
+_MOST_JUDGED = 1 << 22
+_HEADERS, _REMARKS = re.compile(rb"^>.*", re.MULTILINE), re.compile(rb"^;.*", re.MULTILINE)
 _NOT_RESIDUES = b" \t\n0123456789-.*"
-_NUCLEOTIDES = b"ACGTUNacgtun"
-_LETTERS_TO_JUDGE, _NUCLEOTIDE_SHARE = 30, 0.95
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,14 @@ class FileKind:
 
 @dataclass(frozen=True)
 class SequenceCount:
-    """What a FASTA file holds; `is_whole` is false where only its beginning was counted."""
+    """What a FASTA file holds.
+
+    `n_nucleotides`: sequences that look like DNA or RNA. `is_whole` is false where only its beginning was counted.
+    """
 
     n_sequences: int
     n_residues: int
-    is_nucleotides: bool
+    n_nucleotides: int
     is_whole: bool = True
 
 
@@ -87,32 +92,60 @@ def file_kind(path: Path) -> FileKind:
 
 def count_sequences(path: Path, most_bytes: int = _MOST_COUNTED, is_wanted: Callable[[], bool] = lambda: True) -> SequenceCount | None:
     """Count the sequences and residues of a FASTA file, up to so many bytes; None where it cannot be read or is not wanted any more."""
-    n_sequences = n_residues = n_read = n_nucleotides = 0
+    counter, n_read = _Counter(), 0
     try:
         with ByteSource(path) as source:
             for block in blocks(source, lambda text: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1, _BLOCK):
                 if not is_wanted():
                     return None
-                text = block.text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-                n_sequences += text.count(b"\n>") + text.startswith(b">")
-                letters = _HEADERS.sub(b"", text).translate(None, _NOT_RESIDUES)
-                n_residues += len(letters)
-                n_nucleotides += len(letters) - len(letters.translate(None, _NUCLEOTIDES))
-                n_read += len(text)
+                counter.add(block.text)
+                n_read += len(block.text)
                 if n_read >= most_bytes and not block.is_last:
-                    return SequenceCount(n_sequences, n_residues, _judge(n_nucleotides, n_residues), is_whole=False)
+                    return counter.result(is_whole=False)
     except (ProteoscopeError, OSError):
         return None
-    return SequenceCount(n_sequences, n_residues, _judge(n_nucleotides, n_residues))
+    return counter.result()
 
 
-def are_nucleotides(letters: bytes) -> bool:
-    """Whether residues look like those of DNA or RNA, and there are enough of them to tell."""
-    return _judge(len(letters) - len(letters.translate(None, _NUCLEOTIDES)), len(letters))
+def count_letters(fasta: bytes) -> SequenceCount:
+    """Count what a FASTA text holds."""
+    counter = _Counter()
+    counter.add(fasta)
+    return counter.result()
 
 
-def _judge(n_nucleotides: int, n_letters: int) -> bool:
-    return n_letters >= _LETTERS_TO_JUDGE and n_nucleotides >= _NUCLEOTIDE_SHARE * n_letters
+class _Counter:
+    """Counts what a FASTA text holds that comes in pieces of whole lines."""
+
+    def __init__(self) -> None:
+        self._n_sequences = self._n_residues = self._n_nucleotides = 0
+        self._unfinished = b""
+
+    def add(self, text: bytes) -> None:
+        """Count a piece."""
+        text = _REMARKS.sub(b"", text.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
+        self._n_sequences += text.count(b"\n>") + text.startswith(b">")
+        letters = _HEADERS.sub(b">", text).translate(None, _NOT_RESIDUES)
+        self._n_residues += len(letters) - letters.count(b">")
+        finished, mark, rest = (self._unfinished + letters).rpartition(b">")
+        self._judge(finished)
+        # So many letters say what a sequence is, also a chromosome.
+        self._unfinished = (mark + rest)[:_MOST_JUDGED]
+
+    def result(self, *, is_whole: bool = True) -> SequenceCount:
+        """What was counted."""
+        self._judge(self._unfinished)
+        self._unfinished = b""
+        return SequenceCount(self._n_sequences, self._n_residues, self._n_nucleotides, is_whole)
+
+    def _judge(self, letters: bytes) -> None:
+        """Count the sequences of DNA or RNA among finished ones, each behind a ``>``."""
+        read = np.frombuffer(letters.upper(), np.uint8)
+        starts = np.flatnonzero(read == ord(">"))
+        # What is no letter is refused by the search, which says where it stands.
+        is_residue = (read >= ord("A")) & (read <= ord("Z"))
+        offsets = np.append(0, np.cumsum(is_residue))[np.append(starts, len(read))]
+        self._n_nucleotides += int(looks_like_nucleotides(encode(read[is_residue]), offsets).sum())
 
 
 class FileSurvey(QObject):

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QLocale, Qt
-from PySide6.QtGui import QValidator, QWheelEvent
-from PySide6.QtWidgets import QDoubleSpinBox, QSpinBox, QWidget
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QValidator, QWheelEvent
+from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSpinBox, QWidget
 
-__all__ = ["IntegerBox", "NumberBox", "form_locale", "number_text"]
+if TYPE_CHECKING:
+
+    class _Box(QAbstractSpinBox):
+        def setValue(self, value: Any) -> None: ...  # noqa: N802
+
+else:
+    # Only one of the bases of a class may be Qt's.
+    _Box = object
+
+__all__ = ["IntegerBox", "NumberBox", "form_locale", "number_text", "shortest"]
 
 _LARGEST_INTEGER = 2_000_000_000
 _LARGEST = 1e15
-_LOOKS_GROUPED = re.compile(r"[-+]?\d{1,3}(\.\d{3})+")
+_LOOKS_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
+_WHOLE = re.compile(r"[-+]?\d+")
 _PARTS_OF_NUMBERS = re.compile(r"[-+\d.,eE\s]*")
 
 
@@ -30,7 +41,59 @@ def number_text(value: float) -> str:
     return form_locale().toString(float(value), "g", QLocale.FloatingPointPrecisionOption.FloatingPointShortest.value)
 
 
-class IntegerBox(QSpinBox):
+def shortest(value: float) -> float:
+    """A number of 12 digits: what is calculated from one that was typed has last bits that nobody wants to read."""
+    return float(f"{value:.12g}")
+
+
+class _StandingText(_Box):
+    """What the boxes have in common: a text that is no number of theirs stands until it is mended.
+
+    Qt's boxes would take group separators out of it, which makes 15 of ``1,5``, or put the number before in its place.
+    """
+
+    def fixup(self, text: str) -> str:
+        return text
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        is_entered = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        standing = self._wrong_text() if is_entered else None
+        super().keyPressEvent(event)
+        self._put_back(standing)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802 - Qt's name
+        standing = self._wrong_text()
+        super().focusOutEvent(event)
+        self._put_back(standing)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
+        # A form that scrolls must not change the numbers that pass under the pointer.
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+    def problem(self) -> str:
+        """Why what stands there is no number of this box; empty where it is one."""
+        return "" if self.hasAcceptableInput() else self._expected()
+
+    def _expected(self) -> str:
+        raise NotImplementedError
+
+    def _step_to(self, value: Any) -> None:
+        self.setValue(value)
+        # Qt changes the text without a word of the line, to which listens who asks whether it is a number.
+        self.lineEdit().textChanged.emit(self.lineEdit().text())
+
+    def _wrong_text(self) -> str | None:
+        return None if self.hasAcceptableInput() else self.lineEdit().text()
+
+    def _put_back(self, text: str | None) -> None:
+        if text is not None and self.lineEdit().text() != text:
+            self.lineEdit().setText(text)
+
+
+class IntegerBox(_StandingText, QSpinBox):
     """A whole number. `minimum_wanted` and `maximum_wanted` bound the arrows; what is typed may lie outside, and is then marked."""
 
     def __init__(
@@ -44,17 +107,22 @@ class IntegerBox(QSpinBox):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
     def stepBy(self, steps: int) -> None:  # noqa: N802, D102 - Qt's name
-        self.setValue(int(_clamped(self.value() + steps * self.singleStep(), self._low, self._high)))
+        self._step_to(int(_clamped(self.value() + steps * self.singleStep(), self._low, self._high)))
 
-    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802, D102 - Qt's name
-        # A form that scrolls must not change the numbers that pass under the pointer.
-        if self.hasFocus():
-            super().wheelEvent(event)
+    def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:  # noqa: D102
+        bare = text.removesuffix(self.suffix()).strip()
+        if _WHOLE.fullmatch(bare):
+            state, _, _ = super().validate(text, position)
         else:
-            event.ignore()
+            # Qt would refuse the mark of ``1.5``, or take it out, and both make 15.
+            state = QValidator.State.Intermediate if _PARTS_OF_NUMBERS.fullmatch(bare) else QValidator.State.Invalid
+        return state, text, position
+
+    def _expected(self) -> str:
+        return "Expected a whole number"
 
 
-class NumberBox(QDoubleSpinBox):
+class NumberBox(_StandingText, QDoubleSpinBox):
     """A real number, shown with as many decimals as it has; otherwise as `IntegerBox`.
 
     It reads the user's locale, and the decimal point everywhere, since numbers are copied from papers and methods. ``1.500`` where a point
@@ -91,14 +159,7 @@ class NumberBox(QDoubleSpinBox):
 
     def stepBy(self, steps: int) -> None:  # noqa: N802, D102 - Qt's name
         super().stepBy(steps)
-        # Adding a step leaves the last bits of a binary fraction, which would be shown.
-        self.setValue(float(f"{_clamped(self.value(), self._low, self._high):.12g}"))
-
-    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802, D102 - Qt's name
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
+        self._step_to(shortest(_clamped(self.value(), self._low, self._high)))
 
     def sizeHint(self):  # type: ignore[no-untyped-def]  # noqa: N802, D102 - Qt's name
         # Qt would make room for the widest number that it allows.
@@ -108,6 +169,9 @@ class NumberBox(QDoubleSpinBox):
 
     def minimumSizeHint(self):  # type: ignore[no-untyped-def]  # noqa: N802, D102 - Qt's name
         return self.sizeHint()
+
+    def _expected(self) -> str:
+        return f"Expected a number, as 0{self.locale().decimalPoint()}5"
 
     def _bare(self, text: str) -> str:
         return text.removesuffix(self.suffix()).strip()

@@ -9,7 +9,7 @@ from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from gui.forms.field import Outlined
-from gui.forms.file_survey import SequenceCount, are_nucleotides
+from gui.forms.file_survey import SequenceCount, count_letters
 from gui.labels import toned_label
 
 __all__ = ["Pasted", "SequenceBox", "read_pasted"]
@@ -37,26 +37,24 @@ def read_pasted(text: str) -> Pasted:
         return Pasted(problem="This is more than one can paste; save it as a FASTA file and add that")
     lines = text.splitlines()
     has_names = text.lstrip().startswith(">")
-    n_sequences = 0 if has_names else 1
-    letters: list[str] = []
+    has_residues = False
     for number, line in enumerate(lines, 1):
         if line.startswith(">"):
             if not has_names:
                 return Pasted(problem=f"Line {number}: a name stands here, but the first sequence has none; begin with a line > and a name")
             if not line[1:].strip():
                 return Pasted(problem=f"Line {number}: a name belongs right after the >")
-            n_sequences += 1
             continue
         residues = "".join(letter for letter in line if letter not in _SKIPPED)
         wrong = next((letter for letter in residues if not (letter.isascii() and letter.isalpha())), "")
         if wrong:
             return Pasted(problem=f"Line {number}: “{wrong}” is not a residue")
-        letters.append(residues)
-    joined = "".join(letters)
-    if not joined:
+        has_residues = has_residues or bool(residues)
+    if not has_residues:
         return Pasted(problem="There are no residues")
     fasta = "\n".join(line.replace("\xa0", " ") for line in (lines if has_names else [">query", *lines]))
-    return Pasted(fasta.strip() + "\n", SequenceCount(n_sequences, len(joined), are_nucleotides(joined.encode())))
+    fasta = fasta.strip() + "\n"
+    return Pasted(fasta, count_letters(fasta.encode()))
 
 
 class SequenceBox(QWidget):

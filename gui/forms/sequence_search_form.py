@@ -55,10 +55,12 @@ class SequenceSearchRequest(SearchRequest):
 
     @staticmethod
     def outcome(summary: Any, locale: QLocale) -> str:
-        """Numbers of hits and queries."""
-        queries = "1 query" if summary.n_queries == 1 else f"{locale.toString(summary.n_queries)} queries"
-        hits = "1 hit" if summary.n_hits == 1 else f"{locale.toString(summary.n_hits)} hits"
-        return f"{hits} of {queries}"
+        """Numbers of hits and queries, in the words of the run's own message."""
+        if not summary.n_hits:
+            return "no hits"
+        n_hits, n_found, n_queries = (locale.toString(n) for n in (summary.n_hits, summary.n_queries_with_hits, summary.n_queries))
+        hits = f"{n_hits} hit{'' if summary.n_hits == 1 else 's'}"
+        return hits if summary.n_queries == 1 else f"{hits}; {n_found} of {n_queries} queries with hits"
 
     def _written(self) -> Path:
         """The pasted queries in a file of the project, whose runs name the files that they read."""
@@ -82,7 +84,8 @@ class QueryInput(QWidget):
     def __init__(self, survey: FileSurvey) -> None:
         super().__init__()
         filters = [f"FASTA files ({file_patterns(DATABASE_SUFFIXES)})"]
-        self.files = FileList("database", survey, filters, "Drop FASTA files with the proteins to look for here, or add them below")
+        hint = "Drop FASTA files with the proteins to look for here, or add them below"
+        self.files = FileList("database", survey, filters, hint, is_each_judged=True)
         self.box = SequenceBox()
         self.note = toned_label()
         self.warning = toned_label(tone="attention")
@@ -119,8 +122,9 @@ class QueryInput(QWidget):
         count = self.box.pasted.count
         self.note.setText("" if count is None else f"Pasted: {count_text([count])}")
         self.note.setVisible(count is not None)
-        self.warning.setText(nucleotide_text("What was pasted"))
-        self.warning.setVisible(count is not None and count.is_nucleotides)
+        warning = "" if count is None else nucleotide_text("What was pasted", count)
+        self.warning.setText(warning)
+        self.warning.setVisible(bool(warning))
         self.changed.emit()
 
 

@@ -79,6 +79,7 @@ def draw_axes(
     x_title: str = "",
     y_title: str = "",
     has_x_numbers: bool = True,
+    x_is_whole: bool = False,
     y_is_count: bool = False,
     title_margin: float = 44.0,
 ) -> None:
@@ -90,7 +91,7 @@ def draw_axes(
     painter.setPen(QPen(colours.text, 0.8))
     painter.drawLine(QLineF(area.bottomLeft(), area.bottomRight()))
     painter.drawLine(QLineF(area.topLeft(), area.bottomLeft()))
-    ticks = nice_ticks(*axes.x_range, max(2, int(area.width() / (metrics.horizontalAdvance("0000") * 2.2))))
+    ticks = nice_ticks(*axes.x_range, max(2, int(area.width() / (metrics.horizontalAdvance("0000") * 2.2))), whole=x_is_whole)
     for tick, text in zip(ticks, tick_texts(ticks, locale), strict=True):
         at = axes.x(tick)
         painter.drawLine(QLineF(at, area.bottom(), at, area.bottom() + _TICK))

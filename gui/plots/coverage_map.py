@@ -11,7 +11,6 @@ from PySide6.QtGui import (
     QFont,
     QFontDatabase,
     QFontMetricsF,
-    QHelpEvent,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -20,9 +19,9 @@ from PySide6.QtGui import (
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QScrollArea, QToolTip, QWidget
+from PySide6.QtWidgets import QScrollArea, QWidget
 
-from gui.labels import tip_text
+from gui.labels import answer_tooltip
 from gui.plots.coverage import Coverage, PlacedPeptide
 from gui.plots.export import ExportAction, Figure, figure_font
 from gui.spectrum.colours import PAPER, PlotColours, plot_colours
@@ -226,10 +225,7 @@ class _Canvas(QWidget):
         self.setCursor(Qt.CursorShape.PointingHandCursor if is_over else Qt.CursorShape.ArrowCursor)
 
     def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            QToolTip.showText(event.globalPos(), tip_text(self.text_at(QPointF(event.pos()))), self)
-            return True
-        return super().event(event)
+        return answer_tooltip(event, self, self.text_at) or super().event(event)
 
     def text_at(self, at: QPointF) -> str:
         peptide = self.peptide_at(at)

@@ -26,7 +26,7 @@ class Histogram:
     summary : one sentence that says what is to be seen.
     curve : name, places and heights of a line over the bins; None: no line.
     is_log : whether the counts are drawn on an axis of powers of ten.
-    note : what lies beyond the last bin.
+    note : what lies beyond the last bin. is_whole : whether what is counted has whole numbers, as scores have that are sums of them.
     """
 
     title: str
@@ -39,6 +39,7 @@ class Histogram:
     curve: tuple[str, NDArray[np.float64], NDArray[np.float64]] | None = None
     is_log: bool = False
     note: str = ""
+    is_whole: bool = False
 
     @property
     def is_empty(self) -> bool:

@@ -9,16 +9,15 @@ from PySide6.QtGui import (
     QColor,
     QFont,
     QFontMetricsF,
-    QHelpEvent,
     QPainter,
     QPainterPath,
     QPaintEvent,
     QPen,
     QPolygonF,
 )
-from PySide6.QtWidgets import QToolTip, QWidget
+from PySide6.QtWidgets import QWidget
 
-from gui.labels import tip_text
+from gui.labels import answer_tooltip
 from gui.plots.axes import Axes, draw_axes
 from gui.plots.distributions import Histogram
 from gui.plots.export import ExportAction, Figure, figure_font
@@ -46,8 +45,11 @@ def paint_histogram(painter: QPainter, area: QRectF, histogram: Histogram, colou
         _paint_steps(painter, axes, histogram.edges, counts, colour)
     if histogram.curve is not None:
         name, places, heights = histogram.curve
-        _paint_curve(painter, axes, places, heights, colours.decoy)
-        legend.append((name, colours.decoy, True))
+        within = (places >= histogram.edges[0]) & (places <= histogram.edges[-1]) & (heights > y_range[0])
+        # One place is no line, and what lies at the foot of the axis is not seen.
+        if np.count_nonzero(within) > 1:
+            _paint_curve(painter, axes, places, heights, colours.decoy)
+            legend.append((name, colours.decoy, True))
     right = inner.right()
     if len(legend) > 1:
         right = _paint_legend(painter, QPointF(inner.right(), area.top() + line * 0.4), legend, colours)
@@ -76,7 +78,10 @@ def paint_histogram(painter: QPainter, area: QRectF, histogram: Histogram, colou
         painter.setPen(colours.faint)
         painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, histogram.note)
     x_title, y_title = histogram.x_title, histogram.y_title
-    draw_axes(painter, axes, colours, font, x_title=x_title, y_title=y_title, y_is_count=True, title_margin=title_margin)
+    draw_axes(
+        painter, axes, colours, font,
+        x_title=x_title, y_title=y_title, x_is_whole=histogram.is_whole, y_is_count=True, title_margin=title_margin,
+    )  # fmt: skip
     return axes
 
 
@@ -164,10 +169,7 @@ class HistogramPlot(QWidget):
 
     def event(self, event: QEvent) -> bool:
         """Tell the bin under the pointer."""
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            QToolTip.showText(event.globalPos(), tip_text(self.text_at(QPointF(event.pos()))), self)
-            return True
-        return super().event(event)
+        return answer_tooltip(event, self, self.text_at) or super().event(event)
 
     def text_at(self, at: QPointF) -> str:
         """What the bin at a place of the widget counts."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QLineF, QLocale, QPointF, QRectF, QSize, QSizeF, Qt, Signal
@@ -11,7 +12,6 @@ from PySide6.QtGui import (
     QColor,
     QFont,
     QFontMetricsF,
-    QHelpEvent,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -20,9 +20,9 @@ from PySide6.QtGui import (
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QToolTip, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
-from gui.labels import tip_text
+from gui.labels import answer_tooltip
 from gui.plots.axes import nice_ticks
 from gui.plots.export import ExportAction, Figure, figure_font
 from gui.spectrum.colours import PAPER, PlotColours, plot_colours
@@ -36,6 +36,8 @@ _CLASSES = ("< 40", "40–50", "50–80", "80–200", "≥ 200")
 _E_VALUE = Column("e_value", "E-value", "", "e_value")
 _MOST_EXPORTED = 100
 _FIGURE_WIDTH = 480.0
+_NAMES_SHARE = 0.3
+"""Part of a figure's width that the names of hits take at most."""
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
 
@@ -64,16 +66,21 @@ class Bars:
 
 
 class _Layout:
-    """Places of bars for a font and a width."""
+    """Places of bars for a font and a width. `names` of the hits stand before their bars, and above all that of the query."""
 
-    def __init__(self, shown: Bars, n_bars: int, font: QFont, width: float) -> None:
+    def __init__(self, shown: Bars, n_bars: int, font: QFont, width: float, names: Sequence[str] = ()) -> None:
         metrics = QFontMetricsF(font)
         self.shown, self.n_bars, self.font, self.width = shown, n_bars, font, width
         self.line = metrics.height()
-        self.left, self.right = self.line, width - 1.6 * self.line
+        most = width * _NAMES_SHARE
+        self.names = [metrics.elidedText(name, Qt.TextElideMode.ElideRight, most) for name in names]
+        room = max((metrics.horizontalAdvance(name) + self.line for name in self.names), default=0.0)
+        self.margin = self.line
+        self.left, self.right = self.margin + room, width - 1.6 * self.line
         self.bar = max(4.0, round(self.line * 0.42))
-        self.step = self.bar + 3
-        self.top = 4.3 * self.line
+        self.step = max(self.bar + 3, self.line if names else 0.0)
+        self.heading = 1.8 * self.line if names else 0.0
+        self.top = 4.3 * self.line + self.heading
 
     @property
     def size(self) -> QSizeF:
@@ -107,28 +114,30 @@ def _colours_of_classes(colours: PlotColours) -> tuple[QColor, ...]:
 
 
 def paint_bars(painter: QPainter, layout: _Layout, colours: PlotColours, chosen: int | None, visible: QRectF | None = None) -> None:
-    """Draw the scale, the query and the bars from the painter's origin; `chosen` is a row of the table of hits."""
+    """Draw names, scale, query and bars from the painter's origin; `chosen` is a row of the table of hits."""
     shown, line = layout.shown, layout.line
     of_classes = _colours_of_classes(colours)
     locale = QLocale()
     painter.setFont(layout.font)
     metrics = QFontMetricsF(layout.font)
-    x = layout.left
+    if layout.names:
+        _paint_names(painter, layout, colours)
+    x, key = layout.margin, 0.25 * line + layout.heading
     painter.setPen(colours.text)
     title = metrics.horizontalAdvance("Bit score") + line
     needed = sum(metrics.horizontalAdvance(name) + 1.15 * line for name in _CLASSES)
     # Where there is little room, the classes stand closer and must do without their title.
     gap = min(0.9 * line, max(2.0, (layout.width - x - needed) / len(_CLASSES)))
     if title + needed + len(_CLASSES) * gap <= layout.width - x:
-        painter.drawText(QRectF(x, 0.25 * line, 200, line), _LEFT, "Bit score")
+        painter.drawText(QRectF(x, key, 200, line), _LEFT, "Bit score")
         x += title
     for colour, name in zip(of_classes, _CLASSES, strict=True):
-        painter.fillRect(QRectF(x, 0.25 * line + 0.25 * line, line * 0.9, line * 0.5), colour)
+        painter.fillRect(QRectF(x, key + 0.25 * line, line * 0.9, line * 0.5), colour)
         x += 1.15 * line
         painter.setPen(colours.text)
-        painter.drawText(QRectF(x, 0.25 * line, 200, line), _LEFT, name)
+        painter.drawText(QRectF(x, key, 200, line), _LEFT, name)
         x += metrics.horizontalAdvance(name) + gap
-    query = QRectF(layout.left, 2.9 * line, layout.right - layout.left, max(5.0, layout.bar))
+    query = QRectF(layout.left, 2.9 * line + layout.heading, layout.right - layout.left, max(5.0, layout.bar))
     painter.fillRect(query, colours.text)
     ticks = nice_ticks(1, shown.query_length, max(2, int(query.width() / metrics.horizontalAdvance("000000") / 1.6)), whole=True)
     ticks = [1.0, *(tick for tick in ticks if tick > 1)]
@@ -160,6 +169,23 @@ def paint_bars(painter: QPainter, layout: _Layout, colours: PlotColours, chosen:
         box = QRectF(layout.left, layout.top + layout.n_bars * layout.step + 0.3 * line, layout.right - layout.left, 1.3 * line)
         note = f"the best {locale.toString(layout.n_bars)} of {locale.toString(shown.total)} hits"
         painter.drawText(box, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignVCenter, note)
+
+
+def _paint_names(painter: QPainter, layout: _Layout, colours: PlotColours) -> None:
+    line = layout.line
+    bold = QFont(layout.font)
+    bold.setBold(True)
+    painter.setFont(bold)
+    painter.setPen(colours.text)
+    width = layout.width - 2 * layout.margin
+    length = f" ({QLocale().toString(layout.shown.query_length)} residues)"
+    metrics = QFontMetricsF(bold)
+    name = metrics.elidedText(f"Hits of {layout.shown.query}", Qt.TextElideMode.ElideRight, width - metrics.horizontalAdvance(length))
+    painter.drawText(QRectF(layout.margin, 0.4 * line, width, line), _LEFT, name + length)
+    painter.setFont(layout.font)
+    for place, name in enumerate(layout.names):
+        middle = layout.box(place).center().y()
+        painter.drawText(QRectF(layout.margin, middle - line / 2, layout.left - layout.margin, line), _LEFT, name)
 
 
 class HitBars(QAbstractScrollArea):
@@ -261,10 +287,7 @@ class HitBars(QAbstractScrollArea):
 
     def viewportEvent(self, event: QEvent) -> bool:
         """Tell the hit under the pointer."""
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            QToolTip.showText(event.globalPos(), tip_text(self.text_at(QPointF(event.pos()))), self)
-            return True
-        return super().viewportEvent(event)
+        return answer_tooltip(event, self, self.text_at) or super().viewportEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw what is in sight."""
@@ -311,5 +334,7 @@ class HitBars(QAbstractScrollArea):
     def _figure(self) -> Figure | None:
         if self.bars is None:
             return None
-        layout = _Layout(self.bars, min(len(self.bars.bars), _MOST_EXPORTED), figure_font(7), _FIGURE_WIDTH)
+        # On the screen a table beside the drawing names query and hits, which a figure in a document must do itself.
+        names = [bar.name for bar in self.bars.bars[:_MOST_EXPORTED]]
+        layout = _Layout(self.bars, len(names), figure_font(7), _FIGURE_WIDTH, names)
         return Figure(f"Hits of {self.bars.query}", layout.size, lambda painter, area: paint_bars(painter, layout, PAPER, None))

@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
+from collections.abc import Callable
+
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
+
+from gui.forms.field import Outlined
+from gui.forms.numbers import IntegerBox, NumberBox
 
 __all__ = ["FilterBar"]
 
@@ -13,7 +18,7 @@ _TYPING_MS = 150
 
 
 class FilterBar(QWidget):
-    """A line of fields. A kind of search derives from it, adds its own with `_add`, and sets them in `_usual`.
+    """A line of fields, two where one has no room. A kind of search derives from it, adds its own with `_add`, and sets them in `_usual`.
 
     Parameters
     ----------
@@ -38,27 +43,66 @@ class FilterBar(QWidget):
         self.reset_button = QPushButton("&Reset")
         self.reset_button.setToolTip(reset_tip)
         self.reset_button.clicked.connect(self.reset)
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(6, 4, 6, 4)
+        self._row = QHBoxLayout()
         self._row.setSpacing(6)
-        self._row.addWidget(self.text, 1)
+        self._row.addStretch(1)
         self._row.addWidget(self.reset_button)
+        self._lines = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._lines.setContentsMargins(6, 4, 6, 4)
+        self._lines.setSpacing(6)
+        self._lines.addWidget(self.text, 1)
+        self._lines.addLayout(self._row)
+        self._last_field: QWidget = self.text
+        self._marks: list[Callable[[], None]] = []
         find = QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self)
         find.setContext(Qt.ShortcutContext.WindowShortcut)
         find.activated.connect(self._take_focus)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
+        """Put the fields beside the text, or below it."""
+        super().resizeEvent(event)
+        needed = self.minimumSizeHint().width() + self.text.minimumWidth() + self._lines.spacing()
+        is_wide = event.size().width() >= needed
+        self._lines.setDirection(QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Room for the fields; the text may stand above them."""
+        margins = self._lines.contentsMargins()
+        width = self._row.minimumSize().width() + margins.left() + margins.right()
+        return QSize(width, self._lines.totalMinimumSize().height())
 
     def reset(self) -> None:
         """Show what is shown at first."""
         self._reset_fields()
         self._now()
 
-    def _add(self, field: QWidget, label: str = "") -> None:
-        """Put a field before the button Reset, with a label whose letter after & leads to it."""
+    def _add(self, field: QWidget, label: str = "", frame: QWidget | None = None) -> None:
+        """Put a field, or the frame that holds it, before the button Reset, with a label whose letter after & leads to the field."""
         if label:
             named = QLabel(label)
             named.setBuddy(field)
-            self._row.insertWidget(self._row.count() - 1, named)
-        self._row.insertWidget(self._row.count() - 1, field)
+            self._row.insertWidget(self._row.count() - 2, named)
+        self._row.insertWidget(self._row.count() - 2, frame or field)
+        # The button was there before the fields.
+        self.setTabOrder(self._last_field, field)
+        self._last_field = field
+
+    def _add_number(self, box: IntegerBox | NumberBox, label: str, name: str, help_text: str) -> None:
+        """Put a number before the button Reset. It filters when it is entered; while what stands there is no number, it is marked."""
+        box.setAccessibleName(name)
+        box.setKeyboardTracking(False)
+        frame = Outlined(box, margin=2)
+
+        def mark() -> None:
+            problem = box.problem()
+            frame.mark(bool(problem))
+            box.setToolTip(f"{problem}; so long the filter stays as it was" if problem else help_text)
+            box.setAccessibleDescription(problem)
+
+        box.valueChanged.connect(self._later.start)
+        box.lineEdit().textChanged.connect(mark)
+        self._marks.append(mark)
+        self._add(box, label, frame)
 
     def _choices(self, name: str, help_text: str) -> QComboBox:
         """A field with choices that filters at once."""
@@ -75,6 +119,8 @@ class FilterBar(QWidget):
     def _reset_fields(self) -> None:
         self.text.clear()
         self._usual()
+        for mark in self._marks:
+            mark()
         self._later.stop()
 
     def _now(self) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtGui import QValidator
-from PySide6.QtWidgets import QDoubleSpinBox, QWidget
+from PySide6.QtWidgets import QWidget
 
-from gui.forms.numbers import NumberBox
+from gui.forms.numbers import IntegerBox, NumberBox, number_text, shortest
 from gui.results.filter_bar import FilterBar
 from gui.results.hits import HitFilter
 
@@ -16,12 +16,14 @@ class _EValueBox(NumberBox):
     """An E-value, which is never negative; the arrows go by factors of ten."""
 
     def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
-        """Refuse a minus in front."""
-        return (QValidator.State.Invalid, text, position) if text.lstrip().startswith("-") else super().validate(text, position)
+        """Let a number with a minus in front stand, to be marked."""
+        state, text, position = super().validate(text, position)
+        is_negative = state == QValidator.State.Acceptable and text.lstrip().startswith("-")
+        return (QValidator.State.Intermediate if is_negative else state), text, position
 
     def stepBy(self, steps: int) -> None:  # noqa: N802 - Qt's name
         """Multiply or divide by ten."""
-        self.setValue((self.value() or 1e-200) * 10.0**steps)
+        self._step_to(shortest((self.value() or 1e-200) * 10.0**steps))
 
 
 class HitFilterBar(FilterBar):
@@ -38,16 +40,15 @@ class HitFilterBar(FilterBar):
         self.e_value = _EValueBox(0.0, None)
         # E-values reach down to the smallest number that there is.
         self.e_value.setDecimals(320)
-        self.e_value.setAccessibleName("Largest E-value")
-        self.e_value.setToolTip("Hides hits that chance would give more often than this; as 0.001 or 1e-10")
-        self.e_value.setKeyboardTracking(False)
-        self.e_value.valueChanged.connect(self._later.start)
-        self.identity = self._percent("Least identity", "Hides alignments with a smaller part of identical columns")
-        self.coverage = self._percent("Least coverage of the query", "Hides alignments that cover a smaller part of the query")
         self.e_value.setFixedWidth(self.fontMetrics().horizontalAdvance("1e-100") + 30)
-        self._add(self.e_value, "&E ≤")
-        self._add(self.identity, "&Identity ≥")
-        self._add(self.coverage, "Co&verage ≥")
+        self.identity, self.coverage = self._percent(), self._percent()
+        example = number_text(0.001)
+        for box, label, name, help_text in (
+            (self.e_value, "&E ≤", "Largest E-value", f"Hides hits that chance would give more often than this; as {example} or 1e-10"),
+            (self.identity, "&Identity ≥", "Least identity", "Hides alignments with a smaller part of identical columns"),
+            (self.coverage, "Co&verage ≥", "Least coverage of the query", "Hides alignments that cover a smaller part of the query"),
+        ):
+            self._add_number(box, label, name, help_text)
         self.open(10.0)
 
     @property
@@ -64,20 +65,14 @@ class HitFilterBar(FilterBar):
         self._reset_fields()
         self.blockSignals(False)
 
-    def _percent(self, name: str, help_text: str) -> QDoubleSpinBox:
-        box = QDoubleSpinBox()
-        box.setDecimals(0)
-        box.setRange(0.0, 100.0)
-        box.setSingleStep(5.0)
-        box.setSuffix(" %")
+    def _percent(self) -> IntegerBox:
+        box = IntegerBox(0, 100, "%")
+        box.setRange(0, 100)
+        box.setSingleStep(5)
         box.setFixedWidth(self.fontMetrics().horizontalAdvance("100 %") + 30)
-        box.setAccessibleName(name)
-        box.setToolTip(help_text)
-        box.setKeyboardTracking(False)
-        box.valueChanged.connect(self._later.start)
         return box
 
     def _usual(self) -> None:
         self.e_value.setValue(self._largest)
-        self.identity.setValue(0.0)
-        self.coverage.setValue(0.0)
+        self.identity.setValue(0)
+        self.coverage.setValue(0)

@@ -61,7 +61,7 @@ HIT_COLUMNS = (
     ),
     Column("positives", "Positives", "Columns that the matrix scores above zero", "integer", 8, is_shown=False),
     Column("mismatches", "Mismatches", "Columns with two different residues", "integer", 9, is_shown=False),
-    Column("gap_openings", "Gaps", "Runs of gaps", "integer", 5, is_shown=False),
+    Column("gap_openings", "Gap openings", "Runs of gaps", "integer", 8, is_shown=False),
     Column("query_start", "Query from", "First residue of the query in the alignment", "integer", 9, is_shown=False),
     Column("query_end", "Query to", "Last residue of the query in the alignment", "integer", 9, is_shown=False),
     Column("subject_start", "Subject from", "First residue of the subject in the alignment", "integer", 9, is_shown=False),
@@ -79,7 +79,7 @@ _PAIR = (
     *("score", "bit_score", "e_value", "identity", "positives", "gap_openings", "alignment_length", "query_coverage"),
 )
 _MOST_BARS = 500
-_BINS = 60
+_BINS, _LEAST_BINS = 60, 10
 _LEAST_SEEN = 0.05
 """Subjects expected at a score, up to which a curve is worth drawing."""
 _BEYOND = 1.6
@@ -220,13 +220,23 @@ def _pair(values: dict[str, Any], locale: QLocale) -> AlignedPair:
     )
     more = (
         f"positives {locale.toString(values['positives'] / max(columns, 1) * 100, 'f', 1)} %",
-        f"gaps {locale.toString(values['gap_openings'])}",
+        _gap_text(values, locale),
         f"coverage {locale.toString(values['query_coverage'] * 100, 'f', 0)} % of the query",
     )
     return AlignedPair(
         values["query"], values["subject"], values["description"] or "", values["query_start"], values["subject_start"],
         values["aligned_query"], values["aligned_middle"], values["aligned_subject"], (", ".join(quality), ", ".join(more)),
     )  # fmt: skip
+
+
+def _gap_text(values: dict[str, Any], locale: QLocale) -> str:
+    """Runs of gaps and the residues in them, since ``gaps`` alone is the one to some programs and the other to BLAST."""
+    openings, residues = values["gap_openings"], sum(values[line].count("-") for line in ("aligned_query", "aligned_subject"))
+    if not openings:
+        return "no gaps"
+    counted = ((openings, "gap opening"), (residues, "residue"))
+    parts = [f"{locale.toString(number)} {name}{'' if number == 1 else 's'}" for number, name in counted]
+    return f"{parts[0]} ({parts[1]})"
 
 
 def score_histogram(source: TableSource, query: str, index: int, *, has_expectations: bool, is_log: bool) -> Histogram:
@@ -248,7 +258,8 @@ def score_histogram(source: TableSource, query: str, index: int, *, has_expectat
         return Histogram(title, x_title, y_title, np.array([0.0, 1.0]), (("Sequences", np.zeros(1, np.int64)),), None, "No scores.")
     low = int(min(scores[0], places[0] if len(places) else scores[0]))
     by_chance = float(places[-1]) if len(places) else float(np.percentile(np.repeat(scores, np.minimum(counts, 1000)), 99))
-    high = min(int(scores[-1]), max(low + int(_BEYOND * (by_chance - low)), low + 10))
+    high = min(int(scores[-1]), low + int(_BEYOND * (by_chance - low)))
+    high = max(high, low + _LEAST_BINS - 1)
     width = max(1, -(-(high + 1 - low) // _BINS))
     edges = np.arange(low, high + width + 1, width, dtype=np.float64)
     within = scores < edges[-1]
@@ -262,6 +273,5 @@ def score_histogram(source: TableSource, query: str, index: int, *, has_expectat
     if len(places):
         # A bin of several scores holds what is expected of all of them, and is drawn at its middle.
         curve = ("Expected by chance", places + 0.5, expected * width)
-    return Histogram(
-        title, x_title, y_title, edges, (("Sequences", in_bins.astype(np.int64)),), mark, "", curve=curve, is_log=is_log, note=note
-    )
+    series = (("Sequences", in_bins.astype(np.int64)),)
+    return Histogram(title, x_title, y_title, edges, series, mark, "", curve=curve, is_log=is_log, note=note, is_whole=True)

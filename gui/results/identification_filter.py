@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QLocale
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
+from gui.forms.numbers import NumberBox
 from gui.results.filter_bar import FilterBar
 from gui.results.identification import Facets, RowFilter
 
@@ -22,22 +23,22 @@ class IdentificationFilter(FilterBar):
             parent,
         )
         self._fdr = 0.01
-        self.q_value = QDoubleSpinBox()
+        self.q_value = NumberBox(0.0, 1.0)
         self.q_value.setDecimals(4)
         self.q_value.setRange(0.0, 1.0)
+        self.q_value.setStepType(NumberBox.StepType.DefaultStepType)
         self.q_value.setSingleStep(0.005)
-        self.q_value.setAccessibleName("Largest q-value")
-        self.q_value.setToolTip("Hides what is accepted only at a larger false discovery rate; 1 shows everything")
-        self.q_value.setKeyboardTracking(False)
-        self.q_value.valueChanged.connect(self._later.start)
+        self.q_value.setFixedWidth(self.fontMetrics().horizontalAdvance("0.0000") + 30)
         self.charge = self._choices("Charge", "Shows PSMs of this charge only")
         self.modification = self._choices("Modification", "Shows peptides and PSMs with this modification only")
         self.modification.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.modification.setMinimumWidth(48)
         self.modification.setMaximumWidth(220)
         self.decoys = QCheckBox("&Decoys")
         self.decoys.setToolTip("Shows decoys too, in italics")
         self.decoys.toggled.connect(self._now)
-        self._add(self.q_value, "&q-value ≤")
+        help_text = "Hides what is accepted only at a larger false discovery rate; 1 shows everything"
+        self._add_number(self.q_value, "&q-value ≤", "Largest q-value", help_text)
         self._add(self.charge, "C&harge")
         self._add(self.modification, "&Modification")
         self._add(self.decoys)

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from PySide6.QtCore import QDateTime, QLocale, Qt, Signal
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QLabel, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 
 from engine.errors import ProteoscopeError
@@ -49,12 +50,17 @@ class RunView(QWidget):
     """Columns or sizes that the user chose have changed: `state` is worth keeping."""
     opened = Signal()
     """The tables of a run are on the screen."""
+    exportAsked = Signal(object)
+    """An `ExportRequest`: results of the run are to be written to a file."""
+    export_action: QAction | None = None
+    """Asks for a file to export results to, where the kind of search has such files."""
 
     def __init__(self, nothing: str, panels: Mapping[str, TablePanel], filter_bar: FilterBar, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._nothing = nothing
         self._finished: FinishedRun | None = None
         self._statistics: TableSource | None = None
+        self._project: Project | None = None
         self._opener = Worker(None, self)
         self._statistician = Worker(self._interrupt_statistics, self)
         self._reader = Worker(None, self)
@@ -90,6 +96,7 @@ class RunView(QWidget):
     def show_run(self, project: Project, run_id: str | None) -> None:
         """Show a finished run, the last one where `run_id` is None; what was shown before goes."""
         self.clear()
+        self._project = project
         self._say("Opening the results…")
         self._opener.submit("open", lambda: self._opened(project, run_id), self._open, self._fail)
 
@@ -103,7 +110,7 @@ class RunView(QWidget):
         for held in (self._statistics, self._finished):
             if held is not None:
                 held.close()
-        self._finished = self._statistics = None
+        self._finished = self._statistics = self._project = None
         self.header.show_nothing()
         self._say(self._nothing)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import QLocale, Qt, QTimer, Signal
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from gui.tables.columns import Column
@@ -90,6 +91,7 @@ class TablePanel(QWidget):
         row.addWidget(self.all_button)
         row.addWidget(self._busy)
         row.addWidget(self.count_label)
+        self._row = row
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -108,6 +110,16 @@ class TablePanel(QWidget):
     def scope_text(self) -> str:
         """What the rows belong to, empty when all are shown."""
         return self._scope_label.full_text
+
+    def add_action(self, action: QAction) -> None:
+        """Offer what the panel's owner can do with the rows: in the context menu, and as a button above the table."""
+        self.view.add_action(action)
+        button = QToolButton()
+        button.setDefaultAction(action)
+        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
+        button.setAutoRaise(True)
+        button.setAccessibleName(action.text().replace("&", ""))
+        self._row.addWidget(button)
 
     def open_table(self, source: TableSource) -> None:
         """Show a table; the first rows come with the next `show`."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ class TableView(QTableView):
         header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         self.copy_action = self._action("&Copy", QKeySequence(QKeySequence.StandardKey.Copy), self.copy)
         self.save_action = self._action("&Save table…", QKeySequence("Ctrl+Shift+S"), self.ask_and_save)
-        self.columns_action = self._action("Choose c&olumns…", QKeySequence("Ctrl+Shift+C"), self._pop_columns_up)
+        self.columns_action = self._action("C&olumns and sorting…", QKeySequence("Ctrl+Shift+C"), self._pop_columns_up)
         model.modelReset.connect(self._after_reset)
 
     def add_action(self, action: QAction) -> None:
@@ -191,10 +192,19 @@ class TableView(QTableView):
         self._model.texts(positions, self._columns_in_sight(), write)
 
     def columns_menu(self) -> QMenu:
-        """A menu with a tick for each column."""
+        """A menu with a tick for each column, and one to sort by those that are shown, as a click on their headers does."""
         menu = QMenu(self)
         menu.setToolTipsVisible(True)
         menu.aboutToHide.connect(menu.deleteLater)
+        sort_menu = menu.addMenu("&Sort by")
+        order = dict(self._model.order)
+        for column in self._columns_in_sight():
+            now = {None: "", False: ", ascending", True: ", descending"}[order.get(column.name)]
+            action = sort_menu.addAction(f"{column.title}{now}")
+            action.setCheckable(True)
+            action.setChecked(bool(now))
+            action.triggered.connect(partial(self._sort_by, self._model.columns.index(column)))
+        menu.addSeparator()
         for section, column in enumerate(self._model.columns):
             action = menu.addAction(column.title)
             action.setCheckable(True)

@@ -8,6 +8,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
+from gui.results.filter_bar import FilterBar
 from gui.results.run_view import RunView
 from gui.tables.elided_label import ElidedLabel
 from gui.tables.panel import TablePanel
@@ -31,6 +32,15 @@ def click_row(panel: TablePanel, position: int, qtbot: QtBot) -> None:
     view.scrollTo(index)
     at = view.visualRect(index).center()
     qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(20, at.y()))
+
+
+def overlapping(bar: FilterBar) -> list[str]:
+    """Fields and labels of a filter that stand on each other, or beyond the bar's ends, or have too little room."""
+    shown = [part for part in bar.findChildren(QWidget) if part.isVisible() and part.parentWidget() is bar]
+    places = [(type(part).__name__, part.geometry()) for part in shown]
+    found = [f"{name} {place}" for name, place in places if not bar.rect().contains(place)]
+    found += [f"{part} {part.width()}" for part in shown if part.width() < (part.minimumWidth() or part.minimumSizeHint().width())]
+    return found + [f"{one} on {other}" for i, (one, a) in enumerate(places) for other, b in places[:i] if a.intersects(b)]
 
 
 def cut_off(view: QWidget) -> list[str]:

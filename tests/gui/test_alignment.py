@@ -56,7 +56,7 @@ def view(qtbot: QtBot, theme: Theme) -> AlignmentView:
         widget.show()
         widget.activateWindow()
     widget.show_pair(long_pair())
-    widget.setFocus()
+    widget.plot.setFocus()
     return widget
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pytest
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QListWidget, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QCheckBox, QComboBox, QLineEdit, QListWidget, QWidget
 from pytestqt.qtbot import QtBot
 
 from engine.chemistry.enzymes import ENZYMES
@@ -22,7 +22,7 @@ from engine.parameters import SearchParameters, parameter, preset_names, read_pr
 from gui.forms.editors import ModificationsEditor
 from gui.forms.file_survey import FileSurvey, file_kind
 from gui.forms.modification_picker import ModificationPicker
-from gui.forms.numbers import IntegerBox, NumberBox
+from gui.forms.numbers import IntegerBox, NumberBox, number_text
 from gui.forms.parameter_form import ParameterForm
 from gui.forms.preset_files import preset_text, write_preset
 from gui.forms.sections import Card
@@ -234,6 +234,75 @@ def test_steps_leave_no_binary_dust(qtbot: QtBot, theme: Theme) -> None:
     for _ in range(5):
         box.stepUp()
     assert len(box.text()) <= 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "language", "typed"),
+    [
+        (NumberBox, "English", "0,05"),
+        (NumberBox, "English", "1,5"),
+        (NumberBox, "German", "1.500"),
+        (NumberBox, "German", "1.000,5"),
+        (NumberBox, "English", "1e"),
+        (IntegerBox, "English", "1,5"),
+        (IntegerBox, "English", "1.5"),
+        (IntegerBox, "German", "1.5"),
+        (IntegerBox, "German", "1,5"),
+        (IntegerBox, "English", "1e3"),
+    ],
+)
+@pytest.mark.parametrize("leave", [Qt.Key.Key_Return, Qt.Key.Key_Tab])
+def test_what_is_no_number_stands_until_it_is_mended(
+    qtbot: QtBot, theme: Theme, kind: type[Any], language: str, typed: str, leave: Qt.Key
+) -> None:
+    before = QLocale()
+    QLocale.setDefault(QLocale(QLocale.Language[language]))
+    try:
+        page = QWidget()
+        box, other = kind(0, 100, "Th", page), kind(parent=page)
+        qtbot.addWidget(page)
+        other.move(0, 40)
+        box.setKeyboardTracking(False)
+        box.setValue(7)
+        with qtbot.waitActive(page):
+            page.show()
+            page.activateWindow()
+        box.setFocus()
+        type_over(box, typed)
+        assert box.problem().startswith("Expected a ")
+        QTest.keyClick(box, leave)
+        assert other.hasFocus() == (leave == Qt.Key.Key_Tab)
+        assert box.lineEdit().text().removesuffix(" Th") == typed and box.value() == 7
+        assert box.problem().startswith("Expected a ")
+        other.setFocus()
+        box.stepUp()
+        assert box.problem() == "" and box.text() == f"{number_text(box.value())} Th" and 7 <= box.value() <= 8
+    finally:
+        QLocale.setDefault(before)
+
+
+@pytest.mark.parametrize(("text", "value"), [("0.001", 0.001), ("0.5", 0.5), ("-0.125", -0.125), ("0,001", 0.001)])
+def test_a_point_behind_a_nought_separates_no_thousands(german: None, qtbot: QtBot, theme: Theme, text: str, value: float) -> None:
+    box = NumberBox()
+    qtbot.addWidget(box)
+    type_over(box, text)
+    assert box.problem() == "" and box.value() == value
+
+
+@pytest.mark.parametrize(("name", "value"), [("missed_cleavages", 3), ("window_width", 101.0)])
+def test_the_arrows_of_a_number_are_heard_by_the_form(form: ParameterForm, name: str, value: float) -> None:
+    box = form.fields[name].editor.findChild(QAbstractSpinBox)
+    assert box is not None
+    form.set_values({name: value - 1})
+    QTest.keyClick(box, Qt.Key.Key_Up)
+    assert box.value() > value - 1
+    assert getattr(form.parameters, name) == box.value() and name in form.changed_names
+    # An arrow at the bound mends the text, though the value stays.
+    form.set_values({name: 0})
+    type_over(box, "0,,5")
+    assert name in form.problems
+    QTest.keyClick(box, Qt.Key.Key_Down)
+    assert "number" not in form.problems.get(name, "")
 
 
 def test_lists_take_what_the_model_takes(form: ParameterForm) -> None:

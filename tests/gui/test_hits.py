@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from PySide6.QtCore import QEvent, QLocale, QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QGuiApplication, QHelpEvent, QTextDocument
-from PySide6.QtWidgets import QApplication, QToolTip, QWidget
+from PySide6.QtCore import QEvent, QLocale, QPoint, QPointF, QSizeF, Qt
+from PySide6.QtGui import QAction, QColor, QGuiApplication, QHelpEvent, QTextDocument
+from PySide6.QtWidgets import QApplication, QMenu, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
 from engine.jobs import Progress
@@ -25,12 +27,15 @@ from engine.sequence_search.matrices import read_matrix
 from engine.sequence_search.parameters import SequenceSearchParameters
 from engine.sequence_search.scoring import ScoringScheme
 from engine.sequence_search.search import align
+from gui.forms.field import Outlined
+from gui.plots.export import export_figure, figure_font
+from gui.plots.histogram import paint_histogram
 from gui.plots.hit_bars import Bar, Bars, HitBars
 from gui.results.hits import open_sequence_search
 from gui.results.hits_view import HitsView
-from gui.spectrum.colours import plot_colours
+from gui.spectrum.colours import PAPER, plot_colours
 from gui.theme import Theme
-from tests.gui.result_views import click_row, cut_off, settle, shown
+from tests.gui.result_views import click_row, cut_off, overlapping, settle, shown
 from tests.gui.search_projects import project_with_search, search_files
 
 Opener = Callable[..., tuple[HitsView, Project]]
@@ -130,6 +135,26 @@ def test_the_alignment_is_the_engine_s(open_hits: Opener, qtbot: QtBot, tmp_path
         assert f"identity {100 * expected.identities / len(expected):.1f} % of {len(expected)}" in pair.facts[0]
 
 
+def test_gaps_are_told_as_runs_and_as_residues(open_hits: Opener, qtbot: QtBot) -> None:
+    view, project = open_hits()
+    rows = rows_of(project, "hits")
+    view.show_all("hits")
+    settle(view, qtbot)
+    told = set()
+    for place in (0, 3, 7, 11, 15, 30):
+        runs = [int(length) for length, kind in re.findall(r"(\d+)([MID])", rows[place]["cigar"]) if kind != "M"]
+        view.hits.view.choose(place)
+        settle(view, qtbot)
+        pair = view.alignment.plot.pair
+        assert pair is not None and pair.subject_name == rows[place]["subject"]
+        openings = f"{len(runs)} gap opening{'s' if len(runs) > 1 else ''}"
+        residues = f"{sum(runs)} residue{'s' if sum(runs) > 1 else ''}"
+        expected = f"{openings} ({residues})" if runs else "no gaps"
+        assert f", {expected}, " in pair.facts[1]
+        told.add(expected)
+    assert len(told) > 2
+
+
 def test_table_bars_and_alignment_follow_each_other(open_hits: Opener, qtbot: QtBot) -> None:
     view, _ = open_hits()
     click_row(view.hits, 4, qtbot)
@@ -223,15 +248,65 @@ def test_e_values_are_typed_as_they_are_written(open_hits: Opener, qtbot: QtBot)
     assert box.value() == pytest.approx(1e-29)
 
 
-@pytest.mark.parametrize("typed", ["-5", "nan", "abc"])
-def test_what_is_no_e_value_cannot_be_typed(open_hits: Opener, qtbot: QtBot, typed: str) -> None:
+@pytest.mark.parametrize(
+    ("typed", "stands"), [("-5", "-5"), ("0,05", "0,05"), ("1,5", "1,5"), ("1e-", "1e-"), ("", ""), ("nan", "10"), ("abc", "10")]
+)
+def test_what_is_no_e_value_filters_nothing_and_is_marked(open_hits: Opener, qtbot: QtBot, typed: str, stands: str) -> None:
     view, _ = open_hits()
-    line = view.filters.e_value.lineEdit()
-    line.selectAll()
-    qtbot.keyClicks(line, typed)
-    qtbot.keyClick(line, Qt.Key.Key_Return)
-    settle(view, qtbot)
-    assert not view.filters.chosen.e_value or view.filters.chosen.e_value > 0
+    n_hits = len(view.hits.model.rows)
+    box = view.filters.e_value
+    frame = box.parentWidget()
+    assert isinstance(frame, Outlined) and not frame.is_wrong
+    usual_tip = box.toolTip()
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, typed) if typed else qtbot.keyClick(box, Qt.Key.Key_Delete)
+    for key in (Qt.Key.Key_Return, Qt.Key.Key_Tab):
+        qtbot.keyClick(box, key)
+        wait_for_typing(view, qtbot)
+        assert box.text() == stands
+        assert view.filters.chosen.e_value is None and len(view.hits.model.rows) == n_hits
+        assert frame.is_wrong == (stands != "10") == ("Expected a number, as 0.5" in box.toolTip())
+    view.filters.reset_button.click()
+    assert (box.text(), frame.is_wrong, box.toolTip()) == ("10", False, usual_tip)
+
+
+@pytest.mark.parametrize("typed", ["0.001", "0,001", "1e-3", "1E-3"])
+def test_a_german_e_value_is_read_with_point_and_with_comma(open_hits: Opener, qtbot: QtBot, typed: str) -> None:
+    before = QLocale()
+    QLocale.setDefault(QLocale(QLocale.Language.German, QLocale.Country.Germany))
+    try:
+        view, _ = open_hits()
+        box = view.filters.e_value
+        box.setFocus()
+        box.selectAll()
+        qtbot.keyClicks(box, typed)
+        qtbot.keyClick(box, Qt.Key.Key_Return)
+        assert box.value() == 0.001 and box.text() == "0,001"
+    finally:
+        QLocale.setDefault(before)
+
+
+def test_arrows_go_by_powers_of_ten_without_binary_dust(open_hits: Opener, qtbot: QtBot) -> None:
+    view, _ = open_hits()
+    box = view.filters.e_value
+    box.setValue(1e-5)
+    for power in range(6, 120):
+        qtbot.keyClick(box, Qt.Key.Key_Down)
+        assert box.text().lower() == f"1e-{power:02d}" and box.value() == float(f"1e-{power}")
+
+
+@pytest.mark.parametrize(("name", "typed"), [("identity", "2,5"), ("coverage", "37.5"), ("identity", "120")])
+def test_a_share_that_is_no_whole_number_of_percent_is_marked(open_hits: Opener, qtbot: QtBot, name: str, typed: str) -> None:
+    view, _ = open_hits()
+    box = getattr(view.filters, name)
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, typed)
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    frame = box.parentWidget()
+    assert box.value() in (0, 12), "120 cannot be typed further than 12"
+    assert isinstance(frame, Outlined) and frame.is_wrong == (box.text() != "12 %")
 
 
 def test_a_hit_that_the_filter_hides_gives_way_to_the_first(open_hits: Opener, qtbot: QtBot) -> None:
@@ -259,6 +334,31 @@ def test_every_column_sorts(open_hits: Opener, qtbot: QtBot) -> None:
         found = shown(view.hits, column.name)
         descends = column.kind in ("integer", "number", "fraction")
         assert found == sorted((row[column.name] for row in hits), reverse=descends), column.name
+
+
+def test_every_column_that_is_shown_can_be_sorted_by_the_keyboard(open_hits: Opener, qtbot: QtBot) -> None:
+    view, project = open_hits()
+    of_first = [row for row in rows_of(project, "hits") if row["query_index"] == 0]
+    table = view.hits.view
+
+    def sort_actions() -> dict[str, QAction]:
+        menu = table.columns_menu()
+        qtbot.addWidget(menu)
+        sort_menu = next(action.menu() for action in menu.actions() if action.menu() is not None)
+        assert isinstance(sort_menu, QMenu) and sort_menu.title() == "&Sort by"
+        return {action.text(): action for action in sort_menu.actions()}
+
+    titles = [column.title for column in view.hits.model.columns if column.name not in table.hidden_columns()]
+    assert list(sort_actions()) == titles
+    sort_actions()["Subject"].trigger()
+    settle(view, qtbot)
+    assert shown(view.hits, "subject") == sorted(row["subject"] for row in of_first)
+    action = sort_actions()["Subject, ascending"]
+    assert action.isChecked()
+    action.trigger()
+    settle(view, qtbot)
+    assert shown(view.hits, "subject") == sorted((row["subject"] for row in of_first), reverse=True)
+    assert "Subject, descending" in sort_actions()
 
 
 def test_find_and_copy_by_keys(open_hits: Opener, qtbot: QtBot) -> None:
@@ -310,6 +410,35 @@ def test_the_histogram_counts_every_sequence_and_expects_as_many(open_hits: Open
     view.log_axis.click()
     settle(view, qtbot)
     assert view.scores.histogram is not None and not view.scores.histogram.is_log
+
+
+@pytest.mark.parametrize("expected", [[2.9], [0.3, 0.2, 0.1]])
+def test_three_sequences_of_one_score_have_an_axis_of_whole_scores_and_no_legend(
+    open_hits: Opener, searched: Path, tmp_path: Path, expected: list[float]
+) -> None:
+    tiny = Project.create_or_open(tmp_path / "tiny")
+    project = Project.open(searched)
+    numbers: dict[str, tuple[str, list[Any]]] = {"score_counts": ("n_subjects", [3]), "score_expectations": ("n_expected", expected)}
+    with tiny.run("align", {"matrix": "BLOSUM62"}, device="cpu") as run:
+        for name in ("queries", "hits"):
+            run.write_table(name, pq.read_table(project.table(name)).slice(0, 1 if name == "queries" else 0))
+        for name, (column, values) in numbers.items():
+            schema = pq.read_table(project.table(name)).schema
+            rows = [{"query_index": 0, "score": 7 + i, column: value} for i, value in enumerate(values)]
+            run.write_table(name, pa.Table.from_pylist(rows, schema=schema))
+    view, _ = open_hits(tmp_path / "tiny")
+    histogram = view.scores.histogram
+    assert histogram is not None
+    assert np.array_equal(np.diff(histogram.edges), np.ones(len(histogram.edges) - 1)) and len(histogram.edges) > 10
+    assert histogram.series[0][1].tolist() == [3, *[0] * (len(histogram.edges) - 2)]
+    # So wide that there would be room for parts of a score.
+    export_figure(
+        tmp_path / "scores.svg", QSizeF(1600, 300), lambda painter, area: paint_histogram(painter, area, histogram, PAPER, figure_font())
+    )
+    drawn = [text.strip() for text in ElementTree.parse(tmp_path / "scores.svg").getroot().itertext() if text.strip()]
+    assert "Expected by chance" not in drawn
+    along = [text for text in drawn if re.fullmatch(r"[\d.]+", text)]
+    assert {"8", "9", "10", "11", "12"} <= set(along) and not any("." in text for text in along)
 
 
 def test_a_run_without_expectations_is_shown_without_them(open_hits: Opener, searched: Path, tmp_path: Path) -> None:
@@ -409,6 +538,7 @@ def test_german_numbers(open_hits: Opener) -> None:
 
 def test_everything_has_a_name_and_is_reached_by_the_tab_key(open_hits: Opener, qtbot: QtBot) -> None:
     view, _ = open_hits()
+    assert not view.alignment.copy_button.accessibleName().startswith("&")
     view.filters.text.setFocus()
     reached: list[str] = []
     for _ in range(40):
@@ -416,16 +546,18 @@ def test_everything_has_a_name_and_is_reached_by_the_tab_key(open_hits: Opener, 
         assert isinstance(focused, QWidget)
         reached.append(focused.accessibleName() or getattr(focused, "text", lambda: "")() or type(focused).__name__)
         qtbot.keyClick(focused, Qt.Key.Key_Tab)
-    for name in (
-        "Filter by text",
-        "Largest E-value",
-        "Least identity",
-        "Queries",
-        "Hits",
-        "Hits along the query",
+    names = (
+        *("Filter by text", "Largest E-value", "Least identity", "Least coverage of the query", "&Reset"),
+        *("Queries", "Hits", "Hits along the query"),
+        *("Smaller (Ctrl+-)", "100 %", "Larger (Ctrl++)"),
+        "Copy the alignment as text, as BLAST prints it",
+        "Copy the two aligned sequences with their gaps, as FASTA",
+        "Save the whole alignment as SVG, PDF or PNG",
         "Alignment of the chosen hit",
-    ):
-        assert name in reached
+    )
+    places = [reached.index(name) for name in names]
+    assert places == sorted(places), list(zip(names, places, strict=True))
+    assert "Export hits…" in reached
     assert "QTableView" not in reached and "QWidget" not in reached
 
 
@@ -437,8 +569,7 @@ def test_nothing_is_cut_off(open_hits: Opener, qtbot: QtBot, width: int, height:
         view.tabs.setCurrentIndex(tab)
         qtbot.wait(30)
         assert cut_off(view) == []
-    places = [view.filters.layout().itemAt(i).geometry() for i in range(view.filters.layout().count())]
-    assert len(places) == 8 and all(left.right() < right.left() for left, right in pairwise(places))
+    assert overlapping(view.filters) == []
 
 
 BITS = (39.9, 40.0, 50.0, 80.0, 200.0)
@@ -521,7 +652,21 @@ def test_the_bars_are_exported(bars: HitBars, tmp_path: Path) -> None:
     bars.export_action.write(tmp_path / "hits.svg")
     text = (tmp_path / "hits.svg").read_text(encoding="utf-8")
     assert "Bit score" in text and "80–200" in text and "the best" not in text
+    drawn = [part.strip() for part in ElementTree.fromstring(text).itertext() if part.strip()]
+    assert "Hits of Q (400 residues)" in drawn and [part for part in drawn if re.fullmatch(r"S\d", part)] == [f"S{i}" for i in range(5)]
     assert bars.bars is not None
     bars.show_bars(Bars("Q", 400, bars.bars.bars, 1234))
     bars.export_action.write(tmp_path / "hits.svg")
     assert "the best 5 of 1234 hits" in (tmp_path / "hits.svg").read_text(encoding="utf-8")
+
+
+def test_an_exported_figure_has_room_for_names_of_any_length(bars: HitBars, tmp_path: Path) -> None:
+    many = tuple(Bar(i, f"{i:03d}{'W' * 300}", "", 1, 50, 45.0, 1e-3, 0.3) for i in range(150))
+    bars.show_bars(Bars("L" * 300, 60, many, 2000))
+    figure = bars._figure()
+    assert figure is not None and figure.size.width() == 480
+    bars.export_action.write(tmp_path / "hits.svg")
+    drawn = [part.strip() for part in ElementTree.parse(tmp_path / "hits.svg").getroot().itertext() if part.strip()]
+    names = [part for part in drawn if re.fullmatch(r"\d{3}W+…", part)]
+    assert [int(name[:3]) for name in names] == list(range(100))
+    assert any(re.fullmatch(r"Hits of L+… \(60 residues\)", part) for part in drawn)

@@ -3,31 +3,41 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QComboBox
+from PySide6.QtWidgets import QComboBox, QFileDialog, QMenu
 from pytestqt.qtbot import QtBot
 
 from engine.formats import read_proteins
+from engine.jobs import Progress
 from engine.parameters import preset_names, read_preset
 from engine.project import Project
+from engine.sequence_search.database import read_sequences
+from engine.sequence_search.exporting import export_hits
 from engine.sequence_search.parameters import SequenceSearchParameters
+from engine.sequence_search.report import HitFormat
 from engine.sequence_search.statistics import default_gap_costs
-from gui.forms.file_survey import count_sequences
+from gui.forms import file_survey
+from gui.forms.editors import MatrixEditor
+from gui.forms.file_survey import SequenceCount, count_sequences
 from gui.forms.sequence_box import read_pasted
 from gui.forms.sequence_search_form import SequenceSearchForm, SequenceSearchRequest
+from gui.results.hit_export import ExportDialog, ExportRequest, format_of
 from gui.results.hits_view import HitsView
 from gui.window import MainWindow
 from tests.gui.result_projects import project_with_results
-from tests.gui.search_projects import search_files
+from tests.gui.result_views import overlapping
+from tests.gui.search_projects import search_files, write_fasta
 from tests.gui.test_window import click, drop
 
 SEARCH_MS = 240_000
@@ -84,6 +94,7 @@ def test_a_person_pastes_a_protein_and_sees_its_relatives(
         assert window.dock_jobs.isVisible()
     job = finished.args[0]
     assert job.state == "done", job.error_report or job.error
+    assert job.result.n_hits > 5
     results = window.searches["align"].results
     qtbot.waitUntil(lambda: window.pages.currentWidget() is results)
     qtbot.waitUntil(lambda: not results.is_busy, timeout=20_000)
@@ -92,7 +103,7 @@ def test_a_person_pastes_a_protein_and_sees_its_relatives(
     assert pair is not None and pair.query_name == "query" and pair.subject_name.startswith("R0_")
     run = window.project_pane.selected_run
     assert run is not None and (run.kind, run.status) == ("align", "done")
-    assert f"{job.result.n_hits} hits of 1 query" in window.jobs.rows[job.id].stage.toolTip()
+    assert f"{run.message} in" in window.jobs.rows[job.id].stage.toolTip()
     # The project names the file that it read, and has it.
     read = [one.path for one in Project.open(tmp_path / "relatives").inputs(run.id) if one.kind == "queries"]
     assert len(read) == 1 and read[0].is_relative_to(tmp_path / "relatives")
@@ -165,6 +176,28 @@ def test_a_matrix_from_a_file(form: SequenceSearchForm, tmp_path: Path, qtbot: Q
     assert "there is no matrix" in form.parameters.problems["matrix"].lower()
 
 
+def test_a_broken_matrix_file_is_said_at_once(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    form = filled.form
+    mine = tmp_path / "mine.txt"
+    mine.write_text("  A  C\nA 4 -1\nC -1\n", encoding="utf-8")
+    field = form.parameters.fields["matrix"]
+    editor = field.editor
+    assert isinstance(editor, MatrixEditor)
+    editor.ask_for_file()
+    dialog = editor.findChild(QFileDialog)
+    assert dialog is not None
+    dialog.fileSelected.emit(str(mine))
+    said = "mine.txt, line 3: 1 scores, where 2 letters were announced"
+    assert field.frame.is_wrong and field.message.text().startswith(said)
+    qtbot.waitUntil(lambda: form.reason.text().startswith(f"{field.description.title}: {said}"))
+    assert not form.run_button.isEnabled()
+    mine.write_text("  A  C\nA 4 -1\nC -1 9\n", encoding="utf-8")
+    dialog.fileSelected.emit(str(mine))
+    dialog.close()
+    assert not field.frame.is_wrong
+    qtbot.waitUntil(form.run_button.isEnabled)
+
+
 def test_what_is_wrong_is_said_where_it_stands(filled: MainWindow, tmp_path: Path, sample_data: Path, qtbot: QtBot) -> None:
     form = filled.form
     assert isinstance(form, SequenceSearchForm)
@@ -197,9 +230,56 @@ def test_dna_is_told_from_protein(form: SequenceSearchForm, tmp_path: Path, qtbo
     qtbot.waitUntil(form.databases.warning.isVisible)
     assert "transcript.fasta looks like DNA or RNA" in form.databases.warning.text()
     paste(form, "acguacguacguacguacguacguacguacguacgu", qtbot)
-    assert form.queries.warning.isVisible()
+    assert form.queries.warning.text().startswith("What was pasted looks like DNA or RNA")
     paste(form, "ACGTN", qtbot)
     assert not form.queries.warning.isVisible(), "so few letters may be a peptide"
+
+
+def test_dna_is_told_from_the_proteins_among_which_it_stands(form: SequenceSearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+    protein, gene = "MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVKLVNELTEFAKTCVADE", "ACGTTGCAAGCT" * 75
+    paste(form, f">gene\n{gene[:46]}\n>protein\nMKV", qtbot)
+    assert form.queries.warning.text().startswith("What was pasted: 1 of 2 sequences looks like DNA or RNA")
+    mixed = write_fasta(tmp_path / "mixed.fasta", [("a", gene), ("b", protein), ("c", gene[5:]), ("d", protein), ("e", protein)])
+    form.queries.files.add([mixed])
+    qtbot.waitUntil(form.queries.files.warning.isVisible)
+    assert form.queries.files.warning.text().startswith("mixed.fasta: 2 of 5 sequences look like DNA or RNA")
+    # Among very many proteins there are some that look so.
+    for name, n_genes in (("few", 2), ("many", 3)):
+        records = [("gene", gene)] * n_genes + [("p", protein)] * (300 - n_genes)
+        form.databases.clear()
+        form.databases.add([write_fasta(tmp_path / f"{name}.fasta", records)])
+        qtbot.waitUntil(lambda: form.databases.note.text().startswith("300 sequences"))
+        expected = "many.fasta: 3 of 300 sequences look like DNA or RNA, where proteins belong; translate them first"
+        assert form.databases.warning.text() == (expected if name == "many" else "")
+
+
+@pytest.mark.parametrize("block", [64, 1000, 1 << 20])
+def test_sequences_of_dna_are_counted_as_the_search_counts_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    random = np.random.default_rng(4)
+    kinds = ("ACGT", "ACGTN", "ACDEFGHIKLMNPQRSTVWY", "ACGTACGTACGTACGTACGTK")
+    lengths = random.integers(30, 400, 150)
+    records = [(f"s{i}", "".join(random.choice(list(kinds[i % 4]), length))) for i, length in enumerate(lengths)]
+    lines = [part for name, letters in records for part in (f">{name}", *(letters[at : at + 60] for at in range(0, len(letters), 60)))]
+    path = tmp_path / "mixed.fasta"
+    path.write_text("\n".join([*lines[:1], "; a remark", *lines[1:]]), encoding="utf-8")
+    monkeypatch.setattr("gui.forms.file_survey._BLOCK", block)
+    found = count_sequences(path)
+    path.write_text("\n".join(lines), encoding="utf-8")
+    expected = read_sequences([path], Progress()).n_nucleotides
+    assert found is not None and (found.n_sequences, found.n_residues) == (150, lengths.sum())
+    assert found.n_nucleotides == expected and 75 <= expected < 150
+
+
+def test_a_chromosome_needs_no_memory_to_be_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "chromosome.fasta"
+    path.write_text(">c\n" + ("ACGTTGCAAGCT" * 5 + "\n") * 3000, encoding="utf-8")
+    monkeypatch.setattr("gui.forms.file_survey._BLOCK", 5000)
+    monkeypatch.setattr("gui.forms.file_survey._MOST_JUDGED", 2000)
+    judged: list[int] = []
+    real = file_survey.looks_like_nucleotides
+    monkeypatch.setattr(file_survey, "looks_like_nucleotides", lambda codes, offsets: judged.append(len(codes)) or real(codes, offsets))
+    assert count_sequences(path) == SequenceCount(1, 180_000, 1)
+    assert max(judged) < 2000
 
 
 @settings(max_examples=60, deadline=None)
@@ -277,6 +357,135 @@ def test_a_preset_dropped_goes_to_its_kind_of_search(window: MainWindow, tmp_pat
     assert form.preset.currentText() == "mine" and form.parameters.values()["matrix"] == "PAM70"
 
 
+@pytest.mark.parametrize("kind", ["align", "identify"])
+def test_in_the_smallest_window_no_field_of_the_filter_stands_on_another(
+    window: MainWindow, searched_project: Path, qtbot: QtBot, kind: str
+) -> None:
+    window.open_project(searched_project)
+    window.project_pane.select(next(run.id for run in Project.open(searched_project).runs() if run.kind == kind))
+    view = window.results
+    qtbot.waitUntil(lambda: view.text == "" and not view.is_busy, timeout=10_000)
+    for width in (window.minimumWidth(), 1000, window.minimumWidth()):
+        window.resize(width, window.minimumHeight())
+        qtbot.waitUntil(lambda width=width: window.width() == width)
+        qtbot.wait(50)
+        assert overlapping(view.filter_bar) == []
+        assert view.filter_bar.text.width() >= 80
+        assert view.minimumSizeHint().width() <= view.width()
+
+
+FORMATS = ("tsv", "blast6", "sam", "fasta", "clustal", "html")
+
+
+def ask_for_export(window: MainWindow, target: Path) -> None:
+    """Choose the file in the dialog, as Save does."""
+    action = window.searches["align"].results.export_action
+    assert action is not None
+    action.trigger()
+    dialog = window.results.findChild(ExportDialog)
+    assert dialog is not None
+    dialog.fileSelected.emit(str(target))
+    dialog.close()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_all_hits_of_a_run_are_exported_as_the_engine_does_it(
+    window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot, format: HitFormat
+) -> None:
+    window.open_project(searched_project)
+    qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy, timeout=10_000)
+    window.results.filter_bar.text.setText("relative 3")
+    endings = {"blast6": "m8", "clustal": "aln"}
+    target, expected = tmp_path / f"hits.{endings.get(format, format)}", tmp_path / "expected"
+    with qtbot.waitSignal(window.bridge.finished, timeout=20_000) as finished:
+        ask_for_export(window, target)
+        assert window.dock_jobs.isVisible()
+    job = finished.args[0]
+    assert job.state == "done", job.error_report or job.error
+    run = window.results.run
+    assert run is not None
+    n_hits = export_hits(Project.open(searched_project), run.id, format, expected, Progress())
+    assert target.read_bytes() == expected.read_bytes() and n_hits > 50
+    qtbot.waitUntil(window.message_bar.isVisible)
+    assert f"Export hits of {run.id} to {target.name}: {n_hits} hits written in " in window.message_bar.label.text()
+    assert isinstance(window.pages.currentWidget(), HitsView)
+
+
+def test_an_export_is_cancelled_and_leaves_nothing(
+    window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = ExportRequest.run
+
+    def held(request: ExportRequest, progress: Progress) -> Any:
+        while not progress.is_cancelled:
+            time.sleep(0.005)
+        return real(request, progress)
+
+    monkeypatch.setattr(ExportRequest, "run", held)
+    window.open_project(searched_project)
+    qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy, timeout=10_000)
+    with qtbot.waitSignal(window.bridge.finished) as finished:
+        ask_for_export(window, tmp_path / "hits.sam")
+        qtbot.waitUntil(lambda: window.queue.running is not None)
+        qtbot.waitUntil(lambda: len(window.jobs.rows) == 1)
+        click(next(iter(window.jobs.rows.values())).cancel_button)
+    assert finished.args[0].state == "cancelled"
+    assert list(tmp_path.glob("hits*")) == [] and not window.message_bar.isVisible()
+
+
+def test_an_export_that_the_disk_refuses_is_said(window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot) -> None:
+    window.open_project(searched_project)
+    qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy, timeout=10_000)
+    (tmp_path / "file").touch()
+    with qtbot.waitSignal(window.bridge.finished) as finished:
+        ask_for_export(window, tmp_path / "file" / "x.tsv")
+    assert finished.args[0].state == "failed"
+    qtbot.waitUntil(window.message_bar.isVisible)
+    assert str(tmp_path) in window.message_bar.label.text()
+
+
+def test_export_stands_in_the_menu_while_hits_are_shown(window: MainWindow, searched_project: Path, qtbot: QtBot) -> None:
+    view = window.searches["align"].results
+    action = view.export_action
+    assert isinstance(view, HitsView) and action is not None and not action.isEnabled()
+    file_menu = window.menuBar().actions()[0].menu()
+    assert isinstance(file_menu, QMenu) and action in file_menu.actions() and action in view.hits.view.actions()
+    window.open_project(searched_project)
+    qtbot.waitUntil(lambda: view.text == "" and not view.is_busy, timeout=10_000)
+    assert action.isEnabled()
+    view.clear()
+    assert not action.isEnabled()
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen", "expected"),
+    [
+        ("hits", "sam", ("hits.sam", "sam")),
+        ("hits.SAM", "tsv", ("hits.SAM", "sam")),
+        ("hits.m8", "tsv", ("hits.m8", "blast6")),
+        ("hits.txt", "blast6", ("hits.txt", "blast6")),
+        ("hits.aln", "clustal", ("hits.aln", "clustal")),
+        ("run 1.5", "html", ("run 1.5", "html")),
+    ],
+)
+def test_the_ending_of_an_export_says_its_format(tmp_path: Path, name: str, chosen: HitFormat, expected: tuple[str, str]) -> None:
+    path, format = format_of(tmp_path / name, chosen)
+    assert (path, format) == (tmp_path / expected[0], expected[1])
+
+
+def test_the_dialog_of_an_export_offers_every_format(window: MainWindow, qtbot: QtBot) -> None:
+    dialog = ExportDialog("align-0001", window)
+    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+    offered = []
+    for name_filter in dialog.nameFilters():
+        dialog.selectNameFilter(name_filter)
+        dialog.filterSelected.emit(name_filter)
+        offered.append(dialog.chosen_format)
+        assert format_of(Path(f"x.{dialog.defaultSuffix()}"), "tsv")[1] == dialog.chosen_format
+    assert tuple(offered) == FORMATS
+    dialog.close()
+
+
 def test_runs_of_both_kinds_stand_in_one_project(window: MainWindow, searched_project: Path, qtbot: QtBot) -> None:
     window.open_project(searched_project)
     pages = {kind: search.results for kind, search in window.searches.items()}
@@ -295,14 +504,22 @@ def test_runs_of_both_kinds_stand_in_one_project(window: MainWindow, searched_pr
     assert window.pages.currentWidget() is pages["align"] and pages["align"].text == ""
 
 
-@pytest.fixture
-def searched_project(tmp_path: Path, files: tuple[Path, Path]) -> Path:
+@pytest.fixture(scope="session")
+def project_of_both_kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with an identification and a sequence search."""
     from engine.sequence_search.search import align
 
-    project, _ = project_with_results(tmp_path / "both")
-    align([files[0]], [files[1]], None, SequenceSearchParameters(), project_folder=project.folder, device="cpu")
+    folder = tmp_path_factory.mktemp("both")
+    queries, database = search_files(folder / "files")
+    project, _ = project_with_results(folder / "both")
+    align([queries], [database], None, SequenceSearchParameters(), project_folder=project.folder, device="cpu")
     return project.folder
+
+
+@pytest.fixture
+def searched_project(tmp_path: Path, project_of_both_kinds: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(project_of_both_kinds, tmp_path / "both"))
 
 
 def test_a_run_after_the_project_was_deleted_is_not_taken_for_the_one_before(
@@ -381,7 +598,7 @@ def test_each_form_is_remembered_by_itself(make_window: Callable[[], MainWindow]
 
 def test_two_kinds_of_jobs_wait_in_one_queue(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(request: SequenceSearchRequest, progress: Any) -> Any:
-        return SimpleNamespace(run_id="align-0001", n_hits=12, n_queries=3)
+        return SimpleNamespace(run_id="align-0001", n_hits=12, n_queries=3, n_queries_with_hits=2)
 
     monkeypatch.setattr(SequenceSearchRequest, "run", run)
     filled.form.parameters.set_values({"top": 9})
@@ -390,6 +607,6 @@ def test_two_kinds_of_jobs_wait_in_one_queue(filled: MainWindow, qtbot: QtBot, m
         click(filled.form.run_button)
         filled.form.parameters.set_values({"top": 8})
     job = finished.args[0]
-    assert "12 hits of 3 queries" in filled.jobs.rows[job.id].stage.toolTip()
+    assert "12 hits; 2 of 3 queries with hits in" in filled.jobs.rows[job.id].stage.toolTip()
     qtbot.waitUntil(filled.message_bar.isVisible)
     assert filled.message_bar.button.text() == "Show results", "the user has begun something else"

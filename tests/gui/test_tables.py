@@ -256,7 +256,7 @@ def test_columns_are_chosen_in_a_menu(view: TableView, psms: pa.Table, qtbot: Qt
 
 def test_the_context_menu_comes_by_mouse_and_offers_what_keys_do(view: TableView, qtbot: QtBot) -> None:
     texts = [action.text() for action in view.actions()]
-    assert texts == ["&Copy", "&Save table…", "Choose c&olumns…"]
+    assert texts == ["&Copy", "&Save table…", "C&olumns and sorting…"]
     assert all(not action.shortcut().isEmpty() for action in view.actions())
     assert view.findChildren(QMenu) == []
 
