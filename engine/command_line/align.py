@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from engine.command_line.output import STANDARD_OUTPUT, output_file
 from engine.command_line.terminal import TerminalProgress
 from engine.errors import ParameterError
 from engine.jobs.progress import Progress
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from engine.sequence_search.parameters import SequenceSearchParameters
     from engine.sequence_search.search import SequenceSearchSummary
 
-__all__ = ["add_align"]
+__all__ = ["HIT_FORMATS", "add_align"]
 
-_FORMATS = ("tsv", "blast6", "sam", "fasta", "clustal", "html")
+HIT_FORMATS = ("tsv", "blast6", "sam", "fasta", "clustal", "html")
 _EPILOG = """
 Gaps: a gap of k residues costs GAP_OPEN + k * GAP_EXTEND, as BLAST counts (its 11/1 makes the first residue cost 12). Without
 --gap-open and --gap-extend the costs are those that NCBI recommends for the matrix, 11 and 1 where it says nothing.
@@ -28,7 +29,7 @@ Gaps: a gap of k residues costs GAP_OPEN + k * GAP_EXTEND, as BLAST counts (its 
 Letters: any case. U, O and J count as X. B, Z, X and * score as the matrix says; where it lacks them, B and Z count as X, X scores -1
 with everything and * the least score of the matrix. A * at a sequence's end, digits, blanks and gaps (- and .) are left out.
 
-Matrices: BLOSUM30 to BLOSUM100, PAM10 to PAM500, or a file in NCBI's format (whole numbers).
+Matrices: BLOSUM30 to BLOSUM100, BLOSUMN, PAM10 to PAM500, DAYHOFF, GONNET, IDENTITY, or a file in NCBI's format (whole numbers).
 
 E-values: lambda and K are those of NCBI's tables (BLOSUM45, 50, 62, 80, 90; PAM30, 70, 250) with the finite-size correction of
 BLAST; for other matrices or gap costs they are fitted to the scores of the search, or of random sequences where the search has too few
@@ -59,8 +60,10 @@ def add_align(commands: Any, thread_count: Callable[[str], int], interruptible: 
     )
     parser.add_argument("query", metavar="QUERY", help="FASTA file with one or more proteins, also gzipped")
     parser.add_argument("database", metavar="DATABASE", help="FASTA file with proteins, also gzipped")
-    parser.add_argument("--out", required=True, metavar="FILE", help="file for the hits")
-    parser.add_argument("--format", choices=_FORMATS, default="tsv", help="what to write there (default: %(default)s)")
+    parser.add_argument(
+        "--out", required=True, metavar="FILE", help="file for the hits; - for standard output, where then nothing else is printed"
+    )
+    parser.add_argument("--format", choices=HIT_FORMATS, default="tsv", help="what to write there (default: %(default)s)")
     parser.add_argument("--preset", metavar="NAME|FILE.toml", help="parameters to begin with: standard, distant, close, short")
     parser.add_argument("--matrix", metavar="NAME|FILE", help="substitution matrix (default: BLOSUM62)")
     parser.add_argument("--gap-open", metavar="N", help="cost of a gap besides that of its residues")
@@ -80,19 +83,21 @@ def add_align(commands: Any, thread_count: Callable[[str], int], interruptible: 
 
 def _align(options: argparse.Namespace, interruptible: Callable[[Progress], AbstractContextManager[None]]) -> None:
     parameters = _parameters(options)
+    if options.all_scores == STANDARD_OUTPUT or (options.json and options.out == STANDARD_OUTPUT):
+        raise ParameterError("standard output takes the hits alone; give --all-scores a file, and leave out --json with --out -")
     shows_progress = not options.quiet and not options.json
-    with TerminalProgress(sys.stderr if shows_progress else None) as terminal:
+    with output_file(options.out) as out, TerminalProgress(sys.stderr if shows_progress else None) as terminal:
         progress = Progress(terminal.handle)
         with interruptible(progress):
             from engine.sequence_search.search import align
 
             summary = align(
-                [options.query], [options.database], options.out, parameters, format=options.format, all_scores=options.all_scores,
+                [options.query], [options.database], out, parameters, format=options.format, all_scores=options.all_scores,
                 project_folder=options.project, device=options.device, threads=options.threads, progress=progress,
             )  # fmt: skip
     if options.json:
         print(json.dumps({**asdict(summary), "folder": None if summary.folder is None else str(summary.folder)}, indent=2))
-    elif not options.quiet:
+    elif not options.quiet and options.out != STANDARD_OUTPUT:
         _print_summary(summary, options)
 
 
@@ -118,12 +123,12 @@ def _parameters(options: argparse.Namespace) -> SequenceSearchParameters:
 
 
 def _print_summary(summary: SequenceSearchSummary, options: argparse.Namespace) -> None:
+    from engine.sequence_search.search import hit_counts
+
     queries, subjects = _counted(summary.n_queries, "query", "queries"), _counted(summary.n_subjects, "sequence", "sequences")
     print(f"{queries} against {subjects} ({_counted(summary.n_residues, 'residue', 'residues')})")
-    print(
-        f"{_counted(summary.n_hits, 'hit', 'hits')}; {summary.n_queries_with_hits:,} of {queries} with hits; "
-        f"lambda {summary.lambda_:.4g}, K {summary.K:.3g}, {summary.statistics}"
-    )
+    found = hit_counts(summary.n_queries, summary.n_hits, summary.n_queries_with_hits)
+    print(f"{found}; lambda {summary.lambda_:.4g}, K {summary.K:.3g}, {summary.statistics}")
     for query, subject, e_value, description in summary.best:
         print(f"  {query:<24.24} {subject:<24.24} {e_value:8.1e}  {description:.60}")
     steps = ", ".join(f"{name} {step['seconds']:.2f} s" for name, step in summary.stages.items())

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from engine.command_line.align import add_align
+from engine.command_line.export import add_export
 from engine.command_line.terminal import TerminalProgress
 from engine.errors import ParameterError, ProteoscopeError
 from engine.jobs.progress import Cancelled, Progress
@@ -32,17 +33,19 @@ __all__ = ["main"]
 
 _WRONG, _INTERRUPTED = 2, 130
 _SEARCHES = ("identify", "align")
-_EXPORT_FORMATS = ("tsv", "mzid", "pepxml", "pin")
 _MOST_THREADS = 1024
 _DEMO_SPECTRA, _DEMO_DATABASE, _DEMO_PRESET = "BSA1.mzML.gz", "18Protein_SoCe_Tr_detergents_trace.fasta.gz", "low-resolution"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program with command-line arguments; returns the exit code: 0 done, 2 wrong use or input, 130 interrupted."""
+    """Run the program with command-line arguments; returns the exit code: 0 done, 2 wrong use or input, 130 interrupted.
+
+    Without `arguments` it is the process's own that it runs with: then the process ends, when it does, with this code and at once.
+    """
     _print_any_text()
     atexit.unregister(_end_quickly)  # once, however often this is called
     outcome: list[int] = []
-    atexit.register(_end_quickly, outcome)
+    atexit.register(_end_quickly, outcome, is_program=arguments is None)
     outcome.append(_run(arguments))
     return outcome[0]
 
@@ -81,24 +84,27 @@ def _run(arguments: Sequence[str] | None) -> int:
     return 0
 
 
-def _end_quickly(outcome: list[int]) -> None:
-    """Spare Python the look for garbage at its end: in all that the compiler has loaded, it takes a quarter of a second.
+def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
+    """Spare Python the look for garbage at its end: in all that the compiler and DuckDB have loaded, it takes a quarter of a second.
 
     `outcome` holds the exit code, once there is one.
     """
-    if outcome == [_INTERRUPTED]:
-        from engine.identification.compilation import is_compiling
-
-        if is_compiling():
-            # What the compiler works with would be taken down under it, which may crash, and it cannot be interrupted.
-            for stream in (sys.stdout, sys.stderr):
-                if stream is not None:
-                    with contextlib.suppress(OSError):
-                        stream.flush()
-            os._exit(_INTERRUPTED)
+    if outcome and (is_program or (outcome == [_INTERRUPTED] and _is_compiling())):
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.flush()
+        os._exit(outcome[0])
     # DuckDB's binding counts what is left of it then, and would print that it leaked.
     if "duckdb" not in sys.modules:
         gc.freeze()
+
+
+def _is_compiling() -> bool:
+    """What the compiler works with would be taken down under it, which may crash, and it cannot be interrupted."""
+    from engine.identification.compilation import is_compiling
+
+    return is_compiling()
 
 
 def _print_any_text() -> None:
@@ -164,12 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     devices.add_argument("--json", action="store_true", help="for scripts")
     devices.set_defaults(command=_devices)
 
-    export = commands.add_parser("export", help="write the results of a project for other programs")
-    export.add_argument("project", metavar="DIR", help="project folder")
-    export.add_argument("--format", required=True, choices=_EXPORT_FORMATS)
-    export.add_argument("--out", required=True, metavar="PATH", help="a folder for tsv, a file for the others")
-    export.add_argument("--run", metavar="ID", help="a run of the project; the newest when not given")
-    export.set_defaults(command=_export)
+    add_export(commands)
 
     demo = commands.add_parser("demo", help="identify the sample run that ships with the program")
     demo.add_argument("--out", default="proteoscope_demo", metavar="DIR", help="project folder (default: %(default)s)")
@@ -202,6 +203,11 @@ def _thread_count(text: str) -> int:
 
 
 def _identify(options: argparse.Namespace) -> None:
+    from engine.execution.devices import gpus
+
+    if options.device != "cpu":
+        # In a process of its own, while this one loads what follows.
+        threading.Thread(target=gpus, daemon=True).start()
     from engine.identification.parameters import IdentificationParameters
 
     parameters = _preset(IdentificationParameters, "identify", options.preset).changed(options.set)
@@ -309,30 +315,6 @@ def _devices(options: argparse.Namespace) -> None:
         state = "usable" if device.usable else f"not usable: {device.reason}"
         memory = f", {device.memory_bytes / 1e9:.1f} GB" if device.memory_bytes else ""
         print(f"{device.name:<8} {device.description}{memory}, {state}")
-
-
-def _export(options: argparse.Namespace) -> None:
-    from engine.formats.exporting import export
-    from engine.project import Project
-    from engine.version import VERSION
-
-    project = Project.open(options.project)
-    run = options.run or project.latest("identify")
-    if run is None or run not in {record.id for record in project.runs("identify")}:
-        raise ParameterError(f"the project {options.project} has no finished identification" + (f" '{options.run}'" if options.run else ""))
-    record = next(record for record in project.runs("identify") if record.id == run)
-    inputs = project.inputs(run)
-    folder = project.table("psms", run).parent
-    for name in ("peptides", "proteins"):
-        project.table(name, run)
-    written = export(
-        folder, options.format, options.out, record.parameters, Progress(),
-        spectra=[str(one.path) for one in inputs if one.kind == "spectra"],
-        databases=[str(one.path) for one in inputs if one.kind == "database"],
-        version=VERSION,
-    )  # fmt: skip
-    for path in written:
-        print(path)
 
 
 def _demo(options: argparse.Namespace) -> None:

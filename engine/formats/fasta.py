@@ -19,6 +19,7 @@ __all__ = ["read_proteins"]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NUCLEOTIDES = np.isin(np.arange(256), np.frombuffer(b"ACGTUN", dtype=np.uint8))
+_BEGIN_WITH_A_NAME = "Give a FASTA file: begin each sequence with a line > and a name"
 # Fewer letters than this may be a short peptide of A, C, G, N and T by chance.
 _LETTERS_TO_JUDGE = 1000
 
@@ -47,7 +48,8 @@ def read_proteins(paths: Sequence[str | Path], *, progress: Progress | None = No
     Parameters
     ----------
     every_record : keep each record of the files, in their order, those without residues and those of a name that stood before too, and
-        take nucleotides for what they look like to the caller: for searches that tell records apart by their place.
+        take nucleotides for what they look like to the caller: for searches that tell records apart by their place. They read no spectra,
+        so that remedies speak of FASTA alone.
 
     Raises
     ------
@@ -64,7 +66,7 @@ def read_proteins(paths: Sequence[str | Path], *, progress: Progress | None = No
     total = 0
     for path in files:
         with ByteSource(path) as source:
-            _check_kind(source)
+            _check_kind(source, every_record)
             total += source.size
     progress.stage("Reading proteins", total)
     parts = [part for path in files for part in _read_file(path, progress, every_record)]
@@ -78,10 +80,15 @@ def read_proteins(paths: Sequence[str | Path], *, progress: Progress | None = No
     return _join(parts, every_record)
 
 
-def _check_kind(source: ByteSource) -> None:
-    kind = recognise(source)
+def _check_kind(source: ByteSource, every_record: bool) -> None:
+    try:
+        kind = recognise(source)
+    except InputError as error:
+        if every_record and "mzML" in error.remedy:
+            raise InputError(error.path, error.reason, place=error.place, remedy=_BEGIN_WITH_A_NAME) from None
+        raise
     if kind != "FASTA":
-        remedy = "Give it among the spectra, and a FASTA file of proteins here"
+        remedy = _BEGIN_WITH_A_NAME if every_record else "Give it among the spectra, and a FASTA file of proteins here"
         raise InputError(source.path, f"is a file of spectra ({kind}), where a FASTA file of proteins belongs", remedy=remedy)
 
 
@@ -94,7 +101,7 @@ def _read_file(path: Path, progress: Progress, every_record: bool) -> list[_Reco
     parts = []
     n_lines = 0
     with ByteSource(path) as source:
-        _check_kind(source)
+        _check_kind(source, every_record)
         for block in blocks(source, _cut):
             records, lines = _parse(path, block, n_lines, every_record)
             n_lines += lines

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.jobs.progress import Progress
-from engine.sequence_search.database import decode
 from engine.sequence_search.matrices import LETTERS
 from engine.sequence_search.scoring import ScoringScheme
 
@@ -24,6 +23,8 @@ _CELLS_KEPT = 16 << 20
 _CELLS_BETWEEN_LOOKS = 50_000_000  # about a fifth of a second
 _PAIR, _SUBJECT_ALONE, _QUERY_ALONE = 1, 2, 3
 _CIGAR = {_PAIR: "M", _SUBJECT_ALONE: "D", _QUERY_ALONE: "I"}
+_WITH_GAPS = np.frombuffer(f"{LETTERS}-".encode(), np.uint8)  # a gap's -1 is the last
+_POSITIVE, _APART = np.uint8(ord("+")), np.uint8(ord(" "))
 
 
 @dataclass(frozen=True)
@@ -93,16 +94,9 @@ class Alignment:
 
     def lines(self) -> tuple[str, str, str]:
         """The three lines of the alignment: query, what they share (the letter, ``+`` for a positive pair), subject."""
-        query, subject = _with_gaps(self.query), _with_gaps(self.subject)
-        middle = "".join(
-            a if a == b else "+" if positive else " " for a, b, positive in zip(query, subject, self.is_positive.tolist(), strict=True)
-        )
-        return query, middle, subject
-
-
-def _with_gaps(codes: NDArray[np.int8]) -> str:
-    letters = decode(np.maximum(codes, 0))
-    return "".join("-" if gap else letter for letter, gap in zip(letters, (codes < 0).tolist(), strict=True))
+        query, subject = _WITH_GAPS[self.query], _WITH_GAPS[self.subject]
+        middle = np.where(self.query == self.subject, query, np.where(self.is_positive, _POSITIVE, _APART))
+        return query.tobytes().decode("ascii"), middle.tobytes().decode("ascii"), subject.tobytes().decode("ascii")
 
 
 def align_pair(

@@ -68,6 +68,8 @@ class Computing:
         ------
         ParameterError : the wish names a device that is not there or not usable, and why. Cancelled : the user asked to stop.
         """
+        if self._looking.is_alive():
+            progress.stage("Looking for GPUs")
         while self._looking.is_alive():
             progress.check()
             self._looking.join(_LOOK_SECONDS)
@@ -92,11 +94,10 @@ class Computing:
             database.residues, database.offsets, scheme, self._threads, opened, with_processor=device.with_processor,
             speeds={name: speed for name, speed in known.items() if speed is not None},
         )  # fmt: skip
-        if device.numbers:
-            progress.message(f"Scoring on {' and '.join(scorer.devices)}: {device.description if opened else processor().description}")
+        progress.message(f"Scoring on {' and '.join(scorer.devices)}: {device.description if opened else processor().description}")
         if self._wish in ("auto", "all"):
             for gpu in gpus():
-                if gpu.memory_bytes and not gpu.usable:
+                if gpu.numbers and not gpu.usable:
                     progress.message(f"{gpu.name} is not used: {gpu.reason}", "warning")
         return scorer
 

@@ -21,16 +21,15 @@ from engine.jobs.progress import Progress
 from engine.project.index_store import IndexStore
 from engine.sequence_search.matrices import LETTERS, encode
 
-__all__ = ["SequenceDatabase", "cache_store", "decode", "open_database", "project_store", "read_sequences"]
+__all__ = ["SequenceDatabase", "cache_store", "decode", "looks_like_nucleotides", "open_database", "project_store", "read_sequences"]
 
-_FORMAT = 1
+_FORMAT = 2
 _NAME = "sequences"
-_BYTE_LIMIT = 50 << 30
+_BYTE_LIMIT = 5 << 30  # Swiss-Prot takes a twentieth of it; what is larger stays until another is packed
 _COLUMNS = ("residues", "lengths", "file_index", "accessions", "accession_lengths", "descriptions", "description_lengths")
 _DESCRIPTION = "database.json"
 _NUCLEOTIDES = np.isin(np.arange(len(LETTERS)), [LETTERS.index(letter) for letter in "ACGTUN"])
 _PIECE = 1 << 22
-_RESIDUES_TO_JUDGE = 50_000_000
 _LETTERS_TO_JUDGE, _NUCLEOTIDE_SHARE = 30, 0.95
 
 
@@ -44,7 +43,7 @@ class SequenceDatabase:
     file_index : (n,) uint32, place of each sequence in the files, from 0.
     accession_bytes, description_bytes : uint8, UTF-8, with their offsets (n + 1,) int64.
     n_repeated_names : sequences whose accession stood before in the files.
-    is_nucleotides : whether nearly all letters are those of DNA or RNA, and there are enough of them to tell.
+    n_nucleotides : sequences that look like DNA or RNA, see `looks_like_nucleotides`.
     """
 
     residues: NDArray[np.int8]
@@ -55,7 +54,7 @@ class SequenceDatabase:
     description_bytes: NDArray[np.uint8]
     description_offsets: NDArray[np.int64]
     n_repeated_names: int
-    is_nucleotides: bool
+    n_nucleotides: int
 
     def __len__(self) -> int:
         return len(self.file_index)
@@ -88,8 +87,33 @@ def decode(codes: NDArray[np.int8]) -> str:
     return np.frombuffer(LETTERS.encode(), np.uint8)[codes].tobytes().decode("ascii")
 
 
+def looks_like_nucleotides(residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which sequences look like DNA or RNA: at least 95 % of their letters are A, C, G, T, U or N.
+
+    Fewer than 30 letters may be a peptide of these by chance: sequences so short are judged as one, all of them together.
+
+    Parameters
+    ----------
+    residues : (total,) int8, codes of `engine.sequence_search.matrices`. offsets : (n + 1,) int64, where each sequence begins in it.
+
+    Returns
+    -------
+    (n,) bool.
+    """
+    lengths = np.diff(offsets)
+    counts = np.zeros(len(lengths), np.int64)
+    filled = np.flatnonzero(lengths)
+    for some in _pieces(offsets[filled]):
+        first, last = filled[some.start], filled[some.stop - 1]
+        is_nucleotide = _NUCLEOTIDES[residues[offsets[first] : offsets[last + 1]]]
+        counts[filled[some]] = np.add.reduceat(is_nucleotide, offsets[filled[some]] - offsets[first], dtype=np.int64)
+    is_short = lengths < _LETTERS_TO_JUDGE
+    n_letters, n_found = np.where(is_short, lengths[is_short].sum(), lengths), np.where(is_short, counts[is_short].sum(), counts)
+    return (lengths > 0) & (n_letters >= _LETTERS_TO_JUDGE) & (n_found >= _NUCLEOTIDE_SHARE * n_letters)
+
+
 def cache_store() -> IndexStore:
-    """Where packed databases are kept that belong to no project: the user's cache folder."""
+    """Where packed databases are kept that belong to no project: the user's cache folder. Up to 5 GB, the last used."""
     import platformdirs
 
     return IndexStore(platformdirs.user_cache_path("proteoscope", appauthor=False) / "databases", _NAME, byte_limit=_BYTE_LIMIT)
@@ -139,14 +163,8 @@ def _by_length(proteins: Proteins) -> SequenceDatabase:
     accessions = _take(proteins.accession_bytes, proteins.accession_offsets, order)
     descriptions = _take(proteins.description_bytes, proteins.description_offsets, order)
     names = len({proteins.accession(i) for i in range(len(proteins))})
-    return SequenceDatabase(
-        residues, offsets, order.astype(np.uint32), *accessions, *descriptions, len(proteins) - names, _are_nucleotides(residues)
-    )
-
-
-def _are_nucleotides(residues: NDArray[np.int8]) -> bool:
-    counts = np.bincount(residues[:_RESIDUES_TO_JUDGE].view(np.uint8), minlength=len(LETTERS))
-    return bool(counts.sum() >= _LETTERS_TO_JUDGE and counts[: len(LETTERS)][_NUCLEOTIDES].sum() >= _NUCLEOTIDE_SHARE * counts.sum())
+    n_nucleotides = int(looks_like_nucleotides(residues, offsets).sum())
+    return SequenceDatabase(residues, offsets, order.astype(np.uint32), *accessions, *descriptions, len(proteins) - names, n_nucleotides)
 
 
 def _take(values: NDArray, offsets: NDArray[np.int64], order: NDArray[np.int64]) -> tuple[NDArray, NDArray[np.int64]]:
@@ -154,12 +172,19 @@ def _take(values: NDArray, offsets: NDArray[np.int64], order: NDArray[np.int64])
     new = _offsets(np.diff(offsets)[order])
     taken = np.empty(new[-1], values.dtype)
     # In pieces, since the places of the values take eight times the room of the values.
-    cuts = np.unique(np.append(np.searchsorted(new, np.arange(0, new[-1], _PIECE), side="right") - 1, len(order)))
-    for first, last in pairwise(cuts.tolist()):
-        start, stop = new[first], new[last]
-        shift = np.repeat(offsets[order[first:last]] - new[first:last], np.diff(new[first : last + 1]))
+    for some in _pieces(new[:-1]):
+        start, stop = new[some.start], new[some.stop]
+        shift = np.repeat(offsets[order[some]] - new[some], np.diff(new[some.start : some.stop + 1]))
         taken[start:stop] = values[np.arange(start, stop) + shift]
     return taken, new
+
+
+def _pieces(starts: NDArray[np.int64]) -> list[slice]:
+    """Runs of sequences, given by where they begin, of some `_PIECE` values each, or one that is longer."""
+    if not len(starts):
+        return []
+    cuts = np.unique(np.searchsorted(starts, np.arange(0, int(starts[-1]) + 1, _PIECE), side="right") - 1)
+    return [slice(first, last) for first, last in pairwise([*cuts.tolist(), len(starts)])]
 
 
 def _offsets(lengths: NDArray) -> NDArray[np.int64]:
@@ -178,7 +203,7 @@ def _write(folder: Path, database: SequenceDatabase) -> None:
     )  # fmt: skip
     for name, column in zip(_COLUMNS, columns, strict=True):
         np.save(folder / f"{name}.npy", np.ascontiguousarray(column))
-    description = {"n_repeated_names": database.n_repeated_names, "is_nucleotides": database.is_nucleotides}
+    description = {"n_repeated_names": database.n_repeated_names, "n_nucleotides": database.n_nucleotides}
     (folder / _DESCRIPTION).write_text(json.dumps(description), encoding="utf-8")
 
 
@@ -189,5 +214,5 @@ def _open(folder: Path) -> SequenceDatabase:
     description = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
     return SequenceDatabase(
         residues, _offsets(lengths), file_index, accessions, _offsets(accession_lengths), descriptions, _offsets(description_lengths),
-        description["n_repeated_names"], description["is_nucleotides"],
+        description["n_repeated_names"], description["n_nucleotides"],
     )  # fmt: skip

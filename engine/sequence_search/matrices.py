@@ -62,7 +62,11 @@ def encode(residues: NDArray[np.uint8]) -> NDArray[np.int8]:
 def matrix_names() -> tuple[str, ...]:
     """Matrices that ship."""
     names = [path.stem for path in resources.path("matrices").glob("*.txt")]
-    return tuple(sorted(names, key=lambda name: (name.rstrip("0123456789"), int(name.lstrip("BLOSUMPA") or 0))))
+    return tuple(sorted(names, key=lambda name: (_family(name), int(name.removeprefix(_family(name)) or 1000))))
+
+
+def _family(name: str) -> str:
+    return name.rstrip("0123456789")
 
 
 def matrix_name(wish: str) -> str:
@@ -77,8 +81,13 @@ def matrix_name(wish: str) -> str:
     if Path(wish).exists():
         return wish
     close = get_close_matches(wish.strip().upper(), matrix_names(), 3, 0.7)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"there are {matrix_names()[0]} to {matrix_names()[-1]}, or give a file"
+    hint = f"did you mean {' or '.join(close)}?" if close else f"there are {_families()}, or give a file"
     raise ParameterError(f"there is no matrix '{wish}'; {hint}")
+
+
+def _families() -> str:
+    families = {_family(name): [one for one in matrix_names() if _family(one) == _family(name)] for name in matrix_names()}
+    return ", ".join(names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}" for names in families.values())
 
 
 def read_matrix(wish: str) -> Matrix:
@@ -101,7 +110,7 @@ def _parse(path: Path) -> tuple[str, NDArray[np.int64]]:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise InputError(path, "is too large for a matrix", remedy=_REMEDY)
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").splitlines()  # Windows' editors put a mark in front
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}", remedy="Check the name of the matrix file") from None
     except UnicodeDecodeError:

@@ -21,7 +21,7 @@ class SequenceSearchParameters(SearchParameters):
 
     matrix: str = parameter(
         "BLOSUM62", title="Matrix", group=_SCORING,
-        help="Substitution matrix: BLOSUM30 to BLOSUM100, PAM10 to PAM500, or a file in NCBI's format.",
+        help="Substitution matrix: BLOSUM30 to BLOSUM100, BLOSUMN, PAM10 to PAM500, DAYHOFF, GONNET, IDENTITY, or a file in NCBI's format.",
     )  # fmt: skip
     gap_open: int = parameter(
         11, ge=0, le=_MOST_COST, title="Gap opening", group=_SCORING,

@@ -1,28 +1,31 @@
 """Report: the hits of each query as a table and in the formats that biologists and other programs read.
 
-Each writer is told of one query after the other, so that memory does not grow with the number of queries.
+Each writer is told of one query after the other, so that memory grows with the hits of one query and not with the number of queries. What
+they write of a hit is what a row of a run's table holds, so that a run can be exported as it was reported.
 """
 
 from __future__ import annotations
 
 import html
+import os
 import re
-import shutil
+import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, fields
+from itertools import chain, count, groupby
+from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, get_args
+from typing import TYPE_CHECKING, BinaryIO, Literal, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import ParameterError
 from engine.formats.writers.atomic import atomic_file
+from engine.jobs.progress import Progress
 from engine.sequence_search.alignment import Alignment
-from engine.sequence_search.database import decode
 from engine.sequence_search.statistics import ScoreStatistics
 from engine.version import VERSION
 
@@ -35,6 +38,7 @@ __all__ = [
     "Hit",
     "HitFormat",
     "QueryHits",
+    "check_outputs",
     "expected_counts",
     "hit_writer",
     "hits_schema",
@@ -56,80 +60,150 @@ _WIDTH = 60
 _LENGTH_GROUPS = 64
 _LEAST_EXPECTED = 1e-3
 _CLUSTAL_NAME = 30
-_SPOOLED_BYTES = 16 << 20
+_SPOOLED_BYTES, _COPIED_BYTES = 16 << 20, 4 << 20
 _UNMAPPED, _SECONDARY, _NO_QUALITY = 4, 256, 255
 _NOT_IN_SAM_NAMES = re.compile(r"[^0-9A-Za-z!#$%&+./:;?@^_|~*=-]")
+_LONGEST_SAM_NAME = 254  # of a query; those of subjects may be of any length
+_NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_PROJECT_FILES = ("project.sqlite", "project.sqlite-wal", "project.sqlite-shm", "project.sqlite-journal", "project.lock")
+_PROJECT_FOLDERS = ("results", "index")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Hit:
-    """A subject that a query resembles.
+    """A subject that a query resembles: a row of ``hits.parquet``, whose columns these are.
 
-    `subject` is its number in the database, `subject_index` its place in the files, from 0.
+    `query_index` and `subject_index` are places in the files, from 0; `rank` among the hits of the query, from 1. The aligned lines are
+    those of `Alignment.lines`.
     """
 
-    subject: int
-    subject_index: int
-    accession: str
-    description: str
-    subject_length: int
-    score: int
-    bit_score: float
+    query: str
+    subject: str
+    identity: float
+    alignment_length: int
+    mismatches: int
+    gap_openings: int
+    query_start: int
+    query_end: int
+    subject_start: int
+    subject_end: int
     e_value: float
-    alignment: Alignment
+    bit_score: float
+    score: int
+    positives: int
+    query_coverage: float
+    subject_coverage: float
+    cigar: str
+    subject_length: int
+    description: str
+    query_index: int
+    subject_index: int
+    query_length: int
+    rank: int
+    aligned_query: str
+    aligned_middle: str
+    aligned_subject: str
+
+    @classmethod
+    def of(
+        cls, alignment: Alignment, *, query: str, query_index: int, query_length: int, subject: str, description: str, subject_index: int,
+        subject_length: int, rank: int, bit_score: float, e_value: float,
+    ) -> Hit:  # fmt: skip
+        """A hit with its alignment."""
+        query_line, middle, subject_line = alignment.lines()
+        query_end, subject_end, columns, identities = alignment.query_end, alignment.subject_end, len(alignment), alignment.identities
+        return cls(
+            query=query,
+            subject=subject,
+            identity=identities / max(1, columns),
+            alignment_length=columns,
+            mismatches=alignment.mismatches,
+            gap_openings=alignment.gap_openings,
+            query_start=alignment.query_start + 1,
+            query_end=query_end,
+            subject_start=alignment.subject_start + 1,
+            subject_end=subject_end,
+            e_value=e_value,
+            bit_score=bit_score,
+            score=alignment.score,
+            positives=alignment.positives,
+            query_coverage=(query_end - alignment.query_start) / max(1, query_length),
+            subject_coverage=(subject_end - alignment.subject_start) / max(1, subject_length),
+            cigar=alignment.cigar,
+            subject_length=subject_length,
+            description=description,
+            query_index=query_index,
+            subject_index=subject_index,
+            query_length=query_length,
+            rank=rank,
+            aligned_query=query_line,
+            aligned_middle=middle,
+            aligned_subject=subject_line,
+        )
 
     @property
-    def identity(self) -> float:
-        """Share of the alignment's columns with the same residue twice."""
-        return self.alignment.identities / max(1, len(self.alignment))
+    def identities(self) -> int:
+        """Columns of the alignment with the same residue twice."""
+        return round(self.identity * self.alignment_length)
+
+    @property
+    def gap_residues(self) -> int:
+        """Columns of the alignment with a gap."""
+        return self.alignment_length - self.identities - self.mismatches
 
 
 @dataclass(frozen=True)
 class QueryHits:
-    """A query and its hits, best first. `query_index` is its place in the files, from 0; `codes` its residues."""
+    """A query and its hits, best first. `query_index` is its place in the files, from 0."""
 
     query_index: int
     accession: str
     description: str
-    codes: NDArray[np.int8]
+    sequence: str
     hits: list[Hit]
 
-    @property
-    def length(self) -> int:
-        """Residues of the query."""
-        return len(self.codes)
 
-    def row(self, hit: Hit) -> dict[str, Any]:
-        """The values of `COLUMNS` for a hit."""
-        found = hit.alignment
-        return {
-            "query": self.accession,
-            "subject": hit.accession,
-            "identity": hit.identity,
-            "alignment_length": len(found),
-            "mismatches": found.mismatches,
-            "gap_openings": found.gap_openings,
-            "query_start": found.query_start + 1,
-            "query_end": found.query_end,
-            "subject_start": found.subject_start + 1,
-            "subject_end": found.subject_end,
-            "e_value": hit.e_value,
-            "bit_score": hit.bit_score,
-            "score": hit.score,
-            "positives": found.positives,
-            "query_coverage": (found.query_end - found.query_start) / max(1, self.length),
-            "subject_coverage": (found.subject_end - found.subject_start) / max(1, hit.subject_length),
-            "cigar": found.cigar,
-            "subject_length": hit.subject_length,
-            "description": hit.description,
-        }
+def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path], project: Path | None = None) -> None:
+    """Refuse to write over what is read, over what a project owns, and one file twice, whatever links lead there.
+
+    Parameters
+    ----------
+    outputs : files that will be written. inputs : files that are needed. project : the folder of one that may not be made yet.
+
+    Raises
+    ------
+    ParameterError : says which file, and to choose another.
+    """
+    inputs = list(inputs)
+    for k, out in enumerate(outputs):
+        if any(_is_one_file(out, path) for path in inputs):
+            raise ParameterError(f"{out} is read and would be written over; choose another name for the results")
+        if any(_is_one_file(out, other) for other in outputs[:k]):
+            raise ParameterError(f"{out} would be written twice; choose another name for the scores")
+        real = Path(os.path.realpath(out))
+        for folder in real.parents:
+            if _is_there(folder / _PROJECT_FILES[0]) or (project is not None and str(folder) == os.path.realpath(project)):
+                inside = real.relative_to(folder)
+                if inside.parts[0] in _PROJECT_FOLDERS or str(inside) in _PROJECT_FILES:
+                    raise ParameterError(f"{out} belongs to the project {folder}; choose another name for the results")
+
+
+def _is_one_file(one: Path, other: Path) -> bool:
+    if _is_there(one) and _is_there(other):
+        return one.samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is such a file, as far as we may look: where we may not, writing will tell."""
+    return os.access(path, os.F_OK)
 
 
 class _Writer:
-    """Writes queries with their hits to a file, one after the other."""
+    """Writes queries with their hits to a file, one after the other; between hits it looks whether the user wants to stop."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+    def __init__(self, file: BinaryIO, progress: Progress) -> None:
+        self._file, self._progress = file, progress
         self.begin()
 
     def line(self, text: str = "") -> None:
@@ -141,22 +215,38 @@ class _Writer:
 
     def write(self, found: QueryHits) -> None:
         """Write a query's hits."""
+        for hit in self.each(found.hits):
+            self.write_hit(hit)
+
+    def each(self, hits: Sequence[Hit]) -> Iterator[Hit]:
+        """The hits, as long as the user does not want to stop."""
+        for hit in hits:
+            self._progress.check()
+            yield hit
+
+    def write_hit(self, hit: Hit) -> None:
+        """Write one hit, in formats that tell nothing of a query without any."""
         raise NotImplementedError
 
     def finish(self) -> None:
         """What stands behind the last query."""
+
+    def close(self) -> None:
+        """Let go of what it holds beside the file."""
 
 
 class _Tsv(_Writer):
     def begin(self) -> None:
         self.line("\t".join(COLUMNS))
 
-    def write(self, found: QueryHits) -> None:
-        for hit in found.hits:
-            row = found.row(hit)
-            row |= {name: f"{row[name]:.4f}" for name in ("identity", "query_coverage", "subject_coverage")}
-            row |= {"e_value": f"{hit.e_value:.3g}", "bit_score": f"{hit.bit_score:.1f}"}
-            self.line("\t".join(_cell(str(row[name])) for name in COLUMNS))
+    def write_hit(self, hit: Hit) -> None:
+        row = dict(zip(COLUMNS, _VALUES(hit), strict=True))
+        row |= {name: f"{row[name]:.4f}" for name in ("identity", "query_coverage", "subject_coverage")}
+        row |= {"e_value": f"{hit.e_value:.3g}", "bit_score": f"{hit.bit_score:.1f}"}
+        self.line("\t".join(_cell(str(value)) for value in row.values()))
+
+
+_VALUES = attrgetter(*COLUMNS)
 
 
 def _cell(text: str) -> str:
@@ -167,35 +257,23 @@ def _cell(text: str) -> str:
 class _Blast6(_Writer):
     """BLAST's tabular format, the twelve columns of ``-outfmt 6``; identity in per cent."""
 
-    def write(self, found: QueryHits) -> None:
-        for hit in found.hits:
-            row = found.row(hit)
-            places = (row[name] for name in ("query_start", "query_end", "subject_start", "subject_end"))
-            counts = (row[name] for name in ("alignment_length", "mismatches", "gap_openings"))
-            values = (
-                found.accession,
-                hit.accession,
-                f"{hit.identity * 100:.3f}",
-                *counts,
-                *places,
-                f"{hit.e_value:.2e}",
-                f"{hit.bit_score:.1f}",
-            )
-            self.line("\t".join(map(str, values)))
+    def write_hit(self, hit: Hit) -> None:
+        values = (
+            hit.query, hit.subject, f"{hit.identity * 100:.3f}", hit.alignment_length, hit.mismatches, hit.gap_openings,
+            hit.query_start, hit.query_end, hit.subject_start, hit.subject_end, f"{hit.e_value:.2e}", f"{hit.bit_score:.1f}",
+        )  # fmt: skip
+        self.line("\t".join(map(str, values)))
 
 
 class _Fasta(_Writer):
     """The two sequences of each alignment, with their gaps."""
 
-    def write(self, found: QueryHits) -> None:
-        for hit in found.hits:
-            query, _, subject = hit.alignment.lines()
-            aligned = hit.alignment
-            note = f"score={hit.score} bit_score={hit.bit_score:.1f} e_value={hit.e_value:.3g} identity={hit.identity:.4f}"
-            self.line(f">{found.accession}/{aligned.query_start + 1}-{aligned.query_end} {note}")
-            self._wrapped(query)
-            self.line(f">{hit.accession}/{aligned.subject_start + 1}-{aligned.subject_end} {hit.description}".rstrip())
-            self._wrapped(subject)
+    def write_hit(self, hit: Hit) -> None:
+        note = f"score={hit.score} bit_score={hit.bit_score:.1f} e_value={hit.e_value:.3g} identity={hit.identity:.4f}"
+        self.line(f">{hit.query}/{hit.query_start}-{hit.query_end} {note}")
+        self._wrapped(hit.aligned_query)
+        self.line(f">{hit.subject}/{hit.subject_start}-{hit.subject_end} {hit.description}".rstrip())
+        self._wrapped(hit.aligned_subject)
 
     def _wrapped(self, letters: str) -> None:
         for start in range(0, len(letters), _WIDTH):
@@ -205,69 +283,79 @@ class _Fasta(_Writer):
 class _Clustal(_Writer):
     """A CLUSTAL alignment for each hit: ``*`` the same residue, ``:`` a pair that the matrix scores above zero."""
 
-    def write(self, found: QueryHits) -> None:
-        for hit in found.hits:
-            query, middle, subject = hit.alignment.lines()
-            marks = "".join("*" if letter not in " +" else ":" if letter == "+" else " " for letter in middle)
-            names = [name.replace(" ", "_")[:_CLUSTAL_NAME] for name in (found.accession, hit.accession)]
-            if names[0] == names[1]:
-                names = [f"{names[0][: _CLUSTAL_NAME - 2]}_{letter}" for letter in "qs"]
-            width = max(map(len, names)) + 6
-            self.line(f"CLUSTAL W (1.83) multiple sequence alignment by Proteoscope {VERSION}\n\n")
-            for start in range(0, len(query), _WIDTH):
-                for name, letters in ((names[0], query), (names[1], subject), ("", marks)):
-                    self.line(f"{name:<{width}}{letters[start : start + _WIDTH]}")
-                self.line()
+    def write_hit(self, hit: Hit) -> None:
+        marks = "".join("*" if letter not in " +" else ":" if letter == "+" else " " for letter in hit.aligned_middle)
+        names = [name.replace(" ", "_")[:_CLUSTAL_NAME] for name in (hit.query, hit.subject)]
+        if names[0] == names[1]:
+            names = [f"{names[0][: _CLUSTAL_NAME - 2]}_{letter}" for letter in "qs"]
+        width = max(map(len, names)) + 6
+        self.line(f"CLUSTAL W (1.83) multiple sequence alignment by Proteoscope {VERSION}\n\n")
+        for start in range(0, hit.alignment_length, _WIDTH):
+            for name, letters in ((names[0], hit.aligned_query), (names[1], hit.aligned_subject), ("", marks)):
+                self.line(f"{name:<{width}}{letters[start : start + _WIDTH]}")
+            self.line()
 
 
 class _Sam(_Writer):
-    """SAM with the proteins as they are; ``AS`` is the score, ``ZB`` the bit score and ``ZE`` the E-value."""
+    """SAM with the proteins as they are, but X for ``*``; ``AS`` is the score, ``ZB`` the bit score and ``ZE`` the E-value."""
 
     def begin(self) -> None:
         # The header names the subjects of all records, so that the records wait.
-        self._subjects: dict[int, tuple[str, int]] = {}
-        self._names: set[str] = set()
+        self._queries, self._subjects = _SamNames(_LONGEST_SAM_NAME), _SamNames(sys.maxsize)
+        self._lengths: dict[str, int] = {}
         self._records = tempfile.SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115 - it lives as long as the writer
 
     def write(self, found: QueryHits) -> None:
-        name = _sam_name(found.accession)
-        letters = decode(found.codes) or "*"
+        name = self._queries.name(found.query_index, found.accession)
+        letters = found.sequence.replace("*", "X") or "*"
         if not found.hits:
             self._record(name, _UNMAPPED, "*", 0, 0, "*", "*", 0, 0, letters, "*")
-        for rank, hit in enumerate(found.hits):
-            aligned, subject = hit.alignment, self._subject(hit)
-            clips = (aligned.query_start, found.length - aligned.query_end)
-            before, behind = (f"{length}S" if length else "" for length in clips)
-            cigar = f"{before}{aligned.cigar}{behind}"
-            edits = aligned.mismatches + int((aligned.query < 0).sum() + (aligned.subject < 0).sum())
+        for hit in self.each(found.hits):
+            subject = self._subjects.name(hit.subject_index, hit.subject)
+            self._lengths[subject] = hit.subject_length
+            before, behind = (f"{length}S" if length else "" for length in (hit.query_start - 1, hit.query_length - hit.query_end))
+            edits = hit.alignment_length - hit.identities
             tags = (f"AS:i:{hit.score}", f"NM:i:{edits}", f"ZB:f:{hit.bit_score:.1f}", f"ZE:f:{hit.e_value:.3g}")
-            flag, shown = (_SECONDARY, "*") if rank else (0, letters)
-            self._record(name, flag, subject, aligned.subject_start + 1, _NO_QUALITY, cigar, "*", 0, 0, shown, "*", *tags)
-
-    def _subject(self, hit: Hit) -> str:
-        """The name of a subject, which no other one may have: where sequences share one, all but the first are told by their place."""
-        if hit.subject_index not in self._subjects:
-            name = _sam_name(hit.accession)
-            name = f"{name}_{hit.subject_index + 1}" if name in self._names else name
-            self._names.add(name)
-            self._subjects[hit.subject_index] = (name, hit.subject_length)
-        return self._subjects[hit.subject_index][0]
+            flag, shown = (_SECONDARY, "*") if hit.rank > 1 else (0, letters)
+            cigar = f"{before}{hit.cigar}{behind}"
+            self._record(name, flag, subject, hit.subject_start, _NO_QUALITY, cigar, "*", 0, 0, shown, "*", *tags)
 
     def _record(self, *values: object) -> None:
         self._records.write("\t".join(map(str, values)).encode() + b"\n")
 
     def finish(self) -> None:
         self.line("@HD\tVN:1.6\tSO:unsorted\tGO:query")
-        for name, length in self._subjects.values():
+        for name, length in self._lengths.items():
             self.line(f"@SQ\tSN:{name}\tLN:{length}")
         self.line(f"@PG\tID:proteoscope\tPN:proteoscope\tVN:{VERSION}")
         self._records.seek(0)
-        shutil.copyfileobj(self._records, self._file)
+        while piece := self._records.read(_COPIED_BYTES):
+            self._progress.check()
+            self._file.write(piece)
+
+    def close(self) -> None:
         self._records.close()
 
 
-def _sam_name(accession: str) -> str:
-    return _NOT_IN_SAM_NAMES.sub("_", accession).lstrip("*=") or "_"
+class _SamNames:
+    """Names as SAM allows them, one for each sequence: where several would have one name, all but the first are told by their place."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._names: dict[int, str] = {}
+        self._taken: set[str] = set()
+
+    def name(self, index: int, accession: str) -> str:
+        """The name of the sequence at a place in the files."""
+        if index not in self._names:
+            plain = _NOT_IN_SAM_NAMES.sub("_", accession).lstrip("*=") or "_"
+            for ending in chain(("", f"_{index + 1}"), (f"_{index + 1}_{n}" for n in count(2))):
+                name = plain[: self._longest - len(ending)] + ending
+                if name not in self._taken:
+                    break
+            self._taken.add(name)
+            self._names[index] = name
+        return self._names[index]
 
 
 class _Html(_Writer):
@@ -282,47 +370,52 @@ class _Html(_Writer):
 
     def write(self, found: QueryHits) -> None:
         q = found.query_index
-        self.line(f"<h2>{_shown(found.accession)} <small>{_shown(found.description)}, {found.length} residues</small></h2>")
+        self.line(f"<h2>{_shown(found.accession)} <small>{_shown(found.description)}, {len(found.sequence)} residues</small></h2>")
         if not found.hits:
             self.line("<p>No hits.</p>")
             return
         self.line(
             "<table><tr><th>Subject</th><th>E-value</th><th>Bits</th><th>Score</th><th>Identity</th><th>Query</th><th>Description</th></tr>"
         )
-        for k, hit in enumerate(found.hits):
-            row = found.row(hit)
+        for hit in self.each(found.hits):
             self.line(
-                f'<tr><td><a href="#a{q}-{k}">{_shown(hit.accession)}</a></td><td>{hit.e_value:.2g}</td><td>{hit.bit_score:.1f}</td>'
-                f"<td>{hit.score}</td><td>{hit.identity * 100:.1f} %</td><td>{row['query_start']}-{row['query_end']}</td>"
+                f'<tr><td><a href="#a{q}-{hit.rank}">{_shown(hit.subject)}</a></td><td>{hit.e_value:.2g}</td><td>{hit.bit_score:.1f}</td>'
+                f"<td>{hit.score}</td><td>{hit.identity * 100:.1f} %</td><td>{hit.query_start}-{hit.query_end}</td>"
                 f"<td>{_shown(hit.description)}</td></tr>"
             )
         self.line("</table>")
-        for k, hit in enumerate(found.hits):
-            self.line(f'<h3 id="a{q}-{k}">{_shown(hit.accession)} <small>{_shown(hit.description)}</small></h3>')
-            self.line(f"<p>{_summary(found, hit)}</p>\n<pre>{_coloured(hit.alignment)}</pre>")
+        for hit in self.each(found.hits):
+            self.line(f'<h3 id="a{q}-{hit.rank}">{_shown(hit.subject)} <small>{_shown(hit.description)}</small></h3>')
+            self.line(f"<p>{_summary(hit)}</p>\n<pre>{_coloured(hit)}</pre>")
 
     def finish(self) -> None:
         self.line("</body></html>")
 
 
 def _shown(text: str) -> str:
-    return html.escape(text)
+    """Text for a page; the mark between the headers that NCBI's nr joins is shown as BLAST does."""
+    return html.escape(_NO_TEXT.sub(" ", text.replace("\x01", " >")))
 
 
-def _summary(found: QueryHits, hit: Hit) -> str:
-    row = found.row(hit)
+def _summary(hit: Hit) -> str:
+    gaps = "no gaps"
+    if hit.gap_openings:
+        openings, residues = "" if hit.gap_openings == 1 else "s", "" if hit.gap_residues == 1 else "s"
+        gaps = f"{hit.gap_openings} gap opening{openings} ({hit.gap_residues} residue{residues})"
     return (
-        f"Score {hit.score}, {hit.bit_score:.1f} bits, E-value {hit.e_value:.2g}; {hit.alignment.identities} of {row['alignment_length']} "
-        f"identical ({hit.identity * 100:.1f} %), {row['positives']} positive, {row['gap_openings']} gaps; "
-        f"{row['query_coverage'] * 100:.0f} % of the query, {row['subject_coverage'] * 100:.0f} % of the subject "
+        f"Score {hit.score}, {hit.bit_score:.1f} bits, E-value {hit.e_value:.2g}; {hit.identities} of {hit.alignment_length} "
+        f"identical ({hit.identity * 100:.1f} %), {hit.positives} positive, {gaps}; "
+        f"{hit.query_coverage * 100:.0f} % of the query, {hit.subject_coverage * 100:.0f} % of the subject "
         f"({hit.subject_length} residues)"
     )
 
 
-def _coloured(alignment: Alignment) -> str:
+def _coloured(hit: Hit) -> str:
     """The three lines with marks around columns that agree."""
     lines = []
-    for query, middle, subject in three_lines(alignment):
+    for query, middle, subject in three_lines(
+        (hit.aligned_query, hit.aligned_middle, hit.aligned_subject), hit.query_start - 1, hit.subject_start - 1
+    ):
         width = len(middle) - _MARGIN
         kinds = ["like" if mark == "+" else "" if mark == " " else "same" for mark in middle[_MARGIN:]]
         runs = [[place for place, _ in run] for _, run in groupby(enumerate(kinds), key=itemgetter(1))]
@@ -339,17 +432,21 @@ def _coloured(alignment: Alignment) -> str:
 _MARGIN = 15
 
 
-def three_lines(alignment: Alignment, width: int = _WIDTH) -> Iterator[tuple[str, str, str]]:
-    """The alignment in blocks of `width` columns, with the positions at both ends, as BLAST shows it."""
-    query, middle, subject = alignment.lines()
-    at_query, at_subject = alignment.query_start, alignment.subject_start
-    for start in range(0, len(query), width):
-        parts = [text[start : start + width] for text in (query, middle, subject)]
-        end_query, end_subject = (at + sum(letter != "-" for letter in part) for at, part in ((at_query, parts[0]), (at_subject, parts[2])))
+def three_lines(lines: tuple[str, str, str], query_start: int, subject_start: int, width: int = _WIDTH) -> Iterator[tuple[str, str, str]]:
+    """An alignment's lines in blocks of `width` columns, with the positions at both ends, as BLAST shows it.
+
+    Parameters
+    ----------
+    lines : of `Alignment.lines`. query_start, subject_start : of the first residues, from 0.
+    """
+    at_query, at_subject = query_start, subject_start
+    for start in range(0, len(lines[0]), width):
+        query, middle, subject = (text[start : start + width] for text in lines)
+        end_query, end_subject = at_query + len(query) - query.count("-"), at_subject + len(subject) - subject.count("-")
         yield (
-            f"Query  {min(at_query + 1, end_query):>7} {parts[0]} {end_query}",
-            f"{'':<{_MARGIN}}{parts[1]}",
-            f"Sbjct  {min(at_subject + 1, end_subject):>7} {parts[2]} {end_subject}",
+            f"Query  {min(at_query + 1, end_query):>7} {query} {end_query}",
+            f"{'':<{_MARGIN}}{middle}",
+            f"Sbjct  {min(at_subject + 1, end_subject):>7} {subject} {end_subject}",
         )
         at_query, at_subject = end_query, end_subject
 
@@ -360,42 +457,33 @@ _WRITERS: dict[HitFormat, type[_Writer]] = {
 
 
 @contextmanager
-def hit_writer(path: Path, format: HitFormat) -> Iterator[_Writer]:
+def hit_writer(path: Path, format: HitFormat, progress: Progress) -> Iterator[_Writer]:
     """A writer whose file appears when the block ends well, and does not when it does not.
 
     Raises
     ------
-    StorageError : the disk refused.
+    StorageError : the disk refused. Cancelled : the user asked to stop.
     """
-    with atomic_file(path) as file:
-        writer = _WRITERS[format](file)
+    with atomic_file(path) as file, closing(_WRITERS[format](file, progress)) as writer:
         yield writer
         writer.finish()
 
 
 def hits_schema() -> pa.Schema:
-    """Columns of ``hits.parquet``: `COLUMNS`, and behind them what ties a row to its place and shows the alignment."""
+    """Columns of ``hits.parquet``: those of a `Hit`, which are `COLUMNS` and behind them what ties a row to its place and shows it."""
     import pyarrow as pa
 
-    texts, shares = ("query", "subject", "cigar", "description"), ("identity", "query_coverage", "subject_coverage", "e_value", "bit_score")
-    kinds = {**dict.fromkeys(texts, pa.string()), **dict.fromkeys(shares, pa.float64())}
-    extras = {
-        "query_index": pa.int64(), "subject_index": pa.int64(), "query_length": pa.int32(), "rank": pa.int32(),
-        "aligned_query": pa.string(), "aligned_middle": pa.string(), "aligned_subject": pa.string(),
-    }  # fmt: skip
-    return pa.schema([*((name, kinds.get(name, pa.int32())) for name in COLUMNS), *extras.items()])
+    kinds = {str: pa.string(), float: pa.float64(), int: pa.int32()}
+    types = {name: kinds[kind] for name, kind in get_type_hints(Hit).items()} | dict.fromkeys(("query_index", "subject_index"), pa.int64())
+    return pa.schema([(field.name, types[field.name]) for field in fields(Hit)])
 
 
-def hits_table(found: QueryHits) -> pa.Table:
-    """The hits of a query as rows of `hits_schema`."""
+def hits_table(hits: Sequence[Hit]) -> pa.Table:
+    """Hits as rows of `hits_schema`."""
     import pyarrow as pa
 
-    rows = []
-    for rank, hit in enumerate(found.hits, 1):
-        query, middle, subject = hit.alignment.lines()
-        own = {"query_index": found.query_index, "subject_index": hit.subject_index, "query_length": found.length, "rank": rank}
-        rows.append({**found.row(hit), **own, "aligned_query": query, "aligned_middle": middle, "aligned_subject": subject})
-    return pa.Table.from_pylist(rows, schema=hits_schema())
+    schema = hits_schema()
+    return pa.table([pa.array([getattr(hit, one.name) for hit in hits], one.type) for one in schema], schema=schema)
 
 
 def expected_counts(

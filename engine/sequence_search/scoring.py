@@ -2,7 +2,8 @@
 
 The plan fills the lanes of a vector with sequences of nearly equal length, the longest first; where the longest is much longer than the
 rest, several sequences follow one another in the other lanes. Scores are computed with 8 bits; the pairs whose score passes 254 again
-with 16 bits, and those that pass 65,534 with 32.
+with 16 bits, and those that pass 65,534 with 32. Few long sequences would leave most lanes empty: these are scored by rows, one pair after
+the other, with 16 bits or else 32.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ _PADDING_ALLOWED = 0.03  # of a group's columns, before its lanes are filled up 
 _CELLS_OF_A_TASK = 4_000_000_000  # between two looks at a cancel: a tenth of a second with AVX-512, half of one with SSE
 _CELLS_OF_A_CALL = 1_000_000_000
 _ROW = 64  # elements of a row of the kernel's table
+_CELLS_OF_ROWS = 100_000_000  # as _CELLS_OF_A_CALL
+_VECTOR_BY_ROWS = 6  # vectors of lanes that take as long as one of a pair's row
+_PAIR_BY_ROWS = 200_000  # vectors of lanes that take as long as preparing a pair
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,19 @@ class ScoringScheme:
         rows[:] = np.iinfo(table.dtype).min
         rows[: len(LETTERS), :, : len(LETTERS)] = self.matrix.scores[:, None, :]
         return table
+
+    def row_arrays(self, subject: NDArray[np.int8], bits: int) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+        """What `kernels.cpu.alignment.score_rows` takes of a subject before the first row: `profile`, `decay`, `h_rows` and `f_row`."""
+        from kernels.cpu.alignment import lane_count
+        from kernels.cpu.vectors import aligned
+
+        number, lanes = np.dtype(f"int{bits}"), lane_count(bits)
+        width = -(-len(subject) // lanes) * lanes
+        profile, decay, f_row = aligned(len(LETTERS) * width, number), aligned(lanes, number), aligned(width, number)
+        profile[:], f_row[:] = -1, -1
+        profile.reshape(len(LETTERS), width)[:, : len(subject)] = self.matrix.scores[:, subject]
+        decay[:] = np.minimum(np.arange(1, lanes + 1) * self.gap_extend, np.iinfo(number).max)
+        return profile, decay, np.zeros((2, 1 + width), number), f_row
 
 
 @dataclass(frozen=True)
@@ -258,6 +275,7 @@ class _Scorer:
         self._queries, self._residues, self._offsets, self._lengths = queries, residues, offsets, np.diff(offsets)
         self._scheme, self._scores, self._progress = scheme, scores, progress
         self._lanes = alignment.lane_count(bits)
+        self._row_lanes = alignment.lane_count(16) if bits <= 16 and 16 in scheme.widths() else 0
         self._table = scheme.table(bits)
         self._longest = max((len(query.rows) for query in queries), default=0)
         self._own = threading.local()
@@ -289,8 +307,14 @@ class _Scorer:
         self._kernels.fill_columns(
             self._residues, self._offsets[group.subjects], self._lengths[group.subjects], group.lanes, group.first_columns, lanes, columns
         )
+        vectors = int((self._lengths[group.subjects] // self._row_lanes + 1).sum()) if self._row_lanes else 0
         for i in range(task.first_query, task.last_query):
-            self._score(self._queries[i], group, columns, self._scores[i])
+            length = len(self._queries[i].rows)
+            by_rows = vectors * length * _VECTOR_BY_ROWS + len(group.subjects) * _PAIR_BY_ROWS
+            if vectors and by_rows < group.n_blocks * _BLOCK * length:
+                self._score_by_rows(self._queries[i], group, self._scores[i])
+            else:
+                self._score(self._queries[i], group, columns, self._scores[i])
             self._progress.check()
 
     def _score(self, query: _Query, group: LaneGroup, columns: NDArray[np.int8], scores: NDArray[np.int32]) -> None:
@@ -304,6 +328,27 @@ class _Scorer:
                 group.end_blocks, group.lanes, group.subjects, group.is_followed,
                 self._scheme.first_residue_cost, self._scheme.gap_extend, h_row, e_row, profile, best, clearing, scores,
             )  # fmt: skip
+
+    def _score_by_rows(self, query: _Query, group: LaneGroup, scores: NDArray[np.int32]) -> None:
+        codes = query.codes[query.rows]
+        for subject in group.subjects.tolist():
+            residues = self._residues[self._offsets[subject] : self._offsets[subject + 1]]
+            score = self._best_of_rows(codes, residues, 16)
+            # Sums stop at the greatest number: what is less is right.
+            scores[subject] = score if score < np.iinfo(np.int16).max else self._best_of_rows(codes, residues, 32)
+
+    def _best_of_rows(self, codes: NDArray[np.int64], subject: NDArray[np.int8], bits: int) -> int:
+        """The score of a pair, or the greatest number of so many bits."""
+        profile, decay, h_rows, f_row = self._scheme.row_arrays(subject, bits)
+        best, directions, target = np.array([0, -1, -1], np.int64), np.empty((0, len(f_row)), np.uint8), int(np.iinfo(decay.dtype).max)
+        step = max(1, _CELLS_OF_ROWS // len(f_row))
+        for first in range(0, len(codes), step):
+            self._progress.check()
+            self._kernels.score_rows(
+                codes, profile, self._scheme.first_residue_cost, self._scheme.gap_extend, decay, first, min(len(codes), first + step),
+                h_rows, f_row, best, target, directions, False,
+            )  # fmt: skip
+        return int(best[0])
 
     def _work_space(self) -> tuple[NDArray, ...]:
         if not hasattr(self._own, "arrays"):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +21,23 @@ from engine.formats.writers.atomic import atomic_file
 from engine.jobs.progress import Progress, RecordingProgress
 from engine.project import Project, RunInput
 from engine.project.digests import file_digest
-from engine.sequence_search.alignment import Alignment, align_pair
+from engine.sequence_search.alignment import align_pair
 from engine.sequence_search.computing import Computing
 from engine.sequence_search.database import SequenceDatabase, cache_store, decode, open_database, project_store, read_sequences
 from engine.sequence_search.division import DividedScorer, Share
-from engine.sequence_search.matrices import read_matrix
+from engine.sequence_search.matrices import matrix_names, read_matrix
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.report import FORMATS, Hit, HitFormat, QueryHits, expected_counts, hit_writer, hits_schema, hits_table
+from engine.sequence_search.report import (
+    FORMATS,
+    Hit,
+    HitFormat,
+    QueryHits,
+    check_outputs,
+    expected_counts,
+    hit_writer,
+    hits_schema,
+    hits_table,
+)
 from engine.sequence_search.scoring import ScoringScheme, score_all
 from engine.sequence_search.statistics import ScoreStatistics, fit, random_sequences, tabulated, ungapped_lambda
 from engine.version import VERSION
@@ -34,15 +45,17 @@ from engine.version import VERSION
 if TYPE_CHECKING:
     from engine.project.run import Run
 
-__all__ = ["SequenceSearchSummary", "align"]
+__all__ = ["SequenceSearchSummary", "align", "hit_counts"]
 
 _KIND = "align"
 _HITS_PER_GROUP = 1 << 13  # a window reads the alignment of one at a time
 _MOST_SCORES = 64_000_000  # of a batch of queries: 256 MB
 _CELLS = 1_000_000  # in a step of the progress
 _CELLS_OF_ALIGNING = 100_000_000  # in a task
+_COLUMNS_OF_ALIGNMENTS, _COLUMNS_OF_A_HIT = 1 << 24, 1000  # of hits that are aligned and written together: some 50 MB
 _RANDOM_LENGTHS, _RANDOM_QUERIES, _RANDOM_SUBJECTS = (100, 1000), 16, 2000
 _SEED = 20141
+_LEAST_NUCLEOTIDE_SHARE = 0.01  # of a database: among millions of proteins there are some of only A, C, G, N and T
 _LEAST_LAMBDA_SHARE = 0.5  # of chance's: real proteins have some 0.85
 _LEAST_SHARE_OF_UNGAPPED = 0.3  # below it, gaps let scores of chance grow with the lengths
 
@@ -109,8 +122,12 @@ def align(
     threads = threads or available_threads()
     began, clock = perf_counter(), StageClock()
     files = [(Path(path), kind) for kind, paths in (("queries", queries), ("database", databases)) for path in paths]
+    _check_files(files)
+    if parameters.matrix not in matrix_names():
+        files.append((Path(parameters.matrix), "matrix"))
+    project_folder = None if project_folder is None else Path(project_folder)
     outputs = [Path(path) for path in (out, all_scores) if path is not None]
-    _check_files(files, outputs)
+    check_outputs(outputs, [path for path, _ in files], project_folder)
     scheme = ScoringScheme(read_matrix(parameters.matrix), parameters.gap_open, parameters.gap_extend)
     computing = Computing(device, [Path(path) for path in queries], [Path(path) for path in databases], threads)
     with ExitStack() as stack:
@@ -133,24 +150,39 @@ def align(
             scorer = computing.scorer(database, scheme, progress)
         search = _Search(query_set, database, scheme, parameters, threads, scorer, clock, progress)
         sinks = _sinks(stack, search, Path(out) if out else None, format, Path(all_scores) if all_scores else None, run)
-        for batch in search.batches():
+        for batch in search.batches(len(sinks)):
             with clock.stage("report"):
                 for sink in sinks:
                     sink(batch)
         computing.finish(scorer, progress)
+        device_used = "+".join([share.device for share in scorer.shares()] or scorer.devices)  # of those that failed, not
+        if search.is_doubtful and not search.n_hits:
+            least = f"No hit has an E-value up to {parameters.max_e_value:g}"
+            progress.message(f"{least}: raise the largest E-value (max_e_value) to see the best scores", "warning")
         if run is not None:
-            run.message = f"{search.n_hits} hits of {search.n_with_hits} of {len(query_set)} queries"
+            run.message = hit_counts(len(query_set), search.n_hits, search.n_with_hits)
+            run.device = device_used
+        # The last look: when this block is left, what was written is kept.
+        progress.stage("Writing")
     scoring = clock.stages.get("score", {"seconds": 0.0})["seconds"]
     cells = query_set.n_residues * database.n_residues
     return SequenceSearchSummary(
         run.id if run else None, project.folder if project else None, len(query_set), len(database), database.n_residues, search.n_hits,
         search.n_with_hits, round(cells / scoring / 1e9, 2) if scoring else 0.0, search.statistics.lambda_, search.statistics.K,
-        search.statistics.source, round(perf_counter() - began, 3), "+".join(scorer.devices), clock.stages, progress.messages,
+        search.statistics.source, round(perf_counter() - began, 3), device_used, clock.stages, progress.messages,
         tuple(search.best), scorer.shares(),
     )  # fmt: skip
 
 
-def _check_files(files: list[tuple[Path, str]], outputs: list[Path]) -> None:
+def hit_counts(n_queries: int, n_hits: int, n_queries_with_hits: int) -> str:
+    """What a search found, in words: ``29 hits`` of one query, ``3,139 hits; 20 of 21 queries with hits`` of several."""
+    if not n_hits:
+        return "no hits"
+    hits = f"{n_hits:,} hit{'' if n_hits == 1 else 's'}"
+    return hits if n_queries == 1 else f"{hits}; {n_queries_with_hits:,} of {n_queries:,} queries with hits"
+
+
+def _check_files(files: list[tuple[Path, str]]) -> None:
     for kind, example in (("queries", "QUERY.fasta"), ("database", "DATABASE.fasta")):
         if not any(one == kind for _, one in files):
             raise ParameterError(f"no file of {kind} was given, as {example}")
@@ -163,11 +195,6 @@ def _check_files(files: list[tuple[Path, str]], outputs: list[Path]) -> None:
             raise InputError(path, "does not exist", remedy="Check the path")
         if path.is_dir():
             raise InputError(path, "is a folder", remedy="Give the FASTA files in it")
-    for out in outputs:
-        if any(out.exists() and out.samefile(path) for path, _ in files):
-            raise ParameterError(f"{out} is read and would be written over; choose another name for the results")
-    if len({path.absolute() for path in outputs}) < len(outputs):
-        raise ParameterError(f"{outputs[0]} would be written twice; choose another name for the scores")
 
 
 def _database(inputs: list[RunInput], project: Project | None, progress: Progress) -> SequenceDatabase:
@@ -182,9 +209,11 @@ def _database(inputs: list[RunInput], project: Project | None, progress: Progres
 
 
 def _warn(queries: SequenceDatabase, database: SequenceDatabase, scheme: ScoringScheme, progress: Progress) -> None:
-    for one, name in ((queries, "The queries"), (database, "The sequences of the database")):
-        if one.is_nucleotides:
-            progress.message(f"{name} look like DNA or RNA, and are compared as if they were proteins; translate them first", "warning")
+    for one, name, share in ((queries, "The queries", 0.0), (database, "The sequences of the database", _LEAST_NUCLEOTIDE_SHARE)):
+        if n := one.n_nucleotides if one.n_nucleotides >= share * len(one) else 0:
+            who = name if n == len(one) else f"{n:,} of {len(one):,} {name.removeprefix('The ')}"
+            looks, they, them = ("looks", "is", "it") if n == 1 < len(one) else ("look", "are", "them")
+            progress.message(f"{who} {looks} like DNA or RNA, and {they} compared as protein; translate {them} first", "warning")
         if n_empty := int((one.lengths == 0).sum()):
             progress.message(
                 f"{name}: {n_empty} without residues, which {'score' if n_empty > 1 else 'scores'} 0 with everything", "warning"
@@ -199,14 +228,19 @@ def _warn(queries: SequenceDatabase, database: SequenceDatabase, scheme: Scoring
 
 @dataclass(frozen=True)
 class _Batch:
-    """Consecutive queries with the scores of all subjects, (queries, subjects) int32 in the order of the database, and their hits."""
+    """Consecutive queries with their hits, and the scores of all subjects, (queries, subjects) int32 in the order of the database."""
 
     found: list[QueryHits]
     scores: NDArray[np.int32]
 
+    @property
+    def n_hits(self) -> int:
+        """Hits of all its queries."""
+        return sum(len(one.hits) for one in self.found)
+
 
 class _Search:
-    """Scores the queries in batches that fit into memory, and picks and aligns the hits of each."""
+    """Scores the queries in batches that fit into memory, picks the hits of each, and aligns them in batches that do."""
 
     def __init__(
         self,
@@ -221,9 +255,11 @@ class _Search:
     ) -> None:
         self.database, self.scheme, self.parameters = database, scheme, parameters
         self._queries, self._threads, self._scorer = queries, threads, scorer
-        self._clock, self._progress = clock, progress
+        self._clock, self.progress = clock, progress
         self._order, self._lengths = np.argsort(queries.file_index), database.lengths
         self.n_hits = self.n_with_hits = 0
+        self.is_doubtful = ungapped_lambda(scheme.matrix) is None
+        """Whether E-values say little, as the user was told."""
         self.best: list[tuple[str, str, float, str]] = []
         self.statistics: ScoreStatistics
 
@@ -232,33 +268,41 @@ class _Search:
         """How many queries there are."""
         return len(self._queries)
 
-    def batches(self) -> Iterator[_Batch]:
-        """Search; the batches come in the order of the queries' files."""
+    def batches(self, n_sinks: int) -> Iterator[_Batch]:
+        """Search; the batches come in the order of the queries' files. So many sinks take each of them, and advance by its hits."""
         size = max(1, _MOST_SCORES // max(1, len(self.database)))
         for first in range(0, len(self._order), size):
             numbers = self._order[first : first + size].tolist()
             codes = [self._queries.codes(i) for i in numbers]
             lengths = np.array([len(one) for one in codes])
             with self._clock.stage("score"):
-                self._progress.stage("Scoring", int(lengths.sum()) * self.database.n_residues // _CELLS)
-                scores = self._scorer.score(codes, self._progress)
+                self.progress.stage("Scoring", int(lengths.sum()) * self.database.n_residues // _CELLS)
+                scores = self._scorer.score(codes, self.progress)
             with self._clock.stage("report"):
                 if first == 0:
                     self.statistics = self._statistics(scores, lengths)
                 candidates = [self._candidates(len(one), row) for one, row in zip(codes, scores, strict=True)]
-                found = self._aligned(numbers, codes, scores, candidates)
-            self.n_hits += sum(len(one.hits) for one in found)
-            self.n_with_hits += sum(bool(one.hits) for one in found)
-            self.best += [(one.accession, one.hits[0].accession, one.hits[0].e_value, one.hits[0].description) for one in found if one.hits]
-            self.best = sorted(self.best, key=lambda hit: hit[2])[:10]
-            yield _Batch(found, scores)
+                columns = np.array([self._columns(len(one), subjects) for one, (subjects, _) in zip(codes, candidates, strict=True)])
+                self.progress.stage("Aligning and writing hits", (1 + n_sinks) * sum(len(subjects) for subjects, _ in candidates))
+            parts = equal_partitions(columns, 1, most_cost=_COLUMNS_OF_ALIGNMENTS, per_worker=1)
+            for part in sorted(parts, key=lambda part: part.first):
+                some = slice(part.first, part.last)
+                with self._clock.stage("report"):
+                    found = self._aligned(numbers[some], codes[some], scores[some], candidates[some])
+                batch = _Batch(found, scores[some])
+                self.n_hits += batch.n_hits
+                self.n_with_hits += sum(bool(one.hits) for one in found)
+                best = [one.hits[0] for one in found if one.hits]
+                self.best += [(hit.query, hit.subject, hit.e_value, hit.description) for hit in best]
+                self.best = sorted(self.best, key=lambda hit: hit[2])[:10]
+                yield batch
 
     def _statistics(self, scores: NDArray[np.int32], lengths: NDArray[np.int64]) -> ScoreStatistics:
         """From the tables, else fitted to these scores, else to those of random sequences; says which."""
         statistics = tabulated(self.scheme) if self.parameters.statistics == "automatic" else None
         if statistics is not None:
             return statistics
-        self._progress.stage("Fitting the statistics")
+        self.progress.stage("Fitting the statistics")
         ungapped = ungapped_lambda(self.scheme.matrix)
         scheme, because = self.scheme, []
         if self.parameters.statistics == "automatic":
@@ -272,13 +316,15 @@ class _Search:
             else:
                 because.append("too few pairs of this search are unrelated" if own else "this search has too few pairs that differ")
         if statistics is None:
-            self._progress.message("The scores do not vary enough to fit their statistics: bit scores and E-values say nothing", "warning")
+            self.is_doubtful = True
+            self.progress.message("The scores do not vary enough to fit their statistics: bit scores and E-values say nothing", "warning")
             return ScoreStatistics(1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, "none")
         constants = f"lambda = {statistics.lambda_:.4g} and K = {statistics.K:.3g}"
         reasons = f", since {' and '.join(because)}" if because else ""
-        self._progress.message(f"{constants} were {statistics.source} ({statistics.n_pairs:,} pairs){reasons}")
+        self.progress.message(f"{constants} were {statistics.source} ({statistics.n_pairs:,} pairs){reasons}")
         if ungapped is not None and statistics.lambda_ < _LEAST_SHARE_OF_UNGAPPED * ungapped:
-            self._progress.message(
+            self.is_doubtful = True
+            self.progress.message(
                 "The gaps cost so little that scores of chance grow with the lengths: do not trust the E-values", "warning"
             )
         return statistics
@@ -293,7 +339,7 @@ class _Search:
 
     def _candidates(self, length: int, scores: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Subjects that a query of so many residues hits, best first, and their E-values."""
-        self._progress.check()
+        self.progress.check()
         database, max_e_value = self.database, self.parameters.max_e_value
         most = int(scores.max(initial=0))
         subjects = np.flatnonzero(scores >= self.statistics.least_scores(max_e_value, length, self._lengths, database.n_residues, most))
@@ -303,6 +349,10 @@ class _Search:
         order = np.lexsort((database.file_index[subjects], -scores[subjects], e_values))[: self.parameters.top]
         return subjects[order], e_values[order]
 
+    def _columns(self, length: int, subjects: NDArray[np.int64]) -> int:
+        """Room that the hits of a query may take, in columns of alignments."""
+        return 1 + len(subjects) * (length + _COLUMNS_OF_A_HIT) + int(self._lengths[subjects].sum())
+
     def _aligned(
         self,
         numbers: list[int],
@@ -311,59 +361,77 @@ class _Search:
         candidates: list[tuple[NDArray[np.int64], NDArray[np.float64]]],
     ) -> list[QueryHits]:
         """The hits with their alignments, made on all threads."""
-        pairs = [(k, subject) for k, (subjects, _) in enumerate(candidates) for subject in subjects.tolist()]
-        self._progress.stage("Aligning hits", len(pairs))
-        cells = [len(queries[k]) * int(self.database.lengths[subject]) for k, subject in pairs]
+        places = [(k, rank) for k, (subjects, _) in enumerate(candidates) for rank in range(len(subjects))]
+        bits = [self.statistics.bit_scores(scores[k, subjects]) for k, (subjects, _) in enumerate(candidates)]
+        cells = [len(queries[k]) * int(self._lengths[candidates[k][0][rank]]) for k, rank in places]
         tasks = equal_partitions(np.array(cells), self._threads, most_cost=_CELLS_OF_ALIGNING)
-        aligned: list[list[Alignment]] = [[] for _ in tasks]
+        made: list[list[Hit]] = [[] for _ in tasks]
 
         def work(task: int) -> None:
-            for k, subject in pairs[tasks[task].first : tasks[task].last]:
-                codes = self.database.codes(subject)
-                aligned[task].append(align_pair(queries[k], codes, self.scheme, self._progress, score=int(scores[k, subject])))
+            for k, rank in places[tasks[task].first : tasks[task].last]:
+                subjects, e_values = candidates[k]
+                made[task].append(
+                    self._hit(
+                        numbers[k], queries[k], int(subjects[rank]), int(scores[k, subjects[rank]]), rank + 1, float(bits[k][rank]),
+                        float(e_values[rank]),
+                    )
+                )  # fmt: skip
 
         run_on_threads(
-            work, range(len(tasks)), self._threads, self._progress, steps=lambda task: tasks[task].last - tasks[task].first
+            work, range(len(tasks)), self._threads, self.progress, steps=lambda task: tasks[task].last - tasks[task].first
         )  # fmt: skip
         by_place = sorted(range(len(tasks)), key=lambda task: tasks[task].first)
-        alignments = iter([one for task in by_place for one in aligned[task]])
+        hits = iter([one for task in by_place for one in made[task]])
         found = []
-        for k, (subjects, e_values) in enumerate(candidates):
-            values = zip(subjects.tolist(), self.statistics.bit_scores(scores[k, subjects]).tolist(), e_values.tolist(), strict=True)
-            hits = [self._hit(subject, int(scores[k, subject]), bits, e_value, next(alignments)) for subject, bits, e_value in values]
-            i = numbers[k]
+        for k, i in enumerate(numbers):
             name, description, index = self._queries.accession(i), self._queries.description(i), int(self._queries.file_index[i])
-            found.append(QueryHits(index, name, description, queries[k], hits))
+            own = list(islice(hits, len(candidates[k][0])))
+            found.append(QueryHits(index, name, description, decode(queries[k]), own))
         return found
 
-    def _hit(self, subject: int, score: int, bits: float, e_value: float, alignment: Alignment) -> Hit:
-        database = self.database
-        index, length = int(database.file_index[subject]), len(database.codes(subject))
-        return Hit(subject, index, database.accession(subject), database.description(subject), length, score, bits, e_value, alignment)
+    def _hit(self, query: int, codes: NDArray[np.int8], subject: int, score: int, rank: int, bit_score: float, e_value: float) -> Hit:
+        subject_codes = self.database.codes(subject)
+        return Hit.of(
+            align_pair(codes, subject_codes, self.scheme, self.progress, score=score),
+            query=self._queries.accession(query),
+            query_index=int(self._queries.file_index[query]),
+            query_length=len(codes),
+            subject=self.database.accession(subject),
+            description=self.database.description(subject),
+            subject_index=int(self.database.file_index[subject]),
+            subject_length=len(subject_codes),
+            rank=rank,
+            bit_score=bit_score,
+            e_value=e_value,
+        )
 
 
 def _sinks(
     stack: ExitStack, search: _Search, out: Path | None, format: HitFormat, all_scores: Path | None, run: Run | None
 ) -> list[Callable[[_Batch], None]]:
-    """What takes each batch: the file of hits, the file of scores and the project's tables; all are whole when the stack is left."""
+    """What takes each batch: the project's tables, the file of scores and that of hits; all are whole when the stack is left.
+
+    The file of hits comes last, since it is finished first: a cancel that it heeds then stops the others too.
+    """
     sinks: list[Callable[[_Batch], None]] = []
-    if out is not None:
-        sinks.append(stack.enter_context(_hit_file(out, format)))
-    if all_scores is not None:
-        sinks.append(stack.enter_context(_score_file(all_scores, search)))
     if run is not None:
         sinks.append(stack.enter_context(_project_tables(run, search)))
+    if all_scores is not None:
+        sinks.append(stack.enter_context(_score_file(all_scores, search)))
+    if out is not None:
+        sinks.append(stack.enter_context(_hit_file(out, format, search.progress)))
     return sinks
 
 
 @contextmanager
-def _hit_file(path: Path, format: HitFormat) -> Iterator[Callable[[_Batch], None]]:
+def _hit_file(path: Path, format: HitFormat, progress: Progress) -> Iterator[Callable[[_Batch], None]]:
     """Takes hits, and writes them in a format."""
-    with hit_writer(path, format) as writer:
+    with hit_writer(path, format, progress) as writer:
 
         def write(batch: _Batch) -> None:
             for one in batch.found:
                 writer.write(one)
+                progress.advance(len(one.hits))
 
         yield write
 
@@ -377,14 +445,12 @@ def _score_file(path: Path, search: _Search) -> Iterator[Callable[[_Batch], None
         order = np.argsort(search.database.file_index)
 
         def write(batch: _Batch) -> None:
-            _write_rows(file, batch.scores, order)
+            for row in batch.scores:
+                search.progress.check()
+                file.write(row[order].astype("<i4").tobytes())
+            search.progress.advance(batch.n_hits)
 
         yield write
-
-
-def _write_rows(file: BinaryIO, scores: NDArray[np.int32], order: NDArray[np.int64]) -> None:
-    for row in scores:
-        file.write(row[order].astype("<i4").tobytes())
 
 
 @contextmanager
@@ -412,17 +478,22 @@ def _project_tables(run: Run, search: _Search) -> Iterator[Callable[[_Batch], No
 
         def write(batch: _Batch) -> None:
             statistics, lengths, rows = search.statistics, search.database.lengths, []
+            made = [hit for one in batch.found for hit in one.hits]
+            for first in range(0, len(made), _HITS_PER_GROUP):
+                search.progress.check()
+                hits.write(hits_table(made[first : first + _HITS_PER_GROUP]))
             for one, scores in zip(batch.found, batch.scores, strict=True):
-                hits.write(hits_table(one))
+                search.progress.check()
                 best = one.hits[0].e_value if one.hits else None
-                values = (one.query_index, one.accession, one.description, one.length, decode(one.codes), len(one.hits), best)
+                values = (one.query_index, one.accession, one.description, len(one.sequence), one.sequence, len(one.hits), best)
                 rows.append(dict(zip(query_schema.names, (*values, statistics.lambda_, statistics.K, statistics.source), strict=True)))
                 score, count = np.unique(scores, return_counts=True)
                 index = np.full(len(score), one.query_index, np.int64)
                 counts.write(pa.table([index, score.astype(np.int32), count.astype(np.int64)], schema=count_schema))
-                score, expected = expected_counts(statistics, one.length, lengths)
+                score, expected = expected_counts(statistics, len(one.sequence), lengths)
                 index = np.full(len(score), one.query_index, np.int64)
                 expectations.write(pa.table([index, score, expected], schema=expectation_schema))
             queries.write(pa.Table.from_pylist(rows, schema=query_schema))
+            search.progress.advance(batch.n_hits)
 
         yield write

@@ -47,7 +47,8 @@ BACKGROUND: NDArray[np.float64] = np.array([_FREQUENCIES.get(letter, 0.0) for le
 
 _GAP_COSTS = {
     "BLOSUM45": (14, 2), "BLOSUM50": (13, 2), "BLOSUM62": (11, 1), "BLOSUM80": (10, 1), "BLOSUM90": (10, 1), "PAM30": (9, 1),
-    "PAM70": (10, 1), "PAM250": (14, 2),
+    "PAM70": (10, 1), "PAM250": (14, 2), "IDENTITY": (15, 2),
+    "DAYHOFF": (14, 2), "GONNET": (14, 2),  # NCBI has none; both have the scale of PAM250
 }  # fmt: skip
 
 # How a, the residues that an alignment takes for each unit of score, and alpha, their variance, go with lambda in NCBI's 85 gapped rows:
@@ -181,7 +182,7 @@ def _complete(
 
 
 def default_gap_costs(matrix: str) -> tuple[int, int]:
-    """Gap opening and extension that suit a matrix: NCBI's for its own, 11 and 1 for others."""
+    """Gap opening and extension that suit a matrix: NCBI's where it has some, 11 and 1 for most others."""
     return _GAP_COSTS.get(matrix, (11, 1))
 
 

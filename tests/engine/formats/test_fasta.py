@@ -113,3 +113,12 @@ def test_a_broken_fasta_is_told(written: Callable[..., Path], content: str, mess
         read_proteins([path])
     assert str(path) in str(raised.value)
     assert raised.value.remedy
+
+
+@pytest.mark.parametrize("content", ["MKVLAARND\n", "Dear reader,\nthis is a letter.\n", "1 2 3\n4 5\n", "<html></html>", "a\0b"])
+def test_where_only_sequences_belong_remedies_speak_of_fasta_alone(written: Callable[..., Path], content: str) -> None:
+    with pytest.raises(InputError) as raised:
+        read_proteins([written(content)], every_record=True)
+    assert raised.value.remedy == "Give a FASTA file: begin each sequence with a line > and a name"
+    with pytest.raises(InputError, match=r"mzML|spectra"):
+        read_proteins([written(content)])

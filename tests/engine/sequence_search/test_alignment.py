@@ -76,7 +76,7 @@ def test_middle_line_and_positions():
     found = align_pair(as_codes("AAAWKLIVW"), as_codes("WRLIVW"), scheme, Progress())
     assert found.lines()[1] == "W+LIVW"
     assert (found.identities, found.positives, found.mismatches) == (5, 6, 1)
-    assert [tuple(line.split()) for line in next(three_lines(found))] == [
+    assert [tuple(line.split()) for line in next(three_lines(found.lines(), found.query_start, found.subject_start))] == [
         ("Query", "4", "WKLIVW", "9"), ("W+LIVW",), ("Sbjct", "1", "WRLIVW", "6"),
     ]  # fmt: skip
 
@@ -84,7 +84,7 @@ def test_middle_line_and_positions():
 def test_blocks_of_the_three_lines_count_on():
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
     found = align_pair(as_codes("W" * 25), as_codes("W" * 25), scheme, Progress())
-    ends = [(query.split()[1], query.split()[-1]) for query, _, _ in three_lines(found, 10)]
+    ends = [(query.split()[1], query.split()[-1]) for query, _, _ in three_lines(found.lines(), 0, 0, 10)]
     assert ends == [("1", "10"), ("11", "20"), ("21", "25")]
 
 

@@ -318,7 +318,7 @@ class TestFromFilesToFiles:
     def test_a_gpu_that_auto_cannot_use_is_told(self, files, monkeypatch):
         monkeypatch.setattr(computing, "_SHORT_SECONDS", 0)
         monkeypatch.setattr(computing, "chosen_device", lambda wish: Device("cpu", "a processor", 1, True))
-        monkeypatch.setattr(computing, "gpus", lambda: (Device("cuda:0", "a card", 1 << 30, False, "the driver is too old"),))
+        monkeypatch.setattr(computing, "gpus", lambda: (Device("cuda:0", "a card", 1 << 30, False, "the driver is too old", numbers=(0,)),))
         summary = align([files[0]], [files[1]], None, SequenceSearchParameters(), device="auto")
         assert summary.device == "cpu" and "cuda:0 is not used: the driver is too old" in summary.messages
 

@@ -23,7 +23,33 @@ def test_shipped_matrices_are_biopythons(name):
             assert ours.scores[LETTERS.index(a), LETTERS.index(b)] == theirs[a, b]
 
 
-@pytest.mark.parametrize("name", [*BIOPYTHONS, "BLOSUM80"])
+def test_dayhoff_and_gonnet_are_the_published_matrices_rounded():
+    from Bio.Align import substitution_matrices
+
+    for name, theirs, factor in (("DAYHOFF", "DAYHOFF", 10), ("GONNET", "GONNET1992", 1)):
+        published, ours = substitution_matrices.load(theirs), read_matrix(name)
+        for a in "ARNDCQEGHILKMFPSTWYV":
+            for b in "ARNDCQEGHILKMFPSTWYV":
+                assert ours.scores[LETTERS.index(a), LETTERS.index(b)] == round(round(factor * published[a, b], 1))
+
+
+def test_blosumn_is_parasails():
+    import parasail
+
+    ours, letters = read_matrix("BLOSUMN").scores, [LETTERS.index(letter) for letter in "ARNDCQEGHILKMFPSTWYVBZX*"]
+    assert np.array_equal(ours[np.ix_(letters, letters)], parasail.Matrix("blosumn").matrix[:24, :24])
+
+
+def test_identity_scores_as_blast_does():
+    """As blastp 2.12.0 -matrix IDENTITY scores 66 residues: with themselves, with B, X, Z for three of them, these with themselves."""
+    own = encode(np.frombuffer(b"MKVLAARNDCQEGHILKMFPSTWYVMKVLAARNDCQEGHILKMFPSTWYVWWHHCCDDEEFFGGKK", np.uint8))
+    changed = own.copy()
+    changed[23:26] = [LETTERS.index(letter) for letter in "BXZ"]
+    scores = read_matrix("IDENTITY").scores
+    assert [int(scores[one, other].sum()) for one, other in ((own, own), (own, changed), (changed, changed))] == [594, 552, 580]
+
+
+@pytest.mark.parametrize("name", [*BIOPYTHONS, "BLOSUM80", "IDENTITY"])
 def test_matrices_have_the_scale_that_ncbis_tables_were_made_for(name):
     lines = resources.path("statistics", "karlin_altschul.tsv").read_text().splitlines()
     rows = csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t")
@@ -32,7 +58,7 @@ def test_matrices_have_the_scale_that_ncbis_tables_were_made_for(name):
 
 
 def test_every_shipped_matrix_can_be_read_and_is_symmetric():
-    assert len(matrix_names()) == 65
+    assert len(matrix_names()) == 69
     for name in matrix_names():
         assert np.array_equal(read_matrix(name).scores, read_matrix(name).scores.T)
 
@@ -41,6 +67,14 @@ def test_names_are_taken_in_any_case_and_wrong_ones_get_a_hint():
     assert matrix_name("blosum62") == "BLOSUM62"
     with pytest.raises(ParameterError, match="did you mean BLOSUM62"):
         matrix_name("BLOSSUM62")
+    with pytest.raises(ParameterError, match="BLOSUM30 to BLOSUM100, BLOSUMN, DAYHOFF, GONNET, IDENTITY, PAM10 to PAM500, or give a file"):
+        matrix_name("MINE")
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path):
+    path = tmp_path / "windows.txt"
+    path.write_bytes(b"\xef\xbb\xbf   A  C\r\nA  5 -2\r\nC -2  7\r\n")
+    assert read_matrix(str(path)).scores[LETTERS.index("C"), LETTERS.index("A")] == -2
 
 
 def test_u_o_and_j_score_as_x():

@@ -81,7 +81,27 @@ def test_dna_where_protein_belongs_is_told(searched, fasta, random_protein, quer
     code, _, scores, said = searched(query, database)
     assert code == 0 and scores.shape == (1, 3)
     assert ("DNA" in said) == bool(told) and told in said
-    assert not told or "compared as if they were proteins; translate them first" in said
+    assert not told or "are compared as protein; translate them first" in said
+
+
+@pytest.mark.parametrize(
+    ("n_dna", "told"),
+    [(1, "1 of 5 queries looks like DNA or RNA, and is compared as protein; translate it first"),
+     (2, "2 of 5 queries look like DNA or RNA, and are compared as protein; translate them first")],
+)  # fmt: skip
+def test_one_dna_query_among_proteins_is_told(searched, fasta, random_protein, n_dna, told):
+    letters = ["ACGT"] * n_dna + ["ARNDCQEGHILKMFPSTWYV"] * (5 - n_dna)
+    query = fasta("q.fasta", [(f"q{k}", random_protein(k, 85 + 400 * (k < n_dna), one)) for k, one in enumerate(letters)])
+    code, _, _, said = searched(query, fasta("d.fasta", [("d", random_protein(9, 200))]))
+    assert code == 0 and told in said
+
+
+@pytest.mark.parametrize(("n_dna", "told"), [(1, False), (2, True)])
+def test_a_database_is_told_of_dna_where_it_is_no_rare_accident(searched, fasta, random_protein, n_dna, told):
+    letters = ["ACGT"] * n_dna + ["ARNDCQEGHILKMFPSTWYV"] * (200 - n_dna)
+    database = fasta("d.fasta", [(f"d{k}", random_protein(k, 60, one)) for k, one in enumerate(letters)])
+    code, _, _, said = searched(fasta("q.fasta", [("q", random_protein(999, 60))]), database)
+    assert code == 0 and ("2 of 200 sequences of the database look like DNA or RNA" in said) == told == ("DNA" in said)
 
 
 def test_sequences_of_one_name_are_each_searched(searched, fasta, random_protein):

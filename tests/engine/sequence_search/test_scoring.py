@@ -88,6 +88,30 @@ def test_a_protein_of_forty_thousand_residues_beside_short_ones(scheme, random_p
     assert found[1:].tolist() == [independent_score(query, subject, scheme) for subject in subjects[1:]]
 
 
+@pytest.mark.parametrize(("matrix", "gap_open", "gap_extend"), [("BLOSUM62", 11, 1), ("PAM250", 14, 2), ("BLOSUM62", 5, 0)])
+def test_few_long_sequences_leave_no_lanes_empty(matrix, gap_open, gap_extend, monkeypatch, scheme, random_protein, independent_score):
+    monkeypatch.setattr("kernels.cpu.alignment.score_lanes", lambda *args: pytest.fail("most lanes were empty"))
+    first, second, scheme = random_protein(1, 1500), random_protein(2, 1501), scheme(matrix, gap_open, gap_extend)
+    related = second[:400] + first[300:800] + first[830:1200] + second[900:]
+    for query in (first, second):
+        for subject in (first, second, related):
+            assert scores_of([query], [subject], scheme).tolist() == [[independent_score(query, subject, scheme)]]
+
+
+@pytest.mark.parametrize(("end", "score"), [("CRR", 32_766), ("WC", 32_767), ("WCX", 32_767), ("WCR", 32_772), ("W" * 2981, 65_538)])
+def test_long_pairs_are_exact_where_sixteen_bits_end(end, score, scheme):
+    """A run of 2,977 tryptophans scores 32,747."""
+    assert scores_of(["W" * 2977 + end], ["W" * 2977 + end], scheme()).tolist() == [[score]]
+
+
+def test_the_few_relatives_of_a_long_protein_are_exact_beside_strangers(scheme, random_protein, independent_score):
+    long = random_protein(1, 3000)
+    subjects = [long[500:2500], long[:1500] + long[1510:2600], *(random_protein(k, 2000) for k in range(2, 68))]
+    found = scores_of([long, long[:40]], subjects, scheme())
+    for k in (0, 1, 2, 40, 67):
+        assert found[0, k] == independent_score(long, subjects[k], scheme())
+
+
 @pytest.mark.parametrize(("factor", "gap_open", "gap_extend"), [(20, 220, 20), (1, 200, 1), (1, 1_000_000, 0), (4000, 44_000, 4000)])
 def test_scores_and_costs_of_any_size_are_exact(factor, gap_open, gap_extend, tmp_path, random_protein, independent_score):
     """Costs and matrices that 8 or 16 bits cannot hold begin with more."""
@@ -140,10 +164,11 @@ def test_one_long_protein_does_not_waste_the_other_lanes():
     assert lengths.sum() / columns > 0.95
 
 
-def test_a_cancel_is_obeyed_within_half_a_second(scheme, random_protein):
+@pytest.mark.parametrize("n_subjects", [200, 1])
+def test_a_cancel_is_obeyed_within_half_a_second(n_subjects, scheme, random_protein):
     protein, progress = random_protein(1, 35_000), Progress()
     codes = encode(np.frombuffer(protein.encode(), np.uint8))
-    scores_of(["MKV"], ["MKV"], scheme())
+    scores_of(["MKV", "W" * 5000], ["MKV", "W" * 5000], scheme())
     asked = []
 
     def ask():
@@ -153,5 +178,5 @@ def test_a_cancel_is_obeyed_within_half_a_second(scheme, random_protein):
     timer = threading.Timer(0.3, ask)
     timer.start()
     with pytest.raises(Cancelled):
-        score_all([codes] * 50, *packed([protein] * 200), scheme(), 2, progress)
+        score_all([codes] * 50, *packed([protein] * n_subjects), scheme(), 2, progress)
     assert time.perf_counter() - asked[0] < 0.5

@@ -19,10 +19,11 @@ from engine.errors import InputError, ParameterError
 from engine.jobs.progress import Cancelled, Progress
 from engine.project import Project
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.report import COLUMNS
-from engine.sequence_search.search import align
+from engine.sequence_search.report import COLUMNS, FORMATS
+from engine.sequence_search.search import align, hit_counts
 
 STANDARD = SequenceSearchParameters()
+OWN_MATRIX = "   A  R\nA  4 -1\nR -1  5\n"
 
 
 @pytest.fixture
@@ -72,13 +73,21 @@ def test_all_scores_stand_in_the_order_of_the_files(files, tmp_path, scheme, ind
 
 
 def test_batches_give_what_one_batch_gives(files, tmp_path, monkeypatch):
-    for name in ("one", "many"):
+    import pyarrow.parquet as pq
+
+    for name, scores, columns in (("one", 64_000_000, 1 << 24), ("scores", 1, 1 << 24), ("hits", 64_000_000, 1)):
+        monkeypatch.setattr("engine.sequence_search.search._MOST_SCORES", scores)
+        monkeypatch.setattr("engine.sequence_search.search._COLUMNS_OF_ALIGNMENTS", columns)
         align(
             [files[0]], [files[1]], tmp_path / f"{name}.tsv", STANDARD, all_scores=tmp_path / f"{name}.npy", project_folder=tmp_path / name
         )
-        monkeypatch.setattr("engine.sequence_search.search._MOST_SCORES", 1)
-    assert (tmp_path / "one.tsv").read_text() == (tmp_path / "many.tsv").read_text()
-    assert (tmp_path / "one.npy").read_bytes() == (tmp_path / "many.npy").read_bytes()
+    projects = {name: Project.open(tmp_path / name) for name in ("one", "scores", "hits")}
+    for name in ("scores", "hits"):
+        assert (tmp_path / "one.tsv").read_text() == (tmp_path / f"{name}.tsv").read_text()
+        assert (tmp_path / "one.npy").read_bytes() == (tmp_path / f"{name}.npy").read_bytes()
+        for table in ("hits", "queries", "score_counts", "score_expectations"):
+            assert pq.read_table(projects["one"].table(table)).equals(pq.read_table(projects[name].table(table))), table
+        assert projects["one"].runs()[0].message == projects[name].runs()[0].message
 
 
 def test_top_and_max_e_value_bound_the_hits(files, tmp_path):
@@ -201,16 +210,142 @@ def test_wrong_use_is_told(files, tmp_path):
         SequenceSearchParameters.checked({"matrix": "FOO"})
 
 
-def test_a_cancel_leaves_nothing(files, tmp_path):
-    progress = Progress()
-    progress.stage = lambda title, total=0: progress.cancel() if title == "Aligning hits" else None  # type: ignore[method-assign]
+class Looks(Progress):
+    """Counts how often it is asked whether the user wants to stop, and lets the user want it at one of them."""
+
+    def __init__(self, cancelled_at=0):
+        super().__init__()
+        self.n, self.cancelled_at, self.n_before_alignments = 0, cancelled_at, 0
+
+    def stage(self, title, total=0):
+        super().stage(title, total)
+        if title == "Aligning and writing hits":
+            self.n_before_alignments = self.n
+
+    def check(self):
+        self.n += 1
+        if self.n == self.cancelled_at:
+            self.cancel()
+        super().check()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_cancel_from_the_alignments_to_the_end_leaves_nothing(files, tmp_path, format):
+    def search(looks, name):
+        return align(
+            [files[0]], [files[1]], tmp_path / name / "hits", STANDARD, format=format, all_scores=tmp_path / name / "s.npy",
+            project_folder=tmp_path / "project", progress=looks, device="cpu", threads=1,
+        )  # fmt: skip
+
+    search(Looks(), "first")  # packs the database
+    whole = Looks()
+    summary = search(whole, "whole")
+    looks = range(whole.n_before_alignments, whole.n + 1)
+    assert len(looks) > 2 * summary.n_hits, "each alignment and each hit that is written is one"
+    for n in {*looks[1 :: len(looks) // 3], *looks[-2:]}:
+        with pytest.raises(Cancelled):
+            search(Looks(n), "out")
+        assert list((tmp_path / "out").iterdir()) == []
+    project = Project.open(tmp_path / "project")
+    assert {run.status for run in project.runs()[2:]} == {"cancelled"} and len({one.run for one in project.results()}) == 2
+
+
+@pytest.mark.parametrize(("format", "is_begun"), [("tsv", False), ("sam", True)])
+def test_the_last_look_comes_when_all_is_written_and_sam_looks_while_it_is_put_together(files, tmp_path, format, is_begun):
+    class AtTheEnd(Progress):
+        def stage(self, title, total=0):
+            if title == "Writing" and not is_begun:
+                self.cancel()
+            super().stage(title, total)
+            if title == "Writing":
+                self.cancel()
+
     with pytest.raises(Cancelled):
         align(
-            [files[0]], [files[1]], tmp_path / "out" / "hits.tsv", STANDARD, all_scores=tmp_path / "out" / "s.npy",
-            project_folder=tmp_path / "project", progress=progress,
+            [files[0]], [files[1]], tmp_path / "out" / "hits", STANDARD, format=format, all_scores=tmp_path / "out" / "s.npy",
+            project_folder=tmp_path / "project", progress=AtTheEnd(), device="cpu",
         )  # fmt: skip
     assert list((tmp_path / "out").iterdir()) == []
     assert [run.status for run in Project.open(tmp_path / "project").runs()] == ["cancelled"]
+
+
+def test_the_bar_of_the_hits_ends_where_it_should(files, tmp_path):
+    for out, project in ((None, None), (tmp_path / "o.tsv", None), (tmp_path / "o.tsv", tmp_path / "project")):
+        events = []
+        align([files[0]], [files[1]], out, STANDARD, project_folder=project, progress=Progress(events.append, interval=0.0), device="cpu")
+        hits = [event for event in events if event.stage == "Aligning and writing hits"]
+        assert hits[-1].done == hits[-1].total > 0 and max(event.done for event in hits) == hits[-1].total
+
+
+def test_queries_without_hits_are_looks_too(fasta, files, random_protein, tmp_path):
+    queries = fasta("many.fasta", [(str(k), random_protein(500 + k, 60)) for k in range(20)])
+    looks = Looks()
+    none = SequenceSearchParameters(max_e_value=1e-300)
+    summary = align([queries], [files[1]], None, none, project_folder=tmp_path / "project", progress=looks, device="cpu")
+    assert summary.n_hits == 0 and looks.n - looks.n_before_alignments > 20
+
+
+@pytest.mark.parametrize(
+    ("n_queries", "n_hits", "n_with_hits", "said"),
+    [(1, 0, 0, "no hits"), (1, 1, 1, "1 hit"), (1, 29, 1, "29 hits"), (21, 0, 0, "no hits"), (21, 1, 1, "1 hit; 1 of 21 queries with hits"),
+     (21, 3139, 20, "3,139 hits; 20 of 21 queries with hits")],
+)  # fmt: skip
+def test_what_was_found_is_said_in_words(n_queries, n_hits, n_with_hits, said):
+    assert hit_counts(n_queries, n_hits, n_with_hits) == said
+
+
+def test_the_run_and_the_command_line_say_how_many_hits_there_are(files, tmp_path, capsys):
+    arguments = ["align", str(files[0]), str(files[1]), "--out", str(tmp_path / "o.tsv"), "--max-e-value", "1e-3"]
+    assert main([*arguments, "--project", str(tmp_path / "project")]) == 0
+    said = "2 hits; 1 of 2 queries with hits"
+    assert f"{said}; lambda 0.267" in capsys.readouterr().out
+    assert [run.message for run in Project.open(tmp_path / "project").runs()] == [said]
+
+
+def test_nothing_that_is_read_or_that_a_project_owns_is_written_over(files, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    matrix = tmp_path / "m.txt"
+    matrix.write_text(OWN_MATRIX)
+    align([files[0]], [files[1]], None, STANDARD, project_folder="P")
+    before = {path: path.read_bytes() for path in (tmp_path / "P").rglob("*") if path.is_file()}
+    (tmp_path / "link.tsv").symlink_to("z.tsv")
+    (tmp_path / "linked").symlink_to("P")
+    custom = SequenceSearchParameters(matrix="m.txt")
+    cases = [
+        ({"out": "m.txt"}, custom, "read"), ({"out": None, "all_scores": matrix}, custom, "read"),
+        ({"out": "./P/../q.fasta"}, STANDARD, "read"),
+        ({"out": "z.tsv", "all_scores": "P/../z.tsv"}, STANDARD, "twice"), ({"out": "z.tsv", "all_scores": "link.tsv"}, STANDARD, "twice"),
+        ({"out": "P/project.sqlite"}, STANDARD, "project"), ({"out": "linked/project.lock"}, STANDARD, "project"),
+        ({"out": "P/results/align-0001/hits.parquet"}, STANDARD, "project"), ({"out": "P/project.sqlite-wal"}, STANDARD, "project"),
+        ({"out": "new/project.sqlite", "project_folder": "new"}, STANDARD, "project"),
+    ]  # fmt: skip
+    for options, parameters, said in cases:
+        with pytest.raises(ParameterError, match=said):
+            align([files[0]], [files[1]], parameters=parameters, **options)
+    assert {path: path.read_bytes() for path in (tmp_path / "P").rglob("*") if path.is_file()} == before
+    assert not (tmp_path / "z.tsv").exists() and not (tmp_path / "new").exists()
+    align([files[0]], [files[1]], "P/hits.tsv", STANDARD)
+    assert (tmp_path / "P" / "hits.tsv").is_file()
+
+
+def test_a_matrix_of_ones_own_is_part_of_the_record(files, tmp_path):
+    from hashlib import sha256
+
+    matrix = tmp_path / "m.txt"
+    matrix.write_text(OWN_MATRIX)
+    align([files[0]], [files[1]], None, SequenceSearchParameters(matrix=str(matrix)), project_folder=tmp_path / "P")
+    *_, kept = Project.open(tmp_path / "P").inputs("align-0001")
+    assert (kept.path, kept.kind, kept.sha256) == (matrix, "matrix", sha256(matrix.read_bytes()).hexdigest())
+
+
+def test_where_no_e_value_can_be_trusted_and_none_is_small_the_way_to_the_scores_is_told(files, monkeypatch):
+    monkeypatch.setattr("engine.sequence_search.search._RANDOM_SUBJECTS", 200)
+    cases = [((0, 1), 1e-30, 0, True), ((0, 1), 1e9, 2 * 72, False), ((11, 1), 1e-300, 0, False)]
+    for (gap_open, gap_extend), max_e_value, n_hits, is_told in cases:
+        parameters = SequenceSearchParameters(gap_open=gap_open, gap_extend=gap_extend, max_e_value=max_e_value)
+        summary = align([files[0]], [files[1]], None, parameters)
+        assert summary.n_hits == n_hits
+        assert any("raise the largest E-value (max_e_value)" in message for message in summary.messages) == is_told
 
 
 def test_the_command_line_searches(files, tmp_path, capsys):

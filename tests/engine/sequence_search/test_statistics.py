@@ -57,7 +57,7 @@ def observed_over_expected(statistics, scores, query_lengths, subject_lengths, s
 
 def test_the_table_has_the_published_constants():
     table = {(row["matrix"], row["gap_open"], row["gap_extend"]): row for row in rows()}
-    assert len(table) == 90
+    assert len(table) == 92
     row = table["BLOSUM62", "11", "1"]
     values = tuple(float(row[name]) for name in ("lambda", "K", "H", "a", "b", "alpha", "sigma"))
     assert values == (0.267, 0.041, 0.14, 1.9, -30, 42.6028, 43.6362)
@@ -84,6 +84,27 @@ def test_bit_scores_and_e_values_are_blasts(query_length, subject_length, score,
     assert statistics.bit_scores(np.array([score]))[0] == pytest.approx(bits, abs=0.06 if bits < 100 else 1)
     found = statistics.e_values(np.array([score]), query_length, np.array([subject_length]), 9_055_569)[0]
     assert found == pytest.approx(e_value, rel=0.012)
+
+
+@pytest.mark.parametrize(
+    ("query_length", "subject_length", "score", "bits", "e_value"),
+    [(375, 133, 696, 286, 5.38e-79), (729, 714, 214, 89.5, 6.74e-18), (464, 388, 140, 59.2, 5.47e-9), (144, 319, 61, 26.9, 9.2)],
+)
+def test_e_values_of_identity_are_blasts(query_length, subject_length, score, bits, e_value):
+    """As blastp 2.12.0 prints them with -matrix IDENTITY, for the same database."""
+    statistics = tabulated(ScoringScheme(read_matrix("IDENTITY"), *default_gap_costs("IDENTITY")))
+    assert statistics.bit_scores(np.array([score]))[0] == pytest.approx(bits, abs=0.06 if bits < 100 else 1)
+    found = statistics.e_values(np.array([score]), query_length, np.array([subject_length]), 9_055_569)[0]
+    assert found == pytest.approx(e_value, rel=0.012)
+
+
+@pytest.mark.parametrize("name", ["DAYHOFF", "GONNET", "BLOSUMN"])
+def test_a_matrix_without_a_table_has_gap_costs_that_chance_does_not_cross(chance, name):
+    scores, query_lengths, subject_lengths = chance
+    scheme = ScoringScheme(read_matrix(name), *default_gap_costs(name))
+    assert tabulated(scheme) is None
+    fitted = fit(scores(scheme), query_lengths, subject_lengths, scheme, "here")
+    assert 0.7 < fitted.lambda_ / ungapped_lambda(scheme.matrix) < 1
 
 
 def test_a_file_with_a_known_matrix_has_its_statistics(tmp_path):

@@ -1,0 +1,90 @@
+"""``proteoscope export``: the sub-command that writes the results of a project for other programs."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from engine.command_line.align import HIT_FORMATS
+from engine.command_line.output import STANDARD_OUTPUT, output_file
+from engine.errors import ParameterError
+from engine.jobs.progress import Progress
+
+if TYPE_CHECKING:
+    from engine.project import Project, RunRecord
+
+__all__ = ["add_export"]
+
+_KINDS = {"identify": ("identification", ("tsv", "mzid", "pepxml", "pin")), "align": ("sequence search", HIT_FORMATS)}
+_EPILOG = """
+Of an identification: tsv (a folder with three tables), mzid (mzIdentML), pepxml, pin (Percolator, mokapot). Of a sequence search, as
+proteoscope align writes them: tsv (a file), blast6, sam, fasta, clustal, html.
+"""
+
+
+def add_export(commands: Any) -> None:
+    """Add ``export`` to the sub-commands, which are argparse's sub-parsers."""
+    parser = commands.add_parser("export", help="write the results of a project for other programs", epilog=_EPILOG)
+    parser.add_argument("project", metavar="DIR", help="project folder")
+    parser.add_argument("--format", required=True, choices=tuple(dict.fromkeys(name for _, formats in _KINDS.values() for name in formats)))
+    parser.add_argument(
+        "--out", required=True, metavar="PATH", help="a folder for the tsv of an identification, else a file, or - for standard output"
+    )
+    parser.add_argument("--run", metavar="ID", help="a run of the project; the newest that can have the format when not given")
+    parser.set_defaults(command=_export)
+
+
+def _export(options: argparse.Namespace) -> None:
+    from engine.project import Project
+
+    project = Project.open(options.project)
+    run = _run(project, options)
+    if run.kind == "align":
+        from engine.sequence_search.exporting import export_hits
+
+        with output_file(options.out) as path:
+            export_hits(project, run.id, options.format, path, Progress())
+        written = [path]
+    else:
+        written = _export_identification(project, run, options)
+    if options.out != STANDARD_OUTPUT:
+        for path in written:
+            print(path)
+
+
+def _export_identification(project: Project, run: RunRecord, options: argparse.Namespace) -> list:
+    from engine.formats.exporting import export
+    from engine.version import VERSION
+
+    if options.format == "tsv" and options.out == STANDARD_OUTPUT:
+        raise ParameterError("the tables of an identification are three; give --out a folder")
+    inputs = project.inputs(run.id)
+    folder = project.table("psms", run.id).parent
+    for name in ("peptides", "proteins"):
+        project.table(name, run.id)
+    with output_file(options.out) as path:
+        return export(
+            folder, options.format, path, run.parameters, Progress(),
+            spectra=[str(one.path) for one in inputs if one.kind == "spectra"],
+            databases=[str(one.path) for one in inputs if one.kind == "database"],
+            version=VERSION,
+        )  # fmt: skip
+
+
+def _run(project: Project, options: argparse.Namespace) -> RunRecord:
+    """The run to export: the one wished for, or the last that can have the format."""
+    runs = [run for run in project.runs() if run.status == "done" and run.kind in _KINDS and options.run in (None, run.id)]
+    fitting = [run for run in runs if options.format in _KINDS[run.kind][1]]
+    if fitting:
+        return fitting[-1]
+    if runs:
+        kind, formats = _KINDS[runs[-1].kind]
+        raise ParameterError(
+            f"run {runs[-1].id} is {_with_article(kind)}, which has no format {options.format}; expected one of {', '.join(formats)}"
+        )
+    kinds = " or ".join(kind for kind, formats in _KINDS.values() if options.format in formats)
+    raise ParameterError(f"the project {options.project} has no finished {kinds}" + (f" '{options.run}'" if options.run else ""))
+
+
+def _with_article(kind: str) -> str:
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
