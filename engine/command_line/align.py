@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from engine.command_line.output import STANDARD_OUTPUT, output_file
+from engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
 from engine.command_line.terminal import TerminalProgress
 from engine.errors import ParameterError
 from engine.jobs.progress import Progress
@@ -31,7 +31,7 @@ with everything and * the least score of the matrix. A * at a sequence's end, di
 
 Matrices: BLOSUM30 to BLOSUM100, BLOSUMN, PAM10 to PAM500, DAYHOFF, GONNET, IDENTITY, or a file in NCBI's format (whole numbers).
 
-E-values: lambda and K are those of NCBI's tables (BLOSUM45, 50, 62, 80, 90; PAM30, 70, 250) with the finite-size correction of
+E-values: lambda and K are those of NCBI's tables (BLOSUM45, 50, 62, 80, 90; PAM30, 70, 250; IDENTITY) with the finite-size correction of
 BLAST; for other matrices or gap costs they are fitted to the scores of the search, or of random sequences where the search has too few
 unrelated pairs, and the program says so.
 
@@ -61,8 +61,9 @@ def add_align(commands: Any, thread_count: Callable[[str], int], interruptible: 
     parser.add_argument("query", metavar="QUERY", help="FASTA file with one or more proteins, also gzipped")
     parser.add_argument("database", metavar="DATABASE", help="FASTA file with proteins, also gzipped")
     parser.add_argument(
-        "--out", required=True, metavar="FILE", help="file for the hits; - for standard output, where then nothing else is printed"
-    )
+        "--out", required=True, type=output_name, metavar="FILE",
+        help="file for the hits; - for standard output, where then nothing else is printed",
+    )  # fmt: skip
     parser.add_argument("--format", choices=HIT_FORMATS, default="tsv", help="what to write there (default: %(default)s)")
     parser.add_argument("--preset", metavar="NAME|FILE.toml", help="parameters to begin with: standard, distant, close, short")
     parser.add_argument("--matrix", metavar="NAME|FILE", help="substitution matrix (default: BLOSUM62)")

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from engine.command_line.align import HIT_FORMATS
-from engine.command_line.output import STANDARD_OUTPUT, output_file
+from engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
 from engine.errors import ParameterError
 from engine.jobs.progress import Progress
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["add_export"]
 
 _KINDS = {"identify": ("identification", ("tsv", "mzid", "pepxml", "pin")), "align": ("sequence search", HIT_FORMATS)}
+_TABLES = ("psms", "peptides", "proteins")
 _EPILOG = """
 Of an identification: tsv (a folder with three tables), mzid (mzIdentML), pepxml, pin (Percolator, mokapot). Of a sequence search, as
 proteoscope align writes them: tsv (a file), blast6, sam, fasta, clustal, html.
@@ -28,8 +29,9 @@ def add_export(commands: Any) -> None:
     parser.add_argument("project", metavar="DIR", help="project folder")
     parser.add_argument("--format", required=True, choices=tuple(dict.fromkeys(name for _, formats in _KINDS.values() for name in formats)))
     parser.add_argument(
-        "--out", required=True, metavar="PATH", help="a folder for the tsv of an identification, else a file, or - for standard output"
-    )
+        "--out", required=True, type=output_name, metavar="PATH",
+        help="a folder for the tsv of an identification, else a file, or - for standard output",
+    )  # fmt: skip
     parser.add_argument("--run", metavar="ID", help="a run of the project; the newest that can have the format when not given")
     parser.set_defaults(command=_export)
 
@@ -54,15 +56,18 @@ def _export(options: argparse.Namespace) -> None:
 
 def _export_identification(project: Project, run: RunRecord, options: argparse.Namespace) -> list:
     from engine.formats.exporting import export
+    from engine.project.outputs import check_outputs
     from engine.version import VERSION
 
     if options.format == "tsv" and options.out == STANDARD_OUTPUT:
         raise ParameterError("the tables of an identification are three; give --out a folder")
     inputs = project.inputs(run.id)
     folder = project.table("psms", run.id).parent
-    for name in ("peptides", "proteins"):
+    for name in _TABLES[1:]:
         project.table(name, run.id)
     with output_file(options.out) as path:
+        outputs = [path / f"{name}.tsv" for name in _TABLES] if options.format == "tsv" else [path]
+        check_outputs(outputs, [one.path for one in inputs], project.folder)
         return export(
             folder, options.format, path, run.parameters, Progress(),
             spectra=[str(one.path) for one in inputs if one.kind == "spectra"],

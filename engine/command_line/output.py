@@ -11,9 +11,15 @@ from pathlib import Path
 
 from engine.errors import ParameterError
 
-__all__ = ["STANDARD_OUTPUT", "output_file"]
+__all__ = ["STANDARD_OUTPUT", "output_file", "output_name"]
 
 STANDARD_OUTPUT = "-"
+_ITS_OTHER_NAMES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
+
+def output_name(text: str) -> str:
+    """What was written on the command line; ``-`` for all names of standard output, where writing a file would replace what is there."""
+    return STANDARD_OUTPUT if text in _ITS_OTHER_NAMES else text
 
 
 @contextmanager

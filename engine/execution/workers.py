@@ -209,8 +209,7 @@ class _Plan:
             most = speed * max(pace.piece_seconds, rest / (speed + sum(other for other in others if other)) / 2)
         items = int((smallest.last - smallest.first) * min(1.0, most / max(smallest.cost, 1e-9)))
         taken, left = _cut(smallest, smallest.first + max(1, items))
-        if left.last > left.first:
-            self._give_back([left])
+        self._give_back([left])
         return taken
 
     def _search(self, pace: _Pace, part: Partition) -> None:
@@ -264,7 +263,7 @@ class _Plan:
         self._give_back(left)
 
     def _give_back(self, parts: Sequence[Partition]) -> None:
-        self.waiting = sorted([*self.waiting, *parts], key=lambda part: -part.cost)
+        self.waiting = sorted([*self.waiting, *(part for part in parts if part.last > part.first)], key=lambda part: -part.cost)
         self._changed.notify_all()
 
 

@@ -21,7 +21,16 @@ from engine.jobs.progress import Progress
 from engine.project.index_store import IndexStore
 from engine.sequence_search.matrices import LETTERS, encode
 
-__all__ = ["SequenceDatabase", "cache_store", "decode", "looks_like_nucleotides", "open_database", "project_store", "read_sequences"]
+__all__ = [
+    "SequenceDatabase",
+    "cache_store",
+    "decode",
+    "looks_like_nucleotides",
+    "nucleotide_counts",
+    "open_database",
+    "project_store",
+    "read_sequences",
+]
 
 _FORMAT = 2
 _NAME = "sequences"
@@ -87,10 +96,8 @@ def decode(codes: NDArray[np.int8]) -> str:
     return np.frombuffer(LETTERS.encode(), np.uint8)[codes].tobytes().decode("ascii")
 
 
-def looks_like_nucleotides(residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which sequences look like DNA or RNA: at least 95 % of their letters are A, C, G, T, U or N.
-
-    Fewer than 30 letters may be a peptide of these by chance: sequences so short are judged as one, all of them together.
+def nucleotide_counts(residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many letters of each sequence are A, C, G, T, U or N.
 
     Parameters
     ----------
@@ -98,15 +105,30 @@ def looks_like_nucleotides(residues: NDArray[np.int8], offsets: NDArray[np.int64
 
     Returns
     -------
-    (n,) bool.
+    (n,) int64.
     """
-    lengths = np.diff(offsets)
-    counts = np.zeros(len(lengths), np.int64)
-    filled = np.flatnonzero(lengths)
+    counts = np.zeros(len(offsets) - 1, np.int64)
+    filled = np.flatnonzero(np.diff(offsets))
     for some in _pieces(offsets[filled]):
         first, last = filled[some.start], filled[some.stop - 1]
         is_nucleotide = _NUCLEOTIDES[residues[offsets[first] : offsets[last + 1]]]
         counts[filled[some]] = np.add.reduceat(is_nucleotide, offsets[filled[some]] - offsets[first], dtype=np.int64)
+    return counts
+
+
+def looks_like_nucleotides(lengths: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which sequences look like DNA or RNA: at least 95 % of their letters are A, C, G, T, U or N.
+
+    Fewer than 30 letters may be a peptide of these by chance: sequences so short are judged as one, all of them together.
+
+    Parameters
+    ----------
+    lengths, counts : (n,) int64, letters of each sequence, and those of `nucleotide_counts`.
+
+    Returns
+    -------
+    (n,) bool.
+    """
     is_short = lengths < _LETTERS_TO_JUDGE
     n_letters, n_found = np.where(is_short, lengths[is_short].sum(), lengths), np.where(is_short, counts[is_short].sum(), counts)
     return (lengths > 0) & (n_letters >= _LETTERS_TO_JUDGE) & (n_found >= _NUCLEOTIDE_SHARE * n_letters)
@@ -163,7 +185,7 @@ def _by_length(proteins: Proteins) -> SequenceDatabase:
     accessions = _take(proteins.accession_bytes, proteins.accession_offsets, order)
     descriptions = _take(proteins.description_bytes, proteins.description_offsets, order)
     names = len({proteins.accession(i) for i in range(len(proteins))})
-    n_nucleotides = int(looks_like_nucleotides(residues, offsets).sum())
+    n_nucleotides = int(looks_like_nucleotides(np.diff(offsets), nucleotide_counts(residues, offsets)).sum())
     return SequenceDatabase(residues, offsets, order.astype(np.uint32), *accessions, *descriptions, len(proteins) - names, n_nucleotides)
 
 

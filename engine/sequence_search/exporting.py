@@ -10,7 +10,8 @@ from typing import Any
 from engine.errors import InputError, ParameterError, StorageError
 from engine.jobs.progress import Progress
 from engine.project import Project
-from engine.sequence_search.report import FORMATS, Hit, HitFormat, QueryHits, check_outputs, hit_writer, hits_schema
+from engine.project.outputs import check_outputs
+from engine.sequence_search.report import FORMATS, Hit, HitFormat, QueryHits, hit_writer, hits_schema
 
 __all__ = ["export_hits"]
 

@@ -7,11 +7,10 @@ they write of a hit is what a row of a run's table holds, so that a run can be e
 from __future__ import annotations
 
 import html
-import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from itertools import chain, count, groupby
@@ -22,7 +21,6 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ParameterError
 from engine.formats.writers.atomic import atomic_file
 from engine.jobs.progress import Progress
 from engine.sequence_search.alignment import Alignment
@@ -38,7 +36,6 @@ __all__ = [
     "Hit",
     "HitFormat",
     "QueryHits",
-    "check_outputs",
     "expected_counts",
     "hit_writer",
     "hits_schema",
@@ -65,8 +62,6 @@ _UNMAPPED, _SECONDARY, _NO_QUALITY = 4, 256, 255
 _NOT_IN_SAM_NAMES = re.compile(r"[^0-9A-Za-z!#$%&+./:;?@^_|~*=-]")
 _LONGEST_SAM_NAME = 254  # of a query; those of subjects may be of any length
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_PROJECT_FILES = ("project.sqlite", "project.sqlite-wal", "project.sqlite-shm", "project.sqlite-journal", "project.lock")
-_PROJECT_FOLDERS = ("results", "index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,42 +156,6 @@ class QueryHits:
     description: str
     sequence: str
     hits: list[Hit]
-
-
-def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path], project: Path | None = None) -> None:
-    """Refuse to write over what is read, over what a project owns, and one file twice, whatever links lead there.
-
-    Parameters
-    ----------
-    outputs : files that will be written. inputs : files that are needed. project : the folder of one that may not be made yet.
-
-    Raises
-    ------
-    ParameterError : says which file, and to choose another.
-    """
-    inputs = list(inputs)
-    for k, out in enumerate(outputs):
-        if any(_is_one_file(out, path) for path in inputs):
-            raise ParameterError(f"{out} is read and would be written over; choose another name for the results")
-        if any(_is_one_file(out, other) for other in outputs[:k]):
-            raise ParameterError(f"{out} would be written twice; choose another name for the scores")
-        real = Path(os.path.realpath(out))
-        for folder in real.parents:
-            if _is_there(folder / _PROJECT_FILES[0]) or (project is not None and str(folder) == os.path.realpath(project)):
-                inside = real.relative_to(folder)
-                if inside.parts[0] in _PROJECT_FOLDERS or str(inside) in _PROJECT_FILES:
-                    raise ParameterError(f"{out} belongs to the project {folder}; choose another name for the results")
-
-
-def _is_one_file(one: Path, other: Path) -> bool:
-    if _is_there(one) and _is_there(other):
-        return one.samefile(other)
-    return os.path.realpath(one) == os.path.realpath(other)
-
-
-def _is_there(path: Path) -> bool:
-    """Whether there is such a file, as far as we may look: where we may not, writing will tell."""
-    return os.access(path, os.F_OK)
 
 
 class _Writer:

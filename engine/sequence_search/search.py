@@ -21,6 +21,7 @@ from engine.formats.writers.atomic import atomic_file
 from engine.jobs.progress import Progress, RecordingProgress
 from engine.project import Project, RunInput
 from engine.project.digests import file_digest
+from engine.project.outputs import check_outputs
 from engine.sequence_search.alignment import align_pair
 from engine.sequence_search.computing import Computing
 from engine.sequence_search.database import SequenceDatabase, cache_store, decode, open_database, project_store, read_sequences
@@ -32,7 +33,6 @@ from engine.sequence_search.report import (
     Hit,
     HitFormat,
     QueryHits,
-    check_outputs,
     expected_counts,
     hit_writer,
     hits_schema,
@@ -195,6 +195,8 @@ def _check_files(files: list[tuple[Path, str]]) -> None:
             raise InputError(path, "does not exist", remedy="Check the path")
         if path.is_dir():
             raise InputError(path, "is a folder", remedy="Give the FASTA files in it")
+        if not path.is_file():
+            raise InputError(path, "is a pipe or a device, which cannot be read twice", remedy="Give a file")
 
 
 def _database(inputs: list[RunInput], project: Project | None, progress: Progress) -> SequenceDatabase:

@@ -16,7 +16,7 @@ from PySide6.QtCore import QObject, Signal
 from engine.errors import ProteoscopeError
 from engine.formats.recognition import recognise
 from engine.formats.sources import ByteSource, blocks
-from engine.sequence_search.database import looks_like_nucleotides
+from engine.sequence_search.database import looks_like_nucleotides, nucleotide_counts
 from engine.sequence_search.matrices import encode
 
 __all__ = [
@@ -118,7 +118,8 @@ class _Counter:
     """Counts what a FASTA text holds that comes in pieces of whole lines."""
 
     def __init__(self) -> None:
-        self._n_sequences = self._n_residues = self._n_nucleotides = 0
+        self._n_sequences = self._n_residues = 0
+        self._lengths, self._counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         self._unfinished = b""
 
     def add(self, text: bytes) -> None:
@@ -128,24 +129,26 @@ class _Counter:
         letters = _HEADERS.sub(b">", text).translate(None, _NOT_RESIDUES)
         self._n_residues += len(letters) - letters.count(b">")
         finished, mark, rest = (self._unfinished + letters).rpartition(b">")
-        self._judge(finished)
+        self._count(finished)
         # So many letters say what a sequence is, also a chromosome.
         self._unfinished = (mark + rest)[:_MOST_JUDGED]
 
     def result(self, *, is_whole: bool = True) -> SequenceCount:
         """What was counted."""
-        self._judge(self._unfinished)
+        self._count(self._unfinished)
         self._unfinished = b""
-        return SequenceCount(self._n_sequences, self._n_residues, self._n_nucleotides, is_whole)
+        n_nucleotides = int(looks_like_nucleotides(np.concatenate(self._lengths), np.concatenate(self._counts)).sum())
+        return SequenceCount(self._n_sequences, self._n_residues, n_nucleotides, is_whole)
 
-    def _judge(self, letters: bytes) -> None:
-        """Count the sequences of DNA or RNA among finished ones, each behind a ``>``."""
+    def _count(self, letters: bytes) -> None:
+        """Count the letters of finished sequences, each behind a ``>``."""
         read = np.frombuffer(letters.upper(), np.uint8)
         starts = np.flatnonzero(read == ord(">"))
         # What is no letter is refused by the search, which says where it stands.
         is_residue = (read >= ord("A")) & (read <= ord("Z"))
         offsets = np.append(0, np.cumsum(is_residue))[np.append(starts, len(read))]
-        self._n_nucleotides += int(looks_like_nucleotides(encode(read[is_residue]), offsets).sum())
+        self._lengths.append(np.diff(offsets))
+        self._counts.append(nucleotide_counts(encode(read[is_residue]), offsets))
 
 
 class FileSurvey(QObject):

@@ -276,10 +276,29 @@ def test_a_chromosome_needs_no_memory_to_be_known(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("gui.forms.file_survey._BLOCK", 5000)
     monkeypatch.setattr("gui.forms.file_survey._MOST_JUDGED", 2000)
     judged: list[int] = []
-    real = file_survey.looks_like_nucleotides
-    monkeypatch.setattr(file_survey, "looks_like_nucleotides", lambda codes, offsets: judged.append(len(codes)) or real(codes, offsets))
+    real = file_survey.nucleotide_counts
+    monkeypatch.setattr(file_survey, "nucleotide_counts", lambda codes, offsets: judged.append(len(codes)) or real(codes, offsets))
     assert count_sequences(path) == SequenceCount(1, 180_000, 1)
     assert max(judged) < 2000
+
+
+@pytest.mark.parametrize(
+    ("sequences", "expected"),
+    [
+        (["ACGTTGCAAGCTACGTTGCA"] * 2, 2),
+        (["ACGTTGCAAGCTACGTTGCA"] * 5, 5),
+        (["ACGTTGCAAGCTACGTTGCA", "MKVLAAGIIGLLLAQWERTYMKVLAAGIIGLLL", "ACGTTGCAAGCTACGTTGCA"], 2),
+        (["ACGTTGCAAG"] * 21 + ["MKVLAAGIIGLLLAQ"] * 2, 0),
+    ],
+)
+def test_primers_are_judged_together_however_they_are_read(
+    sequences: list[str], expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gui.forms.file_survey._BLOCK", 50)
+    path = tmp_path / "primers.fasta"
+    path.write_text("".join(f">{k}\n{one}\n" for k, one in enumerate(sequences)))
+    found = count_sequences(path)
+    assert found is not None and found.n_nucleotides == expected == read_sequences([path], Progress()).n_nucleotides
 
 
 @settings(max_examples=60, deadline=None)

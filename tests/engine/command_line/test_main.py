@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -178,6 +179,19 @@ def test_a_run_that_is_not_there_cannot_be_exported(demo, tmp_path, capsys):
     assert main(["export", str(folder), "--format", "pin", "--out", str(tmp_path / "a.pin"), "--run", "identify-0099"]) == 2
     assert "no finished identification 'identify-0099'" in capsys.readouterr().err
     assert not (tmp_path / "a.pin").exists()
+
+
+@pytest.mark.parametrize("format", ["pin", "mzid", "tsv"])
+def test_an_export_writes_over_nothing_that_the_project_or_its_search_needs(demo, tmp_path, capsys, format):
+    folder = tmp_path / "copy"
+    shutil.copytree(demo[0], folder)
+    needed = [folder / "results"] if format == "tsv" else [folder / "project.sqlite", *folder.glob("results/*/psms.parquet"), SPECTRA]
+    kept = [path for path in [SPECTRA, *folder.rglob("*")] if path.is_file() and path.name != "project.lock"]
+    before = [path.read_bytes() for path in kept]
+    for path in needed:
+        assert main(["export", str(folder), "--format", format, "--out", str(path)]) == 2
+        assert "choose another name" in capsys.readouterr().err
+    assert before == [path.read_bytes() for path in kept]
 
 
 def test_lists_are_printed_for_people_and_for_scripts(capsys):

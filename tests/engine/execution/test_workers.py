@@ -288,6 +288,23 @@ def test_what_the_processor_gives_away_is_begun_when_its_threads_have_left_it() 
     assert 70 < sum(done.values()) < 100
 
 
+def test_a_card_that_fails_after_its_last_piece_gives_nothing_back() -> None:
+    done = Counter[int]()
+
+    def on_card(part: Partition) -> Generator[int, None, None]:
+        done.update(range(part.first, part.last))
+        yield part.last
+        raise DeviceError("late")
+
+    def work(piece: Partition, stop: StopFlag) -> None:
+        done.update(range(piece.first, piece.last))
+
+    processor = Worker("cpu", work_on_threads(work, _pieces_of_one, 2, Progress()), is_processor=True)
+    parts = [Partition(10, 20, 10.0), Partition(0, 10, 10.0)]
+    assert run_on_workers([Worker("cuda:0", on_card), processor], parts, Progress()) == []
+    assert done == Counter(range(20))
+
+
 def test_the_processor_has_no_cards() -> None:
     assert cards(Device("cpu", "a processor", 1, True), Progress()) == []
 

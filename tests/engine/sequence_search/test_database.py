@@ -10,7 +10,7 @@ from engine.errors import InputError
 from engine.jobs.progress import Progress
 from engine.project.digests import file_digest
 from engine.project.index_store import IndexStore
-from engine.sequence_search.database import cache_store, decode, looks_like_nucleotides, open_database, read_sequences
+from engine.sequence_search.database import cache_store, decode, looks_like_nucleotides, nucleotide_counts, open_database, read_sequences
 from engine.sequence_search.matrices import encode
 
 RECORDS = [("first one", "MKVW"), ("second", "acdefghiu*oj"), ("third  with   words", ""), ("first again", "MKV"), ("b", "W")]
@@ -56,7 +56,8 @@ def test_long_columns_are_sorted_in_pieces(fasta, random_protein, monkeypatch):
 
 def nucleotides_among(*sequences):
     residues = encode(np.frombuffer("".join(sequences).encode(), np.uint8))
-    return looks_like_nucleotides(residues, np.concatenate(([0], np.cumsum([len(one) for one in sequences])))).tolist()
+    offsets = np.concatenate(([0], np.cumsum([len(one) for one in sequences])))
+    return looks_like_nucleotides(np.diff(offsets), nucleotide_counts(residues, offsets)).tolist()
 
 
 def test_dna_is_told_from_proteins(random_protein):

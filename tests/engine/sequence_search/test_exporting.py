@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import sys
 
@@ -122,3 +123,18 @@ def test_a_dash_is_standard_output_and_nothing_else_stands_there(project, files,
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     assert main(["export", "P", "--format", "tsv", "--out", "-"]) == 2
     assert "there is no standard output" in sys.stderr.getvalue()
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1"])
+def test_other_names_of_standard_output_are_standard_output(project, tmp_path, monkeypatch, name):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO()))
+    assert main(["export", str(project.folder), "--format", "tsv", "--out", name]) == 0
+    export_hits(project, "align-0001", "tsv", tmp_path / "hits.tsv", Progress())
+    assert sys.stdout.buffer.getvalue() == (tmp_path / "hits.tsv").read_bytes()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_no_file_of_sequences(files, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="cannot be read twice"):
+        align([tmp_path / "pipe"], [files[1]], None, SequenceSearchParameters(), device="cpu")

@@ -1,0 +1,50 @@
+"""What a command may write: nothing that it reads, nothing that a project owns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from engine.errors import ParameterError
+
+__all__ = ["check_outputs"]
+
+_PROJECT_FILES = ("project.sqlite", "project.sqlite-wal", "project.sqlite-shm", "project.sqlite-journal", "project.lock")
+_PROJECT_FOLDERS = ("results", "index")
+
+
+def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path], project: Path | None = None) -> None:
+    """Refuse to write over what is read, over what a project owns, and one file twice, whatever links lead there.
+
+    Parameters
+    ----------
+    outputs : files that will be written. inputs : files that are needed. project : the folder of one that may not be made yet.
+
+    Raises
+    ------
+    ParameterError : says which file, and to choose another.
+    """
+    inputs = list(inputs)
+    for k, out in enumerate(outputs):
+        if any(_is_one_file(out, path) for path in inputs):
+            raise ParameterError(f"{out} is read and would be written over; choose another name for the results")
+        if any(_is_one_file(out, other) for other in outputs[:k]):
+            raise ParameterError(f"{out} would be written twice; choose another name")
+        real = Path(os.path.realpath(out))
+        for folder in real.parents:
+            if _is_there(folder / _PROJECT_FILES[0]) or (project is not None and str(folder) == os.path.realpath(project)):
+                inside = real.relative_to(folder)
+                if inside.parts[0] in _PROJECT_FOLDERS or str(inside) in _PROJECT_FILES:
+                    raise ParameterError(f"{out} belongs to the project {folder}; choose another name for the results")
+
+
+def _is_one_file(one: Path, other: Path) -> bool:
+    if _is_there(one) and _is_there(other):
+        return one.samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is such a file, as far as we may look: where we may not, writing will tell."""
+    return os.access(path, os.F_OK)
