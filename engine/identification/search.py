@@ -22,11 +22,11 @@ from engine.execution.threads import available_threads
 from engine.execution.workers import cards
 from engine.formats import Spectra, read_proteins, read_spectra
 from engine.formats.writers.atomic import atomic_file, storage_errors, sync_folder
-from engine.identification.background import Background
 from engine.identification.compilation import compile_kernels, kernels_are_compiled
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.peptide_index import Digestion, PeptideIndex, build_peptide_index, open_peptide_index
 from engine.identification.protein_index import ProteinIndex, build_protein_index, open_protein_index
+from engine.jobs.background import Background
 from engine.jobs.progress import Progress, RecordingProgress
 from engine.project import Project, RunInput
 from engine.project.digests import file_digest

@@ -116,8 +116,7 @@ def align_pair(
     cells_kept : of the matrix, at most so many are in memory at a time, besides
         about the square root of m times n.
     """
-    from kernels.cpu.alignment import lane_count, score_rows, trace_back
-    from kernels.cpu.vectors import aligned
+    from kernels.cpu.alignment import score_rows, trace_back
 
     m, n = len(query), len(subject)
     rows = max(1, min(m, max(cells_kept // max(n, 1), int(np.sqrt(m)))))
@@ -125,15 +124,8 @@ def align_pair(
     opening, extending = scheme.first_residue_cost, scheme.gap_extend
     reach = score if score >= 0 else max(0, scheme.matrix.greatest) * min(m, n)
     bits = 16 if max(reach + opening, -int(scheme.matrix.scores.min())) < np.iinfo(np.int16).max else 32
-    number, lanes = np.dtype(f"int{bits}"), lane_count(bits)
-    width = -(-n // lanes) * lanes
-    profile = aligned(len(LETTERS) * width, number)
-    profile[:] = -1
-    profile.reshape(len(LETTERS), width)[:, :n] = scheme.matrix.scores[:, subject]
-    decay = aligned(lanes, number)
-    decay[:] = np.minimum(np.arange(1, lanes + 1) * extending, np.iinfo(number).max)
-    h_rows, f_row = np.zeros((2, 1 + width), number), aligned(width, number)
-    f_row[:] = -1
+    profile, decay, h_rows, f_row = scheme.row_arrays(subject, bits)
+    width = len(f_row)
     codes, best = query.astype(np.int64), np.array([0, -1, -1], np.int64)
     step = max(1, _CELLS_BETWEEN_LOOKS // max(n, 1))
     directions = np.empty((rows, width), np.uint8)

@@ -6,9 +6,9 @@ import time
 import pytest
 
 from engine.errors import InputError
-from engine.identification.background import Background
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.search import identify
+from engine.jobs.background import Background
 from engine.jobs.progress import Cancelled, Progress
 
 
