@@ -1,4 +1,4 @@
-"""Jobs: progress that can be watched and cancelled, work behind the step that is shown, and the queue that works jobs off in the background."""
+"""Jobs: progress that can be watched and cancelled, work behind the step that is shown, and the queue that works jobs off."""
 
 from engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from engine.jobs.queue import Job, JobEvent, JobQueue, JobState
