@@ -243,7 +243,12 @@ def _preset(model: type[Parameters], search: str, name: str) -> Parameters:
 
 def _print_summary(summary: IdentificationSummary, fdr: float) -> None:
     print(f"{summary.n_searched:,} of {summary.n_spectra:,} spectra searched against {summary.n_proteins_in_database:,} proteins")
-    print(f"{summary.n_psms:,} PSMs, {summary.n_peptides:,} peptides, {summary.n_proteins:,} protein groups at {fdr * 100:.3g} % FDR")
+    print(f"At {fdr * 100:.3g} % FDR:")
+    named = (("psms", "PSMs"), ("peptides", f"peptides ({summary.n_sequences:,} sequences)"), ("proteins", "protein groups"))
+    for name, title in named:
+        known = summary.certainty[name]
+        low, high = (f"{known[key] * 100:.2g}" for key in ("false_share_low", "false_share_high"))
+        print(f"  {known['targets']:,} {title}, with {known['decoys']:,} decoys: {low} to {high} % false (95 % interval)")
     for accession, description, n_peptides, coverage in summary.top_proteins:
         print(f"  {accession:<24.24} {n_peptides:>4} peptides {coverage * 100:5.1f} %  {description:.70}")
     steps = ", ".join(f"{name} {step['seconds']:.2f} s" for name, step in summary.stages.items())

@@ -21,6 +21,7 @@ _BINS = 120  # scores are pooled into so many groups of equal size; more changes
 _SMOOTHNESS = 10.0 ** np.arange(-4.0, 4.1, 1.0)
 _MODES = 24  # smoothest directions of the spline that the fit may use
 _LARGEST_LOGIT = 30.0
+_ROUNDING = 1e-12  # of the range of scores
 
 
 def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -59,10 +60,10 @@ def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[
 
 
 def _pooled(score: Floats, is_decoy: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
-    """Mean score, decoys and matches of groups of neighbouring scores, ascending; equal scores stay together."""
+    """Mean score, decoys and matches of groups of neighbouring scores, ascending; scores that are equal but for rounding stay together."""
     order = np.argsort(score)
     ranked = score[order]
-    new_score = np.append(True, ranked[1:] != ranked[:-1])
+    new_score = np.append(True, np.diff(ranked) > _ROUNDING * (ranked[-1] - ranked[0]))
     # A group begins at the first distinct score at or after each equal share of the rows.
     group = (np.flatnonzero(new_score) * min(_BINS, len(score))) // len(score)
     begin = np.flatnonzero(new_score)[np.append(True, group[1:] != group[:-1])]

@@ -7,8 +7,9 @@ whose peptides are all explained by others are subsumed.
 
 A group's score is the score of its best razor peptide. Savitski 2015 (Mol Cell Proteomics 14:2394) and The 2016 (J Am Soc Mass Spectrom
 27:1719) find the best peptide to be the score that keeps protein-level target-decoy estimates true: sums over peptides let long proteins
-collect false ones. Decoy peptides are explained by decoy proteins in the same way, and groups are ranked together; optionally each target
-first competes with its own decoy ("picked").
+collect false ones. Decoy peptides are explained by decoy proteins in the same way, and groups are ranked together. Where it is known which
+decoy was made from which target, the two first compete ("picked", Savitski 2015): the decoys of proteins that are in the sample then say
+nothing about those that are not.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ class ProteinGroups:
     member_offsets, members : int64 (g+1,), (m,): proteins of each group, ascending; the proteins of a group have the same peptides.
     score : float64 (g,): best score among the group's razor peptides.
     q_value : float64 (g,).
+    is_beaten : bool (g,): a group that holds the decoy, or the target, of one of its proteins scores better, so that this one does not
+        count; its q-value is 1. False everywhere where partners are not known.
     is_decoy : bool (g,).
     n_peptides : int64 (g,): peptides that the group contains, shared ones too.
     n_unique_peptides : int64 (g,): of these, the peptides that no other group contains.
@@ -49,6 +52,7 @@ class ProteinGroups:
     members: Integers
     score: NDArray[np.float64]
     q_value: NDArray[np.float64]
+    is_beaten: NDArray[np.bool_]
     is_decoy: NDArray[np.bool_]
     n_peptides: Integers
     n_unique_peptides: Integers
@@ -89,8 +93,8 @@ def infer_protein_groups(
     peptide_psms : int64 (p,): spectra matched to each peptide.
     protein_is_decoy : bool (n,).
     decoy_partner : int64 (n,), the decoy made from each target and the target of each decoy, -1 where there is none. When given, q-values
-        are "picked": of a group and the group of its first protein's partner only the better one counts; the other gets the q-value of its
-        score.
+        are "picked": of a group and the groups that hold its members' partners only the best one counts; the others get the q-value of
+        their score.
     plus_one : as in `target_decoy.q_values`.
 
     Raises
@@ -135,11 +139,15 @@ def infer_protein_groups(
     members = members[np.argsort(group_of_protein[members], kind="stable")]
     subsumed, subsumed_by = _subsumed(peptide, protein, group_of_protein, peptide_edge, group_edge, n_peptides)
     is_decoy = protein_is_decoy[first_member[order]]
+    is_beaten = _beaten(score[order], is_decoy, group_of_protein, decoy_partner)
+    q_value = np.ones(n_groups)
+    q_value[~is_beaten] = q_values(score[order][~is_beaten], is_decoy[~is_beaten], plus_one=plus_one)
     return ProteinGroups(
         member_offsets=_offsets(np.bincount(group_of_protein[members], minlength=n_groups)),
         members=members,
         score=score[order],
-        q_value=_group_q_values(score[order], is_decoy, first_member[order], group_of_protein, decoy_partner, plus_one),
+        q_value=q_value,
+        is_beaten=is_beaten,
         is_decoy=is_decoy,
         n_peptides=size[order],
         n_unique_peptides=np.bincount(group_edge[groups_of_peptide[peptide_edge] == 1], minlength=n_groups),
@@ -292,28 +300,18 @@ def _subsumed(
     return subsumed, _best_of_each(row_of, (-shared, group), group, len(subsumed))
 
 
-def _group_q_values(
-    score: NDArray[np.float64],
-    is_decoy: NDArray[np.bool_],
-    first_member: Integers,
-    group_of_protein: Integers,
-    decoy_partner: Integers | None,
-    plus_one: bool,
-) -> NDArray[np.float64]:
-    """q-values of groups that are sorted by score, best first; with partners only the better group of each pair counts."""
-    if decoy_partner is None:
-        return q_values(score, is_decoy, plus_one=plus_one)
-    partner = np.asarray(decoy_partner, np.int64)[first_member]
-    rival = np.where(partner >= 0, group_of_protein[partner], -1)
-    rival_score = np.where(rival >= 0, score[rival], -np.inf)
-    beaten = (rival_score > score) | ((rival_score == score) & (rival >= 0) & ~is_decoy)
-    picked = q_values(score[~beaten], is_decoy[~beaten], plus_one=plus_one)
-    q = np.ones(len(score))
-    q[~beaten] = picked
-    # A beaten group stays in the table with the q-value at which its score would be accepted.
-    worse_or_equal = np.searchsorted(-score[~beaten], -score[beaten], side="left")
-    q[beaten] = np.append(picked, 1.0)[worse_or_equal]
-    return q
+def _beaten(
+    score: NDArray[np.float64], is_decoy: NDArray[np.bool_], group_of_protein: Integers, decoy_partner: Integers | None
+) -> NDArray[np.bool_]:
+    """Groups of which a member's partner is in a group that scores better."""
+    best_rival = np.full(len(score), -np.inf)
+    if decoy_partner is not None:
+        partner = np.asarray(decoy_partner, np.int64)
+        member = np.flatnonzero((group_of_protein >= 0) & (partner >= 0))
+        group, rival = group_of_protein[member], group_of_protein[partner[member]]
+        np.maximum.at(best_rival, group[rival >= 0], score[rival[rival >= 0]])
+    # The target of two equal ones gives way: among false pairs that errs on the safe side.
+    return (best_rival > score) | ((best_rival == score) & ~is_decoy)
 
 
 def _offsets(counts: Integers) -> Integers:

@@ -53,11 +53,23 @@ class ProteinIndex:
         """Number of the protein that holds each residue position."""
         return np.searchsorted(self.proteins.offsets, position, side="right") - 1
 
-    def decoy_partners(self) -> NDArray[np.int64]:
-        """(targets,) number of the decoy whose accession is the target's behind the prefix, -1 where there is none."""
+    def partners(self) -> NDArray[np.int64]:
+        """(proteins,) int64: of a target the decoy whose accession is its own behind the prefix, of a decoy that target; -1 where there is
+        none."""
+        partner = np.full(len(self), -1, np.int64)
+        accessions = _Texts.of(self.proteins, "accession")
+        targets = accessions.take(np.arange(self.n_targets)).prefixed(self.decoy_prefix.encode())
+        decoys = accessions.take(np.arange(self.n_targets, len(self)))
+        if targets == decoys:  # the decoys were made here, in the order of the targets
+            partner[: self.n_targets] = np.arange(self.n_targets, len(self))
+            partner[self.n_targets :] = np.arange(self.n_targets)
+            return partner
         numbers = {self.proteins.accession(i): i for i in range(self.n_targets, len(self))}
-        partners = [numbers.get(self.decoy_prefix + self.proteins.accession(i), -1) for i in range(self.n_targets)]
-        return np.array(partners, np.int64)
+        for target in range(self.n_targets):
+            decoy = numbers.get(self.decoy_prefix + self.proteins.accession(target), -1)
+            if decoy >= 0:
+                partner[target], partner[decoy] = decoy, target
+        return partner
 
 
 def build_protein_index(
@@ -170,7 +182,7 @@ def _take(values: NDArray, offsets: NDArray[np.int64], order: NDArray[np.int64])
     return values[index], new
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Texts:
     """Texts as UTF-8 bytes with offsets."""
 
@@ -184,6 +196,11 @@ class _Texts:
     def __add__(self, other: _Texts) -> _Texts:
         return _Texts(
             np.concatenate((self.characters, other.characters)), np.concatenate((self.offsets, other.offsets[1:] + self.offsets[-1]))
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Texts) and all(
+            np.array_equal(own, its) for own, its in ((self.offsets, other.offsets), (self.characters, other.characters))
         )
 
     def take(self, order: NDArray[np.int64]) -> _Texts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,21 +16,22 @@ from engine.identification.protein_groups import ProteinGroups, coverage, infer_
 from engine.identification.protein_index import ProteinIndex
 from engine.identification.psms import Psms, joined_psms, rescoring_features, search_score
 from engine.identification.rescoring import rescore
-from engine.identification.target_decoy import best_by_group, q_values
+from engine.identification.target_decoy import best_by_group, false_share_interval, q_values
 from engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Scored", "Tables", "identified_proteins", "joined_passes", "score_statistics", "spectra_table", "write_tables"]
+__all__ = ["Counted", "Scored", "Tables", "identified_proteins", "score_statistics", "spectra_table", "write_tables"]
 
 
 @dataclass(frozen=True)
 class Scored:
     """Matches with their statistics; n rows.
 
-    `score` decides the order of all matches: the learnt one, or `search_score`. `q_value` and `posterior_error` (n,) float64; rows of
-    rank 2 and worse get those that their score would have at rank 1. `features` are those that rescoring used.
+    `score` decides the order of all matches: the learnt one, or `search_score`. `q_value` and `posterior_error` (n,) float64, NaN for rows
+    of rank 2 and worse: only the best match of a spectrum competes, so nothing is known of the others. `features` are those that
+    rescoring used.
     """
 
     psms: Psms
@@ -48,84 +49,87 @@ class Scored:
         return Scored(*taken, features, self.message)
 
 
+class Counted(NamedTuple):
+    """How many targets and decoys are accepted at the false discovery rate."""
+
+    targets: int
+    decoys: int
+
+    @classmethod
+    def of(cls, accepted: NDArray[np.bool_], is_decoy: NDArray[np.bool_]) -> Counted:
+        """Count accepted rows."""
+        decoys = int(np.count_nonzero(accepted & is_decoy))
+        return cls(int(np.count_nonzero(accepted)) - decoys, decoys)
+
+    def certainty(self) -> dict[str, float]:
+        """The counts, and the 95 % interval of the share of false ones among the targets."""
+        low, high = false_share_interval(*self)
+        return {"targets": self.targets, "decoys": self.decoys, "false_share_low": round(low, 6), "false_share_high": round(high, 6)}
+
+
 @dataclass(frozen=True)
 class Tables:
-    """The tables of an identification and what is counted at the false discovery rate (targets only)."""
+    """The tables of an identification and what is counted at the false discovery rate.
+
+    `counted` has ``psms``, ``peptides`` (peptidoforms) and ``proteins`` (groups); `n_sequences` are the different sequences among the
+    peptides counted.
+    """
 
     psms: pa.Table
     peptides: pa.Table
     proteins: pa.Table
-    n_psms: int
-    n_peptides: int
-    n_proteins: int
+    counted: dict[str, Counted]
+    n_sequences: int
 
 
-def score_statistics(psms: Psms, parameters: IdentificationParameters, threads: int = 1, progress: Progress | None = None) -> Scored:
-    """Rescore the matches where that helps, and estimate q-values and posterior error probabilities by the decoys among the best of each
-    spectrum."""
-    initial = search_score(psms)
-    first = psms.rank == 1
+def score_statistics(
+    psms: Psms, parameters: IdentificationParameters, threads: int = 1, progress: Progress | None = None, *, second: Psms | None = None
+) -> Scored:
+    """Rescore the matches where there is enough to learn from, and estimate q-values and posterior error probabilities by the decoys among
+    the best of each spectrum.
+
+    The matches of a `second` pass are scored by what is learnt from the first. Then of each spectrum those of the pass with the better
+    best match stay, and all compete in one list. Lists of their own would hold few decoys, and "down to the first decoy" is no 1 %: of
+    the second passes of small runs 9 % were wrong that way.
+    """
+    n_first = len(psms)
+    psms = psms if second is None else joined_psms(psms, second)
+    initial, unknown = search_score(psms), np.full(len(psms), np.nan)
     if parameters.decoys == "none":
-        unknown = np.full(len(psms), np.nan)
         return Scored(psms, initial, unknown, unknown, {}, "no decoys: no false discovery rate can be estimated")
+    learns = (psms.rank == 1) & (np.arange(len(psms)) < n_first)
     confident = np.zeros(len(psms), bool)
-    confident[first] = (q_values(initial[first], psms.is_decoy[first], plus_one=parameters.plus_one) <= 0.01) & ~psms.is_decoy[first]
+    confident[learns] = (q_values(initial[learns], psms.is_decoy[learns], plus_one=parameters.plus_one) <= 0.01) & ~psms.is_decoy[learns]
     features = rescoring_features(psms, confident)
     score, message = initial, "rescoring is off"
     if parameters.rescoring == "automatic":
         matrix = np.column_stack(list(features.values())) if len(psms) else np.empty((0, len(features)))
-        outcome = rescore(matrix, list(features), psms.is_decoy, psms.spectrum, initial, threads=threads, progress=progress)
+        outcome = rescore(matrix, list(features), psms.is_decoy, psms.peptide_family, initial, learns, threads=threads, progress=progress)
         score, message = outcome.score, outcome.message
-    q_value, posterior_error = _by_first_rank(score, psms, first, parameters)
+    if second is not None:
+        kept = _rows_of_better_pass(psms, score, n_first)
+        psms, score, features = psms.take(kept), score[kept], {name: column[kept] for name, column in features.items()}
+    q_value, posterior_error = np.full((2, len(psms)), np.nan)
+    first = psms.rank == 1
+    q_value[first] = q_values(score[first], psms.is_decoy[first], plus_one=parameters.plus_one)
+    if first.any():
+        posterior_error[first] = posterior_error_probabilities(score[first], psms.is_decoy[first])
     return Scored(psms, score, q_value, posterior_error, features, message)
 
 
-def _by_first_rank(
-    score: NDArray[np.float64], psms: Psms, first: NDArray[np.bool_], parameters: IdentificationParameters
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """q-values and posterior errors from the rows of rank 1; other rows take those of the next lower score among them."""
-    if not first.any():
-        return np.ones(len(score)), np.ones(len(score))
-    q_first = q_values(score[first], psms.is_decoy[first], plus_one=parameters.plus_one)
-    error_first = posterior_error_probabilities(score[first], psms.is_decoy[first])
-    order = np.argsort(score[first], kind="stable")
-    place = np.searchsorted(score[first][order], score, side="right") - 1
-    q_value, posterior_error = q_first[order][place.clip(0)], error_first[order][place.clip(0)]
-    below = place < 0
-    q_value[below], posterior_error[below] = 1.0, 1.0
-    q_value[first], posterior_error[first] = q_first, error_first
-    return q_value, posterior_error
+def _rows_of_better_pass(psms: Psms, score: NDArray[np.float64], n_first: int) -> NDArray[np.int64]:
+    """Rows of the pass, the first `n_first` rows or the others, in which the best match of their spectrum scores better."""
+    best = np.full((2, int(psms.spectrum.max(initial=-1)) + 1), -np.inf)
+    is_second = (np.arange(len(psms)) >= n_first).astype(np.int64)
+    ranked = psms.rank == 1
+    best[is_second[ranked], psms.spectrum[ranked]] = score[ranked]
+    return np.flatnonzero((best[1] > best[0])[psms.spectrum] == (is_second == 1))
 
 
 def identified_proteins(scored: Scored, proteins: ProteinIndex, fdr: float) -> NDArray[np.int64]:
     """Targets with a peptide at the false discovery rate, ascending."""
-    rows = np.flatnonzero((scored.q_value <= fdr) & ~scored.psms.is_decoy & (scored.psms.rank == 1))
+    rows = np.flatnonzero((scored.q_value <= fdr) & ~scored.psms.is_decoy)
     return np.unique(proteins.protein_of(scored.psms.take(rows).occurrences))
-
-
-def joined_passes(first: Scored, second: Scored, fdr: float) -> Scored:
-    """The first pass's matches, and the second pass's for the spectra that it searched.
-
-    Each pass has q-values of its own, since each has its own decoys. Scores of the second are shifted so that the threshold of `fdr` is
-    the same in both.
-    """
-    searched = np.unique(second.psms.spectrum)
-    kept = np.flatnonzero(~np.isin(first.psms.spectrum, searched))
-    shift = _threshold(first, fdr) - _threshold(second, fdr)
-    features = {name: np.concatenate((first.features[name][kept], second.features[name])) for name in first.features}
-    return Scored(
-        joined_psms(first.psms.take(kept), second.psms),
-        np.concatenate((first.score[kept], second.score + shift)),
-        np.concatenate((first.q_value[kept], second.q_value)),
-        np.concatenate((first.posterior_error[kept], second.posterior_error)),
-        features,
-        f"{first.message}; second pass: {second.message}",
-    )
-
-
-def _threshold(scored: Scored, fdr: float) -> float:
-    accepted = (scored.q_value <= fdr) & (scored.psms.rank == 1)
-    return float(scored.score[accepted].min()) if accepted.any() else float(scored.score.max(initial=0.0)) + 1.0
 
 
 def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, parameters: IdentificationParameters) -> Tables:
@@ -141,14 +145,17 @@ def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, param
     psm_table = _psm_table(scored, spectra, proteins, sequences, texts, peptides.q_value[peptide_of_row])
     peptide_table = _peptide_table(peptides, psm_table)
     groups, protein_table = _protein_table(scored, peptides, sequences, proteins, parameters)
-    is_found = (scored.q_value <= parameters.fdr) & ~psms.is_decoy & (psms.rank == 1)
+    accepted = peptides.q_value <= parameters.fdr
     return Tables(
         psm_table,
         peptide_table,
         protein_table,
-        int(is_found.sum()),
-        len({sequences[row] for row in np.flatnonzero(is_found).tolist()}),
-        int(((groups.q_value <= parameters.fdr) & ~groups.is_decoy).sum()),
+        {
+            "psms": Counted.of(scored.q_value <= parameters.fdr, psms.is_decoy),
+            "peptides": Counted.of(accepted, peptides.is_decoy),
+            "proteins": Counted.of(groups.q_value <= parameters.fdr, groups.is_decoy),
+        },
+        len({sequences[row] for row in peptides.best_row[accepted & ~peptides.is_decoy].tolist()}),
     )
 
 
@@ -166,19 +173,16 @@ class _Peptides:
     @classmethod
     def of(cls, scored: Scored, peptide_of_row: NDArray[np.int64], parameters: IdentificationParameters) -> _Peptides:
         n = int(peptide_of_row.max(initial=-1)) + 1
-        # A peptidoform that is nowhere best keeps its row, but has no say in the statistics.
+        # A peptidoform that is nowhere best keeps its row, with nothing in its statistics.
         ranked = np.where(scored.psms.rank == 1, scored.score, -np.inf)
         best_row = best_by_group(peptide_of_row, ranked)
         score, is_decoy = scored.score[best_row], scored.psms.is_decoy[best_row]
-        accepted = (scored.q_value <= parameters.fdr) & (scored.psms.rank == 1)
-        n_psms = np.bincount(peptide_of_row[accepted], minlength=n)
+        n_psms = np.bincount(peptide_of_row[scored.q_value <= parameters.fdr], minlength=n)
         q_value, posterior_error = np.full(n, np.nan), np.full(n, np.nan)
-        if parameters.decoys != "none":
-            q_value, posterior_error = np.ones(n), np.ones(n)
-            counted = scored.psms.rank[best_row] == 1
-            if counted.any():
-                q_value[counted] = q_values(score[counted], is_decoy[counted], plus_one=parameters.plus_one)
-                posterior_error[counted] = posterior_error_probabilities(score[counted], is_decoy[counted])
+        counted = scored.psms.rank[best_row] == 1
+        if parameters.decoys != "none" and counted.any():
+            q_value[counted] = q_values(score[counted], is_decoy[counted], plus_one=parameters.plus_one)
+            posterior_error[counted] = posterior_error_probabilities(score[counted], is_decoy[counted])
         return cls(best_row, n_psms, score, is_decoy, q_value, posterior_error)
 
 
@@ -248,7 +252,7 @@ def _psm_table(
         "search_score": pa.array(psms.score),
         "xcorr": pa.array(measured["xcorr"]),
         "ksdp": pa.array(measured["ksdp"]),
-        "expectation": pa.array(10.0 ** -search_score(psms)),
+        "expectation": pa.array(10.0**psms.expectation),
         "modification_positions": pa.ListArray.from_arrays(modification_lists, pa.array(psms.modification_site, pa.int16())),
         "modification_names": pa.ListArray.from_arrays(modification_lists, names.take(which)),
         "modification_masses": pa.ListArray.from_arrays(modification_lists, masses.take(which)),
@@ -322,6 +326,7 @@ def _protein_table(
         evidence.is_decoy,
         n_psms,
         np.arange(len(proteins)) >= proteins.n_targets,
+        decoy_partner=proteins.partners(),
         plus_one=parameters.plus_one,
     )
     start = evidence.occurrences - offsets[proteins.protein_of(evidence.occurrences)]
@@ -329,10 +334,11 @@ def _protein_table(
     covered = coverage(np.diff(offsets), proteins.protein_of(evidence.occurrences), start, stop)
     first_member = groups.members[groups.member_offsets[:-1]]
     accessions = pa.ListArray.from_arrays(pa.array(groups.member_offsets, pa.int32()), _accessions(proteins, groups.members))
-    error = np.full(len(groups), np.nan)
+    q_value = error = np.full(len(groups), np.nan)
     if parameters.decoys != "none" and len(groups):
-        error = posterior_error_probabilities(groups.score, groups.is_decoy)
-    q_value = groups.q_value if parameters.decoys != "none" else np.full(len(groups), np.nan)
+        q_value, error = groups.q_value, np.ones(len(groups))
+        counts = ~groups.is_beaten
+        error[counts] = posterior_error_probabilities(groups.score[counts], groups.is_decoy[counts])
     table = pa.table(
         {
             "group": pa.array([";".join(members) for members in accessions.to_pylist()], pa.string()),

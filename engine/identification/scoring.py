@@ -309,6 +309,7 @@ def _without(part: Partition, rows: NDArray[np.int64]) -> list[Partition]:
 def _best_rows(index: SpectrumIndex, hits: HitArrays, parameters: IdentificationParameters) -> dict[str, NDArray]:
     """Hits of all charges of a spectrum together, the best first, with delta scores; at most `hits_per_spectrum` of each spectrum."""
     queries = index.queries
+    exponent = 1.0 / parameters.ksdp_power if parameters.score == "ksdp" else 1.0
     query, column = np.nonzero(hits.peptide >= 0)
     score = hits.score[query, column].astype(np.float64)
     order = np.lexsort((column, query, -score, queries.spectrum[query]))
@@ -319,10 +320,11 @@ def _best_rows(index: SpectrumIndex, hits: HitArrays, parameters: Identification
     is_first[1:] = spectrum[1:] != spectrum[:-1]
     start = np.maximum.accumulate(np.where(is_first, np.arange(n), 0))
     rank = np.arange(n) - start + 1
-    # The next row of the same spectrum with another sequence; the last kept score stands in where all kept are arrangements of one.
+    # The next row of the same spectrum with another sequence; the last score looked at stands in where all are arrangements of one. No
+    # further than with one hit for a spectrum: more of them must not change the first.
     rival = np.full(n, 0.0)
     open_rows = np.ones(n, bool)
-    for step in range(1, hits.score.shape[1]):
+    for step in range(1, _KEPT):
         other = np.minimum(np.arange(n) + step, max(n - 1, 0))
         same_spectrum = (np.arange(n) + step < n) & (spectrum[other] == spectrum)
         rival = np.where(open_rows & same_spectrum, score[other], rival)
@@ -341,19 +343,22 @@ def _best_rows(index: SpectrumIndex, hits: HitArrays, parameters: Identification
         "score": score[reported],
         "delta_score": (score - rival)[reported],
         "n_candidates": hits.n_candidates[rows[0]],
-        "expectation": _expectation(hits, rows[0], score[reported]),
+        "expectation": _expectation(hits, rows[0], score[reported], rank[reported] == 1, exponent),
     }
 
 
-def _expectation(hits: HitArrays, query: NDArray[np.int64], score: NDArray[np.float64]) -> NDArray[np.float64]:
+def _expectation(
+    hits: HitArrays, query: NDArray[np.int64], score: NDArray[np.float64], is_first: NDArray[np.bool_], exponent: float
+) -> NDArray[np.float64]:
     """log10 of how many candidates of the query are expected to reach `score` by chance.
 
-    The logarithm of the number of candidates that reach a score falls in a straight line at its upper end (Fenyö & Beavis 2003). The
-    line is
-    fitted to the candidates of the query but for the best; the fewer they are, the more its slope is drawn to that of all queries together.
+    The logarithm of the number of candidates that reach a score falls in a straight line at its upper end (Fenyö & Beavis 2003), or, for
+    a score with a long tail, in one over the score to the power of `exponent`. The line is fitted to the candidates of the query but for
+    the best; the fewer they are, the more its slope is drawn to that of all queries together, of which there is one for each spectrum: that
+    of the rows where `is_first`.
     """
     histogram = hits.histogram[query].astype(np.float64)
-    x = (np.arange(histogram.shape[1]) + 0.0) * hits.histogram_width
+    x = (np.arange(histogram.shape[1]) * hits.histogram_width) ** exponent
     best = np.minimum((hits.score[query, 0] / hits.histogram_width).astype(np.int64), histogram.shape[1] - 1)
     rows = np.arange(len(query))
     histogram[rows, best] = np.maximum(histogram[rows, best] - 1, 0)
@@ -364,10 +369,11 @@ def _expectation(hits: HitArrays, query: NDArray[np.int64], score: NDArray[np.fl
     y = np.log(np.maximum(reaching, 1.0))
     sum_w = weight.sum(axis=1)
     safe = np.maximum(sum_w, 1e-9)
-    mean_x, mean_y = weight @ x / safe, (weight * y).sum(axis=1) / safe
-    spread_x = weight @ (x * x) - mean_x**2 * sum_w
+    mean_x, mean_y = (weight * x).sum(axis=1) / safe, (weight * y).sum(axis=1) / safe
+    spread_x = (weight * x * x).sum(axis=1) - mean_x**2 * sum_w
     spread_xy = (weight * y * x).sum(axis=1) - mean_x * mean_y * sum_w
-    common = spread_xy.sum() / max(spread_x.sum(), 1e-9)
-    prior = 50.0 * hits.histogram_width
+    common = spread_xy[is_first].sum() / max(spread_x[is_first].sum(), 1e-9)
+    prior = 50.0 * hits.histogram_width**exponent
     slope = np.minimum((spread_xy + common * prior) / (spread_x + prior), 0.2 * common)
-    return np.where(sum_w > 0, mean_y + slope * (score - mean_x), np.log(total[:, 0] + 1.0) + common * score) / np.log(10.0)
+    reached = np.maximum(score, 0.0) ** exponent
+    return np.where(sum_w > 0, mean_y + slope * (reached - mean_x), np.log(total[:, 0] + 1.0) + common * reached) / np.log(10.0)

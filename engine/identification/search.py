@@ -52,9 +52,12 @@ _SPECTRA_PER_PIECE = 16 * _SPECTRA_PER_GROUP
 class IdentificationSummary:
     """What an identification found, counted at the false discovery rate, targets only.
 
-    `folder` is the project's, `run_id` the run in it. `stages` holds seconds and peak memory of each of the five steps (of making the
-    index, which goes on beside reading, what it took longer), `messages` what the user should know. `top_proteins`: (accession,
-    description, peptides, coverage) of the best groups.
+    `folder` is the project's, `run_id` the run in it. `n_peptides` counts peptidoforms by their own q-values (target rows of the peptide
+    table), `n_sequences` the different sequences among them, `n_proteins` groups by theirs. `certainty` holds for ``psms``, ``peptides``
+    and ``proteins`` the targets and decoys accepted and the 95 % interval of the share of false ones among the targets (``targets``,
+    ``decoys``, ``false_share_low``, ``false_share_high``; `engine.identification.target_decoy.false_share_interval`). `stages` holds
+    seconds and peak memory of each of the five steps (of making the index, which goes on beside reading, what it took longer), `messages`
+    what the user should know. `top_proteins`: (accession, description, peptides, coverage) of the best groups.
     """
 
     run_id: str
@@ -65,7 +68,9 @@ class IdentificationSummary:
     n_peptides_in_index: int
     n_psms: int
     n_peptides: int
+    n_sequences: int
     n_proteins: int
+    certainty: dict[str, dict[str, float]]
     seconds: float
     device: str
     stages: dict[str, dict[str, float]]
@@ -166,13 +171,15 @@ def identify(
                 spectra_written()
                 written()
                 progress.check()
-            run.message = f"{tables.n_psms} PSMs, {tables.n_peptides} peptides, {tables.n_proteins} proteins at {parameters.fdr:.3g} FDR"
+            n_psms, n_peptides, n_proteins = (tables.counted[name].targets for name in ("psms", "peptides", "proteins"))
+            run.message = f"{n_psms} PSMs, {n_peptides} peptides, {n_proteins} proteins at {parameters.fdr:.3g} FDR"
     # The run is kept now: what follows takes no time and heeds no cancel, so that the tables and run.json are those of one run.
     _move_files(run.folder / _EXPORTS, project.folder / _EXPORTS)
     best = tables.proteins.filter(_found(tables.proteins, parameters)).slice(0, 10).to_pylist()
     summary = IdentificationSummary(
-        run.id, project.folder, len(read), n_searched, proteins.n_targets, len(peptides), tables.n_psms, tables.n_peptides,
-        tables.n_proteins,
+        run.id, project.folder, len(read), n_searched, proteins.n_targets, len(peptides), n_psms, n_peptides, tables.n_sequences,
+        n_proteins,
+        {name: count.certainty() for name, count in tables.counted.items()},
         round(time.perf_counter() - began, 3), run.device,
         clock.stages, progress.messages,
         tuple((row["accessions"][0], row["description"], row["n_peptides"], row["coverage"]) for row in best),
@@ -336,13 +343,15 @@ def _search(
         return collect_psms(search.run(progress), peptides, proteins, variable), index.n_searched
 
 
-def _judged(psms: Psms, parameters: IdentificationParameters, threads: int, clock: StageClock, progress: Progress) -> Scored:
-    """The matches of one pass with their statistics."""
+def _judged(
+    psms: Psms, parameters: IdentificationParameters, threads: int, clock: StageClock, progress: Progress, second: Psms | None = None
+) -> Scored:
+    """The matches, of one pass or of both, with their statistics."""
     from engine.identification.report import score_statistics
 
     with clock.stage("report"):
         progress.stage("Estimating false discovery rates")
-        return score_statistics(psms, parameters, threads, progress)
+        return score_statistics(psms, parameters, threads, progress, second=second)
 
 
 def _second_pass(
@@ -362,12 +371,12 @@ def _second_pass(
     With more modifications and fewer required cuts. The index is made for this once; it stands in the run's folder, which is swept when the
     run does not end well.
     """
-    from engine.identification.report import identified_proteins, joined_passes
+    from engine.identification.report import identified_proteins
 
     found = identified_proteins(first, proteins, parameters.fdr)
-    partners = proteins.decoy_partners()[found]
+    partners = proteins.partners()[found]
     selected = np.unique(np.concatenate((found, partners[partners >= 0])))
-    identified = first.psms.spectrum[(first.q_value <= parameters.fdr) & (first.psms.rank == 1)]
+    identified = first.psms.spectrum[first.q_value <= parameters.fdr]
     remaining = np.setdiff1d(np.arange(len(spectra)), identified)
     if len(found) == 0 or len(remaining) == 0:
         return first
@@ -381,7 +390,7 @@ def _second_pass(
                 memory_bytes=parameters.index_memory * _MB, progress=progress,
             )  # fmt: skip
         psms, _ = _search(spectra.only(remaining), proteins, peptides, variable, parameters, threads, used, with_processor, clock, progress)
-    return joined_passes(first, _judged(psms, parameters, threads, clock, progress), parameters.fdr)
+    return _judged(first.psms, parameters, threads, clock, progress, second=psms)
 
 
 def _found(table: Any, parameters: IdentificationParameters) -> Any:
@@ -407,8 +416,12 @@ def _write_run_json(
         "parameters": parameters.model_dump(mode="json"),
         "counts": {
             name.removeprefix("n_"): getattr(summary, name)
-            for name in ("n_spectra", "n_searched", "n_proteins_in_database", "n_peptides_in_index", "n_psms", "n_peptides", "n_proteins")
+            for name in (
+                *("n_spectra", "n_searched", "n_proteins_in_database", "n_peptides_in_index"),
+                *("n_psms", "n_peptides", "n_sequences", "n_proteins"),
+            )
         },
+        "certainty": summary.certainty,
         "seconds": summary.seconds,
         "steps": summary.stages,
         "messages": list(summary.messages),

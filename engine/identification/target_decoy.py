@@ -12,10 +12,15 @@ by default: the plain ratio is what most engines report; with it no set of fewer
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["best_by_group", "q_values"]
+__all__ = ["best_by_group", "false_share_interval", "q_values"]
+
+
+_TAIL = 0.025  # on either side of an interval of 95 %
 
 
 def q_values(score: NDArray[np.float64], is_decoy: NDArray[np.bool_], *, plus_one: bool = False) -> NDArray[np.float64]:
@@ -59,6 +64,60 @@ def q_values(score: NDArray[np.float64], is_decoy: NDArray[np.bool_], *, plus_on
     q = np.empty(len(score))
     q[order] = np.repeat(least, np.diff(last_of_ties, prepend=-1))
     return q
+
+
+def false_share_interval(targets: int, decoys: int) -> tuple[float, float]:
+    """95 % interval of the share of false ones among accepted targets, from the decoys that were accepted with them.
+
+    A false match is a target or a decoy with the same chance, so of N false ones d are decoys with d ~ Binomial(N, 1/2). The interval holds
+    every N under which so few and so many decoys are each likelier than 2.5 %: it is Clopper & Pearson's (1934, Biometrika 26:404), turned
+    around to ask for N, and exact for what is asked, the false ones in this very list, where the rate behind them would come out narrower.
+    With no decoy at all up to 5 targets may be false.
+
+    Parameters
+    ----------
+    targets, decoys : counts at or above one threshold.
+
+    Returns
+    -------
+    Least and greatest share, in [0, 1]; (0, 1) without targets.
+
+    Examples
+    --------
+    >>> false_share_interval(50, 0)
+    (0.0, 0.1)
+    >>> low, high = false_share_interval(10_000, 100)
+    >>> round(low, 4), round(high, 4)
+    (0.0074, 0.013)
+    """
+    if targets <= 0:
+        return 0.0, 1.0
+    # P(d or fewer decoys of N) falls with N, P(d or more) rises.
+    fewest = _first(lambda n: 1.0 - _at_most(decoys - 1, n) > _TAIL, decoys, 2 * decoys + 1)
+    most = _first(lambda n: _at_most(decoys, n) <= _TAIL, decoys, 4 * decoys + 64) - 1
+    return min(1.0, (fewest - decoys) / targets), min(1.0, (most - decoys) / targets)
+
+
+def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """First of the numbers from `low` on for which a condition holds that holds for `high` and, once it holds, for all that follow."""
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _at_most(k: int, n: int) -> float:
+    """Probability of at most `k` heads in `n` tosses."""
+    if k < 0:
+        return 0.0
+    if k >= n:
+        return 1.0
+    steps = np.arange(1, k + 1, dtype=np.float64)
+    log_terms = np.concatenate(([0.0], np.cumsum(np.log(n - steps + 1) - np.log(steps)))) - n * np.log(2.0)
+    return float(np.exp(log_terms).sum())
 
 
 def best_by_group(group: NDArray[np.int64], score: NDArray[np.float64]) -> NDArray[np.int64]:

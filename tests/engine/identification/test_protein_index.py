@@ -55,7 +55,7 @@ def test_reversed_decoys_stand_behind_all_targets(tmp_path: Path) -> None:
     assert index.n_targets == 4
     assert index.n_contaminants == 0
     assert index.first_decoy_residue == sum(len(record[2]) for record in TARGETS)
-    assert index.decoy_partners().tolist() == [4, 5, 6, 7]
+    assert index.partners().tolist() == [4, 5, 6, 7, 0, 1, 2, 3]
 
 
 def test_contaminants_stand_before_the_decoys_and_have_their_own(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_no_decoys_when_none_are_wanted(tmp_path: Path) -> None:
     index = build(tmp_path, TARGETS, "none")
     assert rows(index) == CLEAN
     assert index.n_targets == len(index) == 4
-    assert index.decoy_partners().tolist() == [-1] * 4
+    assert index.partners().tolist() == [-1] * 4
     assert index.first_decoy_residue == len(index.proteins.residues)
 
 
@@ -88,7 +88,7 @@ def test_existing_decoys_are_gathered_from_among_the_targets(tmp_path: Path) -> 
     index = build(tmp_path, records, "existing", "rev_")
     assert rows(index) == [records[i] for i in (1, 2, 4, 0, 3, 5)]
     assert index.n_targets == 3
-    assert index.decoy_partners().tolist() == [3, -1, 4]
+    assert index.partners().tolist() == [3, -1, 4, 0, 2, -1]
 
 
 @pytest.mark.parametrize("decoys", ["existing", "reverse", "shuffle", "none"])

@@ -70,7 +70,7 @@ def groups(project):
 
 
 def is_accepted(row):
-    return row["is_decoy"] == "false" and float(row["q_value"]) <= 0.01
+    return row["is_decoy"] == "false" and row["q_value"] != "" and float(row["q_value"]) <= 0.01
 
 
 def looped_q_values(rows, score):
@@ -179,6 +179,29 @@ def test_the_q_values_of_peptides_are_those_of_a_plain_loop(peptides, psms):
         assert int(row["n_psms"]) == len(matches)
 
 
+def test_only_the_first_of_a_spectrum_has_statistics(psms, peptides):
+    """The others did not compete: what their q-values would be nobody knows."""
+    lower = [row for row in psms if row["rank"] != "1"]
+    assert len(lower) > 500
+    assert {(row["q_value"], row["posterior_error_probability"]) for row in lower} == {("", "")}
+    first = {(row["peptide"], row["is_decoy"]) for row in psms if row["rank"] == "1"}
+    for row in peptides:
+        assert (row["q_value"] != "") == ((row["peptide"], row["is_decoy"]) in first)
+
+
+def test_what_is_counted_is_what_the_tables_hold(project, psms, peptides, groups):
+    told = json.loads((Path(project) / "run.json").read_text())
+    counts, certainty = told["counts"], told["certainty"]
+    for name, rows in (("psms", psms), ("peptides", peptides), ("proteins", groups)):
+        accepted = [row for row in rows if row["q_value"] != "" and float(row["q_value"]) <= 0.01]
+        decoys = sum(row["is_decoy"] == "true" for row in accepted)
+        assert counts[name] == certainty[name]["targets"] == len(accepted) - decoys
+        assert certainty[name]["decoys"] == decoys
+        low, high = (certainty[name][key] for key in ("false_share_low", "false_share_high"))
+        assert 0 <= low <= decoys / (len(accepted) - decoys) <= high <= 1
+    assert counts["sequences"] == len({row["sequence"] for row in peptides if is_accepted(row)}) < counts["peptides"]
+
+
 def test_error_probabilities_rise_as_scores_fall(psms):
     ranked = sorted((row for row in psms if row["rank"] == "1"), key=lambda row: -float(row["score"]))
     errors = [float(row["posterior_error_probability"]) for row in ranked]
@@ -238,7 +261,8 @@ def test_the_parquet_tables_hold_what_the_texts_say(project, psms):
     parquet = pq.read_table(run / "psms.parquet").to_pylist()
     assert [row["peptide"] for row in parquet] == [row["peptide"] for row in psms]
     assert [";".join(row["proteins"]) for row in parquet] == [row["proteins"] for row in psms]
-    assert [row["q_value"] for row in parquet] == pytest.approx([float(row["q_value"]) for row in psms], rel=1e-8)
+    first = [row for row in psms if row["rank"] == "1"]
+    assert [row["q_value"] for row in parquet[: len(first)]] == pytest.approx([float(row["q_value"]) for row in first], rel=1e-8)
     spectra = pq.read_table(run / "spectra.parquet").to_pylist()
     assert len(spectra) == json.loads((Path(project) / "run.json").read_text())["counts"]["spectra"]
     for row in parquet[:50]:

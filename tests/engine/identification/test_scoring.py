@@ -165,15 +165,24 @@ def test_ranks_count_up_while_scores_go_down_and_deltas_reach_the_next_sequence(
         assert matches.rank[rows].tolist() == list(range(1, len(rows) + 1))
         score, peptide = matches.score[rows], matches.peptide[rows]
         assert np.all(np.diff(score) <= 0)
-        if len(rows) == 20:
-            continue  # a rival may stand behind the last row reported
-        for k in range(len(rows)):
-            rivals = [score[j] for j in range(k + 1, len(rows)) if peptide[j] != peptide[k]]
-            same = [score[j] for j in range(k + 1, len(rows)) if peptide[j] == peptide[k]]
+        for k in range(len(rows) - 4 if len(rows) == 20 else len(rows)):
+            # Four rows are looked at, as with one hit for a spectrum.
+            following = range(k + 1, min(k + 5, len(rows)))
+            rivals = [score[j] for j in following if peptide[j] != peptide[k]]
+            same = [score[j] for j in following if peptide[j] == peptide[k]]
             expected = rivals[0] if rivals else same[-1] if same else 0.0
             assert matches.delta_score[rows[k]] == pytest.approx(score[k] - expected, abs=1e-6)
             checked += 1
     assert checked > 100
+
+
+def test_more_hits_for_a_spectrum_change_nothing_in_its_first(small: Database, simulated: tuple[Spectra, list[str]]) -> None:
+    parameters = IdentificationParameters(minimum_matched_ions=1, variable_modifications=("Oxidation (M)", "Phospho (STY)"))
+    one, many = (search(simulated[0], small, parameters.changed([f"hits_per_spectrum={hits}"])) for hits in (1, 20))
+    first = many.rank == 1
+    assert first.sum() < len(first)
+    for name in ("spectrum", "peptide", "score", "delta_score", "expectation", "n_candidates", "site", "modification"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(many, name)[first])
 
 
 def test_the_charges_of_a_spectrum_compete(small: Database) -> None:
