@@ -174,10 +174,10 @@ def test_no_matches_give_no_rows(indexes: tuple[ProteinIndex, PeptideIndex], psm
     assert all(column.shape == (0,) for column in rescoring_features(none, np.empty(0, bool)).values())
 
 
-def test_the_search_score_is_the_mean_of_two_expectations(psms: Psms) -> None:
+def test_the_search_score_is_the_mean_of_two_expectations_of_which_the_fitted_one_counts_twice(psms: Psms) -> None:
     for row, score in enumerate(search_score(psms)):
         by_chance = 10 ** psms.features["chance"][row] * (psms.n_candidates[row] + 1)
-        assert 10 ** (-2 * score) == pytest.approx(by_chance * 10 ** psms.expectation[row])
+        assert 10 ** (-3 * score) == pytest.approx(by_chance * 10 ** (2 * psms.expectation[row]))
 
 
 def test_features_are_finite_columns_and_do_not_tell_targets_from_decoys(psms: Psms) -> None:
