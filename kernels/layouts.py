@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "CORRELATION_UNITS",
     "C_TERMINAL",
     "FORMS_OF_CHUNK",
     "HYPERSCORE",
@@ -39,12 +40,14 @@ FORMS_OF_CHUNK = 1 << 15  # their counters, four bytes each, stay in the second-
 C_TERMINAL = 1 << 15  # the bit of a posting that tells the end from which the ion counts
 KEYS_OF_DALTON = 1 << 19  # a key is a mass in units of 2^-19 Da (2e-6 Da), so that 32 bits reach 8,192 Da
 ISOTOPE_BITS = 4
+CORRELATION_UNITS = 65536.0  # to a height of one: XCorr sums whole numbers, which is exact in any order
 
 
 class SpectrumArrays(NamedTuple):
     """Preprocessed spectra: CSR peaks with m/z ascending.
 
-    `weight` is what the dot products sum, `correlation_weight` what XCorr sums (Comet's normalisation in ten windows).
+    `weight` is what the dot products sum, `correlation_weight` what XCorr sums (Comet's normalisation in ten windows; at most
+    50, rounded to whole `CORRELATION_UNITS`).
     """
 
     offsets: NDArray[np.int64]

@@ -4,8 +4,8 @@ The answers are those of scoring every candidate, with two exceptions. While can
 beyond a peak's tolerance may count, and scores are rounded; the exact scores of the best mend that, but for nearly equal ones at the last
 ranks kept. And masses are added in another order, so that a candidate whose mass is at the very end of the precursor window, to the last
 digit of a double (1e-12 Da), may be inside by one way and outside by the other.
-`FragmentSearch.is_worthwhile` tells, by counting the work of both ways, which is the shorter one. Of GPUs, each has an index of the forms
-that its share of the queries reaches.
+`FragmentSearch.is_worthwhile` tells, by counting the work of both ways, which one is taken: the same on every device, because of those
+exceptions. Of GPUs, each has an index of the forms that its share of the queries reaches.
 """
 
 from __future__ import annotations
@@ -68,13 +68,15 @@ _MOST_FORMS_COUNTED, _MOST_FORMS_LISTED = 1 << 20, 1 << 18  # by a thread betwee
 
 # Nanoseconds of one thread, measured on one core of an EPYC 9005 with tests/benchmarks/open_search.py. Only their ratios matter.
 _PER_ION = 6.0  # scoring every candidate: an ion of a form is looked for in the bit table of peaks
-_PER_POSTING = 22.0  # building
+_PER_LISTED = 220.0  # building: a peptide with a combination of modifications is counted, and listed, whether it has forms or not
+_PER_POSTING = 35.0  # building
 _PER_FORM = 100.0  # building
 _PER_PAIR = 4000.0  # a query and a chunk: looking up the ends of segments, clearing counters
 _PER_VISIT = 0.7
 _PER_RANK = 0.8  # a form's counter becomes a score
-# The same of an H200. Searching an index takes it a thirtieth of scoring all; what counts is that threads list the forms for it.
-_CARD_PER_SCORING, _CARD_PER_LISTED_FORM, _CARD_PER_SLOT = 0.15, 60.0, 50.0
+# How much longer scoring every candidate must take for an index to be made. It takes memory, and threads list its forms for a card, which
+# would have scored all of a narrow window by then.
+_TIMES_LONGER = 2.0
 _MOST_NANOSECONDS = 1e8  # between two looks at a cancel
 
 _TYPICAL_FRAGMENT = 600.0  # Th
@@ -119,34 +121,31 @@ class FragmentSearch:
         self._counted: _Forms | None = None
 
     def is_worthwhile(self, candidates: NDArray[np.int64], progress: Progress) -> bool:
-        """Whether building an index and searching it takes less work than scoring the `candidates` (q,) int64 of each query.
+        """Whether building an index and searching it takes far less work than scoring the `candidates` (q,) int64 of each query.
 
         `candidates` count a peptide with a combination of modifications once for each window that it is in, as `count_candidates` does.
-        Scores that an index does not give, and sizes beyond it, are never worthwhile. The answer depends on counts alone.
+        Scores that an index does not give, and sizes beyond it, are never worthwhile. The answer depends on counts alone, and neither on
+        threads nor on memory nor on cards: for the last digits it matters which way is taken.
         """
         charges = self._fragment_charges(self._index.queries)
-        # Counting the forms takes as long as some searches. First they are taken to be in as many windows as peptides with combinations:
-        # where the postings alone would take longer than scoring everything, as in most searches, no closer look is needed.
+        # Counting the forms takes as long as some searches. First every peptide is taken to have one form with each combination, in reach
+        # of a window: where scoring all is no longer than building such an index, as in most searches, no closer look is needed.
         possible = len(self._peptides.mass) * len(self._modifications.combination_mass)
-        if _PER_ION * float((candidates * charges).sum()) <= _PER_POSTING * possible:
+        ions = self._series * float(self._peptides.length.sum(dtype=np.int64) / max(1, len(self._peptides.mass)) - 1.0)
+        building = possible * (_PER_LISTED + _PER_FORM + _PER_POSTING * ions)
+        if _PER_ION * float((candidates * charges).sum()) * ions <= _TIMES_LONGER * building:
             return False
-        if self._cards:
-            windows = candidates.sum() / possible
-            slots = int(self._modifications.combination_count.sum(axis=1).max(initial=0))
-            if windows * _CARD_PER_SCORING < _CARD_PER_LISTED_FORM + _CARD_PER_SLOT * slots:
-                return False
         if reason := why_unsupported(self._index.arrays, self._peptides, self._modifications, self._settings):
             progress.message(f"Every candidate is scored, without a fragment-ion index: {reason}")
             return False
         compile_fragment_index(progress)
-        if self._cards:
-            return True
         counted = self._count(progress)
         forms = self._forms_of_queries(counted)
         ions_of_form = self._ions_of_form()
         exhaustive = _PER_ION * float((forms * charges).sum()) * ions_of_form
-        building = _PER_POSTING * float(counted.ions[-1]) + _PER_FORM * float(counted.forms[-1])
-        return building + float(self._nanoseconds(forms, ions_of_form, self._index.queries).sum()) < exhaustive
+        building = _PER_LISTED * possible + _PER_POSTING * float(counted.ions[-1]) + _PER_FORM * float(counted.forms[-1])
+        searching = float(self._nanoseconds(forms, ions_of_form, self._index.queries).sum())
+        return _TIMES_LONGER * (building + searching) < exhaustive
 
     def run(self, hits: HitArrays, progress: Progress) -> None:
         """Search all queries; write their best candidates, histograms and numbers of candidates into `hits`, which is empty."""

@@ -5,6 +5,9 @@ matching peak. KSDP is its kernel form with consecutive ions (Fu 2004, Bioinform
 (Fenyö & Beavis 2003), XCorr that of SEQUEST in its fast form (Eng 2008). Theoretical ions are computed on the fly from running sums of
 residue and modification masses and never stored; modified forms are enumerated while searching and never stored.
 
+Scores are the same to the last bit on every device: sums are made in one order, or of whole numbers, and logarithms and powers are those
+of `kernels.cpu.elementary`.
+
 Functions on the hot path are compiled without Numba's reference counting (``_nrt=False``): they own no arrays, and counting the
 references to each array at every call took ten times as long as the work itself.
 """
@@ -18,7 +21,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kernels.cpu.digestion import FLAG_PROTEIN_C_TERM, FLAG_PROTEIN_N_TERM
-from kernels.layouts import HYPERSCORE, ISOTOPE_BITS, KSDP, XCORR
+from kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
+from kernels.layouts import CORRELATION_UNITS, HYPERSCORE, ISOTOPE_BITS, KSDP, XCORR
 
 __all__ = [
     "bin_of_rounded",
@@ -37,13 +41,12 @@ __all__ = [
 
 _PROTON_MASS = 1.007276466621
 _CORRELATION_HALF_WINDOW = 75
+_AROUND = 2 * _CORRELATION_HALF_WINDOW
+_XCORR_OF_SUM = 0.005 / (_AROUND * CORRELATION_UNITS)
 _NONE = 255
 _LONGEST = 64
 _ROUNDING = 1e-12  # of a mass, at most
 _ANY_RESIDUE = np.uint32(0xFFFFFFFF)
-
-# Up to the ions of 63 residues in six series of five charges, and more.
-_FACTORIAL_LOG = np.concatenate((np.zeros(1), np.cumsum(np.log(np.arange(1.0, 2048.0)))))
 
 
 @njit(nogil=True, cache=True, _nrt=False)
@@ -117,16 +120,25 @@ def _index_peaks(mz, low, high, settings, words, first_peak):
         first_peak[w] = peak
 
 
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def _correlation_height(weight):
+    """Height of a peak for XCorr, a whole number."""
+    return np.int64(np.float64(weight) * CORRELATION_UNITS + 0.5)
+
+
 @njit(nogil=True, cache=True, _nrt=False)
 def _correlation_vector(mz, weight, low, high, settings, raw, vector):
-    """SEQUEST's spectrum after subtracting the mean of the 150 bins around each bin (Eng 2008, equation 6)."""
+    """SEQUEST's spectrum after subtracting the mean of the 150 bins around each bin (Eng 2008, equation 6).
+
+    150 times as high and in units of heights, so that all values, and sums of them in any order, are whole numbers.
+    """
     n = len(vector)
     raw[:] = 0
     for i in range(low, high):
         b = np.int64(mz[i] / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
         if 0 <= b < n:
-            raw[b] = max(raw[b], weight[i])
-    total = 0.0
+            raw[b] = max(np.int64(raw[b]), _correlation_height(weight[i]))
+    total = np.int64(0)
     for b in range(min(n, _CORRELATION_HALF_WINDOW)):
         total += raw[b]
     for b in range(n):
@@ -134,24 +146,36 @@ def _correlation_vector(mz, weight, low, high, settings, raw, vector):
             total += raw[b + _CORRELATION_HALF_WINDOW]
         if b - _CORRELATION_HALF_WINDOW - 1 >= 0:
             total -= raw[b - _CORRELATION_HALF_WINDOW - 1]
-        vector[b] = raw[b] - (total - raw[b]) / (2 * _CORRELATION_HALF_WINDOW)
+        vector[b] = _AROUND * np.int64(raw[b]) - (total - raw[b])
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _ksdp(matched_peak, weight, n_rows, n, window, power):
-    """Kernel spectral dot product: windows of consecutive ions of a series, raised to a power so that runs count more than single ions."""
+def _ksdp(matched_peak, root, first_peak, n_rows, n, window, exponent):
+    """Kernel spectral dot product: windows of consecutive ions of a series, raised to a power so that runs count more than single ions.
+
+    `root` holds the roots of the weights of a spectrum's peaks, of which the first is number `first_peak`.
+    """
     before = (window - 1) // 2
     after = window - 1 - before
     total = 0.0
     for row in range(n_rows):
+        of_row = 0.0
         for j in range(n):
             inside = 0.0
             for k in range(max(0, j - before), min(n, j + after + 1)):
                 if matched_peak[row, k] >= 0:
-                    inside += weight[matched_peak[row, k]] ** (1.0 / power)
-            if inside > 0:
-                total += inside**power
+                    inside += root[matched_peak[row, k] - first_peak]
+            if inside > 0.0:
+                of_row += power(inside, exponent)
+        total += of_row
     return total
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _find_roots(weight, low, high, exponent, root):
+    """Roots of the weights of the peaks `low:high` for KSDP, into `root`."""
+    for i in range(low, high):
+        root[i - low] = power(np.float64(weight[i]), 1.0 / exponent)
 
 
 @njit(nogil=True, cache=True, _nrt=False)
@@ -176,7 +200,7 @@ def _score_form(
     n_words = len(words)
     inverse_correlation = 1.0 / correlation_bin
     correlation_shift = 1.0 - correlation_offset
-    count_n, count_c, dot, correlation = 0, 0, 0.0, 0.0
+    count_n, count_c, dot, correlation = 0, 0, 0.0, np.int64(0)
     for series in range(n_n + n_c):
         is_n = series < n_n
         for z in range(1, charges + 1):
@@ -216,7 +240,7 @@ def _score_form(
 @njit(nogil=True, cache=True, _nrt=False)
 def _hyperscore(count_n, count_c, dot):
     """X!Tandem's: the logarithm of the product of both factorials and the dot product (weights have unit length, hence the factor)."""
-    return _FACTORIAL_LOG[count_n] + _FACTORIAL_LOG[count_c] + np.log(1.0 + 100.0 * dot)
+    return FACTORIAL_LOG[count_n] + FACTORIAL_LOG[count_c] + logarithm(1.0 + 100.0 * dot)
 
 
 @njit(nogil=True, cache=True, _nrt=False)
@@ -364,15 +388,16 @@ def _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modif
 
 
 class _Scratch(NamedTuple):
-    """Room for one thread: sums of masses, the bit table, XCorr's vector, matched peaks, and the arrangement of modifications."""
+    """Room for one thread: sums of masses, the bit table, XCorr's vector, matched peaks, KSDP's roots, the arrangement of modifications."""
 
     shift: NDArray[np.float64]
     base: NDArray[np.float64]
     words: NDArray[np.uint64]
     first_peak: NDArray[np.int64]
-    raw: NDArray[np.float32]
-    vector: NDArray[np.float32]
+    raw: NDArray[np.int32]
+    vector: NDArray[np.int32]
     matched_peak: NDArray[np.int64]
+    root: NDArray[np.float64]
     slot_modification: NDArray[np.int64]
     slot_choice: NDArray[np.int64]
     slot_site: NDArray[np.int64]
@@ -381,7 +406,7 @@ class _Scratch(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def _scratch(settings, n_modifications, slots, with_vector):
+def _scratch(settings, n_modifications, slots, with_vector, most_peaks):
     absolute, relative = _reach(settings)
     n_words = np.int64((settings.max_mz + absolute + relative * settings.max_mz) / settings.bin_width) // 64 + 1
     n_bins = np.int64(settings.max_mz / settings.correlation_bin_width) + 2 + _CORRELATION_HALF_WINDOW if with_vector else 1
@@ -391,15 +416,25 @@ def _scratch(settings, n_modifications, slots, with_vector):
         np.empty(_LONGEST, np.float64),
         np.zeros(n_words, np.uint64),
         np.zeros(n_words, np.int64),
-        np.zeros(n_bins, np.float32),
-        np.zeros(n_bins, np.float32),
+        np.zeros(n_bins, np.int32),
+        np.zeros(n_bins, np.int32),
         np.zeros((rows, _LONGEST), np.int64),
+        np.zeros(most_peaks, np.float64),
         np.zeros(slots, np.int64),
         np.zeros(slots, np.int64),
         np.zeros(slots, np.int64),
         np.zeros((max(1, n_modifications), _LONGEST), np.int64),
         np.zeros(max(1, n_modifications), np.int64),
     )
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _most_peaks(spectra, spectrum, first, last):
+    """Peaks of the fullest of the spectra that rows `first:last` name."""
+    most = 0
+    for row in range(first, last):
+        most = max(most, spectra.offsets[spectrum[row] + 1] - spectra.offsets[spectrum[row]])
+    return most
 
 
 @njit(nogil=True, cache=True)
@@ -411,7 +446,8 @@ def search_queries(spectra, queries, peptides, modifications, settings, hits, fi
     `stop` (1,) uint8: once another thread sets it, the search leaves off where it is, for one query may take many seconds.
     """
     flag = np.zeros(1, np.uint8) if stop is None else stop
-    scratch = _scratch(settings, len(modifications.mass), hits.site.shape[2], settings.score == XCORR)
+    most_peaks = _most_peaks(spectra, queries.spectrum, first, last) if settings.score == KSDP else 0
+    scratch = _scratch(settings, len(modifications.mass), hits.site.shape[2], settings.score == XCORR, most_peaks)
     for q in range(first, last):
         _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch, flag)
 
@@ -458,6 +494,8 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
     _index_peaks(mz, low_peak, high_peak, settings, words, first_peak)
     if use_vector:
         _correlation_vector(mz, spectra.correlation_weight, low_peak, high_peak, settings, raw, vector)
+    if keep:
+        _find_roots(weight, low_peak, high_peak, settings.ksdp_power, scratch.root)
     charges = max(1, min(settings.max_fragment_charge, queries.charge[q] - 1))
     for c in range(len(modifications.combination_mass)):
         done = 0
@@ -496,10 +534,11 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
                             score = _hyperscore(count_n, count_c, dot) if dot > 0 else 0.0
                         elif which == KSDP:
                             score = _ksdp(
-                                matched_peak, weight, rows_per_charge * charges, length - 1, settings.ksdp_window, settings.ksdp_power
-                            )
+                                matched_peak, scratch.root, low_peak, rows_per_charge * charges, length - 1, settings.ksdp_window,
+                                settings.ksdp_power,
+                            )  # fmt: skip
                         elif use_vector:
-                            score = correlation * 0.005
+                            score = correlation * _XCORR_OF_SUM
                         n_candidates[q] += 1
                         b = min(bins - 1, max(0, np.int64(score * inverse_histogram)))
                         histogram[q, b] += 1
@@ -524,7 +563,7 @@ def score_candidates(spectra, queries, peptides, modifications, settings, code, 
     counted in the histograms of `hits`; there they change to the bins of their scores. Scores, limits and the order of equal scores are
     those of `search_queries`; `n_candidates` stays as it is.
     """
-    scratch = _scratch(settings, len(modifications.mass), hits.site.shape[2], False)
+    scratch = _scratch(settings, len(modifications.mass), hits.site.shape[2], False, 0)
     bins = hits.histogram.shape[1]
     inverse, last_bin = np.float32(1.0 / hits.histogram_width), np.float32(bins - 1)
     for q in range(first, last):
@@ -612,7 +651,7 @@ def _log_binomial_tail(k, n, probability):
     log_p, log_q = np.log(probability), np.log(1.0 - probability)
     largest, total = 0.0, 0.0
     for j in range(k, n + 1):
-        term = _FACTORIAL_LOG[n] - _FACTORIAL_LOG[j] - _FACTORIAL_LOG[n - j] + j * log_p + (n - j) * log_q
+        term = FACTORIAL_LOG[n] - FACTORIAL_LOG[j] - FACTORIAL_LOG[n - j] + j * log_p + (n - j) * log_q
         if j == k:
             largest = term
         total += np.exp(term - largest)
@@ -623,29 +662,29 @@ def _log_binomial_tail(k, n, probability):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _sparse_correlation(target, mz, weight, low, high, settings):
-    """Value of SEQUEST's subtracted spectrum at one ion, from the peaks alone: no vector of bins."""
+    """Value of SEQUEST's subtracted spectrum at one ion, as in `_correlation_vector`, from the peaks alone: no vector of bins."""
     b = np.int64(target / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
     left = (b - 1.0 - _CORRELATION_HALF_WINDOW + settings.correlation_bin_offset) * settings.correlation_bin_width
     start = lower_bound(mz, low, high, left - settings.correlation_bin_width)
-    own, around = 0.0, 0.0
-    last_bin, last_height = np.int64(-1), 0.0
+    own, around = np.int64(0), np.int64(0)
+    last_bin, last_height = np.int64(-1), np.int64(0)
     for i in range(start, high):
         bin_here = np.int64(mz[i] / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
         if bin_here > b + _CORRELATION_HALF_WINDOW:
             break
         if bin_here < b - _CORRELATION_HALF_WINDOW:
             continue
-        height = np.float64(weight[i])
+        height = _correlation_height(weight[i])
         if bin_here == last_bin:  # a bin holds its highest peak
             height, previous = max(height, last_height), last_height
         else:
-            previous = 0.0
+            previous = np.int64(0)
         if bin_here == b:
             own += height - previous
         else:
             around += height - previous
         last_bin, last_height = bin_here, height
-    return own - around / (2 * _CORRELATION_HALF_WINDOW)
+    return _AROUND * own - around
 
 
 @njit(nogil=True, cache=True)
@@ -659,7 +698,7 @@ def measure_matches(
     ``chance`` is log10 of the probability that as many ions match at random.
     """
     flag = np.zeros(1, np.uint8) if stop is None else stop
-    scratch = _scratch(settings, 0, 1, False)
+    scratch = _scratch(settings, 0, 1, False, _most_peaks(spectra, query_spectrum, first, last))
     shift, words, first_peak, matched_peak, vector = scratch.shift, scratch.words, scratch.first_peak, scratch.matched_peak, scratch.vector
     n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
     inverse_bin = 1.0 / settings.bin_width
@@ -672,6 +711,7 @@ def measure_matches(
         low, high = spectra.offsets[s], spectra.offsets[s + 1]
         if s != previous_spectrum:
             _index_peaks(spectra.mz, low, high, settings, words, first_peak)
+            _find_roots(weight, low, high, settings.ksdp_power, scratch.root)
             previous_spectrum = s
         position, length = np.int64(peptides.position[peptide[row]]), np.int64(peptides.length[peptide[row]])
         charges = max(1, min(settings.max_fragment_charge, query_charge[row] - 1))
@@ -696,7 +736,7 @@ def measure_matches(
             settings.correlation_bin_offset, vector, matched_peak, True,
         )  # fmt: skip
         used = np.zeros(high - low, np.bool_)
-        dot_c, correlation, error, absolute_error = 0.0, 0.0, 0.0, 0.0
+        dot_c, correlation, error, absolute_error = 0.0, np.int64(0), 0.0, 0.0
         for i in range(length - 1):
             prefix = shift[i]
             for series in range(n_n + n_c):
@@ -750,8 +790,10 @@ def measure_matches(
         out[row, 3] = count_c
         out[row, 4] = dot
         out[row, 5] = _hyperscore(count_n, count_c, dot) if dot > 0 else 0.0
-        out[row, 6] = _ksdp(matched_peak, weight, (n_n + n_c) * charges, length - 1, settings.ksdp_window, settings.ksdp_power)
-        out[row, 7] = correlation * 0.005
+        out[row, 6] = _ksdp(
+            matched_peak, scratch.root, low, (n_n + n_c) * charges, length - 1, settings.ksdp_window, settings.ksdp_power
+        )  # fmt: skip
+        out[row, 7] = correlation * _XCORR_OF_SUM
         out[row, 8] = longest_run
         out[row, 9] = pairs
         out[row, 10] = explained

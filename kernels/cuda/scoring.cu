@@ -15,6 +15,9 @@
 // Double precision: prefix sums and fragment m/z are doubles, and are added in the order of the processor's kernel, so that an ion at the
 // very edge of its tolerance matches on both or on neither. Compile with --fmad=false: a fused multiply-add rounds differently. Looking
 // ions up in single precision was no faster on an H200 (2.31 against 2.36 thousand million scorings a second).
+//
+// Scores are those of the processor to the last bit: sums are made in the same order, or of whole numbers, and the logarithm and the power
+// are those of kernels/cpu/elementary.py.
 
 using Word = unsigned int;
 using Long = unsigned long long;
@@ -27,7 +30,9 @@ constexpr int kQueue = 64;               // candidates that wait for a lane, for
 constexpr int kRefill = 16;              // idle lanes that are worth a look into the queue
 constexpr int kLongest = 64;             // residues of a peptide, and one
 constexpr int kGroup = 4;                // residues whose masses are loaded together
-constexpr int kCorrelationHalfWindow = 75;
+constexpr int kCorrelationHalfWindow = 75, kAround = 2 * kCorrelationHalfWindow;
+constexpr double kCorrelationUnits = 65536.0;  // to a height of one
+constexpr double kXCorrOfSum = 0.005 / (kAround * kCorrelationUnits);
 constexpr int kMostSeries = 3;           // from each end
 constexpr int kMostFragmentCharge = 5;
 constexpr int kMostIsotopeErrors = 16;
@@ -59,6 +64,44 @@ struct Settings {
     long long first_peptide, n_peptides;  // the part of the dictionary that is on the device
     long long n_combinations, max_forms, n_kept, n_slots, n_bins, candidates_of_item;
 };
+
+// As `kernels.cpu.elementary` has them, operation by operation.
+constexpr double kLn2 = 0.6931471805599453, kPerLn2 = 1.4426950408889634;
+constexpr double kLn2High = 2977044471.0 / 4294967296.0, kLn2Low = 1.9082149292705878e-10;
+constexpr long long kBitsOfRootOfHalf = 0x3FE6A09E667F3BCD;
+constexpr int kMantissaBits = 52, kExponentOfOne = 1023;
+
+// Natural logarithm of a positive, finite and normal number.
+__device__ __forceinline__ double logarithm(double x) {
+    const long long bits = __double_as_longlong(x);
+    const long long exponent = (bits - kBitsOfRootOfHalf) >> kMantissaBits;
+    const double mantissa = __longlong_as_double(bits - exponent * (1ll << kMantissaBits));
+    const double f = (mantissa - 1.0) / (mantissa + 1.0);
+    const double s = f * f;
+    const double s2 = s * s;
+    const double s4 = s2 * s2;
+    const double low = (1.0 / 3.0 + s * (1.0 / 5.0)) + s2 * (1.0 / 7.0 + s * (1.0 / 9.0));
+    const double high = (1.0 / 11.0 + s * (1.0 / 13.0)) + s2 * (1.0 / 15.0 + s * (1.0 / 17.0));
+    const double series = (low + s4 * high) + (s4 * s4) * (1.0 / 19.0);
+    return static_cast<double>(exponent) * kLn2 + (2.0 * f + (2.0 * f) * (s * series));
+}
+
+// Zero where the base is not positive. Not inlined: its registers would be missed elsewhere.
+__device__ __noinline__ double power(double base, double exponent) {
+    if (!(base > 0.0)) return 0.0;
+    const double y = exponent * logarithm(base);
+    const double n = floor(y * kPerLn2 + 0.5);
+    const double r = (y - n * kLn2High) - n * kLn2Low;
+    const double r2 = r * r;
+    const double r4 = r2 * r2;
+    const double r8 = r4 * r4;
+    const double first = (1.0 + r) + r2 * (1.0 / 2.0 + r * (1.0 / 6.0));
+    const double second = (1.0 / 24.0 + r * (1.0 / 120.0)) + r2 * (1.0 / 720.0 + r * (1.0 / 5040.0));
+    const double third = (1.0 / 40320.0 + r * (1.0 / 362880.0)) + r2 * (1.0 / 3628800.0 + r * (1.0 / 39916800.0));
+    const double fourth = 1.0 / 479001600.0 + r * (1.0 / 6227020800.0);
+    const double exponential = (first + r4 * second) + r8 * (third + r4 * fourth);
+    return exponential * __longlong_as_double((static_cast<long long>(n) + kExponentOfOne) << kMantissaBits);
+}
 
 // A candidate that may be kept. Equal scores go to the lower key, then to the lower form: the order in which the processor meets them.
 struct Candidate {
@@ -177,7 +220,7 @@ struct Peaks {
     int n_words;
     double inverse_bin, absolute, relative;
     int* correlation_bin;           // XCorr: bins that hold a peak, ascending, and sums of their heights up to each
-    double* correlation_sum;
+    long long* correlation_sum;
     int n_correlation;
 };
 
@@ -219,28 +262,29 @@ __device__ void index_peaks(Peaks& peaks) {
     __syncthreads();
 }
 
-// One thread joins peaks that share a bin of XCorr (the bin has the height of its highest peak) and sums the heights.
+// One thread joins peaks that share a bin of XCorr (the bin has the height of its highest peak) and sums the heights, whole numbers.
 __device__ void index_correlation(Peaks& peaks, const float* height, const Settings& settings, int* n_bins) {
     if (threadIdx.x == 0) {
         int n = 0;
-        double sum = 0.0, previous = 0.0;
+        long long sum = 0, previous = 0;
         for (int i = 0; i < peaks.n; ++i) {
             const int bin =
                 static_cast<int>(peaks.mz[i] / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset);
             if (bin >= settings.n_correlation_bins) break;
+            const long long here = static_cast<long long>(static_cast<double>(height[i]) * kCorrelationUnits + 0.5);
             if (n > 0 && peaks.correlation_bin[n - 1] == bin) {
-                if (height[i] > previous) {
-                    sum += height[i] - previous;
-                    previous = height[i];
+                if (here > previous) {
+                    sum += here - previous;
+                    previous = here;
                 }
             } else {
                 peaks.correlation_bin[n++] = bin;
-                sum += height[i];
-                previous = height[i];
+                sum += here;
+                previous = here;
             }
             peaks.correlation_sum[n] = sum;
         }
-        peaks.correlation_sum[0] = 0.0;
+        peaks.correlation_sum[0] = 0;
         *n_bins = n;
     }
     __syncthreads();
@@ -261,16 +305,17 @@ __device__ int bins_before(const Peaks& peaks, int bin) {
     return low;
 }
 
-// SEQUEST's spectrum at a bin, less the mean of the 150 bins around it (Eng 2008, equation 6), from sums instead of a vector of bins.
-__device__ double correlation_at(const Peaks& peaks, double target, const Settings& settings) {
+// SEQUEST's spectrum at a bin, less the mean of the 150 bins around it (Eng 2008, equation 6), from sums instead of a vector of bins; 150
+// times as high, a whole number.
+__device__ long long correlation_at(const Peaks& peaks, double target, const Settings& settings) {
     const int bin =
         static_cast<int>(target * (1.0 / settings.correlation_bin_width) + (1.0 - settings.correlation_bin_offset));
-    if (bin >= settings.n_correlation_bins) return 0.0;
+    if (bin < 0 || bin >= settings.n_correlation_bins) return 0;
     const int low = bins_before(peaks, bin - kCorrelationHalfWindow), high = bins_before(peaks, bin + kCorrelationHalfWindow + 1);
     const int at = bins_before(peaks, bin);
     const bool has_peak = at < peaks.n_correlation && peaks.correlation_bin[at] == bin;
-    const double own = has_peak ? peaks.correlation_sum[at + 1] - peaks.correlation_sum[at] : 0.0;
-    return own - (peaks.correlation_sum[high] - peaks.correlation_sum[low] - own) / (2 * kCorrelationHalfWindow);
+    const long long own = has_peak ? peaks.correlation_sum[at + 1] - peaks.correlation_sum[at] : 0;
+    return kAround * own - (peaks.correlation_sum[high] - peaks.correlation_sum[low] - own);
 }
 
 // 1 where the bit table has a peak near `target`, else 0.
@@ -506,13 +551,13 @@ struct Matched {
 };
 
 // Windows of consecutive ions of one series, raised to a power, so that runs count more than single ions (Fu 2004, equation 6).
-__device__ double kernel_dot_product(const double* root, int n, int window, double power) {
+__device__ double kernel_dot_product(const double* root, int n, int window, double exponent) {
     const int before = (window - 1) / 2, after = window - 1 - before;
     double total = 0.0;
     for (int j = 0; j < n; ++j) {
         double inside = 0.0;
         for (int k = max(0, j - before); k < min(n, j + after + 1); ++k) inside += root[k];
-        if (inside > 0) total += pow(inside, power);
+        if (inside > 0.0) total += power(inside, exponent);
     }
     return total;
 }
@@ -559,7 +604,8 @@ __device__ Matched score_form(const Form& form, const Settings& settings, const 
     const int n_ions = form.length - 1;
     const int n_n = static_cast<int>(settings.n_n_term_series), n_c = static_cast<int>(settings.n_c_term_series);
     double root[kScore == kKernelDotProduct ? kLongest : 1];
-    double dot = 0.0, correlation = 0.0, kernel_sum = 0.0;
+    double dot = 0.0, kernel_sum = 0.0;
+    long long correlation = 0;
     int count_n = 0, count_c = 0;
     for (int series = 0; series < n_n + n_c; ++series) {
         const bool is_n = series < n_n;
@@ -586,7 +632,7 @@ __device__ Matched score_form(const Form& form, const Settings& settings, const 
                     dot += peaks.weight[peak];
                     ++count;
                     if (kScore == kKernelDotProduct) {
-                        root[is_n ? i : n_ions - 1 - i] = pow(static_cast<double>(peaks.weight[peak]), 1.0 / settings.ksdp_power);
+                        root[is_n ? i : n_ions - 1 - i] = power(static_cast<double>(peaks.weight[peak]), 1.0 / settings.ksdp_power);
                     }
                 }
             }
@@ -602,11 +648,11 @@ __device__ Matched score_form(const Form& form, const Settings& settings, const 
     }
     double score = dot;
     if (kScore == kHyperscore) {
-        score = dot > 0 ? in.factorial_log[count_n] + in.factorial_log[count_c] + log(1.0 + 100.0 * dot) : 0.0;
+        score = dot > 0 ? in.factorial_log[count_n] + in.factorial_log[count_c] + logarithm(1.0 + 100.0 * dot) : 0.0;
     } else if (kScore == kKernelDotProduct) {
         score = kernel_sum;
     } else if (kScore == kCrossCorrelation) {
-        score = correlation * 0.005;
+        score = static_cast<double>(correlation) * kXCorrOfSum;
     }
     return Matched{score, count_n + count_c};
 }
@@ -647,7 +693,7 @@ __device__ void search(const Settings* settings_in_memory, const Inputs* inputs_
     for (int i = threadIdx.x; i < kLetters; i += blockDim.x) residue_mass[i] = settings.residue_mass[i];
     const bool is_correlation = kScore == kCrossCorrelation;
     const int n_bins = static_cast<int>(settings.n_bins), n_kept = static_cast<int>(settings.n_kept);
-    double* correlation_sum = reinterpret_cast<double*>(dynamic_shared);
+    long long* correlation_sum = reinterpret_cast<long long*>(dynamic_shared);
     int* correlation_bin = reinterpret_cast<int*>(correlation_sum + (is_correlation ? most_peaks + 1 : 0));
     int* histogram = correlation_bin + (is_correlation ? most_peaks : 0);
     Word* words = reinterpret_cast<Word*>(histogram + n_bins);
@@ -1496,7 +1542,7 @@ __device__ void search_tile(const Settings* settings_in_memory, const Inputs* in
                     if (kScore != kHyperscore || is_candidate || min(in_bin, 1.0f - in_bin) <= doubt * inverse_width) {
                         double exact = dot;
                         if (kScore == kHyperscore && dot > 0) {
-                            exact = factorial_log[count_n] + factorial_log[count_c] + log(1.0 + 100.0 * dot);
+                            exact = factorial_log[count_n] + factorial_log[count_c] + logarithm(1.0 + 100.0 * dot);
                         }
                         bin = static_cast<int>(min(exact * inverse_histogram, n_bins - 1.0));
                         score = static_cast<float>(exact);

@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels.cpu.elementary import FACTORIAL_LOG
 from kernels.cuda.gathering import gather_peaks, lightest_weights
 from kernels.cuda.modules import Card, DeviceError, DeviceMemoryError, card, sent
 from kernels.layouts import (
@@ -181,7 +182,7 @@ class SpectrumSearch:
             "place": modifications.place.astype(np.int32),
             "combination_mass": modifications.combination_mass,
             "combination_slots": self._slots_of_combination,
-            "factorial_log": np.concatenate((np.zeros(1), np.cumsum(np.log(np.arange(1.0, _FACTORIALS))))),
+            "factorial_log": FACTORIAL_LOG[:_FACTORIALS],
         }
         self._room = budget - sum(column.nbytes for column in columns.values())
         self._bytes_of_peptide = sum(column.itemsize for column in self._peptides.values())

@@ -14,6 +14,7 @@ from search_inputs import assert_same_hits, empty_hits, random_search
 from shim_card import ShimCard, compiled, launch, missing_compiler
 
 from kernels.cpu import scoring as cpu
+from kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
 from kernels.cuda.modules import DeviceError, DeviceMemoryError
 from kernels.cuda.scoring import MOST_PEAKS, SpectrumSearch, UnsupportedSearchError
 from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
@@ -43,6 +44,29 @@ def test_every_score_agrees_with_the_processor(score, fragment):
     assert expected.n_candidates.sum() > 1000
     assert_same_hits(found, expected)
     assert ends == [len(expected.n_candidates)]
+
+
+@pytest.mark.parametrize("least_sharing", [0.0, np.inf])
+@pytest.mark.parametrize(
+    ("score", "width"),
+    [
+        (SDP, 0.125),
+        (SDP, 0.125 / 3.0),
+        (KSDP, float(power.py_func(power.py_func(np.float64(0.125), 1.0 / 3.0), 3.0))),
+        (HYPERSCORE, float(logarithm.py_func(np.float64(1.0 + 100.0 * 0.125)))),
+        (HYPERSCORE, float(FACTORIAL_LOG[0] + FACTORIAL_LOG[2] + logarithm.py_func(np.float64(1.0 + 100.0 * 0.25)))),
+        (XCORR, 0.005 / 30.0),
+    ],
+)
+def test_scores_on_the_border_of_a_bin_fall_to_the_same_side(score, width, least_sharing, monkeypatch):
+    spectra, *others, settings = random_search(7, score, n_peptides=1500, n_queries=34, most=1, precursor=(1.0, 0.0))
+    equal = np.full(len(spectra.mz), 0.125, np.float32)
+    inputs = (spectra._replace(weight=equal, correlation_weight=np.ones_like(equal)), *others, settings._replace(min_matched_ions=1))
+    monkeypatch.setitem(WIDTH, score, width)
+    found, expected, _ = searched_on_both(inputs, least_sharing=least_sharing)
+    at = expected.score[expected.score > 0] / width
+    assert (np.abs(at - np.rint(at)) < 1e-6).any()
+    assert_same_hits(found, expected)
 
 
 @pytest.mark.parametrize("fragment", [(0.0, 0.05), (20.0, 0.0)])

@@ -340,6 +340,8 @@ inline int __ffsll(long long bits) { return __builtin_ffsll(bits); }
 inline int __clz(int bits) { return bits == 0 ? 32 : __builtin_clz(static_cast<unsigned>(bits)); }
 inline float __int_as_float(int bits) { return shim::from_bits<float>(static_cast<unsigned>(bits)); }
 inline int __float_as_int(float value) { return static_cast<int>(shim::as_bits(value)); }
+inline double __longlong_as_double(long long bits) { return shim::from_bits<double>(static_cast<unsigned long long>(bits)); }
+inline long long __double_as_longlong(double value) { return static_cast<long long>(shim::as_bits(value)); }
 template <class Value>
 Value __ldg(const Value* place) {
     return *place;

@@ -1,0 +1,233 @@
+"""One search has one answer, to the last bit: with any number of threads, on one card or two, and on cards with the processor beside them.
+
+The cards are those of tests/shim. Every preset with every score runs through the kernels for sparse windows, those for dense ones, and the
+fragment-ion index.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "shim"))
+
+from shim_card import ShimCard, missing_compiler
+
+from engine.chemistry.modifications import parse_modification
+from engine.formats import Spectra, read_proteins
+from engine.identification import scoring
+from engine.identification.fragment_index import FragmentSearch
+from engine.identification.parameters import IdentificationParameters
+from engine.identification.peptide_index import Digestion, build_peptide_index
+from engine.identification.protein_index import build_protein_index
+from engine.identification.scoring import Matches, Search, modification_arrays
+from engine.identification.spectrum_index import SpectrumIndex, build_spectrum_index
+from engine.jobs.progress import Progress
+from engine.parameters import preset_names, read_preset
+from kernels.cuda.modules import Card
+from kernels.cuda.scoring import SpectrumSearch
+from kernels.layouts import HitArrays, PeptideArrays
+
+pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+
+PROTON = 1.007276466621
+PRESETS = preset_names("identify")
+SCORES = ("spectral-dot-product", "ksdp", "hyperscore", "xcorr")
+DENSE = {"spectral-dot-product": "search_tile_by_dot_product", "hyperscore": "search_tile_by_hyperscore"}
+SPARSE = {
+    "spectral-dot-product": "search_by_dot_product",
+    "ksdp": "search_by_kernel_dot_product",
+    "hyperscore": "search_by_hyperscore",
+    "xcorr": "search_by_cross_correlation",
+}
+
+
+def peptides_for(folder: Path, parameters: IdentificationParameters) -> PeptideArrays:
+    random = np.random.default_rng(11)
+    is_wide = parameters.precursor_tolerance == "500 Da"
+    n, length = (2, 120) if parameters.specificity == "non-specific" else (10, 200) if is_wide else (150, 300)
+    letters = list("AACDEEFGGHIKKLLMMNPQRRSSTTVVWY")
+    (folder / "random.fasta").write_text("".join(f">P{i}\nM{''.join(random.choice(letters, length))}\n" for i in range(n)))
+    digestion = Digestion.of(parameters, parameters.specificity)
+    proteins = build_protein_index(
+        folder, read_proteins([folder / "random.fasta"]), database="random.fasta", decoys="reverse", decoy_prefix="DECOY_",
+        cleaves=digestion.enzyme.cleavage_table(),
+    )  # fmt: skip
+    peptides = build_peptide_index(folder, proteins, digestion, threads=2, memory_bytes=1 << 28, progress=Progress())
+    return peptides.arrays(proteins)
+
+
+def spectra_for(peptides: PeptideArrays, parameters: IdentificationParameters, n: int = 10) -> Spectra:
+    """Fragments of peptides with noise; some lie at the very end of the tolerance. Each spectrum twice, and once more with other peaks."""
+    random = np.random.default_rng(12)
+    tolerance = float(parameters.fragment_tolerance.split()[0])
+    is_relative = parameters.fragment_tolerance.endswith("ppm")
+    charge = min(2, parameters.maximum_charge)
+    rows, precursors = [], []
+    middle = int(np.searchsorted(peptides.mass, 1500.0))
+    for row in middle + random.choice(6 * n, n, replace=False):  # neighbours in mass, so that windows share candidates
+        start, length = int(peptides.position[row]), int(peptides.length[row])
+        sums = np.cumsum(peptides.residue_mass[peptides.residues[start : start + length].astype(int) - 65])[:-1] + peptides.n_term_mass
+        ions = np.concatenate((sums + PROTON, peptides.mass[row] - sums + PROTON))
+        ions = ions[random.random(len(ions)) < 0.6]
+        ions += random.choice([-1.0, 0.0, 1.0], len(ions)) * (ions * tolerance * 1e-6 if is_relative else tolerance)
+        peaks = np.sort(np.concatenate((ions[ions > 130.0], random.uniform(140.0, 1200.0, 30))))
+        heights = random.uniform(1.0, 100.0, len(peaks)).astype(np.float32)
+        for other in (heights, heights, heights[::-1]):
+            rows.append((peaks, other))
+            precursors.append(float(peptides.mass[row]) / charge + PROTON)
+    m = len(rows)
+    return Spectra(
+        ("x.mgf",), np.zeros(m, np.int32), [str(i) for i in range(m)], np.full(m, -1), np.arange(m), np.full(m, np.nan),
+        np.array(precursors), np.zeros(m, np.float32), np.full(m, 1 << charge, np.uint32),
+        np.cumsum([0, *(len(peaks) for peaks, _ in rows)]), np.concatenate([peaks for peaks, _ in rows]),
+        np.concatenate([heights for _, heights in rows]).astype(np.float32),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[PeptideArrays, Spectra]]:
+    """Peptides and spectra for a preset, made once."""
+    made: dict[str, tuple[PeptideArrays, Spectra]] = {}
+
+    def of(preset: str) -> tuple[PeptideArrays, Spectra]:
+        if preset not in made:
+            parameters = IdentificationParameters.checked(read_preset("identify", preset))
+            peptides = peptides_for(tmp_path_factory.mktemp(preset), parameters)
+            made[preset] = peptides, spectra_for(peptides, parameters)
+        return made[preset]
+
+    return of
+
+
+def shim_cards(n: int) -> list[ShimCard]:
+    made = [ShimCard() for _ in range(n)]
+    for number, card in enumerate(made):
+        card.name = f"shim:{number}"
+    return made
+
+
+def answer(
+    preset: str,
+    score: str,
+    prepared: Callable[[str], tuple[PeptideArrays, Spectra]],
+    monkeypatch: pytest.MonkeyPatch,
+    threads: int,
+    cards: list[ShimCard],
+    *,
+    with_processor: bool = False,
+) -> tuple[HitArrays, Matches]:
+    """Everything that a search gives, from spectra as they were read."""
+    peptides, spectra = prepared(preset)
+    parameters = IdentificationParameters.checked(read_preset("identify", preset)).changed(score=score, minimum_peaks=5)
+    variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
+    index = build_spectrum_index(spectra, parameters, threads, Progress())
+    used: list[Card] = [*cards]
+    search = Search(index, peptides, modification_arrays(variable, parameters), parameters, threads, used, with_processor=with_processor)
+    search.plan(Progress())
+    hits = search.score(Progress())
+    assert len(used) == len(cards), "a card failed"
+    with monkeypatch.context() as patch:
+        patch.setattr(search, "score", lambda _: hits)
+        return hits, search.run(Progress())
+
+
+def assert_same(found: tuple[HitArrays, Matches], expected: tuple[HitArrays, Matches]) -> None:
+    (hits, matches), (other_hits, other_matches) = found, expected
+    for name, one, other in zip(HitArrays._fields, hits, other_hits, strict=True):
+        assert np.asarray(one).tobytes() == np.asarray(other).tobytes(), name
+    for field in fields(Matches):
+        one, other = getattr(matches, field.name), getattr(other_matches, field.name)
+        for name, values in one.items() if isinstance(one, dict) else ((field.name, one),):
+            expected_values = other[name] if isinstance(other, dict) else other
+            assert values.dtype == expected_values.dtype
+            assert values.tobytes() == expected_values.tobytes(), name
+
+
+@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_threads_cards_and_both_together_give_one_answer(preset, score, prepared, monkeypatch):
+    expected = answer(preset, score, prepared, monkeypatch, 1, [])
+    assert expected[0].n_candidates.sum() > 80
+    assert len(expected[1]) >= 10
+    for threads in (2, 16):
+        assert_same(answer(preset, score, prepared, monkeypatch, threads, []), expected)
+    for n_cards, with_processor in ((1, False), (2, False), (1, True)):
+        cards = shim_cards(n_cards)
+        found = answer(preset, score, prepared, monkeypatch, 2, cards, with_processor=with_processor)
+        if not with_processor:
+            assert all(SPARSE[score] in card.launched or DENSE.get(score) in card.launched for card in cards)
+        assert_same(found, expected)
+
+
+@pytest.mark.parametrize("score", DENSE)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_windows_searched_together_give_the_same_answer(preset, score, prepared, monkeypatch):
+    monkeypatch.setattr(scoring, "SpectrumSearch", partial(SpectrumSearch, least_sharing=0.0))
+    expected, cards = answer(preset, score, prepared, monkeypatch, 2, []), shim_cards(1)
+    assert_same(answer(preset, score, prepared, monkeypatch, 2, cards), expected)
+    assert DENSE[score] in cards[0].launched
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_spectra_too_full_for_a_card_are_searched_by_threads_with_the_same_answer(score, prepared, monkeypatch):
+    preset = "low-resolution"
+    expected, spectra = answer(preset, score, prepared, monkeypatch, 1, []), prepared(preset)[1]
+    middle = int(np.median(np.diff(spectra.offsets))) - 3
+    monkeypatch.setattr(scoring, "MOST_PEAKS", dict.fromkeys(scoring.MOST_PEAKS, middle))
+    cards = shim_cards(1)
+    assert_same(answer(preset, score, prepared, monkeypatch, 3, cards), expected)
+    assert SPARSE[score] in cards[0].launched
+
+
+@pytest.mark.parametrize("preset", ["open", "high-resolution", "ion-trap"])
+@pytest.mark.parametrize("score", DENSE)
+def test_a_fragment_index_gives_one_answer(preset, score, prepared, monkeypatch):
+    monkeypatch.setattr(FragmentSearch, "is_worthwhile", lambda *_: True)
+    expected = answer(preset, score, prepared, monkeypatch, 1, [])
+    for threads in (2, 16):
+        assert_same(answer(preset, score, prepared, monkeypatch, threads, []), expected)
+    for n_cards in (1, 2):
+        cards = shim_cards(n_cards)
+        assert_same(answer(preset, score, prepared, monkeypatch, 2, cards, with_processor=n_cards == 1), expected)
+        assert any("search_chunks" in card.launched for card in cards)
+        assert not any(SPARSE[score] in card.launched for card in cards)
+
+
+@pytest.mark.parametrize("factor", [0.05, 1.0, 20.0])
+def test_whether_an_index_is_made_depends_on_counts_alone(factor, prepared, monkeypatch):
+    """Near the border where one way is as long as the other, and far from it: the same with cards, threads and memory."""
+    peptides, spectra = prepared("open")
+    parameters = IdentificationParameters.checked(read_preset("identify", "open")).changed(minimum_peaks=5)
+    index = build_spectrum_index(spectra, parameters, 2, Progress())
+    modifications = modification_arrays((), parameters)
+    search = Search(index, peptides, modifications, parameters, 2)
+    search.plan(Progress())
+    candidates = search._cost - scoring._COST_OF_A_QUERY
+    monkeypatch.setattr("engine.identification.fragment_index._PER_ION", factor * _border(index, search, peptides, candidates))
+    answers = {
+        FragmentSearch(index, peptides, modifications, search._settings, threads, memory, list(cards)).is_worthwhile(candidates, Progress())
+        for threads in (1, 2, 16)
+        for memory in (1 << 20, 1 << 30)
+        for cards in ([], shim_cards(1), shim_cards(2))
+    }
+    assert answers == {factor > 1.0}
+
+
+def _border(index: SpectrumIndex, search: Search, peptides: PeptideArrays, candidates: np.ndarray) -> float:
+    """About what looking up an ion would have to cost for both ways to be as long: by bisection."""
+    low, high = 1e-3, 1e6
+    modifications = search._modifications
+    with pytest.MonkeyPatch.context() as patch:
+        for _ in range(60):
+            middle = (low * high) ** 0.5
+            patch.setattr("engine.identification.fragment_index._PER_ION", middle)
+            one = FragmentSearch(index, peptides, modifications, search._settings, 1, 1 << 30)
+            low, high = (low, middle) if one.is_worthwhile(candidates, Progress()) else (middle, high)
+    return low

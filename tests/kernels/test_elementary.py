@@ -1,0 +1,71 @@
+"""Logarithm and power against many digits, and without a difference between compiled and plain arithmetic."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+from numba import njit
+
+from kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
+
+
+@njit
+def _logarithms(x, out):
+    for i in range(len(x)):
+        out[i] = logarithm(x[i])
+
+
+@njit
+def _powers(x, exponent, out):
+    for i in range(len(x)):
+        out[i] = power(x[i], exponent)
+
+
+def _numbers():
+    random = np.random.default_rng(1)
+    wide = np.exp(random.uniform(-80, 80, 400))
+    return np.concatenate((random.uniform(1, 2000, 400), 1 + random.uniform(0, 1e-3, 200), wide, [1.0, 2.0]))
+
+
+def test_the_logarithm_is_right_to_two_units_in_the_last_place():
+    x = _numbers()
+    found = np.empty_like(x)
+    _logarithms(x, found)
+    with localcontext() as context:
+        context.prec = 40
+        for value, one in zip(x.tolist(), found.tolist(), strict=True):
+            right = Decimal(value).ln()
+            assert abs(Decimal(one) - right) <= 2 * Decimal(math.ulp(float(right))), value
+
+
+@pytest.mark.parametrize("exponent", [1 / 6, 1 / 3, 0.4, 1.0, 2.5, 3.0, 6.0])
+def test_the_power_is_right_to_almost_fourteen_digits(exponent):
+    x = np.concatenate((np.geomspace(1e-6, 60.0, 500), [1.0, 2.0, 0.125]))
+    found = np.empty_like(x)
+    _powers(x, exponent, found)
+    with localcontext() as context:
+        context.prec = 40
+        for value, one in zip(x.tolist(), found.tolist(), strict=True):
+            right = (Decimal(value).ln() * Decimal(exponent)).exp()
+            assert abs(Decimal(one) / right - 1) < Decimal("2e-14"), value
+
+
+def test_a_base_that_is_not_positive_gives_nothing():
+    assert [power(0.0, 3.0), power(-1.0, 0.5)] == [0.0, 0.0]
+
+
+def test_compiled_functions_round_like_plain_arithmetic():
+    """NumPy multiplies, then adds; a compiler that fused both would round once."""
+    x = _numbers()
+    found = np.empty_like(x)
+    _logarithms(x, found)
+    assert found.tobytes() == logarithm.py_func(x).tobytes()
+    _powers(x, 0.3, found)
+    assert found.tolist() == [float(power.py_func(one, 0.3)) for one in x]
+
+
+def test_logarithms_of_factorials():
+    np.testing.assert_allclose(FACTORIAL_LOG, [math.lgamma(n + 1.0) for n in range(len(FACTORIAL_LOG))], rtol=1e-14)
