@@ -162,7 +162,7 @@ def test_a_fragment_index_gives_the_same_tables_on_all_devices(preset, runs, sam
 def test_a_card_with_little_memory_gives_the_same_tables(runs, sample_files, tmp_path):
     spectra, database = sample_files["high-resolution"]
     expected = tables_of(runs[0], spectra, database, parameters_of("high-resolution"), tmp_path / "0")
-    limited = parameters_of("high-resolution", device_memory=100)
+    limited = parameters_of("high-resolution", device_memory=400)
     for number, run in enumerate((run for run in runs if run.device != "cpu"), 1):
         assert_same(tables_of(run, spectra, database, limited, tmp_path / str(number)), expected, run)
 
