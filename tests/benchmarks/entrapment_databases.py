@@ -10,7 +10,7 @@ foreign
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,8 +23,8 @@ __all__ = [
     "ENTRAPMENT",
     "EntrapmentDatabase",
     "distinct_peptides",
-    "foreign_database",
-    "paired_database",
+    "foreign_databases",
+    "paired_databases",
     "pieces",
     "write_fasta",
 ]
@@ -36,7 +36,7 @@ CONTAMINANT = re.compile(r"TRYP|TRY\d_|K[12]C|KRT|KRHB|KR[AB]|ALBU_|ALBO_|CAS[12
 SHORTEST, LONGEST, MISSED_CLEAVAGES = 7, 50, 2
 LIGHTEST, HEAVIEST = 500.0, 6000.0
 _CUT = re.compile(r"(?<=[KR])(?!P)")
-_REDRAWS = 200
+_REDRAWS = 40
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ def write_fasta(proteins: Mapping[str, str], path: Path) -> None:
     path.write_text("".join(f">{accession}\n{sequence}\n" for accession, sequence in proteins.items()))
 
 
-def paired_database(own: Mapping[str, str], seed: int) -> EntrapmentDatabase:
-    """The proteins and their shuffled partners, in random order, so that no rule of ties prefers either.
+def paired_databases(own: dict[str, str], seeds: Iterable[int]) -> Iterator[EntrapmentDatabase]:
+    """For each seed the proteins and their shuffled partners, in random order, so that no rule of ties prefers either.
 
     Each piece between cleavage sites is shuffled on its own and is shuffled alike wherever it occurs, so that peptides with missed
     cleavages have partners too. In their places stay the last residue, a K or R with the P behind it that keeps it from being cut, and
@@ -94,53 +94,51 @@ def paired_database(own: Mapping[str, str], seed: int) -> EntrapmentDatabase:
     I and L are one residue: two pieces that differ by them are shuffled alike. A piece long enough to be searched is drawn again while it
     is one of the sample; where all draws are, it stays as it is, and counts as the sample's own.
     """
-    generator = np.random.default_rng(seed)
     cut = {accession: pieces(sequence) for accession, sequence in own.items()}
-    taken = {piece.replace("I", "L") for one in cut.values() for piece in one}
+    distinct = {piece for one in cut.values() for piece in one}
+    taken = {piece.replace("I", "L") for piece in distinct}
     # A protein that begins with a methionine may lose it.
     taken |= {one[0][1:].replace("I", "L") for one in cut.values() if one and one[0].startswith("M")}
-    arrangement = _arrangements(taken, generator)
-    shuffled: dict[str, str] = {}
-    for piece in {piece for one in cut.values() for piece in one}:
-        core = piece.lstrip("M")
-        kept = piece[: len(piece) - len(core)]
-        shuffled[piece] = kept + "".join(map(core.__getitem__, arrangement[core.replace("I", "L")]))
-    partners = {"".join(map(core.__getitem__, order)): core for core, order in arrangement.items()}
-    entrapment = {ENTRAPMENT + accession: "".join(map(shuffled.__getitem__, one)) for accession, one in cut.items()}
-    everything = {**own, **entrapment}
-    names = list(everything)
-    order = generator.permutation(len(names))
-    of_sample = distinct_peptides(own.values())
-    false = np.setdiff1d(distinct_peptides(entrapment.values()), of_sample, assume_unique=True)
-    return EntrapmentDatabase(
-        {names[i]: everything[names[i]] for i in order},
-        "|".join(own.values()).replace("I", "L"),
-        len(false) / len(of_sample),
-        partners,
-        len(of_sample) - len(false),
-    )
+    of_sample, harmless = distinct_peptides(own.values()), "|".join(own.values()).replace("I", "L")
+    for seed in seeds:
+        generator = np.random.default_rng(seed)
+        arrangement = _arrangements(taken, generator)
+        shuffled: dict[str, str] = {}
+        for piece in distinct:
+            core = piece.lstrip("M")
+            kept = piece[: len(piece) - len(core)]
+            shuffled[piece] = kept + "".join(map(core.__getitem__, arrangement[core.replace("I", "L")]))
+        entrapment = {ENTRAPMENT + accession: "".join(map(shuffled.__getitem__, one)) for accession, one in cut.items()}
+        false = np.setdiff1d(distinct_peptides(entrapment.values()), of_sample, assume_unique=True)
+        partners = {"".join(map(core.__getitem__, order)): core for core, order in arrangement.items()}
+        ratio, n_unpaired = len(false) / len(of_sample), len(of_sample) - len(false)
+        yield EntrapmentDatabase(_mixed(own | entrapment, generator), harmless, ratio, partners, n_unpaired)
 
 
-def foreign_database(
-    own: Mapping[str, str], foreign: Mapping[str, str], harmless: Iterable[str], seed: int, most: float = 2.0
-) -> EntrapmentDatabase:
-    """The proteins of the sample and some of the foreign ones, drawn until their peptides are about `most` times the sample's."""
-    generator = np.random.default_rng(seed)
-    of_sample = distinct_peptides(own.values())
-    allowed = np.union1d(of_sample, distinct_peptides(harmless))
-    names = [name for name in foreign if name not in own and not CONTAMINANT.search(name)]
-    names = [names[i] for i in generator.permutation(len(names))]
-    whole = np.setdiff1d(distinct_peptides(foreign[name] for name in names), allowed, assume_unique=True)
-    names = names[: max(1, round(len(names) * min(1.0, most * len(of_sample) / len(whole))))]
-    false = np.setdiff1d(distinct_peptides(foreign[name] for name in names), allowed, assume_unique=True)
-    everything = {**own, **{ENTRAPMENT + name: foreign[name] for name in names}}
-    keys = list(everything)
-    return EntrapmentDatabase(
-        {keys[i]: everything[keys[i]] for i in generator.permutation(len(keys))},
-        "|".join([*own.values(), *harmless]).replace("I", "L"),
-        len(false) / len(of_sample),
-        {},
-    )
+def foreign_databases(
+    own: dict[str, str], foreign: Mapping[str, str], harmless: Iterable[str], seeds: Iterable[int], most: float = 2.0
+) -> Iterator[EntrapmentDatabase]:
+    """For each seed the proteins of the sample and some foreign ones, drawn until their peptides are about `most` times the sample's.
+
+    `harmless` are sequences that may be in any sample.
+    """
+    harmless = [*own.values(), *harmless]
+    of_sample, allowed = distinct_peptides(own.values()), distinct_peptides(harmless)
+    candidates = [name for name in foreign if name not in own and not CONTAMINANT.search(name)]
+    whole = np.setdiff1d(distinct_peptides(foreign[name] for name in candidates), allowed, assume_unique=True)
+    n = max(1, round(len(candidates) * min(1.0, most * len(of_sample) / len(whole))))
+    for seed in seeds:
+        generator = np.random.default_rng(seed)
+        names = [candidates[i] for i in generator.permutation(len(candidates))[:n]]
+        false = np.setdiff1d(distinct_peptides(foreign[name] for name in names), allowed, assume_unique=True)
+        everything = own | {ENTRAPMENT + name: foreign[name] for name in names}
+        yield EntrapmentDatabase(_mixed(everything, generator), "|".join(harmless).replace("I", "L"), len(false) / len(of_sample), {})
+
+
+def _mixed(proteins: Mapping[str, str], generator: np.random.Generator) -> dict[str, str]:
+    """The proteins in random order."""
+    names = list(proteins)
+    return {names[i]: proteins[names[i]] for i in generator.permutation(len(names))}
 
 
 def _arrangements(taken: set[str], generator: np.random.Generator) -> dict[str, tuple[int, ...]]:
@@ -252,4 +250,5 @@ def distinct_peptides(proteins: Iterable[str]) -> NDArray[np.uint64]:
         kept = (length >= SHORTEST) & (length <= LONGEST) & (whole >= LIGHTEST) & (whole <= HEAVIEST) & (no_mass[end] == no_mass[begin])
         begin, end = begin[kept], end[kept]
         found.append((sums[end] - sums[begin]) * back[begin] + (end - begin).astype(np.uint64))
-    return np.unique(np.concatenate(found))
+    hashes = np.sort(np.concatenate(found))
+    return hashes[np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)]]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["COUNTS", "Interval", "bootstrap", "combined", "count", "lower", "net", "paired", "q_values"]
+__all__ = ["COUNTS", "Bootstrap", "Interval", "at_equal_share", "combined", "count", "lower", "net", "paired", "q_values"]
 
 Floats = NDArray[np.float64]
 
@@ -85,28 +85,47 @@ class Interval:
     error: float
 
 
-def bootstrap(searches: Mapping[str, Floats], statistic: Callable[[Floats], float], resamples: int = RESAMPLES) -> Interval:
-    """A statistic of the sums over all searches, and its spread when sets, then seeds within each set, are drawn with replacement.
+@dataclass(frozen=True)
+class Bootstrap:
+    """Sums of counts over all searches, `total` (k,), and over searches drawn again, `resampled` (resamples, k)."""
 
-    Parameters
-    ----------
-    searches : for each set (seeds, k), a row of counts for each search.
-    statistic : of the sum of such rows, (k,).
+    total: Floats
+    resampled: Floats
+
+    @classmethod
+    def of(cls, searches: Mapping[str, Floats]) -> Bootstrap:
+        """Draw sets, then seeds within each set, with replacement; `searches` holds for each set a row of counts for each seed."""
+        generator = np.random.default_rng(1)
+        sets = list(searches.values())
+        resampled = np.zeros((RESAMPLES, sets[0].shape[1]))
+        for i, numbers in enumerate(generator.integers(0, len(sets), (RESAMPLES, len(sets))).tolist()):
+            for one in (sets[number] for number in numbers):
+                resampled[i] += np.bincount(generator.integers(0, len(one), len(one)), minlength=len(one)) @ one
+        return cls(np.sum([one.sum(axis=0) for one in sets], axis=0), resampled)
+
+    def interval(self, statistic: Callable[[Floats], float]) -> Interval:
+        """A statistic of the sums, with its spread."""
+        estimate = statistic(self.total)
+        values = np.array([statistic(row) for row in self.resampled])
+        values = values[np.isfinite(values)]
+        if len(values) == 0:
+            return Interval(estimate, math.nan, math.nan, math.nan)
+        return Interval(estimate, *np.quantile(values, (0.025, 0.975)).tolist(), float(values.std()))
+
+
+def at_equal_share(accepted: Floats, weighted: Floats, share: float) -> float:
+    """How much is accepted where the combined share reaches `share`, between two thresholds by a straight line.
+
+    `accepted` is N_T + N_E and `weighted` N_E (1 + 1/r), each (thresholds,) and rising; the last threshold that keeps below the share
+    counts.
     """
-    generator = np.random.default_rng(1)
-    sets = list(searches.values())
-    values = np.empty(resamples)
-    for i in range(resamples):
-        total = np.zeros(sets[0].shape[1])
-        for number in generator.integers(0, len(sets), len(sets)).tolist():
-            one = sets[number]
-            total += np.bincount(generator.integers(0, len(one), len(one)), minlength=len(one)) @ one
-        values[i] = statistic(total)
-    estimate = statistic(np.sum([one.sum(axis=0) for one in sets], axis=0))
-    values = values[np.isfinite(values)]
-    if len(values) == 0:
-        return Interval(estimate, math.nan, math.nan, math.nan)
-    return Interval(estimate, *np.quantile(values, (0.025, 0.975)).tolist(), float(values.std()))
+    accepted = np.concatenate(([0.0], accepted))
+    shares = np.concatenate(([0.0], weighted)) / np.maximum(accepted, 1)
+    last = int(np.flatnonzero(shares <= share)[-1])
+    if last + 1 == len(accepted):
+        return float(accepted[last])
+    part = (share - shares[last]) / (shares[last + 1] - shares[last])
+    return float(accepted[last] + part * (accepted[last + 1] - accepted[last]))
 
 
 def q_values(score: Floats, is_decoy: NDArray[np.bool_]) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +15,20 @@ import pyarrow.parquet as parquet
 from entrapment_databases import ENTRAPMENT, EntrapmentDatabase, write_fasta
 from entrapment_estimators import count
 from numpy.typing import NDArray
+from peer_datasets import Dataset
+from peer_figures import with_q_values
+from peer_programs import run_peer
 
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.search import identify
 from engine.parameters import read_preset
 
-__all__ = ["LEVELS", "Level", "judged", "search"]
+__all__ = ["LEVELS", "Level", "judged", "peer_level", "search"]
 
 Floats = NDArray[np.float64]
 
 LEVELS = ("psm", "peptide", "group")
-_LOOSEST = 0.1  # what has a larger q-value is not looked at
+LOOSEST = 0.1  # what has a larger q-value is not looked at
 
 
 @dataclass(frozen=True)
@@ -78,13 +81,13 @@ def _by_sequence(table: pa.Table, score_name: str, database: EntrapmentDatabase)
     q_value, score = _column(table, "q_value"), _column(table, score_name)
     sequences = [sequence.replace("I", "L") for sequence in table["sequence"].to_pylist()]
     false = [
-        bool(q <= _LOOSEST) and all(name.startswith(ENTRAPMENT) for name in proteins) and database.is_entrapment(sequence)
+        bool(q <= LOOSEST) and all(name.startswith(ENTRAPMENT) for name in proteins) and database.is_entrapment(sequence)
         for q, sequence, proteins in zip(q_value, sequences, table["proteins"].to_pylist(), strict=True)
     ]
-    return with_partners(q_value, score, np.array(false, bool), sequences, database)
+    return _with_partners(q_value, score, np.array(false, bool), sequences, database)
 
 
-def with_partners(
+def _with_partners(
     q_value: Floats, score: Floats, is_entrapped: NDArray[np.bool_], sequences: Sequence[str], database: EntrapmentDatabase
 ) -> Level:
     """The level of rows with these sequences (I as L)."""
@@ -138,6 +141,23 @@ def _groups(groups: pa.Table, peptides: pa.Table, database: EntrapmentDatabase) 
             partner = max(partners, key=score.__getitem__)
             partner_q_value[row], partner_score[row] = q_value[partner], score[partner]
     return Level(q_value, score, false, partner_q_value, partner_score)
+
+
+def peer_level(
+    program: str, dataset: Dataset, data: Path, database: EntrapmentDatabase, seed: int, isotope_errors: int, threads: int, scratch: Path
+) -> Level:
+    """The PSMs of a peer's search of the database, ranked by E-value; a peer's results are kept, and used again for the same inputs."""
+    path = scratch / f"{dataset.name}-{seed}.fasta"
+    write_fasta(database.proteins, path)
+    # A path from the root stays what it is where it is joined to the data folder.
+    entrapped = replace(dataset, name=f"{dataset.name}-entrapment-{seed}", database=str(path))
+    matches = run_peer(program, entrapped, data, threads=threads, isotope_errors=isotope_errors).matches
+    path.unlink()
+    targets = [match for match in with_q_values(matches) if not match.is_decoy]
+    sequences = [match.peptide.replace("I", "L") for match in targets]
+    false = np.array([match.q_value <= LOOSEST and database.is_entrapment(match.peptide) for match in targets], bool)
+    q_value, score = (np.array([getattr(match, name) for match in targets], np.float64) for name in ("q_value", "score"))
+    return _with_partners(q_value, score, false, sequences, database)
 
 
 def _column(table: pa.Table, name: str) -> Floats:
