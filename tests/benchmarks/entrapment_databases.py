@@ -106,11 +106,13 @@ def paired_databases(own: dict[str, str], seeds: Iterable[int]) -> Iterator[Entr
         shuffled: dict[str, str] = {}
         for piece in distinct:
             core = piece.lstrip("M")
-            kept = piece[: len(piece) - len(core)]
-            shuffled[piece] = kept + "".join(map(core.__getitem__, arrangement[core.replace("I", "L")]))
+            word, order = arrangement[core.replace("I", "L")]
+            if "I" in core:
+                word = "".join(map(core.__getitem__, order.tolist()))
+            shuffled[piece] = piece[: len(piece) - len(core)] + word
         entrapment = {ENTRAPMENT + accession: "".join(map(shuffled.__getitem__, one)) for accession, one in cut.items()}
         false = np.setdiff1d(distinct_peptides(entrapment.values()), of_sample, assume_unique=True)
-        partners = {"".join(map(core.__getitem__, order)): core for core, order in arrangement.items()}
+        partners = {word: core for core, (word, _) in arrangement.items()}
         ratio, n_unpaired = len(false) / len(of_sample), len(of_sample) - len(false)
         yield EntrapmentDatabase(_mixed(own | entrapment, generator), harmless, ratio, partners, n_unpaired)
 
@@ -141,8 +143,8 @@ def _mixed(proteins: Mapping[str, str], generator: np.random.Generator) -> dict[
     return {names[i]: proteins[names[i]] for i in generator.permutation(len(names))}
 
 
-def _arrangements(taken: set[str], generator: np.random.Generator) -> dict[str, tuple[int, ...]]:
-    """For each piece without its leading methionines (I as L) the order in which its residues are written.
+def _arrangements(taken: set[str], generator: np.random.Generator) -> dict[str, tuple[str, NDArray[np.int64]]]:
+    """For each piece without its leading methionines (I as L) how it is written, and the order of its residues in that.
 
     `taken` are the pieces of the sample, which no piece of `SHORTEST` residues or more becomes. Shorter ones are only searched as parts of
     others: they change where they can, and no two become the same where that can be.
@@ -151,27 +153,26 @@ def _arrangements(taken: set[str], generator: np.random.Generator) -> dict[str, 
     for piece in taken:
         core = piece.lstrip("M")
         leading.setdefault(core, set()).add(len(piece) - len(core))
-    arrangement: dict[str, tuple[int, ...]] = {}
+    arrangement: dict[str, tuple[str, NDArray[np.int64]]] = {}
     used: set[str] = set()
     pending = sorted(leading)
     for _ in range(_REDRAWS):
         still = []
-        for core, order in zip(pending, _drawn(pending, generator), strict=True):
-            word = "".join(map(core.__getitem__, order))
+        for core, (word, order) in zip(pending, _drawn(pending, generator), strict=True):
             moved = word != core and word not in used and not (word[0] in "PM" and word[0] != core[0])
             if moved and not any(len(word) + n >= SHORTEST and "M" * n + word in taken for n in leading[core]):
-                arrangement[core] = order
+                arrangement[core] = word, order
                 used.add(word)
             else:
                 still.append(core)
         pending = still
-    return arrangement | {core: tuple(range(len(core))) for core in pending}
+    return arrangement | {core: (core, np.arange(len(core))) for core in pending}
 
 
-def _drawn(cores: Sequence[str], generator: np.random.Generator) -> list[tuple[int, ...]]:
-    """A random order of each word's residues; the last unit stays, and K or R with a P behind them are one unit."""
+def _drawn(cores: Sequence[str], generator: np.random.Generator) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Each word in a random order; the last unit stays, and K or R with a P behind them are one unit."""
     if not cores:
-        return []
+        return
     lengths = np.array([len(core) for core in cores])
     letters = np.frombuffer("".join(cores).encode(), np.uint8)
     word = np.repeat(np.arange(len(cores)), lengths)
@@ -184,9 +185,11 @@ def _drawn(cores: Sequence[str], generator: np.random.Generator) -> list[tuple[i
     bound = np.flatnonzero(np.isin(letters[:-1], (ord("K"), ord("R"))) & (letters[1:] == ord("P")) & (word[:-1] == word[1:]))
     key[bound] = np.where(last[bound + 1], 2.0, key[bound])
     key[bound + 1] = key[bound]
-    order = np.lexsort((key, word)) - np.repeat(starts, lengths)  # stable: a unit's two residues stay in order
-    listed = order.tolist()
-    return [tuple(listed[start:end]) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    order = np.lexsort((key, word))  # stable: a unit's two residues stay in order
+    written = letters[order].tobytes().decode()
+    order -= np.repeat(starts, lengths)
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        yield written[start:end], order[start:end]
 
 
 # ------------------------------------------------------------------------------------------------------- distinct peptides
