@@ -336,11 +336,13 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--quick", action="store_true", help="3 seeds of paired, and copies of qc_shew alone")
     parser.add_argument("--out", type=Path, help="where the JSON lines go")
-    parser.add_argument("--read", type=Path, help="JSON lines of an examination that was done, instead of doing one")
+    parser.add_argument(
+        "--read", type=Path, nargs="+", help="JSON lines of an examination that was done, part by part, instead of doing one"
+    )
     parser.add_argument("--compare", type=Path, help="JSON lines of another examination to compare with")
     arguments = parser.parse_args()
     if arguments.read:
-        records = read_records(arguments.read)
+        records = [record for path in arguments.read for record in read_records(path)]
     else:
         if arguments.data is None or not Path(arguments.data).is_dir():
             parser.error("--data must be the folder of the unpacked data")

@@ -60,6 +60,34 @@ def print_comparison(records: Sequence[Record], before: Sequence[Record]) -> Non
                 f" {difference.error:7.2f}  {_percent(combined(each[0]))} {_percent(combined(each[1]))}"
             )
 
+    curves = [
+        {(one["set"], one["seed"]): one for one in _chosen(each, "curve", program=OURS) if one["set"] in INDEPENDENT}
+        for each in (before, records)
+    ]
+    common_curves = sorted(set(curves[0]) & set(curves[1]))
+    if common_curves:
+        print("PSMs at equal combined share, for a search of part paired")
+        sets = dict.fromkeys(name for name, _ in common_curves)
+        of_set = {name: [[_counts_of_curve(each[key]) for each in curves] for key in common_curves if key[0] == name] for name in sets}
+        drawn = Bootstrap.of({name: np.array(rows).reshape(len(rows), -1) for name, rows in of_set.items()})
+        for share in EQUAL_SHARES:
+            then, now, difference = _at_equal_share(drawn, share, len(common_curves))
+            print(f"{share:26.0%} {len(common_curves):8} {then:9.2f} {now:9.2f} {difference.estimate:+10.2f} {difference.error:7.2f}")
+
+
+def _at_equal_share(drawn: Bootstrap, share: float, n_searches: int) -> tuple[float, float, Interval]:
+    """PSMs for a search at a combined share, of the first and the second of two curves side by side, and the second's minus the first's."""
+
+    def each(counts: NDArray[np.float64]) -> tuple[float, float]:
+        first, second = np.split(counts, 2)
+        return at_equal_share(*np.split(first, 2), share) / n_searches, at_equal_share(*np.split(second, 2), share) / n_searches
+
+    def difference(counts: NDArray[np.float64]) -> float:
+        first, second = each(counts)
+        return second - first
+
+    return *each(drawn.total), drawn.interval(difference)
+
 
 def _search(record: Record) -> tuple[str, int, str, float]:
     return record["set"], record["seed"], record["level"], record["reported"]
@@ -152,69 +180,58 @@ def _print_permuted(chosen: Sequence[Record]) -> None:
 
 
 def _print_programs(records: Sequence[Record]) -> None:
-    """PSMs of each program at equal combined share, in the searches that all did; and the curves."""
-    curves = [one for one in records if one["figure"] == "curve"]
-    programs = list(dict.fromkeys(one["program"] for one in curves))
-    if len(programs) < 2:
+    """PSMs of each program at equal combined share, in the searches that it and ours did; and the curves."""
+    of_each: dict[str, dict[tuple[str, int], Record]] = {}
+    for one in _chosen(records, "curve"):
+        of_each.setdefault(one["program"], {})[one["set"], one["seed"]] = one
+    if len(of_each) < 2 or OURS not in of_each:
         return
-    of_each = {program: {(one["set"], one["seed"]): one for one in curves if one["program"] == program} for program in programs}
-    common = set.intersection(*(set(searches) for searches in of_each.values()))
-    n_thresholds = len(curves[0]["q"])
-
-    def rows(program: str, names: Iterable[str]) -> dict[str, NDArray[np.float64]]:
-        """For each set and seed: accepted at each threshold, then the weighted entrapped."""
-        return {name: np.array([_counts_of_curve(of_each[program][key]) for key in sorted(common) if key[0] == name]) for name in names}
-
-    sets = [name for name in SETS if any(key[0] == name for key in common)]
-    pool = [name for name in sets if name in INDEPENDENT]
-    n = sum(key[0] in INDEPENDENT for key in common)
-    print(
-        f"\nPSMs for a search at equal combined share, {len(pool)} sets, {n} searches pooled; + : more than the program, +- bootstrap error"
-    )
-    print(f"{'program':16} " + " ".join(f"{f'{share:.0%}':>10} {f'+ {OURS}':>22}" for share in EQUAL_SHARES))
-    ours = rows(OURS, pool)
-    for program in programs:
-        theirs = rows(program, pool)
-        drawn = Bootstrap.of({name: np.hstack((ours[name], theirs[name])) for name in pool})
+    both = {program: sorted(set(searches) & set(of_each[OURS])) for program, searches in of_each.items() if program != OURS}
+    print(f"\nPSMs for a search at equal combined share, pooled: the program's, {OURS}'s in the same searches, the difference +- its error")
+    print(f"{'program':12} {'searches':>8} " + " ".join(f"{f'{share:.0%}':>30}" for share in EQUAL_SHARES))
+    for program, keys in both.items():
+        keys = [key for key in keys if key[0] in INDEPENDENT]
+        drawn = Bootstrap.of(
+            {
+                name: np.array(
+                    [np.concatenate([_counts_of_curve(of_each[one][key]) for one in (program, OURS)]) for key in keys if key[0] == name]
+                )
+                for name in dict.fromkeys(name for name, _ in keys)
+            }
+        )
         told = []
         for share in EQUAL_SHARES:
-            accepted = at_equal_share(*np.split(drawn.total[2 * n_thresholds :], 2), share) / n
-            told.append(f"{accepted:10.2f}")
-            if program == OURS:
-                told.append(f"{'':22}")
-                continue
-            more = drawn.interval(
-                lambda counts, share=share: (
-                    (
-                        at_equal_share(*np.split(counts[: 2 * n_thresholds], 2), share)
-                        - at_equal_share(*np.split(counts[2 * n_thresholds :], 2), share)
-                    )
-                    / n
-                )
-            )
-            told.append(f"{more.estimate:+10.2f} +- {more.error:7.2f} ")
-        print(f"{program:16} {' '.join(told)}")
-    for name in sets:
-        told = []
-        for program in programs:
-            total = rows(program, [name])[name]
-            told.append(
-                f"{program} "
-                + "/".join(f"{at_equal_share(*np.split(total.sum(axis=0), 2), share) / len(total):.0f}" for share in EQUAL_SHARES)
-            )
-        few = max(len(rows(OURS, [name])[name]) and float(rows(OURS, [name])[name][:, n_thresholds - 1].mean()), 0.0) < FEW
-        print(f"  {name:14}{' (few)' if few else '      '} {'   '.join(told)}")
-    print("curves: at each reported q-value, targets for a search and their combined share in %")
-    print(f"{'reported':>8} " + " ".join(f"{program:>20}" for program in programs))
-    for i, threshold in enumerate(curves[0]["q"]):
+            theirs, ours, more = _at_equal_share(drawn, share, len(keys))
+            told.append(f"{theirs:8.2f} {ours:8.2f} {more.estimate:+6.2f}+-{more.error:5.2f}")
+        print(f"{program:12} {len(keys):8} {' '.join(told)}")
+    print(f"each set, the searches that all did: PSMs at {', '.join(f'{share:.0%}' for share in EQUAL_SHARES)}")
+    common = set.intersection(*map(set, both.values()))
+    sums = {
+        (program, name): [_counts_of_curve(searches[key]) for key in common if key[0] == name]
+        for program, searches in of_each.items()
+        for name in dict.fromkeys(name for name, _ in sorted(common))
+    }
+    for name in dict.fromkeys(name for _, name in sums):
+        told = {
+            program: [at_equal_share(*np.split(np.mean(sums[program, name], axis=0), 2), share) for share in EQUAL_SHARES]
+            for program in of_each
+        }
+        few = "few" if max(told[OURS]) < FEW else ""
+        print(
+            f"  {name:14} {few:4}"
+            + "   ".join(f"{program} {'/'.join(f'{value:.0f}' for value in values)}" for program, values in told.items())
+        )
+    print("the same searches, pooled: at each reported q-value targets for a search, and the combined share in %")
+    print(f"{'reported':>8} " + " ".join(f"{program:>20}" for program in of_each))
+    keys = [key for key in common if key[0] in INDEPENDENT]
+    for i, threshold in enumerate(next(iter(of_each[OURS].values()))["q"]):
         if threshold in (0.0, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1):
-            told = []
-            for program in programs:
-                total = np.sum([one.sum(axis=0) for one in rows(program, pool).values()], axis=0)
-                accepted, weighted = total[i], total[n_thresholds + i]
-                entrapped = sum(of_each[program][key]["entrapped"][i] for key in common if key[0] in pool)
-                told.append(f"{(accepted - entrapped) / n:12.2f} {_percent(weighted / max(accepted, 1)):>7}")
-            print(f"{threshold:8.1%} {' '.join(told)}")
+            told_here = []
+            for searches in of_each.values():
+                accepted, weighted = np.sum([_counts_of_curve(searches[key]).reshape(2, -1)[:, i] for key in keys], axis=0)
+                targets = sum(searches[key]["targets"][i] for key in keys)
+                told_here.append(f"{targets / len(keys):12.2f} {_percent(weighted / max(accepted, 1)):>7}")
+            print(f"{threshold:8.1%} {' '.join(told_here)}")
 
 
 def _counts_of_curve(curve: Record) -> NDArray[np.float64]:
