@@ -1,0 +1,373 @@
+"""False discovery proportions of identification, measured: is what is called 1 % at most 1 %?
+
+    bash tests/peers/install.sh
+    python tests/benchmarks/entrapment.py --data FOLDER [--quick] [--out FILE.jsonl] [--compare BEFORE.jsonl]
+
+The parts, each over the sets and seeds:
+
+paired
+    the sample's proteins beside proteins of shuffled peptides, each peptide with one partner (Wen et al. 2025).
+copies, noisy
+    the same with five files of one run: exact copies, or the run and four copies with noise in precursors and peaks. Spectra of one peptide
+    are then many, as in replicates and fractions.
+foreign
+    the sample's proteins beside about twice as many peptides of other organisms, drawn anew for each seed.
+null
+    spectra searched among the proteins of another organism alone: how many are accepted at 1 %, and how often E-values are small.
+permuted
+    half of the decoy peptides of a run, which are known to be false, are called targets at random: how many of them are accepted with and
+    without rescoring.
+peers
+    Comet and X!Tandem with the databases of `paired`: PSMs by E-value and target-decoy q-value, beside the program's at equal measured
+    share.
+
+For each level (PSMs, peptides, protein groups) and reported rate: what is accepted and what of that is false, by three estimators, pooled
+over sets and seeds, with intervals that hold 95 of 100 resamples of sets, then of seeds within sets. `entrapment_estimators.py` says how
+each is made. The tables go to the standard output, every search as JSON lines to --out; --read prints such lines again.
+
+Whatever `engine` can be imported is measured: with PYTHONPATH naming another checkout, that one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import inspect
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+sys.path.append(str(REPOSITORY))  # last: another checkout on the path is the one that is measured
+sys.path.insert(0, str(REPOSITORY / "tests" / "peers"))
+
+from entrapment_databases import CONTAMINANT, EntrapmentDatabase, foreign_databases, paired_databases  # noqa: E402
+from entrapment_estimators import COUNTS, q_values  # noqa: E402
+from entrapment_searches import LEVELS, Level, judged, peer_level, search  # noqa: E402
+from entrapment_spectra import COPIES, exact_copies, noisy_copies  # noqa: E402
+from entrapment_tables import INDEPENDENT, SETS, print_comparison, print_tables  # noqa: E402
+from peer_datasets import DATASETS, EIGHTEEN_PROTEINS, FIVE_PROTEOMES, SHEWANELLA, read_fasta  # noqa: E402
+from peer_programs import installed  # noqa: E402
+
+import engine  # noqa: E402
+from engine.formats import read_spectra  # noqa: E402
+from engine.identification.rescoring import rescore  # noqa: E402
+from engine.version import VERSION  # noqa: E402
+
+SHUFFLED = ("paired", "copies", "noisy", "peers")
+"""The parts that search the sample's proteins beside shuffled ones."""
+PARTS = (*SHUFFLED, "foreign", "null", "permuted")
+PROGRAMS = ("proteoscope", "comet", "xtandem")
+REPORTED = (0.01, 0.02, 0.05)
+PERMUTATIONS = 20
+CURVE = np.concatenate((np.arange(0, 40) / 2000, np.arange(8, 41) / 400))
+SMALL_E_VALUES = (0.001, 0.01, 0.1)
+
+ORGANISMS = {
+    # How the accessions of an organism's own proteins look, and where they are.
+    "yeast": ("_YEAST", FIVE_PROTEOMES),
+    "E. coli": ("_ECOLI", FIVE_PROTEOMES),
+    "human": ("_HUMAN", "proteomes/human.small.comet.fasta"),
+    "Sorangium": ("_SORC5", FIVE_PROTEOMES),
+    "Shewanella": ("SO_", SHEWANELLA),
+}
+FOREIGN = {
+    # A sample of unknown bacteria holds peptides that all bacteria have; human proteins get into any sample, or were added.
+    "qc_shew": ("yeast", "E. coli", "Sorangium"),
+    "metaproteome": ("yeast", "human"),
+    "yeast_velos": ("E. coli", "Sorangium", "Shewanella"),
+    "hela_a549": ("yeast", "E. coli", "Sorangium", "Shewanella"),
+    "ecoli_ltq": ("yeast", "Sorangium"),
+    "bsa1": ("yeast", "E. coli", "Shewanella"),
+}
+NULL = (
+    ("high-resolution", "qc_shew", "yeast"),
+    ("high-resolution", "metaproteome", "yeast"),
+    ("high-resolution", "yeast_velos", "Shewanella"),
+    ("high-resolution", "hela_a549", "Sorangium"),
+    ("phospho", "qc_shew", "yeast"),
+    ("phospho", "hela_a549", "Shewanella"),
+    ("tmt", "qc_shew", "yeast"),
+    ("open", "qc_shew", "human"),
+    ("open", "yeast_velos", "Shewanella"),
+    ("non-specific", "qc_shew", "human"),
+    ("low-resolution", "ecoli_ltq", "yeast"),
+    ("low-resolution", "bsa1", "Shewanella"),
+    ("ion-trap", "ecoli_ltq", "yeast"),
+    ("ion-trap", "bsa1", "Shewanella"),
+)
+"""Preset, spectra, proteins."""
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What is examined; `seeds` of the paired and foreign databases, fewer for `copied` sets and for peers."""
+
+    data: Path
+    parts: Sequence[str]
+    sets: Sequence[str]
+    copied: Sequence[str]
+    seeds: int
+    copied_seeds: int
+    peer_seeds: int
+    levels: Sequence[str]
+    programs: Sequence[str]
+    comet_isotope_errors: Sequence[int]
+    settings: Mapping[str, str]
+    threads: int
+    scratch: Path
+
+    def spectra(self, name: str) -> list[Path]:
+        """The files of a set."""
+        return [self.data / path for path in DATASETS[name].spectra]
+
+    def own(self, name: str) -> dict[str, str]:
+        """The proteins of a set's sample."""
+        return read_fasta(self.data / DATASETS[name].database)
+
+    def organism(self, name: str) -> dict[str, str]:
+        """The proteins of an organism, without contaminants."""
+        mark, path = ORGANISMS[name]
+        every = read_fasta(self.data / path)
+        return {key: sequence for key, sequence in every.items() if mark in key and not CONTAMINANT.search(key)}
+
+    def contaminants(self) -> list[str]:
+        """Sequences that may be in any sample."""
+        found = [sequence for name, sequence in read_fasta(self.data / FIVE_PROTEOMES).items() if CONTAMINANT.search(name)]
+        # That file holds a proteome, and beside it a standard's proteins and what detergents bring along.
+        eighteen = read_fasta(self.data / EIGHTEEN_PROTEINS)
+        shewanella = read_fasta(self.data / SHEWANELLA)
+        found += [sequence for name, sequence in eighteen.items() if ORGANISMS["Sorangium"][0] not in name]
+        return found + [sequence for name, sequence in shewanella.items() if not name.startswith(ORGANISMS["Shewanella"][0])]
+
+    def search(self, spectra: Sequence[Path], database: EntrapmentDatabase, preset: str, **more: Any) -> dict[str, Any]:
+        """The tables of a search by the program."""
+        return search(spectra, database, preset, self.threads, self.scratch, **{**self.settings, **more})
+
+
+# -------------------------------------------------------------------------------------------------------------- the parts
+
+
+def shuffled_parts(examination: Examination) -> Iterator[Record]:
+    """All parts with shuffled partners, so that each database is made once."""
+    seeds = {"paired": examination.seeds, "copies": examination.copied_seeds, "noisy": examination.copied_seeds}
+    seeds = {part: n for part, n in (seeds | {"peers": examination.peer_seeds}).items() if part in examination.parts}
+    for name in examination.sets:
+        dataset, spectra = DATASETS[name], examination.spectra(name)
+        read = read_spectra(spectra)
+        for seed, database in enumerate(paired_databases(examination.own(name), range(1, max(seeds.values()) + 1)), start=1):
+            with tempfile.TemporaryDirectory(dir=examination.scratch) as folder:
+                for part in (part for part, n in seeds.items() if seed <= n and part != "peers"):
+                    if part != "paired" and name not in examination.copied:
+                        continue
+                    files = spectra
+                    if part == "copies":
+                        files = exact_copies(spectra, Path(folder))
+                    elif part == "noisy":
+                        files = noisy_copies(spectra, read, dataset.precursor, dataset.fragment, Path(folder), seed)
+                    levels = judged(examination.search(files, database, dataset.preset), database, examination.levels)
+                    yield from discoveries(part, name, seed, levels, database.ratio)
+                    if part == "paired" and "psm" in levels:
+                        yield curve("proteoscope", name, seed, levels["psm"], database.ratio)
+            if seed <= seeds.get("peers", 0):
+                yield from peer_curves(examination, name, seed, database)
+
+
+def discoveries(part: str, name: str, seed: int, levels: Mapping[str, Level], ratio: float) -> Iterator[Record]:
+    """What a search of the program accepts at each level and reported rate."""
+    for level, rows in levels.items():
+        for reported in REPORTED:
+            counts = dict(zip(COUNTS, rows.count(reported, ratio).tolist(), strict=True))
+            said = {"figure": "discoveries", "part": part, "set": name, "seed": seed, "program": "proteoscope"}
+            yield {**said, "level": level, "reported": reported, "ratio": round(ratio, 5), **counts}
+
+
+def curve(program: str, name: str, seed: int, psms: Level, ratio: float) -> Record:
+    """PSMs of the sample and entrapped ones at each of the q-values `CURVE`."""
+    counts = np.array([psms.count(threshold, ratio)[:2] for threshold in CURVE]).astype(int)
+    said = {"figure": "curve", "part": "peers", "set": name, "seed": seed, "program": program, "ratio": round(ratio, 5)}
+    return {**said, "q": CURVE.tolist(), "targets": counts[:, 0].tolist(), "entrapped": counts[:, 1].tolist()}
+
+
+def peer_curves(examination: Examination, name: str, seed: int, database: EntrapmentDatabase) -> Iterator[Record]:
+    """The same for the peers; Comet with each setting of isotope errors, X!Tandem, which knows on and off, with them."""
+    for program in examination.programs:
+        if program in DATASETS[name].peers:
+            for isotope_errors in examination.comet_isotope_errors if program == "comet" else (3,):
+                psms = peer_level(
+                    program, DATASETS[name], examination.data, database, seed, isotope_errors, examination.threads, examination.scratch
+                )
+                label = f"comet 0-{isotope_errors}" if program == "comet" else program
+                yield curve(label, name, seed, psms, database.ratio)
+
+
+def foreign_part(examination: Examination) -> Iterator[Record]:
+    """The sets with proteins of other organisms."""
+    contaminants = examination.contaminants()
+    for name in (name for name in examination.sets if name in FOREIGN):
+        foreign: dict[str, str] = {}
+        for organism in FOREIGN[name]:
+            foreign |= examination.organism(organism)
+        seeds = range(1, examination.seeds + 1)
+        for seed, database in enumerate(foreign_databases(examination.own(name), foreign, contaminants, seeds), start=1):
+            tables = examination.search(examination.spectra(name), database, DATASETS[name].preset)
+            yield from discoveries("foreign", name, seed, judged(tables, database, examination.levels), database.ratio)
+
+
+def null_part(examination: Examination) -> Iterator[Record]:
+    """Spectra among proteins that their sample does not hold; what it and contaminants share with them is left out."""
+    contaminants = examination.contaminants()
+    for preset, name, organism in (one for one in NULL if one[1] in examination.sets):
+        harmless = "|".join([*examination.own(name).values(), *contaminants]).replace("I", "L")
+        database = EntrapmentDatabase(examination.organism(organism), harmless, 1.0, {})
+        psms = examination.search(examination.spectra(name), database, preset)["psms"]
+        false = np.array([database.is_entrapment(sequence) for sequence in psms["sequence"].to_pylist()], bool)
+        false &= psms["rank"].to_numpy() == 1
+        expectation, n = psms["expectation"].to_numpy()[false], int(np.count_nonzero(false))
+        accepted = psms["q_value"].to_numpy()[false] <= REPORTED[0]
+        yield {
+            "figure": "null", "part": "null", "set": name, "proteins": organism, "preset": preset, "matched": n,
+            "accepted": int(np.count_nonzero(accepted & ~psms["is_decoy"].to_numpy(zero_copy_only=False)[false])),
+            "share": {f"{limit:g}": round(float(np.count_nonzero(expectation <= limit)) / max(n, 1), 5) for limit in SMALL_E_VALUES},
+        }  # fmt: skip
+
+
+def permuted_part(examination: Examination) -> Iterator[Record]:
+    """False targets that are accepted with and without rescoring, in the sets and in copies of them."""
+    for copies, names in ((1, examination.sets), (COPIES, examination.copied)):
+        for name in names:
+            with tempfile.TemporaryDirectory(dir=examination.scratch) as folder:
+                spectra = examination.spectra(name)
+                if copies > 1:
+                    spectra = exact_copies(spectra, Path(folder))
+                plain = EntrapmentDatabase(examination.own(name), "", 1.0, {})
+                psms = examination.search(spectra, plain, DATASETS[name].preset, rescoring="off")["psms"]
+            for permutation, counts in enumerate(permuted(psms, examination.threads), start=1):
+                yield {"figure": "permuted", "part": "permuted", "set": name, "copies": copies, "seed": permutation} | counts
+
+
+def permuted(psms: Any, threads: int) -> Iterator[Record]:
+    """For each permutation the false and the true targets accepted at 1 % without and with rescoring.
+
+    The rows are the run's decoys and the targets at 1 % by the search's own score. Half of the decoy peptides become targets.
+    """
+    is_decoy = psms["is_decoy"].to_numpy(zero_copy_only=False)
+    initial = -np.log10(psms["expectation"].to_numpy())
+    first = np.flatnonzero(psms["rank"].to_numpy() == 1)
+    confident = first[(q_values(initial[first], is_decoy[first]) <= REPORTED[0]) & ~is_decoy[first]]
+    rows = np.sort(np.concatenate((confident, first[is_decoy[first]])))
+    names = [name for name in psms.column_names if name.startswith("feature_")]
+    features = np.column_stack([psms[name].to_numpy()[rows] for name in names])
+    sequences = np.array([sequence.replace("I", "L") for sequence in psms["sequence"].to_pylist()])[rows]
+    peptide = np.unique(sequences, return_inverse=True)[1].astype(np.int64)
+    known_false, initial, spectrum = is_decoy[rows], initial[rows], psms["spectrum"].to_numpy()[rows].astype(np.int64)
+    peptides = np.unique(peptide[known_false])
+    # What rows are kept together by when they are split, by its name in the version that is measured.
+    identity = {"spectrum": spectrum, "group": peptide}
+    identity = {name: value for name, value in identity.items() if name in inspect.signature(rescore).parameters}
+    for permutation in range(PERMUTATIONS):
+        still_decoys = np.random.default_rng(permutation).permutation(peptides)[: len(peptides) // 2]
+        label = np.isin(peptide, still_decoys) & known_false
+        outcome = rescore(features, names, label, initial_score=initial, threads=threads, **identity)
+        counts: Record = {}
+        for way, score in (("without", initial), ("with", outcome.score)):
+            accepted = (q_values(score, label) <= REPORTED[0]) & ~label
+            counts[f"false_{way}"] = int(np.count_nonzero(accepted & known_false))
+            counts[f"true_{way}"] = int(np.count_nonzero(accepted & ~known_false))
+        yield counts
+
+
+def examined(examination: Examination) -> Iterator[Record]:
+    """What is measured, when and on what; then the figures of all parts."""
+    checkout = Path(engine.__path__[0]).parent
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", "-C", str(checkout), *words], capture_output=True, text=True, check=False).stdout.strip()
+
+    yield {
+        "figure": "examination", "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), "version": VERSION,
+        "commit": git("rev-parse", "--short=12", "HEAD"), "changed": bool(git("status", "--porcelain", "--untracked-files=no")),
+        "machine": platform.machine(), "cores": os.cpu_count(), "threads": examination.threads, "sets": list(examination.sets),
+        "seeds": examination.seeds, "copied_seeds": examination.copied_seeds, "settings": dict(examination.settings),
+    }  # fmt: skip
+    parts = {"foreign": foreign_part, "null": null_part, "permuted": permuted_part}
+    for titles, part in (
+        ([part for part in examination.parts if part in SHUFFLED], shuffled_parts),
+        *(([title], part) for title, part in parts.items() if title in examination.parts),
+    ):
+        if titles:
+            began = time.perf_counter()
+            yield from part(examination)
+            print(f"{', '.join(titles)}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+
+
+def read_records(path: Path) -> list[Record]:
+    """The JSON lines of an examination."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def main() -> int:
+    """Examine, or read what was found, and print it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument(
+        "--data", type=Path, default=os.environ.get("PROTEOSCOPE_TEST_DATA"), help="the unpacked data (PROTEOSCOPE_TEST_DATA)"
+    )
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=INDEPENDENT, help="bench, which is not independent, is never pooled")
+    parser.add_argument("--seeds", type=int, default=8, help="of the paired and the foreign databases")
+    parser.add_argument("--copied-seeds", type=int, default=3, help="of the databases for copies of runs")
+    parser.add_argument("--peer-seeds", type=int, default=3, help="of the databases that the peers search")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
+    parser.add_argument("--levels", nargs="+", choices=LEVELS, default=LEVELS)
+    parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=PROGRAMS, help="the peers besides proteoscope")
+    parser.add_argument("--comet-isotope-errors", nargs="+", type=int, choices=range(4), default=[1, 3], help="each 0 to so many")
+    parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="a parameter of Proteoscope besides the preset")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="3 seeds of paired, and copies of qc_shew alone")
+    parser.add_argument("--out", type=Path, help="where the JSON lines go")
+    parser.add_argument(
+        "--read", type=Path, nargs="+", help="JSON lines of an examination that was done, part by part, instead of doing one"
+    )
+    parser.add_argument("--compare", type=Path, help="JSON lines of another examination to compare with")
+    arguments = parser.parse_args()
+    if arguments.read:
+        records = [record for path in arguments.read for record in read_records(path)]
+    else:
+        if arguments.data is None or not Path(arguments.data).is_dir():
+            parser.error("--data must be the folder of the unpacked data")
+        parts = [part for part in arguments.parts if not arguments.quick or part in ("paired", "copies")]
+        programs = [program for program in arguments.programs if program != "proteoscope"]
+        missing = [program for program in programs if "peers" in parts and not installed(program)]
+        if missing:
+            parser.error(f"not installed: {', '.join(missing)}; run bash tests/peers/install.sh, or name the other --parts")
+        copied = [name for name in arguments.sets if name == "qc_shew" or not arguments.quick]
+        with tempfile.TemporaryDirectory(prefix="proteoscope-entrapment-") as scratch:
+            examination = Examination(
+                Path(arguments.data).resolve(), parts, arguments.sets, copied, 3 if arguments.quick else arguments.seeds,
+                arguments.copied_seeds, arguments.peer_seeds, arguments.levels, programs, arguments.comet_isotope_errors,
+                dict(one.split("=", 1) for one in arguments.set), arguments.threads, Path(scratch),
+            )  # fmt: skip
+            records = []
+            with (arguments.out or Path(os.devnull)).open("w") as out:
+                for record in examined(examination):
+                    records.append(record)
+                    print(json.dumps(record), file=out, flush=True)
+    print_tables(records)
+    if arguments.compare:
+        print_comparison(records, read_records(arguments.compare))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

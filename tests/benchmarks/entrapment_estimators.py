@@ -1,0 +1,140 @@
+"""False discovery proportions measured by entrapment, after Wen et al. 2025 (Nature Methods 22:1454), pooled over sets and seeds.
+
+Of N_T + N_E accepted discoveries N_E are entrapped, that is, known to be false. With r entrapment peptides for each of the sample's:
+
+lower     N_E / (N_T + N_E): wrong answers from the sample are not counted.
+combined  N_E (1 + 1/r) / (N_T + N_E): on average not below the truth, where a wrong answer meets either part by its size.
+paired    (N_E + N_below + 2 N_beaten) / (N_T + N_E), r = 1: an entrapped discovery stands for a second one where its partner is not
+          accepted (below), and for two more where the partner is accepted with a lower score (beaten).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["COUNTS", "Bootstrap", "Interval", "at_equal_share", "combined", "count", "lower", "net", "paired", "q_values"]
+
+Floats = NDArray[np.float64]
+
+COUNTS = ("targets", "entrapped", "weighted", "below", "beaten")
+"""What is counted in a search: N_T, N_E, N_E (1 + 1/r) by the search's own r so that searches may be added up, N_below, N_beaten."""
+
+RESAMPLES = 2000
+
+
+def lower(counts: Floats) -> float:
+    """The share that is entrapped; `counts` is (5,), in the order of `COUNTS`."""
+    return float(counts[1] / max(counts[0] + counts[1], 1))
+
+
+def combined(counts: Floats) -> float:
+    """The share that is entrapped, and what of the sample is false by the same chance."""
+    return float(counts[2] / max(counts[0] + counts[1], 1))
+
+
+def paired(counts: Floats) -> float:
+    """The share by pairs; NaN for a database without pairs."""
+    return float((counts[1] + counts[3] + 2 * counts[4]) / max(counts[0] + counts[1], 1))
+
+
+def net(counts: Floats) -> float:
+    """Accepted minus twice those entrapped: what is left when every entrapped discovery stands for another false one."""
+    return float(counts[0] - counts[1])
+
+
+def count(
+    q_value: Floats,
+    score: Floats,
+    is_entrapped: NDArray[np.bool_],
+    threshold: float,
+    ratio: float,
+    partner_q_value: Floats | None = None,
+    partner_score: Floats | None = None,
+) -> Floats:
+    """Counts, (5,), of what is accepted at or below a reported q-value.
+
+    Parameters
+    ----------
+    q_value, score, is_entrapped : (n,), no decoys among them; a q-value of NaN is not accepted.
+    ratio : r, distinct entrapment peptides for each distinct peptide of the sample.
+    partner_q_value, partner_score : (n,), of each entrapped row's partner: NaN and -inf where it was not found.
+    """
+    accepted = q_value <= threshold
+    false = accepted & is_entrapped
+    n_false = np.count_nonzero(false)
+    below = beaten = math.nan
+    if partner_q_value is not None and partner_score is not None:
+        partner_accepted = partner_q_value <= threshold
+        below = np.count_nonzero(false & ~partner_accepted)
+        beaten = np.count_nonzero(false & partner_accepted & (score > partner_score))
+    return np.array([np.count_nonzero(accepted) - n_false, n_false, n_false * (1 + 1 / ratio), below, beaten], np.float64)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate from all searches, the interval that holds 95 of 100 resamples, and their standard deviation; NaN where undefined."""
+
+    estimate: float
+    low: float
+    high: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Sums of counts over all searches, `total` (k,), and over searches drawn again, `resampled` (resamples, k)."""
+
+    total: Floats
+    resampled: Floats
+
+    @classmethod
+    def of(cls, searches: Mapping[str, Floats]) -> Bootstrap:
+        """Draw sets, then seeds within each set, with replacement; `searches` holds for each set a row of counts for each seed."""
+        generator = np.random.default_rng(1)
+        sets = list(searches.values())
+        resampled = np.zeros((RESAMPLES, sets[0].shape[1]))
+        for i, numbers in enumerate(generator.integers(0, len(sets), (RESAMPLES, len(sets))).tolist()):
+            for one in (sets[number] for number in numbers):
+                resampled[i] += np.bincount(generator.integers(0, len(one), len(one)), minlength=len(one)) @ one
+        return cls(np.sum([one.sum(axis=0) for one in sets], axis=0), resampled)
+
+    def interval(self, statistic: Callable[[Floats], float]) -> Interval:
+        """A statistic of the sums, with its spread."""
+        estimate = statistic(self.total)
+        values = np.array([statistic(row) for row in self.resampled])
+        values = values[np.isfinite(values)]
+        if len(values) == 0:
+            return Interval(estimate, math.nan, math.nan, math.nan)
+        return Interval(estimate, *np.quantile(values, (0.025, 0.975)).tolist(), float(values.std()))
+
+
+def at_equal_share(accepted: Floats, weighted: Floats, share: float) -> float:
+    """How much is accepted where the combined share reaches `share`, between two thresholds by a straight line.
+
+    `accepted` is N_T + N_E and `weighted` N_E (1 + 1/r), each (thresholds,) and rising; the last threshold that keeps below the share
+    counts.
+    """
+    accepted = np.concatenate(([0.0], accepted))
+    shares = np.concatenate(([0.0], weighted)) / np.maximum(accepted, 1)
+    last = int(np.flatnonzero(shares <= share)[-1])
+    if last + 1 == len(accepted):
+        return float(accepted[last])
+    part = (share - shares[last]) / (shares[last + 1] - shares[last])
+    return float(accepted[last] + part * (accepted[last + 1] - accepted[last]))
+
+
+def q_values(score: Floats, is_decoy: NDArray[np.bool_]) -> Floats:
+    """Least decoys / targets at or below each score's rank; equal scores count as a whole. (n,), decoys too."""
+    order = np.argsort(-score, kind="stable")
+    ranked = score[order]
+    decoys = np.cumsum(is_decoy[order])
+    rate = decoys / np.maximum(np.arange(1, len(score) + 1) - decoys, 1)
+    last_of_tie = np.searchsorted(-ranked, -ranked, side="right") - 1
+    q = np.empty(len(score))
+    q[order] = np.minimum.accumulate(rate[last_of_tie][::-1])[::-1]
+    return q
