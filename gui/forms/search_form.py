@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLineEdit, QPush
 from engine.errors import ProteoscopeError
 from engine.jobs import Progress
 from engine.parameters import SearchParameters, preset_description, preset_names, read_preset
+from engine.project import gone_error, is_project
 from gui.devices import DeviceSurvey
 from gui.forms.device_choice import DeviceChoice
 from gui.forms.editors import tool_button
@@ -46,6 +47,17 @@ class SearchRequest:
     def run(self, progress: Progress) -> Any:
         """Do the search, in the background thread; the engine's summary of it."""
         raise NotImplementedError
+
+    def run_in_project(self, progress: Progress) -> Any:
+        """Do the search in the project that was there when it was asked for. One that is gone since then is not made anew.
+
+        Raises
+        ------
+        StorageError : the project is gone.
+        """
+        if not is_project(self.project_folder):
+            raise gone_error(self.project_folder)
+        return self.run(progress)
 
     @staticmethod
     def outcome(summary: Any, locale: QLocale) -> str:
@@ -390,7 +402,7 @@ class SearchForm(QWidget):
         try:
             if folder.is_file():
                 return "This is a file; choose a folder"
-            if (folder / "project.sqlite").is_file():
+            if is_project(folder):
                 return ""
             if folder.is_dir():
                 strangers = [entry.name for entry in folder.iterdir() if not entry.name.startswith(".") and entry.name != "project.lock"]
