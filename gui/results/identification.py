@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -37,7 +38,7 @@ PROTEIN_COLUMNS = (
     Column("group", "Protein group", "Accessions of the proteins that the same peptides prove", width=21),
     Column("n_peptides", "Peptides", "Different peptides", "integer", 7),
     Column("n_psms", "PSMs", "Spectra matched to the group's peptides", "integer", 5),
-    Column("coverage", "Coverage", "Part of the first protein's residues that peptides cover", "fraction", 7),
+    Column("coverage", "Coverage (%)", "Part of the first protein's residues that peptides cover", "percent", 8),
     Column("q_value", "q-value", "Smallest false discovery rate at which the group is accepted", "probability", 8),
     Column("description", "Description", "What the database says of the first protein", width=44),
     Column("score", "Score", "Score of the group", "number", 8),
@@ -226,22 +227,26 @@ def _modified(name: str, table: str) -> Condition:
     return Condition("peptide IN (SELECT peptide FROM psms WHERE list_contains(modification_names, ?))", (name,))
 
 
-_DESCRIBED = "(SELECT coalesce(flatten(list(accessions)), []) FROM proteins WHERE contains(lower(description), ?))"
+# A tab is shown as the blank that is typed for it.
+_DESCRIPTION = "contains(translate(lower(description), chr(9), ' '), ?)"
+_DESCRIBED = f"(SELECT coalesce(flatten(list(accessions)), []) FROM proteins WHERE {_DESCRIPTION})"
 
 
 def _with_text(text: str, table: str) -> Condition:
     """Peptide sequence or ProForma, accession, or description; whatever the case."""
     small, capital = text.lower(), text.upper()
+    # A group's accessions stand in its name close together, those of peptides and PSMs in a list that is shown with blanks.
+    group, listed = (re.sub(r"\s*;\s*", between, small) for between in (";", "; "))
     if table == "proteins":
         peptides = "(SELECT coalesce(flatten(list(proteins)), []) FROM peptides WHERE contains(sequence, ?) OR contains(lower(peptide), ?))"
-        sql = f'contains(lower("group"), ?) OR contains(lower(description), ?) OR list_has_any(accessions, {peptides})'
-        return Condition(sql, (small, small, capital, small))
+        sql = f'contains(lower("group"), ?) OR {_DESCRIPTION} OR list_has_any(accessions, {peptides})'
+        return Condition(sql, (group, small, capital, small))
     in_peptide = "contains(sequence, ?) OR contains(lower(peptide), ?)"
-    in_protein = f"contains(lower(array_to_string(proteins, ';')), ?) OR list_has_any(proteins, {_DESCRIBED})"
+    in_protein = f"contains(lower(array_to_string(proteins, '; ')), ?) OR list_has_any(proteins, {_DESCRIBED})"
     if table == "psms":
         # Each peptide has many PSMs and the same proteins in all of them.
         in_protein = f"peptide IN (SELECT peptide FROM peptides WHERE {in_protein})"
-    return Condition(f"{in_peptide} OR {in_protein}", (capital, small, small, small))
+    return Condition(f"{in_peptide} OR {in_protein}", (capital, small, listed, small))
 
 
 def rows_of_group(accessions: Sequence[str]) -> list[Condition]:
