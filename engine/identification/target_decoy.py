@@ -1,4 +1,4 @@
-"""Target-decoy statistics: q-values of ranked matches, and the best match of each group.
+"""Target-decoy statistics: q-values of ranked matches, how certain they are, and the best match of each group.
 
 Targets and decoys are searched together and compete, so that a false match falls on either with the same chance (Elias & Gygi 2007, Nature
 Methods 4:207). At a threshold t the false discovery rate among the accepted targets is then estimated by
@@ -12,10 +12,14 @@ by default: the plain ratio is what most engines report; with it no set of fewer
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["best_by_group", "q_values"]
+__all__ = ["best_by_group", "false_share_interval", "q_values"]
+
+_TAIL = 0.025
 
 
 def q_values(score: NDArray[np.float64], is_decoy: NDArray[np.bool_], *, plus_one: bool = False) -> NDArray[np.float64]:
@@ -59,6 +63,73 @@ def q_values(score: NDArray[np.float64], is_decoy: NDArray[np.bool_], *, plus_on
     q = np.empty(len(score))
     q[order] = np.repeat(least, np.diff(last_of_ties, prepend=-1))
     return q
+
+
+def false_share_interval(targets: int, decoys: int) -> tuple[float, float]:
+    """Where the share of false matches among the accepted targets lies, with 95 % confidence.
+
+    Decoys stand for the false ones among the targets. Their number among all that is accepted is one draw of chance: the exact interval of
+    its probability p (Clopper & Pearson 1934, Biometrika 26:404) becomes one of decoys / targets by p / (1 - p).
+
+    Parameters
+    ----------
+    targets, decoys : what is accepted at a threshold, not negative.
+
+    Returns
+    -------
+    Low and high end, in [0, 1]; (0, 1) where nothing is accepted.
+
+    Raises
+    ------
+    ValueError : a number is negative.
+
+    Examples
+    --------
+    >>> low, high = false_share_interval(283, 2)
+    >>> f"{low:.4f} to {high:.4f}"
+    '0.0009 to 0.0258'
+    """
+    if targets < 0 or decoys < 0:
+        raise ValueError(f"{targets} targets and {decoys} decoys: neither can be negative")
+    low = _beta_quantile(_TAIL, decoys, targets + 1) if decoys else 0.0
+    high = _beta_quantile(1 - _TAIL, decoys + 1, targets) if targets else 1.0
+    return tuple(min(1.0, p / (1 - p)) if p < 1 else 1.0 for p in (low, high))  # type: ignore[return-value]
+
+
+def _beta_quantile(probability: float, a: float, b: float) -> float:
+    """The x at which the beta distribution with shapes a and b reaches a probability, by halving."""
+    low, high = 0.0, 1.0
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        if _beta_distribution(middle, a, b) < probability:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _beta_distribution(x: float, a: float, b: float) -> float:
+    """The regularised incomplete beta function, by its continued fraction (NIST Digital Library of Mathematical Functions, 8.17.22)."""
+    if x > (a + 1) / (a + b + 2):  # on this side of the mode the fraction of the mirrored distribution converges faster
+        return 1 - _beta_distribution(1 - x, b, a)
+    if x <= 0:
+        return 0.0
+    # Convergents of 1 + d1 / (1 + d2 / (1 + ...)) as a product of ratios, after Lentz (1976, Applied Optics 15:668).
+    value = numerator = 1.0
+    denominator, m = 0.0, 0
+    while True:
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)) if m else 0.0
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        before = value
+        for d in (even, odd) if m else (odd,):
+            denominator = 1 / (1 + d * denominator)
+            numerator = 1 + d / numerator
+            value *= numerator * denominator
+        m += 1
+        if abs(value - before) <= 1e-15 * abs(value):
+            break
+    weight = a * math.log(x) + b * math.log1p(-x) + math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    return math.exp(weight) / (a * value)
 
 
 def best_by_group(group: NDArray[np.int64], score: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -22,10 +22,13 @@ __all__ = [
     "PSM_COLUMNS",
     "PSM_DETAILS",
     "PSM_EXTRAS",
+    "Count",
+    "Counts",
     "Facets",
     "IdentificationRun",
     "RowFilter",
     "Summary",
+    "accepted_counts",
     "facets",
     "filter_conditions",
     "open_identification",
@@ -140,26 +143,63 @@ def open_identification(project: Project, run_id: str | None) -> IdentificationR
 
 
 @dataclass(frozen=True)
+class Count:
+    """Targets accepted at a false discovery rate, the decoys accepted beside them, and where the share of false targets lies with 95 %
+    confidence, as parts of one.
+    """
+
+    targets: int
+    decoys: int
+    false_share_low: float
+    false_share_high: float
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What an identification found at its false discovery rate.
+
+    Attributes
+    ----------
+    psms : of rank 1. peptides : rows of their table, which are peptidoforms. proteins : groups, by their own q-values.
+    sequences : different sequences of the peptides that are targets.
+    """
+
+    psms: Count
+    peptides: Count
+    proteins: Count
+    sequences: int
+
+
+def accepted_counts(source: TableSource, fdr: float) -> Counts:
+    """Count what is accepted at a false discovery rate."""
+    from engine.identification.target_decoy import false_share_interval
+
+    counted = "count(*) FILTER (NOT is_decoy) AS targets, count(*) FILTER (is_decoy) AS decoys"
+    rows = source.query(
+        f"SELECT 'psms' AS name, {counted}, 0 AS sequences FROM psms WHERE q_value <= $1 AND rank = 1 "
+        f"UNION ALL SELECT 'peptides', {counted}, count(DISTINCT sequence) FILTER (NOT is_decoy) FROM peptides WHERE q_value <= $1 "
+        f"UNION ALL SELECT 'proteins', {counted}, 0 FROM proteins WHERE q_value <= $1",
+        [fdr],
+    ).to_pylist()
+    found = {row["name"]: Count(row["targets"], row["decoys"], *false_share_interval(row["targets"], row["decoys"])) for row in rows}
+    return Counts(**found, sequences=next(row["sequences"] for row in rows if row["name"] == "peptides"))
+
+
+@dataclass(frozen=True)
 class Summary:
     """What an identification found at its false discovery rate; `n_spectra` is None where the spectra were not kept."""
 
-    n_psms: int
-    n_peptides: int
-    n_proteins: int
+    counts: Counts
     n_spectra: int | None
 
     @property
     def rate(self) -> float | None:
         """Part of the spectra that are identified, None where their number is not known."""
-        return self.n_psms / self.n_spectra if self.n_spectra else None
+        return self.counts.psms.targets / self.n_spectra if self.n_spectra else None
 
 
 def summary(source: TableSource, spectra_path: str, fdr: float) -> Summary:
-    """Count what is accepted: targets of rank 1, their different sequences, and protein groups."""
-    found = source.query(
-        "SELECT count(*) AS psms, count(DISTINCT sequence) AS peptides FROM psms WHERE q_value <= ? AND NOT is_decoy AND rank = 1", [fdr]
-    )
-    groups = source.query("SELECT count(*) AS n FROM proteins WHERE q_value <= ? AND NOT is_decoy", [fdr])
+    """Count what is accepted, and the spectra."""
     n_spectra = None
     if spectra_path:
         import pyarrow as pa
@@ -169,7 +209,7 @@ def summary(source: TableSource, spectra_path: str, fdr: float) -> Summary:
             n_spectra = int(pq.read_metadata(spectra_path).num_rows)
         except (OSError, pa.ArrowException):
             n_spectra = None
-    return Summary(found["psms"][0].as_py(), found["peptides"][0].as_py(), groups["n"][0].as_py(), n_spectra)
+    return Summary(accepted_counts(source, fdr), n_spectra)
 
 
 @dataclass(frozen=True)

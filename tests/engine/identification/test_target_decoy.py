@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.identification.target_decoy import best_by_group, q_values
+from engine.identification.target_decoy import best_by_group, false_share_interval, q_values
 
 MATCHES = st.lists(st.tuples(st.integers(0, 12), st.booleans()), max_size=40)
 
@@ -62,3 +65,45 @@ def test_the_best_row_of_a_group_is_its_first_with_the_highest_score(rows: list[
             expected[group] = number
     found = best_by_group(np.array([r[0] for r in rows], np.int64), np.array([r[1] for r in rows], float))
     assert found.tolist() == [expected[group] for group in sorted(expected)]
+
+
+def binomial_tail(n: int, k: int, p: float) -> float:
+    """Chance of k or more of n, by the definition, in exact arithmetic."""
+    exact = Fraction(p)
+    return float(sum(math.comb(n, i) * exact**i * (1 - exact) ** (n - i) for i in range(k, n + 1)))
+
+
+@given(st.integers(1, 60), st.integers(0, 25))
+def test_the_interval_of_the_false_share_leaves_a_fortieth_on_either_side(targets: int, decoys: int) -> None:
+    """The ends are where as many decoys or more, and as few or fewer, have a chance of 2.5 %."""
+    low, high = false_share_interval(targets, decoys)
+    n = targets + decoys
+    assert 0 <= low <= min(1, decoys / targets) <= high <= 1
+    if 0 < low < 1:
+        assert binomial_tail(n, decoys, low / (1 + low)) == pytest.approx(0.025, rel=1e-6)
+    if high < 1:
+        assert 1 - binomial_tail(n, decoys + 1, high / (1 + high)) == pytest.approx(0.025, rel=1e-6)
+    assert (low == 0) == (decoys == 0)
+
+
+def test_the_interval_of_no_decoys_is_that_of_the_rule_of_three() -> None:
+    """Without an event among n, 1 - 0.025^(1/n) is the exact upper end, about 3.7 / n."""
+    for targets in (1000, 100_000, 3_000_000):
+        low, high = false_share_interval(targets, 0)
+        p = -math.expm1(math.log(0.025) / targets)
+        assert low == 0 and high == pytest.approx(p / (1 - p), rel=1e-8)
+
+
+def test_the_interval_of_many_is_that_of_the_normal_distribution() -> None:
+    targets, decoys = 1_000_000, 10_000
+    p = decoys / (targets + decoys)
+    spread = 1.959964 * math.sqrt(p * (1 - p) / (targets + decoys))
+    low, high = false_share_interval(targets, decoys)
+    assert (low, high) == pytest.approx(tuple(end / (1 - end) for end in (p - spread, p + spread)), rel=1e-3)
+
+
+def test_of_nothing_accepted_nothing_is_known() -> None:
+    assert false_share_interval(0, 0) == (0.0, 1.0)
+    assert false_share_interval(0, 7)[1] == 1.0
+    with pytest.raises(ValueError, match="negative"):
+        false_share_interval(-1, 0)
