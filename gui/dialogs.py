@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from pathlib import Path
 
 import PySide6
 from PySide6.QtCore import Qt
@@ -13,7 +14,7 @@ from engine.version import VERSION
 from gui.icons import pixmap, set_icon
 from gui.theme import colours
 
-__all__ = ["CloseQuestion", "CrashDialog", "about", "report_text"]
+__all__ = ["CloseQuestion", "CrashDialog", "LostProjectQuestion", "about", "report_text"]
 
 
 def report_text(error_report: str, log: str) -> str:
@@ -27,6 +28,7 @@ class CrashDialog(QDialog):
 
     def __init__(self, summary: str, report: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.summary = summary
         self.setWindowTitle("Proteoscope: unexpected error")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(720, 460)
@@ -71,6 +73,26 @@ class CloseQuestion(QMessageBox):
         self.keep_button = self.addButton("Keep running", QMessageBox.ButtonRole.RejectRole)
         self.setDefaultButton(self.keep_button)
         self.setEscapeButton(self.keep_button)
+
+
+class LostProjectQuestion(QMessageBox):
+    """Asks where a project is that a search is to be run in, when it is not where it was."""
+
+    def __init__(self, folder: Path, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setIconPixmap(pixmap("warning", 36, QColor(colours().attention), self.devicePixelRatioF()))
+        self.setWindowTitle("Where is the project?")
+        self.setText(f"The project “{folder.name}” is no longer where it was.")
+        self.setInformativeText(
+            f"{folder}\n\nIts folder was deleted or moved, or its disk is not connected. Nothing has been run. Where shall the results go?"
+        )
+        self.locate_button = self.addButton("Locate it…", QMessageBox.ButtonRole.AcceptRole)
+        self.make_button = self.addButton("Make a new project there", QMessageBox.ButtonRole.DestructiveRole)
+        self.cancel_button = self.addButton(QMessageBox.StandardButton.Cancel)
+        self.setDefaultButton(self.locate_button)
+        self.setEscapeButton(self.cancel_button)
 
 
 def about(parent: QWidget) -> QMessageBox:

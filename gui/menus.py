@@ -39,7 +39,7 @@ class Menus:
             for kind, search in window.searches.items()
         }
         self.open = self._action("&Open project…", "open", QKeySequence.StandardKey.Open, window.ask_for_project)
-        self.run = self._action("&Run", "run", "Ctrl+R", lambda: window.form.run())
+        self.run = self._action("&Run", "run", "Ctrl+R", window.run_form)
         self.cancel = self._action("&Cancel the running job", "cancel", "Ctrl+.", window.cancel_running)
         self.form = self._action("&Form", "new", "Ctrl+1", lambda: window.show_page(window.form), checkable=True)
         self.results = self._action("&Results", "results", "Ctrl+2", lambda: window.show_page(window.results), checkable=True)

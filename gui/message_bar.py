@@ -25,6 +25,7 @@ class MessageBar(QWidget):
         super().__init__()
         self._tone: Literal["wrong", "attention", "good"] = "good"
         self._clicked: Callable[[], None] | None = None
+        self._is_hint = False
         self._icon = QLabel()
         self.label = QLabel()
         self.label.setWordWrap(True)
@@ -48,16 +49,31 @@ class MessageBar(QWidget):
         self, text: str, tone: Literal["wrong", "attention", "good"], action: str = "", clicked: Callable[[], None] | None = None
     ) -> None:
         """Show a message, in place of the one before; with a button where there is something to do about it."""
-        self._tone, self._clicked = tone, clicked
+        self._tone, self._clicked, self._is_hint = tone, clicked, False
         self.label.setText(text)
         self.button.setText(action)
         self.button.setVisible(bool(action))
         self.redraw()
         self.show()
 
+    def hint(self, text: str) -> None:
+        """Show what is still missing, until `clear_hint` is told that the user does something about it."""
+        self.tell(text, "attention")
+        self._is_hint = True
+
+    def clear_hint(self) -> None:
+        """Take a hint away; other messages stay."""
+        if self._is_hint:
+            self.clear()
+
+    def clear_complaint(self) -> None:
+        """Take away what was wrong with something that the user has put right or left; good news stay."""
+        if self._tone != "good":
+            self.clear()
+
     def clear(self) -> None:
         """Show nothing."""
-        self._clicked = None
+        self._clicked, self._is_hint = None, False
         self.label.clear()
         self.hide()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from PySide6.QtCore import QDateTime, QLocale, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
@@ -17,7 +18,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.project import Project, RunRecord
+from engine.errors import ProteoscopeError
+from engine.project import Project, RunRecord, is_project
 from gui.icons import pixmap
 from gui.labels import heading, tip_text, toned_label
 from gui.theme import colours
@@ -52,6 +54,8 @@ class ProjectPane(QWidget):
         self.name = heading("")
         self.name.setWordWrap(True)
         self.state = toned_label()
+        self.problem = toned_label(tone="wrong")
+        self._records: list[RunRecord] = []
         self.runs = QListWidget()
         self.runs.setItemDelegate(_RunDelegate(self.runs))
         self.runs.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -65,6 +69,7 @@ class ProjectPane(QWidget):
         page.setContentsMargins(8, 8, 8, 8)
         page.addWidget(self.name)
         page.addWidget(self.state)
+        page.addWidget(self.problem)
         page.addWidget(self.runs, 1)
         # Takes the room of the list while that is hidden.
         page.addStretch(0)
@@ -72,7 +77,7 @@ class ProjectPane(QWidget):
 
     def show_project(self, project: Project | None) -> None:
         """Show a project's runs, or that none is open. Nothing is selected."""
-        self.project = project
+        self.project, self._records = project, []
         self.name.setText("No project open" if project is None else project.folder.name)
         self.name.setToolTip("" if project is None else tip_text(str(project.folder)))
         self.runs.setVisible(project is not None)
@@ -83,8 +88,9 @@ class ProjectPane(QWidget):
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the runs again; the selection stays."""
-        records = [] if self.project is None else self.project.runs()[::-1]
+        """Read the runs again; the selection stays. Where they cannot be read, those known before stay, with the reason."""
+        problem = self._read()
+        records = self._records
         selected = self.selected_run
         self.runs.blockSignals(True)
         self.runs.clear()
@@ -97,11 +103,28 @@ class ProjectPane(QWidget):
             if selected is not None and record.id == selected.id:
                 item.setSelected(True)
         self.runs.blockSignals(False)
+        self.problem.setText(problem)
+        self.problem.setVisible(bool(problem))
         if self.project is None:
             self.state.setText("Its runs are listed here.")
         else:
             read_only = "Read-only. " if self.project.read_only else ""
             self.state.setText(read_only + ("No runs yet" if not records else f"{len(records)} run{'s' if len(records) > 1 else ''}"))
+
+    def _read(self) -> str:
+        """Take the runs from the project; why that cannot be done."""
+        if self.project is None:
+            self._records = []
+            return ""
+        try:
+            self._records = self.project.runs()[::-1]
+        except ProteoscopeError as error:
+            if is_project(self.project.folder):
+                return str(error)
+            # Nothing can finish in a folder that is gone.
+            self._records = [_failed(record) if record.status in ("queued", "running") else record for record in self._records]
+            return "The folder of this project is gone: it was deleted or moved, or its disk was lost."
+        return ""
 
     @property
     def selected_run(self) -> RunRecord | None:
@@ -160,6 +183,10 @@ class _RunDelegate(QStyledItemDelegate):
 def run_text(record: RunRecord) -> str:
     """What a run says about itself, or how it stands."""
     return record.message or record.status
+
+
+def _failed(record: RunRecord) -> RunRecord:
+    return replace(record, status="failed", message="the project's folder is gone")
 
 
 def _when(moment: datetime) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -21,11 +22,11 @@ from PySide6.QtWidgets import (
 
 from engine.errors import ProteoscopeError
 from engine.jobs import Job, JobQueue, ProgressEvent
-from engine.project import Project, RunRecord
+from engine.project import Project, RunRecord, gone_error, is_project
 from gui.bridge import JobBridge
 from gui.device_dialog import DeviceButton, DeviceDialog
 from gui.devices import DeviceSurvey
-from gui.dialogs import CloseQuestion, CrashDialog, report_text
+from gui.dialogs import CloseQuestion, CrashDialog, LostProjectQuestion, report_text
 from gui.forms.editors import tool_button
 from gui.forms.file_survey import FileSurvey, Survey
 from gui.forms.search_form import SearchForm, SearchRequest
@@ -76,6 +77,8 @@ class MainWindow(QMainWindow):
         self.device_button = DeviceButton(self.devices)
         self.question: CloseQuestion | None = None
         """The question whether to close, while it is asked."""
+        self.lost_project: LostProjectQuestion | None = None
+        """The question where a project is, while it is asked."""
         self._requests: dict[int, SearchRequest | ExportRequest] = {}
         self._stages: dict[int, str] = {}
         self._form_is_as_run = False
@@ -110,6 +113,7 @@ class MainWindow(QMainWindow):
             self._show_recent()
             self.tell_error(str(error))
             return
+        self.message_bar.clear_complaint()
         self._take_project(project)
         for search in self.searches.values():
             search.form.set_project_folder(project.folder)
@@ -121,12 +125,16 @@ class MainWindow(QMainWindow):
     def ask_for_project(self) -> None:
         """Open a dialog for a project's folder."""
         recent = self.settings.values.recent_projects
-        dialog = QFileDialog(self, "Open a project", str(Path(recent[0]).parent) if recent else "")
+        dialog = self._project_dialog("Open a project", str(Path(recent[0]).parent) if recent else "")
+        dialog.fileSelected.connect(lambda name: self.open_project(Path(name)))
+        dialog.open()
+
+    def _project_dialog(self, title: str, folder: str) -> QFileDialog:
+        dialog = QFileDialog(self, title, folder)
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(lambda name: self.open_project(Path(name)))
-        dialog.open()
+        return dialog
 
     def show_run(self, run: RunRecord) -> None:
         """Show the results of a run of the open project; where it has none, what it said."""
@@ -139,6 +147,7 @@ class MainWindow(QMainWindow):
             why = run_text(run) if search is not None else "this version of the program cannot show its kind"
             self.message_bar.tell(f"This run has no results: {why}", "attention")
             return
+        self.message_bar.clear_complaint()
         # What is shown already keeps its filter, its choices and its place.
         if search.results.run != run:
             search.results.show_run(project, run.id)
@@ -150,8 +159,27 @@ class MainWindow(QMainWindow):
         """Show the form of a kind of search."""
         self.show_page(self.searches[kind].form)
 
+    def run_form(self) -> None:
+        """Run what the form of the search that the user is at asks for; where it is not ready, say why and show where."""
+        self.form.check()
+        missing = self.form.what_is_missing()
+        if missing:
+            self.show_page(self.form)
+            self.form.show_problem()
+            self.message_bar.hint(f"Nothing to run yet. {missing}.")
+        else:
+            self.form.run()
+
     def run_search(self, request: SearchRequest) -> None:
-        """Queue a search; its project becomes the open one."""
+        """Queue a search; its project becomes the open one. Where the project was and is no longer, the user is asked."""
+        folder, shown = request.project_folder, self.project_pane.project
+        is_known = str(folder) in self.settings.values.recent_projects or (shown is not None and shown.folder == folder)
+        if is_known and not is_project(folder):
+            self._ask_for_lost_project(request)
+        else:
+            self._run_in_its_project(request)
+
+    def _run_in_its_project(self, request: SearchRequest) -> None:
         try:
             project = Project.create_or_open(request.project_folder)
         except ProteoscopeError as error:
@@ -162,6 +190,40 @@ class MainWindow(QMainWindow):
         self.form.set_project_folder(project.folder)
         self._form_is_as_run = True
         self._queue(request)
+
+    def _ask_for_lost_project(self, request: SearchRequest) -> None:
+        if self.lost_project is not None:
+            self.lost_project.raise_()
+            return
+        self.message_bar.clear_complaint()
+        self.project_pane.refresh()
+        self.lost_project = LostProjectQuestion(request.project_folder, self)
+        self.lost_project.finished.connect(lambda: self._answer_lost_project(request))
+        self.lost_project.open()
+
+    def _answer_lost_project(self, request: SearchRequest) -> None:
+        question, self.lost_project = self.lost_project, None
+        if question is None:
+            return
+        if question.clickedButton() is question.make_button:
+            self._run_in_its_project(request)
+        elif question.clickedButton() is question.locate_button:
+            dialog = self._project_dialog("Locate the project", str(request.project_folder.parent))
+            dialog.fileSelected.connect(lambda name: self._run_in_located(request, Path(name)))
+            dialog.open()
+
+    def _run_in_located(self, request: SearchRequest, folder: Path) -> None:
+        """Run a search in its project, which the user has found in another place; all forms follow."""
+        try:
+            project = Project.open(folder)
+        except ProteoscopeError as error:
+            self.tell_error(str(error))
+            return
+        self.settings.values.forget_project(str(request.project_folder))
+        for search in self.searches.values():
+            if search.form.project_folder() == request.project_folder:
+                search.form.set_project_folder(project.folder)
+        self._run_in_its_project(replace(request, project_folder=project.folder))
 
     def export(self, request: ExportRequest) -> None:
         """Queue an export of results."""
@@ -184,6 +246,9 @@ class MainWindow(QMainWindow):
     def tell_fault(self, summary: str, error_report: str) -> None:
         """Tell a fault of the program, with a report to copy."""
         self.log.add(f"{summary}\n{error_report}", "error")
+        if any(dialog.summary == summary for dialog in self.findChildren(CrashDialog)):
+            # What happens again and again is told once; the log has it all.
+            return
         CrashDialog(summary, report_text(error_report, self.log.plain_text()), self).open()
 
     def show_devices(self) -> None:
@@ -235,7 +300,8 @@ class MainWindow(QMainWindow):
         self.dock_jobs.show()
         self.dock_jobs.raise_()
         # The event "added" comes while the queue is asked, the job's number after it.
-        job = self.queue.add(request.title, request.run)
+        work = request.run if isinstance(request, ExportRequest) else request.run_in_project
+        job = self.queue.add(request.title, work)
         self._requests[job.id] = request
         self.log.add(f"{request.title}: queued")
 
@@ -257,7 +323,14 @@ class MainWindow(QMainWindow):
         self.progress_text.setText(f"{event.stage}{share}" + (f", {waiting} waiting" if waiting else ""))
         if event.stage != self._stages.get(job.id):
             self._stages[job.id] = event.stage
+            self._stop_where_project_is_gone(job)
             self.project_pane.refresh()
+
+    def _stop_where_project_is_gone(self, job: Job) -> None:
+        """Let a search fail whose project is gone: it has nowhere to put what it finds."""
+        request = self._requests.get(job.id)
+        if isinstance(request, SearchRequest) and not is_project(request.project_folder):
+            self.queue.cancel(job, gone_error(request.project_folder))
 
     def _on_message(self, job: Job, text: str) -> None:
         self.log.add(f"{job.title}: {text}")
@@ -393,15 +466,16 @@ class MainWindow(QMainWindow):
 
     def _take_dropped(self, target: QWidget | None, found: Survey) -> None:
         self.statusBar().clearMessage()
+        self.message_bar.clear_complaint()
         problems = [one.problem for one in found.files if one.problem]
         spectra, databases = found.of_kind("spectra"), found.of_kind("database")
         others = [search for search in self.searches.values() if search is not self.search]
+        if found.projects:
+            self.open_project(found.projects[0])
         for preset in found.presets[:1]:
             search = next((one for one in (self.search, *others) if one.form.knows_preset(preset)), self.search)
             search.form.load_preset_file(preset)
             self.show_page(search.form)
-        if found.projects:
-            self.open_project(found.projects[0])
         if spectra or databases:
             # Only one kind of search has a use for spectra.
             form = self.searches["identify"].form if spectra else self.form
@@ -477,6 +551,7 @@ class MainWindow(QMainWindow):
         self.bridge.finished.connect(self._on_finished)
 
     def _note_touch(self) -> None:
+        self.message_bar.clear_hint()
         self._form_is_as_run = False
 
 

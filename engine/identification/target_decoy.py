@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 __all__ = ["best_by_group", "false_share_interval", "q_values"]
 
-
 _TAIL = 0.025  # on either side of an interval of 95 %
 
 
@@ -82,6 +81,10 @@ def false_share_interval(targets: int, decoys: int) -> tuple[float, float]:
     -------
     Least and greatest share, in [0, 1]; (0, 1) without targets.
 
+    Raises
+    ------
+    ValueError : a number is negative.
+
     Examples
     --------
     >>> false_share_interval(50, 0)
@@ -90,7 +93,9 @@ def false_share_interval(targets: int, decoys: int) -> tuple[float, float]:
     >>> round(low, 4), round(high, 4)
     (0.0074, 0.013)
     """
-    if targets <= 0:
+    if targets < 0 or decoys < 0:
+        raise ValueError(f"{targets} targets and {decoys} decoys: neither can be negative")
+    if targets == 0:
         return 0.0, 1.0
     # P(d or fewer decoys of N) falls with N, P(d or more) rises.
     fewest = _first(lambda n: 1.0 - _at_most(decoys - 1, n) > _TAIL, decoys, 2 * decoys + 1)

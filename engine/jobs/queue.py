@@ -47,6 +47,7 @@ class Job:
         self.started: float | None = None
         self.finished: float | None = None
         self._work = work
+        self._ended_by: ProteoscopeError | None = None
         self._watched = Progress(lambda event: report(self, event))
 
     @property
@@ -134,14 +135,21 @@ class JobQueue:
             self._changed.notify_all()
         return job
 
-    def cancel(self, job: Job) -> None:
-        """Stop a job: a queued one at once, the running one at its next report. One that is over stays as it is."""
+    def cancel(self, job: Job, because: ProteoscopeError | None = None) -> None:
+        """Stop a job: a queued one at once, the running one at its next report. One that is over stays as it is.
+
+        Parameters
+        ----------
+        because : what makes it useless to go on, where that is not the user's wish: the job counts as failed with it.
+        """
         with self._changed:
+            if not job._watched.is_cancelled:
+                job._ended_by = because
             job._watched.cancel()
             if job not in self._waiting:
                 return
             self._waiting.remove(job)
-            self._finish(job, "cancelled")
+            self._finish(job, _stopped(job))
             self._changed.notify_all()
 
     def cancel_all(self) -> None:
@@ -187,7 +195,7 @@ class JobQueue:
             job._watched.check()
             job.result = job._work(job._watched)
         except Cancelled:
-            return "cancelled"
+            return _stopped(job)
         except Exception as error:
             if not isinstance(error, ProteoscopeError):
                 job.error_report = traceback.format_exc()
@@ -211,3 +219,11 @@ class JobQueue:
                 handler(event)
             except Exception:
                 _logger.exception("a handler of job events failed")
+
+
+def _stopped(job: Job) -> JobState:
+    """How a job ended that heeded its cancel."""
+    if job._ended_by is None:
+        return "cancelled"
+    job.error = job._ended_by
+    return "failed"

@@ -1,7 +1,8 @@
 """The project on disk: a folder with a small database of runs and a folder of immutable result tables."""
 
-from engine.project.project import Project
+from engine.project.database import gone_error
+from engine.project.project import Project, is_project
 from engine.project.records import InputRecord, LogEntry, ResultRecord, RunInput, RunRecord
 from engine.project.run import Run
 
-__all__ = ["InputRecord", "LogEntry", "Project", "ResultRecord", "Run", "RunInput", "RunRecord"]
+__all__ = ["InputRecord", "LogEntry", "Project", "ResultRecord", "Run", "RunInput", "RunRecord", "gone_error", "is_project"]

@@ -13,7 +13,7 @@ from engine.errors import InputError, StorageError
 from engine.formats.writers.atomic import storage_errors, sync_file, sync_folder, temporary_sibling
 from engine.project import schema
 
-__all__ = ["Database", "is_network_file_system"]
+__all__ = ["Database", "gone_error", "is_network_file_system"]
 
 _BUSY_SECONDS = 20.0
 
@@ -46,6 +46,14 @@ def is_network_file_system(folder: Path, mounts: str | None = None) -> bool:
         if resolved.is_relative_to(point) and len(point.parts) >= best:
             best, answer = len(point.parts), fields[2] in _NETWORK_FILE_SYSTEMS
     return answer
+
+
+def gone_error(folder: Path) -> StorageError:
+    """That the project in `folder` is not there any more, as an error that tells the user what to do."""
+    return StorageError(
+        f"{folder}: the project is no longer here: its folder was deleted or moved, or its disk was lost. "
+        "Bring it back, or choose another folder."
+    )
 
 
 class Database:
@@ -156,6 +164,8 @@ def _sqlite_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         text = str(error)
+        if "unable to open" in text and not path.exists():
+            raise gone_error(path.parent) from error
         if "full" in text:
             reason, remedy = "the disk is full", "Free some space and try again"
         elif "disk I/O error" in text:

@@ -26,19 +26,27 @@ from typing import Any, Self
 from engine.errors import InputError, ParameterError, StorageError
 from engine.formats.writers.atomic import is_temporary, storage_errors, sync_folder
 from engine.jobs.progress import Cancelled, Progress
-from engine.project.database import Database
+from engine.project.database import Database, gone_error
 from engine.project.digests import canonical_json, file_digest
 from engine.project.locks import FileLock, ProcessIdentity
 from engine.project.records import InputRecord, LogEntry, ResultRecord, RunInput, RunRecord
 from engine.project.run import Run
 
-__all__ = ["Project"]
+__all__ = ["Project", "is_project"]
 
 _DATABASE = "project.sqlite"
 _LOCK = "project.lock"
 _RESULTS = "results"
 _OPENING_SECONDS = 1.0
 _INTERRUPTED = "interrupted: the program ended before the run was finished"
+
+
+def is_project(folder: Path) -> bool:
+    """Whether a project lies in `folder` now. It does not where the disk cannot be asked."""
+    try:
+        return (folder / _DATABASE).is_file()
+    except OSError:
+        return False
 
 
 class Project:
@@ -136,7 +144,8 @@ class Project:
         """Do a run: what the block writes becomes its results when the block ends well.
 
         When it raises, its files are removed and the run is kept as failed, or as cancelled after `Cancelled` and KeyboardInterrupt, with
-        the error as its message; the error passes on.
+        the error as its message; the error passes on. A run that another process's lock keeps from beginning is not kept at all. Where the
+        project itself has gone meanwhile, that is the error, whatever else it led to.
 
         Parameters
         ----------
@@ -164,6 +173,7 @@ class Project:
         try:
             # Whoever opens the project holds the lock for a moment: that is no reason to give up.
             if not lock.acquire(f"run {run_id}", max(wait, _OPENING_SECONDS), progress):
+                self._forget(run_id)
                 raise _busy(self.folder, lock)
             self._sweep(but=run_id)
             self._start(run_id, list(inputs), progress)
@@ -174,6 +184,8 @@ class Project:
         except BaseException as error:
             wanted = isinstance(error, Cancelled | KeyboardInterrupt | GeneratorExit)
             self._abandon(run, "cancelled" if wanted else "failed", "stopped by the user" if wanted else _sentence(error))
+            if not wanted and not is_project(self.folder):
+                raise gone_error(self.folder) from error
             raise
         finally:
             lock.release()
@@ -320,9 +332,20 @@ class Project:
                 (_now(), run.message, run.device, run.id),
             )
 
+    def _forget(self, run_id: str) -> None:
+        """Take a run that never began out of the records."""
+        with self._database.transaction(write=True) as connection:
+            connection.execute("DELETE FROM runs WHERE id = ? AND status = 'queued'", (run_id,))
+
     def _abandon(self, run: Run, status: str, message: str) -> None:
         # Files first: on a full disk that makes room for the note.
         shutil.rmtree(run.folder, ignore_errors=True)
+        if not is_project(self.folder):
+            # Whoever wrote a file made its folder anew: a project that was moved must find its place free when it comes back.
+            for folder in (run.folder.parent, self.folder):
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+            return
         with contextlib.suppress(StorageError), self._database.transaction(write=True) as connection:
             connection.execute(
                 "UPDATE runs SET status = ?, finished = ?, message = ? WHERE id = ? AND status IN ('queued', 'running')",

@@ -7,6 +7,7 @@ from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QComboBox, QVBoxLayout, QWidget
 
 from gui.devices import DeviceSurvey, device_title, state_text
+from gui.forms.wheel import ChoiceBox
 from gui.labels import toned_label
 
 __all__ = ["DeviceChoice"]
@@ -28,7 +29,7 @@ class DeviceChoice(QWidget):
         super().__init__()
         self._survey = survey
         self._wish = _USUAL
-        self.box = QComboBox()
+        self.box = ChoiceBox()
         self.box.setAccessibleName("Device")
         self.box.setToolTip("What computes; Help, Devices tells more")
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)

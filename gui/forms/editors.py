@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
-    QComboBox,
     QFileDialog,
     QHBoxLayout,
     QLineEdit,
@@ -31,6 +29,7 @@ from engine.parameters import ParameterDescription
 from engine.sequence_search.matrices import matrix_names, read_matrix
 from gui.forms.modification_picker import ModificationPicker
 from gui.forms.numbers import IntegerBox, NumberBox
+from gui.forms.wheel import ChoiceBox
 from gui.icons import set_icon
 
 __all__ = ["Editor", "editor_for", "tool_button"]
@@ -71,20 +70,6 @@ class Editor(QWidget):
         self.setFocusProxy(widgets[0])
 
 
-class _Combo(QComboBox):
-    """A choice that does not change when a form scrolls under the pointer."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
-
-
 class TruthEditor(Editor):
     """Yes or no."""
 
@@ -109,7 +94,7 @@ class ChoiceEditor(Editor):
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
-        self._combo = _Combo()
+        self._combo = ChoiceBox()
         self._combo.addItems(list(description.choices))
         self._combo.currentTextChanged.connect(self.changed)
         self._hold(self._combo)
@@ -128,7 +113,7 @@ class EnzymeEditor(Editor):
 
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
-        self._combo = _Combo()
+        self._combo = ChoiceBox()
         for enzyme in ENZYMES.values():
             self._combo.addItem(enzyme.name)
             self._combo.setItemData(self._combo.count() - 1, f"cuts {enzyme.rule}", Qt.ItemDataRole.ToolTipRole)
@@ -156,7 +141,7 @@ class MatrixEditor(Editor):
         self._title = description.title
         self._looked_at: tuple[object, ...] = ()
         self._problem = ""
-        self._combo = _Combo()
+        self._combo = ChoiceBox()
         self._combo.addItems(list(matrix_names()))
         self._combo.currentTextChanged.connect(self.changed)
         self._hold(self._combo, tool_button("open", "Choose a file with a matrix in NCBI's format", self.ask_for_file))
@@ -263,7 +248,7 @@ class ToleranceEditor(Editor):
     def __init__(self, description: ParameterDescription) -> None:
         super().__init__()
         self._box = NumberBox(0.0)
-        self._unit = _Combo()
+        self._unit = ChoiceBox()
         self._unit.addItems(["ppm", "Da"])
         self._box.lineEdit().textChanged.connect(self.changed)
         self._unit.currentTextChanged.connect(self.changed)

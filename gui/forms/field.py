@@ -81,11 +81,10 @@ class Field(QObject):
         """Whether it differs from the preset."""
         return bool(self.editor.problem()) or _plain(self.editor.value()) != _plain(self._baseline)
 
-    def set_baseline(self, value: Any, *, keep: bool = False) -> None:
-        """Take another preset's value; shown unless the user's own is to be kept."""
+    def set_baseline(self, value: Any) -> None:
+        """Take and show another preset's value."""
         self._baseline = value
-        if not keep:
-            self.editor.set_value(value)
+        self.editor.set_value(value)
 
     def reset(self) -> None:
         """Go back to the preset's value."""

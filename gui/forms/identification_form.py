@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 from engine.identification.parameters import IdentificationParameters
 from engine.jobs import Progress
 from engine.parameters import SearchParameters
+from gui.certainty import certainty_text
 from gui.devices import DeviceSurvey
 from gui.forms.file_list import FileList
 from gui.forms.file_survey import DATABASE_SUFFIXES, SPECTRUM_SUFFIXES, FileSurvey, Survey
@@ -46,9 +48,20 @@ class IdentificationRequest(SearchRequest):
 
     @staticmethod
     def outcome(summary: Any, locale: QLocale) -> str:
-        """Numbers of PSMs, peptides and proteins."""
-        parts = ((summary.n_psms, "PSMs"), (summary.n_peptides, "peptides"), (summary.n_proteins, "proteins"))
-        return ", ".join(f"{locale.toString(number)} {what}" for number, what in parts)
+        """Numbers of PSMs, peptides and proteins, each with how certain it is where the summary tells."""
+        certainty = getattr(summary, "certainty", {})
+        return ", ".join(
+            f"{locale.toString(number)} {name}" + (f" ({_certainty(certainty[kind], locale)})" if kind in certainty else "")
+            for kind, name, number in (
+                ("psms", "PSMs", summary.n_psms),
+                ("peptides", "peptides", summary.n_peptides),
+                ("proteins", "proteins", summary.n_proteins),
+            )
+        )
+
+
+def _certainty(count: Mapping[str, Any], locale: QLocale) -> str:
+    return certainty_text(count["decoys"], count["false_share_low"], count["false_share_high"], locale)
 
 
 class IdentificationForm(SearchForm):

@@ -6,8 +6,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QLocale, Qt
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QValidator, QWheelEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QValidator
 from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSpinBox, QWidget
+
+from gui.forms.wheel import WheelAfterFocus
 
 if TYPE_CHECKING:
 
@@ -46,7 +48,7 @@ def shortest(value: float) -> float:
     return float(f"{value:.12g}")
 
 
-class _StandingText(_Box):
+class _StandingText(WheelAfterFocus, _Box):
     """What the boxes have in common: a text that is no number of theirs stands until it is mended.
 
     Qt's boxes would take group separators out of it, which makes 15 of ``1,5``, or put the number before in its place.
@@ -65,13 +67,6 @@ class _StandingText(_Box):
         standing = self._wrong_text()
         super().focusOutEvent(event)
         self._put_back(standing)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
-        # A form that scrolls must not change the numbers that pass under the pointer.
-        if self.hasFocus():
-            super().wheelEvent(event)
-        else:
-            event.ignore()
 
     def problem(self) -> str:
         """Why what stands there is no number of this box; empty where it is one."""

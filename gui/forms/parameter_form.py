@@ -64,11 +64,18 @@ class ParameterForm(QWidget):
         """What stands in the fields."""
         return {name: field.editor.value() for name, field in self.fields.items()}
 
-    def set_baseline(self, values: Mapping[str, Any]) -> None:
-        """Show a preset: values for all fields, that `reset_all` and each field's button lead back to."""
+    def set_baseline(self, values: Mapping[str, Any], shown: Mapping[str, Any] | None = None) -> None:
+        """Show a preset: values for all fields, that `reset_all` and each field's button lead back to.
+
+        Parameters
+        ----------
+        shown : what stands in the fields instead, as `values` gave it.
+        """
         self._is_loading = True
         for name, field in self.fields.items():
             field.set_baseline(values[name])
+            if shown is not None:
+                field.editor.set_value(shown[name])
         self._is_loading = False
         self._check()
 

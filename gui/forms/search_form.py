@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from PySide6.QtCore import QLocale, Qt, QTimer, Signal
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QComboBox, QFileDialog, QFrame, QHBoxLayout, QLineEdit, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLineEdit, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from engine.errors import ProteoscopeError
 from engine.jobs import Progress
 from engine.parameters import SearchParameters, preset_description, preset_names, read_preset
+from engine.project import gone_error, is_project
 from gui.devices import DeviceSurvey
 from gui.forms.device_choice import DeviceChoice
 from gui.forms.editors import tool_button
@@ -24,6 +25,7 @@ from gui.forms.file_survey import Survey
 from gui.forms.parameter_form import ParameterForm
 from gui.forms.preset_files import write_preset
 from gui.forms.sections import Card, Columns
+from gui.forms.wheel import ChoiceBox
 from gui.icons import set_icon
 from gui.labels import heading, toned_label
 from gui.settings import SearchSettings
@@ -45,6 +47,17 @@ class SearchRequest:
     def run(self, progress: Progress) -> Any:
         """Do the search, in the background thread; the engine's summary of it."""
         raise NotImplementedError
+
+    def run_in_project(self, progress: Progress) -> Any:
+        """Do the search in the project that was there when it was asked for. One that is gone since then is not made anew.
+
+        Raises
+        ------
+        StorageError : the project is gone.
+        """
+        if not is_project(self.project_folder):
+            raise gone_error(self.project_folder)
+        return self.run(progress)
 
     @staticmethod
     def outcome(summary: Any, locale: QLocale) -> str:
@@ -80,6 +93,16 @@ class Input:
     part: InputPart
     missing: str
     unusable: str
+
+
+@dataclass(frozen=True)
+class _Filled:
+    """What the parameters show: a preset by its name or file, its description and values, and those that stand there (None: the same)."""
+
+    preset: str = ""
+    description: str = ""
+    baseline: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] | None = None
 
 
 class SearchForm(QWidget):
@@ -122,8 +145,10 @@ class SearchForm(QWidget):
         self.project.setAcceptDrops(False)
         self.project_frame = Outlined(self.project)
         self.project_message = toned_label(tone="wrong")
-        self.preset = QComboBox()
+        self.preset = ChoiceBox()
         self.preset_text = toned_label()
+        self.undo_text = toned_label(tone="attention")
+        self.undo_button = QPushButton("Undo")
         self.device = DeviceChoice(devices)
         self.parameters = ParameterForm(model)
         self.run_button = QPushButton("Run")
@@ -133,6 +158,10 @@ class SearchForm(QWidget):
         self.preset_folder = ""
         """Where the dialogs for preset files open."""
         self._project_was_suggested = False
+        self._project_was_typed = False
+        self._filled = _Filled()
+        self._replaced: list[tuple[str, _Filled]] = []
+        self._is_filling = False
         # One check for all that changes together, as when a preset fills every field.
         self._checking = QTimer(self)
         self._checking.setSingleShot(True)
@@ -199,7 +228,7 @@ class SearchForm(QWidget):
 
     def set_project_folder(self, folder: Path) -> None:
         """Put results into this project."""
-        self._project_was_suggested = False
+        self._keep_project()
         self.project.setText(str(folder))
 
     def what_is_missing(self) -> str:
@@ -238,21 +267,23 @@ class SearchForm(QWidget):
         self.check()
         request = self.request()
         if request is not None:
+            self._replaced.clear()
+            self._show_undo()
             self.run_asked.emit(request)
 
     def choose_preset(self, name: str) -> None:
         """Fill the parameters from a preset, one that ships or a file; unknown ones are left alone."""
         index = self.preset.findData(name)
         if index >= 0:
-            self.preset.setCurrentIndex(index)
             self._load(name)
+            self._show_preset()
 
     def load_preset_file(self, path: Path) -> None:
         """Fill the parameters from a preset file and list it among the presets."""
         if self._load(str(path)):
             if self.preset.findData(str(path)) < 0:
                 self.preset.addItem(path.stem, str(path))
-            self.preset.setCurrentIndex(self.preset.findData(str(path)))
+            self._show_preset()
 
     def save_preset_file(self, path: Path) -> None:
         """Write the parameters as they stand into a preset file."""
@@ -314,10 +345,41 @@ class SearchForm(QWidget):
         except ProteoscopeError as error:
             self.failed.emit(str(error))
             return False
-        self.parameters.set_baseline(values.model_dump())
         is_shipped = name in preset_names(self._search)
-        self.preset_text.setText(preset_description(self._search, name) if is_shipped else f"From {name}")
+        description = preset_description(self._search, name) if is_shipped else f"From {name}"
+        self._fill(_Filled(name, description, values.model_dump()), f"Preset {name if is_shipped else Path(name).stem}")
         return True
+
+    def undo_preset(self) -> None:
+        """Show again what a preset replaced. What was edited since can be brought back in its turn."""
+        if self._replaced:
+            _, before = self._replaced.pop()
+            self._fill(before, "Undo")
+            self._show_preset()
+
+    def _fill(self, wanted: _Filled, by: str) -> None:
+        """Show a preset; edited values that `by` replaces are kept, to be brought back."""
+        edited = {name: bool(self.parameters.fields[name].editor.problem()) for name in self.parameters.changed_names}
+        was = self.parameters.values()
+        before, self._filled = replace(self._filled, values=was), wanted
+        self._is_filling = True
+        self.parameters.set_baseline(wanted.baseline, wanted.values)
+        self._is_filling = False
+        self.preset_text.setText(wanted.description)
+        now = self.parameters.values()
+        n = sum(was_wrong or was[name] != now[name] for name, was_wrong in edited.items())
+        if n:
+            self._replaced.append((f"{by} replaced {n} edited value{'' if n == 1 else 's'}.", before))
+        self._show_undo()
+
+    def _show_preset(self) -> None:
+        """Have the box name the preset that is shown: one that cannot be read stays unchosen."""
+        self.preset.setCurrentIndex(self.preset.findData(self._filled.preset))
+
+    def _show_undo(self) -> None:
+        self.undo_text.setText(self._replaced[-1][0] if self._replaced else "")
+        for widget in (self.undo_text, self.undo_button):
+            widget.setVisible(bool(self._replaced))
 
     def _fill_presets(self) -> None:
         for name in preset_names(self._search):
@@ -327,7 +389,7 @@ class SearchForm(QWidget):
     def _suggest_project(self) -> None:
         """A project beside the first file, for who has not said anything else."""
         first = self._first_file()
-        if first is not None and (self._project_was_suggested or not self.project.text()):
+        if first is not None and (self._project_was_suggested or not (self._project_was_typed or self.project.text())):
             suggestion = str(first.parent / f"{first.name.partition('.')[0]}_proteoscope")
             if self.project.text() != suggestion:
                 self.project.setText(suggestion)
@@ -340,7 +402,7 @@ class SearchForm(QWidget):
         try:
             if folder.is_file():
                 return "This is a file; choose a folder"
-            if (folder / "project.sqlite").is_file():
+            if is_project(folder):
                 return ""
             if folder.is_dir():
                 strangers = [entry.name for entry in folder.iterdir() if not entry.name.startswith(".") and entry.name != "project.lock"]
@@ -361,12 +423,14 @@ class SearchForm(QWidget):
         self.project.textEdited.connect(self._keep_project)
         self.preset.activated.connect(lambda: self.choose_preset(self.preset.currentData()))
         self.run_button.clicked.connect(self.run)
-        self.reason.clicked.connect(self._show_problem)
+        self.undo_button.clicked.connect(self.undo_preset)
+        self.reason.clicked.connect(self.show_problem)
 
     def _keep_project(self) -> None:
-        self._project_was_suggested = False
+        """What the user says of the project stays, also that there is none."""
+        self._project_was_suggested, self._project_was_typed = False, True
 
-    def _show_problem(self) -> None:
+    def show_problem(self) -> None:
         """Bring what is missing or wrong into view."""
         parts = [(one.part, one.part.is_empty or bool(one.part.problem())) for one in self._inputs]
         for widget, is_missing in (
@@ -448,6 +512,13 @@ class SearchForm(QWidget):
         row.addWidget(tool_button("save", "Save the parameters as a preset file", self.ask_where_to_save))
         card.grid.addLayout(row, 0, 0, 1, 3)
         card.grid.addWidget(self.preset_text, 1, 0, 1, 3)
+        undo = QHBoxLayout()
+        undo.addWidget(self.undo_text, 1)
+        undo.addWidget(self.undo_button)
+        card.grid.addLayout(undo, 2, 0, 1, 3)
+        self.undo_button.setToolTip("Bring the edited values back")
+        set_icon(self.undo_button, "reset")
+        self._show_undo()
         self.preset.setAccessibleName("Preset")
         return card
 

@@ -165,7 +165,8 @@ class SequenceSearchForm(SearchForm):
         """A matrix brings the gap costs that suit it, where the costs were those that suited the one before."""
         values = self.parameters.values()
         before, self._matrix = self._matrix, str(values["matrix"])
-        if before == self._matrix or (values["gap_open"], values["gap_extend"]) != default_gap_costs(before):
+        # A preset, and what one goes back to, have costs of their own.
+        if self._is_filling or before == self._matrix or (values["gap_open"], values["gap_extend"]) != default_gap_costs(before):
             return
         gap_open, gap_extend = default_gap_costs(self._matrix)
         self.parameters.set_values({"gap_open": gap_open, "gap_extend": gap_extend})

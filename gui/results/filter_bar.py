@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
 
 from gui.forms.field import Outlined
 from gui.forms.numbers import IntegerBox, NumberBox
+from gui.forms.wheel import ChoiceBox
 
 __all__ = ["FilterBar"]
 
@@ -104,9 +105,9 @@ class FilterBar(QWidget):
         self._marks.append(mark)
         self._add(box, label, frame)
 
-    def _choices(self, name: str, help_text: str) -> QComboBox:
+    def _choices(self, name: str, help_text: str) -> ChoiceBox:
         """A field with choices that filters at once."""
-        box = QComboBox()
+        box = ChoiceBox()
         box.setAccessibleName(name)
         box.setToolTip(help_text)
         box.activated.connect(self._now)

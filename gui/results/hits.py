@@ -50,14 +50,14 @@ HIT_COLUMNS = (
     Column("subject", "Subject", "Name of the sequence in the database", width=20),
     _E_VALUE,
     Column("bit_score", "Bits", "Bit score: comparable between matrices", "number", 7, 1),
-    Column("identity", "Identity", "Part of the alignment's columns with the same residue twice", "fraction", 7),
-    Column("query_coverage", "Coverage", "Part of the query's residues that the alignment covers", "fraction", 8),
+    Column("identity", "Identity (%)", "Part of the alignment's columns with the same residue twice", "percent", 8),
+    Column("query_coverage", "Coverage (%)", "Part of the query's residues that the alignment covers", "percent", 8),
     Column("description", "Description", "What the database says of the sequence", width=44),
     Column("alignment_length", "Columns", "Columns of the alignment, gaps among them", "integer", 8),
     Column("score", "Score", "Score of the alignment", "integer", 6),
     Column("subject_length", "Length", "Residues of the sequence in the database", "integer", 7),
     Column(
-        "subject_coverage", "Subject coverage", "Part of the subject's residues that the alignment covers", "fraction", 8, is_shown=False
+        "subject_coverage", "Subject coverage (%)", "Part of the subject's residues that the alignment covers", "percent", 8, is_shown=False
     ),
     Column("positives", "Positives", "Columns that the matrix scores above zero", "integer", 8, is_shown=False),
     Column("mismatches", "Mismatches", "Columns with two different residues", "integer", 9, is_shown=False),
@@ -170,7 +170,11 @@ def hit_conditions(chosen: HitFilter) -> list[Condition]:
         conditions.append(Condition("query_coverage >= ?", (chosen.coverage,)))
     if text := chosen.text.strip().lower():
         conditions.append(
-            Condition("contains(lower(subject), ?) OR contains(lower(description), ?) OR contains(lower(query), ?)", (text, text, text))
+            # A tab is shown as the blank that is typed for it.
+            Condition(
+                "contains(lower(subject), ?) OR contains(translate(lower(description), chr(9), ' '), ?) OR contains(lower(query), ?)",
+                (text, text, text),
+            )
         )
     return conditions
 

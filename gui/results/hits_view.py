@@ -37,6 +37,7 @@ from gui.results.hits import (
     summary,
 )
 from gui.results.run_view import RunView
+from gui.results.summary_header import Figure
 from gui.tables.panel import TablePanel
 from gui.tables.source import TableSource
 
@@ -165,12 +166,12 @@ class HitsView(RunView):
 
     def _show_summary(self, run: FinishedRun, found: HitSummary) -> None:
         locale = QLocale()
-        counts = [(found.n_hits, "hit", "hits")]
+        counts = [Figure(found.n_hits, "hit", "hits")]
         # The line does not wrap: a name of hundreds of letters would make the window wider than the screen.
         name = found.query if len(found.query) <= _MOST_NAME_LETTERS else f"{found.query[: _MOST_NAME_LETTERS - 1]}…"
         ending = f"of {name}"
         if found.n_queries > 1:
-            counts.append((found.n_with_hits, "query with hits", "queries with hits"))
+            counts.append(Figure(found.n_with_hits, "query with hits", "queries with hits"))
             ending = f"of {locale.toString(found.n_queries)} queries"
         self.header.show_counts(counts, f"{ending} against {locale.toString(found.n_subjects)} sequences")
         self.header.show_facts(facts(run, found, locale))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,10 +22,13 @@ __all__ = [
     "PSM_COLUMNS",
     "PSM_DETAILS",
     "PSM_EXTRAS",
+    "Count",
+    "Counts",
     "Facets",
     "IdentificationRun",
     "RowFilter",
     "Summary",
+    "accepted_counts",
     "facets",
     "filter_conditions",
     "open_identification",
@@ -37,7 +41,7 @@ PROTEIN_COLUMNS = (
     Column("group", "Protein group", "Accessions of the proteins that the same peptides prove", width=21),
     Column("n_peptides", "Peptides", "Different peptides", "integer", 7),
     Column("n_psms", "PSMs", "Spectra matched to the group's peptides", "integer", 5),
-    Column("coverage", "Coverage", "Part of the first protein's residues that peptides cover", "fraction", 7),
+    Column("coverage", "Coverage (%)", "Part of the first protein's residues that peptides cover", "percent", 8),
     Column("q_value", "q-value", "Smallest false discovery rate at which the group is accepted", "probability", 8),
     Column("description", "Description", "What the database says of the first protein", width=44),
     Column("score", "Score", "Score of the group", "number", 8),
@@ -139,26 +143,63 @@ def open_identification(project: Project, run_id: str | None) -> IdentificationR
 
 
 @dataclass(frozen=True)
+class Count:
+    """Targets accepted at a false discovery rate, the decoys accepted beside them, and where the share of false targets lies with 95 %
+    confidence, as parts of one.
+    """
+
+    targets: int
+    decoys: int
+    false_share_low: float
+    false_share_high: float
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What an identification found at its false discovery rate.
+
+    Attributes
+    ----------
+    psms : of rank 1. peptides : rows of their table, which are peptidoforms. proteins : groups, by their own q-values.
+    sequences : different sequences of the peptides that are targets.
+    """
+
+    psms: Count
+    peptides: Count
+    proteins: Count
+    sequences: int
+
+
+def accepted_counts(source: TableSource, fdr: float) -> Counts:
+    """Count what is accepted at a false discovery rate."""
+    from engine.identification.target_decoy import false_share_interval
+
+    counted = "count(*) FILTER (NOT is_decoy) AS targets, count(*) FILTER (is_decoy) AS decoys"
+    rows = source.query(
+        f"SELECT 'psms' AS name, {counted}, 0 AS sequences FROM psms WHERE q_value <= $1 AND rank = 1 "
+        f"UNION ALL SELECT 'peptides', {counted}, count(DISTINCT sequence) FILTER (NOT is_decoy) FROM peptides WHERE q_value <= $1 "
+        f"UNION ALL SELECT 'proteins', {counted}, 0 FROM proteins WHERE q_value <= $1",
+        [fdr],
+    ).to_pylist()
+    found = {row["name"]: Count(row["targets"], row["decoys"], *false_share_interval(row["targets"], row["decoys"])) for row in rows}
+    return Counts(**found, sequences=next(row["sequences"] for row in rows if row["name"] == "peptides"))
+
+
+@dataclass(frozen=True)
 class Summary:
     """What an identification found at its false discovery rate; `n_spectra` is None where the spectra were not kept."""
 
-    n_psms: int
-    n_peptides: int
-    n_proteins: int
+    counts: Counts
     n_spectra: int | None
 
     @property
     def rate(self) -> float | None:
         """Part of the spectra that are identified, None where their number is not known."""
-        return self.n_psms / self.n_spectra if self.n_spectra else None
+        return self.counts.psms.targets / self.n_spectra if self.n_spectra else None
 
 
 def summary(source: TableSource, spectra_path: str, fdr: float) -> Summary:
-    """Count what is accepted: targets of rank 1, their different sequences, and protein groups."""
-    found = source.query(
-        "SELECT count(*) AS psms, count(DISTINCT sequence) AS peptides FROM psms WHERE q_value <= ? AND NOT is_decoy AND rank = 1", [fdr]
-    )
-    groups = source.query("SELECT count(*) AS n FROM proteins WHERE q_value <= ? AND NOT is_decoy", [fdr])
+    """Count what is accepted, and the spectra."""
     n_spectra = None
     if spectra_path:
         import pyarrow as pa
@@ -168,7 +209,7 @@ def summary(source: TableSource, spectra_path: str, fdr: float) -> Summary:
             n_spectra = int(pq.read_metadata(spectra_path).num_rows)
         except (OSError, pa.ArrowException):
             n_spectra = None
-    return Summary(found["psms"][0].as_py(), found["peptides"][0].as_py(), groups["n"][0].as_py(), n_spectra)
+    return Summary(accepted_counts(source, fdr), n_spectra)
 
 
 @dataclass(frozen=True)
@@ -226,22 +267,26 @@ def _modified(name: str, table: str) -> Condition:
     return Condition("peptide IN (SELECT peptide FROM psms WHERE list_contains(modification_names, ?))", (name,))
 
 
-_DESCRIBED = "(SELECT coalesce(flatten(list(accessions)), []) FROM proteins WHERE contains(lower(description), ?))"
+# A tab is shown as the blank that is typed for it.
+_DESCRIPTION = "contains(translate(lower(description), chr(9), ' '), ?)"
+_DESCRIBED = f"(SELECT coalesce(flatten(list(accessions)), []) FROM proteins WHERE {_DESCRIPTION})"
 
 
 def _with_text(text: str, table: str) -> Condition:
     """Peptide sequence or ProForma, accession, or description; whatever the case."""
     small, capital = text.lower(), text.upper()
+    # A group's accessions stand in its name close together, those of peptides and PSMs in a list that is shown with blanks.
+    group, listed = (re.sub(r"\s*;\s*", between, small) for between in (";", "; "))
     if table == "proteins":
         peptides = "(SELECT coalesce(flatten(list(proteins)), []) FROM peptides WHERE contains(sequence, ?) OR contains(lower(peptide), ?))"
-        sql = f'contains(lower("group"), ?) OR contains(lower(description), ?) OR list_has_any(accessions, {peptides})'
-        return Condition(sql, (small, small, capital, small))
+        sql = f'contains(lower("group"), ?) OR {_DESCRIPTION} OR list_has_any(accessions, {peptides})'
+        return Condition(sql, (group, small, capital, small))
     in_peptide = "contains(sequence, ?) OR contains(lower(peptide), ?)"
-    in_protein = f"contains(lower(array_to_string(proteins, ';')), ?) OR list_has_any(proteins, {_DESCRIBED})"
+    in_protein = f"contains(lower(array_to_string(proteins, '; ')), ?) OR list_has_any(proteins, {_DESCRIBED})"
     if table == "psms":
         # Each peptide has many PSMs and the same proteins in all of them.
         in_protein = f"peptide IN (SELECT peptide FROM peptides WHERE {in_protein})"
-    return Condition(f"{in_peptide} OR {in_protein}", (capital, small, small, small))
+    return Condition(f"{in_peptide} OR {in_protein}", (capital, small, listed, small))
 
 
 def rows_of_group(accessions: Sequence[str]) -> list[Condition]:

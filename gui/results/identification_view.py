@@ -13,6 +13,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 
 from engine.project import Project
+from gui.certainty import certainty_text
 from gui.plots.coverage import Coverage, cover
 from gui.plots.coverage_map import CoverageMap
 from gui.plots.distributions import Histogram, mass_error_histogram, score_histogram
@@ -26,6 +27,8 @@ from gui.results.identification import (
     PSM_COLUMNS,
     PSM_DETAILS,
     PSM_EXTRAS,
+    Count,
+    Counts,
     Facets,
     IdentificationRun,
     Summary,
@@ -38,6 +41,7 @@ from gui.results.identification import (
 )
 from gui.results.identification_filter import IdentificationFilter
 from gui.results.run_view import RunView
+from gui.results.summary_header import Figure
 from gui.spectrum.annotated_spectrum import IonSettings
 from gui.spectrum.spectra_reader import Peaks, SpectraReader
 from gui.spectrum.spectrum_view import SpectrumView
@@ -183,12 +187,16 @@ class IdentificationView(RunView):
         ending = f"at {locale.toString(fdr * 100, 'g', 3)} % FDR"
         if found.rate is not None and found.n_spectra is not None:
             ending += f", {locale.toString(found.rate * 100, 'f', 1)} % of {locale.toString(found.n_spectra)} spectra"
-        counts = (
-            (found.n_psms, "PSM", "PSMs"),
-            (found.n_peptides, "peptide", "peptides"),
-            (found.n_proteins, "protein group", "protein groups"),
-        )
-        self.header.show_counts(counts, ending)
+        counts = found.counts
+        figures = [
+            Figure(count.targets, one, several, _note(count, locale))
+            for count, one, several in (
+                (counts.psms, "PSM", "PSMs"),
+                (counts.peptides, "peptide", "peptides"),
+                (counts.proteins, "protein group", "protein groups"),
+            )
+        ]
+        self.header.show_counts(figures, ending, _certainty_help(counts, locale))
 
     def _fail_overview(self, error: Exception) -> None:
         self.header.show_run(self._run.run.id if self._run is not None else "", (str(error),))
@@ -281,6 +289,22 @@ class IdentificationView(RunView):
         row = panel.view.chosen
         position = None if row is None else panel.model.position_of(row)
         return None if position is None else panel.model.values(position)
+
+
+def _note(count: Count, locale: QLocale) -> str:
+    if not count.targets + count.decoys:
+        return ""
+    return certainty_text(count.decoys, count.false_share_low, count.false_share_high, locale)
+
+
+def _certainty_help(counts: Counts, locale: QLocale) -> str:
+    """What the decoys and percentages beside the counts mean."""
+    sentence = (
+        "Decoys that pass the same threshold tell how many of the targets are false: "
+        "their share lies, with 95 % confidence, between the two percentages."
+    )
+    peptides, sequences = locale.toString(counts.peptides.targets), locale.toString(counts.sequences)
+    return f"{sentence}\nPeptides are counted with their modifications: {peptides}, of {sequences} different sequences."
 
 
 def _spectrum_title(values: Mapping[str, Any]) -> str:

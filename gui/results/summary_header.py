@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 from PySide6.QtCore import QLocale, Qt
@@ -11,7 +12,20 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout, QWi
 from gui.labels import tip_text
 from gui.tables.elided_label import ElidedLabel
 
-__all__ = ["SummaryHeader"]
+__all__ = ["Figure", "SummaryHeader"]
+
+_PARTS = (4, 1)
+"""Widths of the counts and of the run's name, as parts of the line."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number with the words for one and for several, and a note about it."""
+
+    number: int
+    one: str
+    several: str
+    note: str = ""
 
 
 class SummaryHeader(QWidget):
@@ -22,16 +36,17 @@ class SummaryHeader(QWidget):
         self._counts = QLabel()
         self._counts.setTextFormat(Qt.TextFormat.RichText)
         self._counts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._counts.setSizePolicy(QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
+        self._counts.setWordWrap(True)
+        self._counts.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self._run = ElidedLabel()
         self._run.setAlignment(Qt.AlignmentFlag.AlignRight)
         self._facts = ElidedLabel()
         self._message = ElidedLabel()
         line = QHBoxLayout()
         line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(self._counts)
+        line.addWidget(self._counts, _PARTS[0])
         line.addSpacing(16)
-        line.addWidget(self._run, 1)
+        line.addWidget(self._run, _PARTS[1])
         layout = QVBoxLayout(self)
         layout.setContentsMargins(8, 6, 8, 2)
         layout.setSpacing(2)
@@ -44,6 +59,11 @@ class SummaryHeader(QWidget):
     def text(self) -> str:
         """What it says, without emphasis."""
         return self._counts.accessibleName()
+
+    @property
+    def help(self) -> str:
+        """What the notes behind the numbers mean."""
+        return self._counts.accessibleDescription()
 
     @property
     def facts(self) -> str:
@@ -72,13 +92,24 @@ class SummaryHeader(QWidget):
         """Tell what was searched with what."""
         _show_line(self._facts, facts)
 
-    def show_counts(self, counts: Sequence[tuple[int, str, str]], ending: str) -> None:
-        """Tell what was found: numbers with the words for one and for several, and behind them the rest of the sentence."""
+    def show_counts(self, counts: Sequence[Figure], ending: str, help_text: str = "") -> None:
+        """Tell what was found, and behind it the rest of the sentence; `help_text` explains the notes, in plain text."""
         locale = QLocale()
-        parts = [(locale.toString(number), one if number == 1 else several) for number, one, several in counts]
-        shown = [f"<b><big>{number}</big></b> {what}" for number, what in parts]
-        self._counts.setText("&nbsp;&nbsp;&nbsp;".join([*shown, escape(ending)]))
-        self._counts.setAccessibleName(", ".join(f"{number} {what}" for number, what in parts) + f" {ending}")
+        shown, said = [], []
+        for one in counts:
+            number, what = locale.toString(one.number), one.one if one.number == 1 else one.several
+            note = f" ({one.note})" if one.note else ""
+            # A figure and its note stay in one line.
+            shown.append(f"<b><big>{number}</big></b>{_unbroken(f' {what}')}<span style='font-size:small'>{_unbroken(note)}</span>")
+            said.append(f"{number} {what}{note}")
+        self._counts.setText("&nbsp;&nbsp; ".join([*shown, _unbroken(ending)]))
+        self._counts.setToolTip(tip_text(help_text))
+        self._counts.setAccessibleName(", ".join(said) + f" {ending}")
+        self._counts.setAccessibleDescription(help_text)
+
+
+def _unbroken(text: str) -> str:
+    return escape(text).replace(" ", "&nbsp;")
 
 
 def _show_line(line: ElidedLabel, parts: Sequence[str]) -> None:

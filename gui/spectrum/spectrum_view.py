@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QPainter, QResizeEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QLabel, QSplitter, QStackedLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QSplitter, QStackedLayout, QToolButton, QVBoxLayout, QWidget
 
 from engine.errors import ProteoscopeError
+from gui.forms.wheel import ChoiceBox
 from gui.plots.export import ExportAction, Figure
 from gui.spectrum.annotated_spectrum import AnnotatedSpectrum, IonSettings, annotate_match
 from gui.spectrum.figure import FIGURE_SIZE, ErrorUnit, hover_text, paint_figure
@@ -39,7 +40,7 @@ class SpectrumView(QWidget):
         self._row: Mapping[str, Any] | None = None
         self._is_ion_table_chosen = False
         self._title = ElidedLabel()
-        self.unit = QComboBox()
+        self.unit = ChoiceBox()
         self.unit.addItems(["ppm", "Da"])
         self.unit.setAccessibleName("Unit of m/z errors")
         self.unit.setToolTip("Unit of the errors below the spectrum")

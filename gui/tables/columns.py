@@ -1,16 +1,23 @@
-"""Columns of a table: their titles, and how their values read."""
+"""Columns of a table: their titles, and how their values read.
+
+Wherever a user meets a value it is the same number in the same unit: in the cell, its tooltip, the clipboard, a saved table, the filter.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from PySide6.QtCore import QLocale
 
-__all__ = ["Column", "Kind", "full_text", "machine_text", "shown_text"]
+__all__ = ["Column", "Kind", "full_text", "saved_text", "shown_text"]
 
-Kind = Literal["text", "texts", "identifier", "integer", "number", "probability", "e_value", "fraction", "minutes", "truth"]
+Kind = Literal["text", "texts", "identifier", "integer", "number", "probability", "e_value", "percent", "minutes", "truth"]
+
+_PERCENT, _SECONDS = 100, 60
+_BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
 
 
 @dataclass(frozen=True)
@@ -22,7 +29,7 @@ class Column:
     name : of the column in the file.
     title, help : its header and the header's tooltip.
     kind : how values read: ``identifier`` is a whole number without separators, ``probability`` a q-value or the like,
-        ``e_value`` an E-value, ``fraction`` is shown in percent, ``minutes`` are stored in seconds, ``texts`` is a list.
+        ``e_value`` an E-value, ``percent`` is stored as a part of one, ``minutes`` are stored in seconds, ``texts`` is a list.
     width : in characters.
     decimals : of a number.
     is_shown : whether it is shown before the user has chosen.
@@ -41,14 +48,31 @@ class Column:
         """Whether it is aligned to the right."""
         return self.kind not in ("text", "texts", "truth")
 
+    @property
+    def has_own_unit(self) -> bool:
+        """Whether the header tells another unit than the file's."""
+        return self.kind in ("percent", "minutes")
+
+    @property
+    def saved_name(self) -> str:
+        """Its header in a saved table: its name in the file, with the unit where that is another than the file's."""
+        return f"{self.name}_{self.kind}" if self.has_own_unit else self.name
+
+    def in_unit(self, value: Any) -> Any:
+        """A value of the file in the unit that the header tells."""
+        if self.kind == "percent":
+            return value * _PERCENT
+        return value / _SECONDS if self.kind == "minutes" else value
+
 
 def shown_text(column: Column, value: Any, locale: QLocale) -> str:
     """A value as a cell shows it, in the user's language; what is missing or not a number is empty."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if _is_missing(value):
         return ""
+    value = column.in_unit(value)
     match column.kind:
         case "texts":
-            return "; ".join(map(str, value))
+            return _in_line("; ".join(map(str, value)))
         case "identifier":
             return str(value)
         case "integer":
@@ -59,14 +83,14 @@ def shown_text(column: Column, value: Any, locale: QLocale) -> str:
             return _probability(float(value), locale)
         case "e_value":
             return _e_value(float(value), locale)
-        case "fraction":
-            return f"{locale.toString(float(value) * 100, 'f', 1)} %"
+        case "percent":
+            return locale.toString(float(value), "f", 1)
         case "minutes":
-            return locale.toString(float(value) / 60, "f", column.decimals)
+            return locale.toString(float(value), "f", column.decimals)
         case "truth":
             return "yes" if value else "no"
         case _:
-            return str(value)
+            return _in_line(str(value))
 
 
 def _probability(value: float, locale: QLocale) -> str:
@@ -83,24 +107,37 @@ def _e_value(value: float, locale: QLocale) -> str:
 
 
 def full_text(column: Column, value: Any, locale: QLocale) -> str:
-    """A value for a tooltip or a spreadsheet of the user's language: all digits, no separators of thousands."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    """What a cell shows, for a tooltip or a spreadsheet of the user's language: all digits, no separators of thousands."""
+    if _is_missing(value):
+        return ""
+    if column.kind in ("text", "texts", "truth"):
+        return shown_text(column, value, locale)
+    return _digits(column, value).replace(".", locale.decimalPoint())
+
+
+def saved_text(column: Column, value: Any) -> str:
+    """What a cell shows, for another program: a point for decimals, all digits, lists by semicolons, neither tabs nor line breaks."""
+    if _is_missing(value):
         return ""
     if column.kind == "texts":
-        return ";".join(map(str, value))
-    if isinstance(value, float):
-        return machine_text(value).replace(".", locale.decimalPoint())
-    return machine_text(value)
+        return _in_line(";".join(map(str, value)))
+    if column.kind == "truth":
+        return "true" if value else "false"
+    return _in_line(str(value)) if column.kind == "text" else _digits(column, value)
 
 
-def machine_text(value: Any) -> str:
-    """A value for another program: a point for decimals, all digits, lists by semicolons, neither tabs nor line breaks."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    if isinstance(value, list):
-        return ";".join(map(machine_text, value))
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return f"{value:.15g}"
-    return " ".join(str(value).split()) if isinstance(value, str) else str(value)
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _digits(column: Column, value: float) -> str:
+    """As many digits as tell a number from all others, so that what is copied finds its row again; 15 of one calculated for its unit."""
+    if isinstance(value, int):
+        return str(column.in_unit(value))
+    text = f"{column.in_unit(value):.15g}"
+    return text if column.has_own_unit or float(text) == value else repr(value)
+
+
+def _in_line(text: str) -> str:
+    """A text that stays in its cell: where it breaks lines or columns stands a blank."""
+    return _BREAKS.sub(" ", text)

@@ -14,7 +14,7 @@ from PySide6.QtCore import QAbstractTableModel, QLocale, QModelIndex, QObject, Q
 from PySide6.QtGui import QFont, QPalette
 
 from gui.labels import tip_text
-from gui.tables.columns import Column, full_text, machine_text, shown_text
+from gui.tables.columns import Column, full_text, saved_text, shown_text
 from gui.tables.source import Condition, TableSource
 from gui.tables.worker import Worker
 
@@ -182,14 +182,14 @@ class ParquetTableModel(QAbstractTableModel):
             return
 
         def write() -> str:
-            lines = ["\t".join(column.title if locale is not None else column.name for column in columns)]
+            lines = ["\t".join(column.title if locale is not None else column.saved_name for column in columns)]
             for start in range(0, len(rows), _WRITTEN_AT_ONCE):
                 page = _page(source, rows[start : start + _WRITTEN_AT_ONCE], [column.name for column in columns])
                 written = [
-                    [machine_text(value) if locale is None else full_text(column, value, locale) for value in page[column.name]]
+                    [saved_text(column, value) if locale is None else full_text(column, value, locale) for value in page[column.name]]
                     for column in columns
                 ]
-                lines += ["\t".join(" ".join(cell.split()) for cell in row) for row in zip(*written, strict=True)]
+                lines += map("\t".join, zip(*written, strict=True))
             return "\n".join(lines) + "\n"
 
         self._worker.submit("texts", write, done, self._fail)
@@ -271,6 +271,8 @@ class ParquetTableModel(QAbstractTableModel):
 
     def _show(self, found: tuple[NDArray[np.int64], Page], names: tuple[str, ...]) -> None:
         rows, first = found
+        # Pages that were asked for while this order was awaited are of the rows before it.
+        self._worker.cancel("page")
         self.beginResetModel()
         self._take(rows)
         if names == self._fetched:

@@ -252,7 +252,7 @@ class TableView(QTableView):
         order = self._model.order
         # Numbers are first asked for from the largest, all else from A.
         descends = (
-            not order[0][1] if order and order[0][0] == name else self._model.columns[section].kind in ("integer", "number", "fraction")
+            not order[0][1] if order and order[0][0] == name else self._model.columns[section].kind in ("integer", "number", "percent")
         )
         self._model.show(order=[(name, descends)])
         self.mark_order()

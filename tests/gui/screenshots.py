@@ -87,6 +87,12 @@ class Photographer:
         self.take("02-form-empty")
         form.spectra.add([SAMPLES / "BSA1.mzML.gz", SAMPLES / "SOURCES.md"])
         form.databases.add([SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"])
+        self.window.menus.run.trigger()
+        form.parameters.set_values({"missed_cleavages": 1, "enzyme": "Lys-C", "fdr": 0.05})
+        form.choose_preset("phospho")
+        self.window.menus.run.trigger()
+        self.take("02-form-preset-undo")
+        form.undo_preset()
         form.parameters.set_values({"missed_cleavages": 77, "enzyme": "Lys-C", "fdr": 0.05})
         self.wait(lambda: form.spectra.is_examined)
         self.take("03-form-wrong")
@@ -111,7 +117,7 @@ class Photographer:
 
     def dialogs(self) -> None:
         """Picker, questions and messages."""
-        from gui.dialogs import CloseQuestion, CrashDialog, about, report_text
+        from gui.dialogs import CloseQuestion, CrashDialog, LostProjectQuestion, about, report_text
         from gui.forms.modification_picker import ModificationPicker
 
         window = self.window
@@ -126,7 +132,8 @@ class Photographer:
         error = 'Traceback (most recent call last):\n  File "search.py", line 7\nRuntimeError: a wheel came off'
         report = report_text(error, "12:00:00  started")
         for name, dialog in (("10-crash", CrashDialog("Identify BSA1.mzML.gz failed: a wheel came off", report, window)),
-                             ("11-close", CloseQuestion(2, window)), ("12-about", about(window))):  # fmt: skip
+                             ("11-close", CloseQuestion(2, window)), ("12-about", about(window)),
+                             ("12-lost-project", LostProjectQuestion(Path("/data/proteomics/2031/BSA control"), window))):  # fmt: skip
             dialog.show()
             self.take(name, dialog)
             dialog.close()
@@ -175,6 +182,10 @@ class Photographer:
         window.queue.cancel_all()
         self.wait(lambda: window.queue.is_idle)
         self.take("21-jobs-over")
+        window.project_pane.project.folder.rename(self.temporary / "moved")
+        window.form.run()
+        window.lost_project.close()
+        self.take("22-project-gone")
         IdentificationRequest.run = real  # type: ignore[method-assign]
 
     def sequence_search(self) -> None:

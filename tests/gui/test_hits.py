@@ -332,7 +332,7 @@ def test_every_column_sorts(open_hits: Opener, qtbot: QtBot) -> None:
         view.hits.view._sort_by(section)
         settle(view, qtbot)
         found = shown(view.hits, column.name)
-        descends = column.kind in ("integer", "number", "fraction")
+        descends = column.kind in ("integer", "number", "percent")
         assert found == sorted((row[column.name] for row in hits), reverse=descends), column.name
 
 

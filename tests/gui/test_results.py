@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from PySide6.QtCore import QLocale, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
+from engine.identification.target_decoy import false_share_interval
 from engine.project import Project
+from gui.certainty import certainty_text
+from gui.forms.identification_form import IdentificationRequest
+from gui.results.identification import accepted_counts
 from gui.results.identification_view import IdentificationView
+from gui.tables.source import ResultTables
 from gui.theme import Theme
 from tests.engine.identification_tables import Identification, identification
 from tests.gui.result_projects import project_with_results
@@ -55,11 +64,65 @@ def accepted(rows: list[dict[str, Any]], q_value: float = 0.01) -> list[dict[str
 def test_the_summary_counts_what_is_accepted(open_results: Opener) -> None:
     view, found = open_results(log=("Rescoring not used",))
     psms = [row for row in accepted(found.psms.to_pylist()) if row["rank"] == 1]
-    n_proteins = len(accepted(found.proteins.to_pylist()))
-    peptides = {row["sequence"] for row in psms}
-    assert view.header.text.startswith(f"{len(psms)} PSMs, {len(peptides)} peptides, {n_proteins} protein groups at 1 % FDR")
-    assert f"{len(psms) / 120 * 100:.1f} % of 120 spectra" in view.header.text
+    peptides = accepted(found.peptides.to_pylist())
+    proteins = accepted(found.proteins.to_pylist())
+    parts = re.fullmatch(
+        r"(\d+) PSMs \((.*?)\), (\d+) peptides \((.*?)\), (\d+) protein groups \((.*?)\) at 1 % FDR, (.*)", view.header.text
+    )
+    assert parts is not None, view.header.text
+    assert [int(parts[i]) for i in (1, 3, 5)] == [len(psms), len(peptides), len(proteins)]
+    assert parts[7] == f"{len(psms) / 120 * 100:.1f} % of 120 spectra"
+    n_decoys = sum(row["is_decoy"] and row["q_value"] <= 0.01 for row in found.peptides.to_pylist())
+    low, high = false_share_interval(len(peptides), n_decoys)
+    assert n_decoys > 0
+    assert parts[4].startswith(f"{n_decoys} decoys; ") and parts[4].endswith(" % false")
+    told = [float(number) for number in parts[4].removesuffix(" % false").split("; ")[1].split("–")]
+    assert told == pytest.approx([100 * low, 100 * high], abs=0.5)
+    sequences = {row["sequence"] for row in peptides}
+    assert f"{len(peptides)}, of {len(sequences)} different sequences" in view.header.help
     assert view.header.message == "Rescoring not used"
+
+
+@pytest.mark.parametrize("fdr", [0.0, 0.001, 0.01, 0.3, 1.0])
+def test_targets_and_decoys_are_counted_in_the_same_way(tmp_path: Path, fdr: float) -> None:
+    found = identification(n_spectra=150)
+    # Decoys with the q-values of the targets around them, as a search gives them.
+    random = np.random.default_rng(5)
+
+    def mixed(table: pa.Table) -> pa.Table:
+        return table.set_column(table.schema.get_field_index("q_value"), "q_value", pa.array(10.0 ** random.uniform(-4, 0, len(table))))
+
+    psms, peptides, proteins = mixed(found.psms), mixed(found.peptides), mixed(found.proteins)
+    Identification(psms, peptides, proteins, found.database, found.spectra).write(tmp_path)
+    tables = ResultTables({name: tmp_path / f"{name}.parquet" for name in ("psms", "peptides", "proteins")})
+    counts = accepted_counts(tables.source("psms"), fdr)
+    tables.close()
+    for count, rows in (
+        (counts.psms, [row for row in psms.to_pylist() if row["rank"] == 1]),
+        (counts.peptides, peptides.to_pylist()),
+        (counts.proteins, proteins.to_pylist()),
+    ):
+        passing = [row["is_decoy"] for row in rows if row["q_value"] <= fdr]
+        assert (count.targets, count.decoys) == (passing.count(False), passing.count(True))
+        assert (count.false_share_low, count.false_share_high) == false_share_interval(count.targets, count.decoys)
+    assert counts.sequences == len({row["sequence"] for row in accepted(peptides.to_pylist(), fdr)})
+
+
+def test_an_interval_is_told_with_the_digits_that_mean_something() -> None:
+    english = QLocale(QLocale.Language.English, QLocale.Country.UnitedStates)
+    assert certainty_text(2, 0.00085, 0.02577, english) == "2 decoys; 0.1–2.6 % false"
+    assert certainty_text(0, 0.0, 0.00004, english) == "0 decoys; 0–0.004 % false"
+    assert certainty_text(1, 0.0004, 1.0, english) == "1 decoy; 0.04–100 % false"
+    german = QLocale(QLocale.Language.German, QLocale.Country.Germany)
+    assert certainty_text(12345, 0.0999, 0.12, german) == "12.345 decoys; 10–12 % false"
+
+
+def test_the_outcome_of_a_search_tells_how_certain_it_is() -> None:
+    certainty = {"peptides": {"targets": 283, "decoys": 2, "false_share_low": 0.001, "false_share_high": 0.02577}}
+    summary = SimpleNamespace(n_psms=1204, n_peptides=283, n_proteins=35, certainty=certainty)
+    english = QLocale(QLocale.Language.English, QLocale.Country.UnitedStates)
+    outcome = IdentificationRequest.outcome(summary, english)
+    assert outcome == "1,204 PSMs, 283 peptides (2 decoys; 0.1–2.6 % false), 35 proteins"
 
 
 def test_at_first_all_accepted_rows_are_shown_and_the_best_spectrum(open_results: Opener) -> None:

@@ -25,6 +25,7 @@ from gui.dialogs import CrashDialog
 from gui.forms.identification_form import IdentificationRequest
 from gui.forms.numbers import IntegerBox
 from gui.window import MainWindow
+from tests.gui.result_projects import project_with_results
 
 SEARCH_MS = 240_000
 """A first search on a machine compiles the kernels."""
@@ -174,6 +175,99 @@ def test_a_folder_with_other_things_is_no_project(filled: MainWindow, sample_dat
     form.project.setText(str(tmp_path / "new" / "deep"))
     qtbot.waitUntil(form.run_button.isEnabled)
     assert not form.project_frame.is_wrong
+
+
+def test_the_project_field_can_be_cleared_and_typed_anew(window: MainWindow, spectra: Path, tmp_path: Path, qtbot: QtBot) -> None:
+    window.menus.new["identify"].trigger()
+    form = window.form
+    form.spectra.add([spectra])
+    qtbot.waitUntil(lambda: form.project.text().endswith("BSA1_proteoscope"))
+    form.project.selectAll()
+    QTest.keyClick(form.project, Qt.Key.Key_Backspace)
+    qtbot.wait(50)
+    assert form.project.text() == "", "the suggestion does not come back"
+    form.spectra.add([spectra.with_name("Ecoli_MS2_small.mzML.gz")])
+    qtbot.wait(50)
+    assert form.project.text() == ""
+    for letter in str(tmp_path / "own"):
+        QTest.keyClicks(form.project, letter)
+        qtbot.wait(1)
+    assert form.project.text() == str(tmp_path / "own"), "nothing is put before what is typed"
+
+
+def test_a_project_is_suggested_until_one_is_typed(window: MainWindow, sample_data: Path, qtbot: QtBot) -> None:
+    window.menus.new["identify"].trigger()
+    form = window.form
+    form.spectra.add([sample_data / "BSA1.mzML.gz"])
+    qtbot.waitUntil(lambda: form.project.text().endswith("BSA1_proteoscope"))
+    form.spectra.clear()
+    form.spectra.add([sample_data / "Ecoli_MS2_small.mzML.gz"])
+    qtbot.waitUntil(lambda: form.project.text().endswith("Ecoli_MS2_small_proteoscope"))
+
+
+@pytest.mark.parametrize("good", ["spectra", "project", "preset"])
+def test_a_good_drop_takes_the_error_of_a_bad_one_away(window: MainWindow, spectra: Path, tmp_path: Path, good: str, qtbot: QtBot) -> None:
+    (tmp_path / "run.raw").write_bytes(b"\x01\xa1F\0i\0n\0n\0i\0g\0a\0n\0" + bytes(64))
+    drop(window, tmp_path / "run.raw")
+    qtbot.waitUntil(lambda: "Thermo raw" in window.message_bar.label.text())
+    Project.create_or_open(tmp_path / "project")
+    (tmp_path / "preset.toml").write_text("missed_cleavages = 4\n", encoding="utf-8")
+    drop(window, {"spectra": spectra, "project": tmp_path / "project", "preset": tmp_path / "preset.toml"}[good])
+    qtbot.waitUntil(lambda: not window.message_bar.isVisible())
+    assert "Thermo raw" in window.log.plain_text(), "the log has it still"
+
+
+def test_a_good_drop_leaves_good_news_alone(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
+    window.message_bar.tell("Identify: 12 PSMs", "good", "Show results", lambda: None)
+    drop(window, spectra)
+    qtbot.waitUntil(lambda: len(window.form.spectra.paths) == 1)
+    assert window.message_bar.isVisible() and window.message_bar.button.isVisible()
+
+
+def test_what_is_wrong_in_a_drop_is_said_beside_what_is_good_in_it(window: MainWindow, spectra: Path, tmp_path: Path, qtbot: QtBot) -> None:
+    (tmp_path / "broken.toml").write_text("missed_cleavages = ", encoding="utf-8")
+    Project.create_or_open(tmp_path / "project")
+    drop(window, spectra, tmp_path / "broken.toml", tmp_path / "project")
+    qtbot.waitUntil(lambda: len(window.form.spectra.paths) == 1)
+    assert window.project_pane.project is not None
+    assert "broken.toml" in window.message_bar.label.text() and window.message_bar.isVisible()
+
+
+def test_a_good_run_takes_the_complaint_about_another_away(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    project, _ = project_with_results(tmp_path / "project")
+    with pytest.raises(InputError), project.run("identify", {}):
+        raise InputError("a.mzML", "is cut off")
+    window.open_project(tmp_path / "project")
+    window.project_pane.select("identify-0002")
+    assert "no results" in window.message_bar.label.text()
+    window.project_pane.select("identify-0001")
+    assert not window.message_bar.isVisible()
+    qtbot.waitUntil(lambda: not window.results.is_busy)
+
+
+@pytest.mark.parametrize("kind", ["identify", "align"])
+@pytest.mark.parametrize("page", ["start", "form", "results"])
+def test_run_with_nothing_to_run_says_so_and_shows_what_is_missing(window: MainWindow, kind: str, page: str, qtbot: QtBot) -> None:
+    window.menus.new[kind].trigger()
+    shown = {"start": window.start_page, "form": window.form, "results": window.results}[page]
+    window.show_page(shown)
+    QTest.keyClick(window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
+    assert window.message_bar.isVisible()
+    assert window.message_bar.label.text() == f"Nothing to run yet. {window.form.reason.text()}."
+    assert window.form.reason.text() in ("Add spectra", "Add queries, or paste a sequence")
+    assert window.pages.currentWidget() is window.form and window.queue.is_idle
+
+
+def test_what_is_missing_is_said_no_longer_when_it_is_there(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
+    window.menus.run.trigger()
+    assert window.message_bar.isVisible()
+    window.form.spectra.add([spectra])
+    qtbot.waitUntil(lambda: not window.message_bar.isVisible())
+    window.menus.run.trigger()
+    assert "Add a protein database" in window.message_bar.label.text()
+    window.tell_error("a.mzML: is cut off.")
+    window.form.parameters.set_values({"missed_cleavages": 1})
+    assert window.message_bar.isVisible(), "an error is no hint: it stays"
 
 
 def test_files_are_chosen_in_a_dialog(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:

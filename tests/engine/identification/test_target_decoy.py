@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.identification.target_decoy import best_by_group, q_values
+from engine.identification.target_decoy import best_by_group, false_share_interval, q_values
 
 MATCHES = st.lists(st.tuples(st.integers(0, 12), st.booleans()), max_size=40)
 
@@ -62,3 +65,37 @@ def test_the_best_row_of_a_group_is_its_first_with_the_highest_score(rows: list[
             expected[group] = number
     found = best_by_group(np.array([r[0] for r in rows], np.int64), np.array([r[1] for r in rows], float))
     assert found.tolist() == [expected[group] for group in sorted(expected)]
+
+
+def at_most(k: int, n: int) -> Fraction:
+    """Chance of at most k heads in n tosses, by the definition, in exact arithmetic."""
+    return Fraction(sum(math.comb(n, i) for i in range(k + 1)), 2**n)
+
+
+@given(st.integers(1, 60), st.integers(0, 40))
+def test_the_interval_holds_the_numbers_of_false_ones_that_leave_a_fortieth_on_either_side(targets: int, decoys: int) -> None:
+    low, high = false_share_interval(targets, decoys)
+    likely = [
+        n - decoys
+        for n in range(decoys, 6 * decoys + 40)
+        if at_most(decoys, n) > Fraction(1, 40) and 1 - (at_most(decoys - 1, n) if decoys else 0) > Fraction(1, 40)
+    ]
+    assert (low, high) == (min(1.0, likely[0] / targets), min(1.0, likely[-1] / targets))
+
+
+@pytest.mark.parametrize("expected", [0.5, 3, 30, 300])
+def test_the_interval_holds_the_true_share_in_95_of_100_runs(expected: float) -> None:
+    """False targets and decoys are as many on average; the true ones do not matter."""
+    rng = np.random.default_rng(1)
+    held = []
+    for false, decoys in rng.poisson(expected, (2_000, 2)).tolist():
+        low, high = false_share_interval(1_000, decoys)
+        held.append(low <= false / 1_000 <= high)
+    assert np.mean(held) >= 0.945
+
+
+def test_of_nothing_accepted_nothing_is_known() -> None:
+    assert false_share_interval(0, 0) == (0.0, 1.0)
+    assert false_share_interval(0, 7)[1] == 1.0
+    with pytest.raises(ValueError, match="negative"):
+        false_share_interval(-1, 0)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.errors import InputError
+from engine.errors import InputError, StorageError
 from engine.jobs import Job, JobEvent, JobQueue, Progress
 
 
@@ -100,6 +100,22 @@ def test_a_job_cancelled_while_queued_never_starts(queue: JobQueue, events: list
     assert not called
     assert (first.state, third.state) == ("done", "done")
     assert [kind for kind, number in events if number == second.id] == ["added", "finished"]
+
+
+def test_a_job_stopped_because_it_is_of_no_use_any_more_has_failed(queue: JobQueue) -> None:
+    first, second, third = Gate(), Gate(), Gate()
+    running, waiting, wanted = (queue.add(str(i), work) for i, work in enumerate((first, second, third)))
+    reason, later = StorageError("the disk is gone"), StorageError("told too late")
+    assert first.entered.wait(5)
+    queue.cancel(waiting, reason)
+    assert waiting.state == "failed" and waiting.error is reason
+    queue.cancel(running, reason)
+    queue.cancel(running, later)
+    queue.cancel(wanted)
+    queue.cancel(wanted, reason)
+    assert queue.wait(5)
+    assert (running.state, running.error, running.error_report) == ("failed", reason, "")
+    assert (wanted.state, wanted.error) == ("cancelled", None), "what the user stopped first stays stopped by the user"
 
 
 def test_a_cancel_after_the_end_changes_nothing(queue: JobQueue, events: list[tuple[str, int]]) -> None:

@@ -20,7 +20,7 @@ import pytest
 
 from engine.errors import InputError, ParameterError, StorageError
 from engine.jobs.progress import Cancelled, Progress
-from engine.project import Project, RunInput
+from engine.project import Project, RunInput, is_project
 from engine.project import schema as project_schema
 from engine.project.database import is_network_file_system
 from engine.project.digests import file_digest
@@ -275,7 +275,7 @@ def test_a_second_writer_is_told_who_holds_the_project_and_may_read(project):
         ):
             pytest.fail("two must not write at once")
         assert time.monotonic() - began < 3
-        assert [record.status for record in other.runs()] == ["running", "failed"]
+        assert [record.status for record in other.runs()] == ["running"], "a run that never began is none"
     do_run(other)
 
 
@@ -490,6 +490,30 @@ def test_a_project_can_be_moved(project, tmp_path):
 
 
 # Disks that refuse
+
+
+@pytest.mark.parametrize("way", ["deleted", "moved"])
+def test_a_run_whose_project_goes_away_fails_with_that_and_leaves_nothing_in_its_place(project, tmp_path, way):
+    """Whatever it led to: a writer's file that is not there, a log that cannot be written."""
+    away = tmp_path / "away"
+    with (
+        pytest.raises(StorageError, match=r"the project is no longer here") as told,
+        project.run("identify", {}) as run,
+        run.table_writer("psms", pa.schema([("a", pa.int64())])) as writer,
+    ):
+        writer.write(pa.table({"a": [1]}))
+        if way == "deleted":
+            shutil.rmtree(project.folder)
+        else:
+            project.folder.rename(away)
+        # Others make folders on the way to their files.
+        (run.folder / "exports").mkdir(parents=True)
+    assert "partial: cannot be read" in str(told.value.__cause__)
+    assert not project.folder.exists() and not is_project(project.folder)
+    with pytest.raises(StorageError, match="no longer here"):
+        project.runs()
+    if way == "moved":
+        assert [(record.status, "interrupted" in record.message) for record in Project.open(away).runs()] == [("failed", True)]
 
 
 def test_a_read_only_project_is_read_and_says_that_it_cannot_be_written(project):

@@ -1,0 +1,24 @@
+"""How certain a count is, in words: the decoys accepted beside the targets, and the share of false ones that they let one expect."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QLocale
+
+__all__ = ["certainty_text", "share_text"]
+
+
+def certainty_text(decoys: int, low: float, high: float, locale: QLocale) -> str:
+    """As ``2 decoys; 0.1–2.6 % false``. `low`, `high`: ends of the interval, as parts of one."""
+    return f"{locale.toString(decoys)} decoy{'' if decoys == 1 else 's'}; {share_text(low, high, locale)} false"
+
+
+def share_text(low: float, high: float, locale: QLocale) -> str:
+    """As ``0.1–2.6 %``, with no more digits than mean something."""
+    return f"{_percent(low, locale)}–{_percent(high, locale)} %"
+
+
+def _percent(share: float, locale: QLocale) -> str:
+    percent = 100 * share
+    if percent == 0 or percent >= 9.95:
+        return locale.toString(percent, "f", 0)
+    return locale.toString(percent, "f", 1) if percent >= 0.05 else locale.toString(percent, "g", 1)

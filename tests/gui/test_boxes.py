@@ -1,0 +1,267 @@
+"""Every box of every form under the mouse wheel, and what a preset does to values that were edited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractSlider,
+    QAbstractSpinBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QLineEdit,
+    QScrollArea,
+    QScrollBar,
+    QSpinBox,
+    QTabWidget,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+from gui.forms.modification_picker import ModificationPicker
+from gui.forms.numbers import IntegerBox
+from gui.forms.search_form import SearchForm
+from gui.window import MainWindow
+
+Box = QComboBox | QAbstractSpinBox | QAbstractSlider
+PAGES = [(kind, page) for kind in ("identify", "align") for page in ("form", "results")]
+
+
+def boxes_within(widget: QWidget) -> list[Box]:
+    """All that a wheel could turn: choices, numbers, dates and times, sliders; what only scrolls is not among them."""
+    found: list[Box] = [*widget.findChildren(QComboBox), *widget.findChildren(QAbstractSpinBox)]
+    return found + [one for one in widget.findChildren(QAbstractSlider) if not isinstance(one, QScrollBar)]
+
+
+def state_of(box: Box) -> object:
+    return (box.currentIndex(), box.currentText()) if isinstance(box, QComboBox) else box.property("value")
+
+
+def can_turn(box: Box) -> None:
+    """Give it room to turn both ways, so that a wheel that is heard is seen."""
+    if isinstance(box, QComboBox):
+        box.blockSignals(True)
+        while box.count() < 3:
+            box.addItem(f"choice {box.count()}")
+        box.setCurrentIndex(1)
+        box.blockSignals(False)
+    elif isinstance(box, QSpinBox | QDoubleSpinBox):
+        box.setValue((max(box.minimum(), 0) + min(box.maximum(), 10)) / 2 if isinstance(box, QDoubleSpinBox) else 5)
+
+
+def wheel(widget: QWidget, steps: int = -1) -> None:
+    """Turn the wheel with the pointer on a widget, as the display's server tells it."""
+    # What was just chosen may have moved it.
+    QTest.qWait(30)
+    top = widget.window()
+    at = widget.mapTo(top, widget.rect().center())
+    QTest.wheelEvent(top.windowHandle(), QPointF(at), QPoint(0, 120 * steps))
+
+
+def brought_up(window: MainWindow, kind: str, page: str) -> QWidget:
+    """A page of the window with all that is on it unfolded."""
+    shown = getattr(window.searches[kind], page)
+    window.show_page(shown)
+    if isinstance(shown, SearchForm):
+        shown.parameters.unfold()
+    elif shown is not None:
+        shown._stack.setCurrentWidget(shown._shown)
+    return shown
+
+
+def scroll_to(box: Box, qtbot: QtBot) -> QScrollArea | None:
+    """Bring a box into sight, away from the ends of what scrolls."""
+    widget: QWidget | None = box
+    while widget is not None and not isinstance(widget, QScrollArea):
+        if isinstance(widget.parentWidget(), QWidget) and isinstance(widget.parentWidget().parentWidget(), QTabWidget):
+            widget.parentWidget().parentWidget().setCurrentWidget(widget)
+        widget = widget.parentWidget()
+    if widget is not None:
+        widget.ensureWidgetVisible(box, 0, widget.height() // 3)
+    qtbot.wait(1)
+    return widget
+
+
+@pytest.mark.parametrize(("kind", "page"), PAGES)
+def test_the_wheel_changes_no_box_that_is_not_used_and_scrolls_the_form(window: MainWindow, kind: str, page: str, qtbot: QtBot) -> None:
+    shown = brought_up(window, kind, page)
+    window.resize(1000, 560)
+    qtbot.waitExposed(window)
+    boxes = [box for box in boxes_within(shown) if box.isVisible()]
+    assert len(boxes) >= (8 if page == "form" else 3)
+    window.pages.setFocus(Qt.FocusReason.OtherFocusReason)
+    for box in boxes:
+        name = box.accessibleName() or type(box).__name__
+        can_turn(box)
+        area = scroll_to(box, qtbot)
+        before, bar = state_of(box), None if area is None else area.verticalScrollBar()
+        for steps in (-1, 1, 1):
+            place = 0 if bar is None else bar.value()
+            wheel(box, steps)
+            assert state_of(box) == before, name
+            assert not box.hasFocus(), f"{name} takes the focus from the wheel"
+            if bar is not None and bar.minimum() < place < bar.maximum():
+                assert (bar.value() > place) == (steps < 0), f"over {name} the form does not scroll"
+
+
+@pytest.mark.parametrize(("kind", "page"), PAGES)
+def test_no_box_anywhere_is_left_to_qt_s_own_wheel(window: MainWindow, kind: str, page: str) -> None:
+    """Also those that are hidden now, disabled, or on a page behind."""
+    for box in boxes_within(getattr(window.searches[kind], page)):
+        assert not box.focusPolicy() & Qt.FocusPolicy.WheelFocus & ~Qt.FocusPolicy.StrongFocus, box.accessibleName()
+
+
+def test_the_picker_of_modifications_too(window: MainWindow, qtbot: QtBot) -> None:
+    picker = ModificationPicker("Variable modifications", window)
+    picker.show()
+    qtbot.waitExposed(picker)
+    picker.name.setFocus()
+    (box,) = boxes_within(picker)
+    before = state_of(box)
+    wheel(box)
+    wheel(box, 1)
+    assert state_of(box) == before
+    picker.close()
+
+
+@pytest.mark.parametrize("name", ["preset", "device", "missed_cleavages", "enzyme", "precursor_tolerance"])
+def test_a_box_that_was_clicked_is_turned(window: MainWindow, name: str, qtbot: QtBot) -> None:
+    form = brought_up(window, "identify", "form")
+    assert isinstance(form, SearchForm)
+    qtbot.waitExposed(window)
+    box = {"preset": form.preset, "device": form.device.box}.get(name) or boxes_within(form.parameters.fields[name].editor)[-1]
+    scroll_to(box, qtbot)
+    can_turn(box)
+    before = state_of(box)
+    if isinstance(box, QAbstractSpinBox):
+        QTest.mouseClick(box.findChild(QLineEdit), Qt.MouseButton.LeftButton)
+    else:
+        QTest.mouseClick(box, Qt.MouseButton.LeftButton)
+        QTest.keyClick(box.view(), Qt.Key.Key_Return)
+        qtbot.waitUntil(lambda: not box.view().isVisible())
+    qtbot.waitUntil(box.hasFocus)
+    wheel(box, -1)
+    wheel(box, -1)
+    assert state_of(box) != before
+
+
+def test_a_box_that_the_page_gave_the_focus_is_not_turned(window: MainWindow, qtbot: QtBot) -> None:
+    form = brought_up(window, "identify", "form")
+    assert isinstance(form, SearchForm)
+    qtbot.waitExposed(window)
+    form.preset.setFocus(Qt.FocusReason.OtherFocusReason)
+    qtbot.waitUntil(form.preset.hasFocus)
+    scroll_to(form.preset, qtbot)
+    before = form.preset.currentIndex()
+    wheel(form.preset)
+    assert form.preset.currentIndex() == before
+    QTest.keyClick(form.preset, Qt.Key.Key_Down)
+    assert form.preset.currentIndex() != before, "keys are for the box with the focus"
+    before = form.preset.currentIndex()
+    wheel(form.preset)
+    assert form.preset.currentIndex() != before, "whoever uses the keys is at the box"
+
+
+@pytest.fixture
+def form(window: MainWindow, qtbot: QtBot) -> Iterator[SearchForm]:
+    window.menus.new["identify"].trigger()
+    window.form.choose_preset("high-resolution")
+    yield window.form
+
+
+def choose(form: SearchForm, preset: str) -> None:
+    """Choose a preset as a person does: with the keys, in the closed box."""
+    form.preset.setFocus(Qt.FocusReason.TabFocusReason)
+    wanted = form.preset.findData(preset)
+    for _ in range(form.preset.count()):
+        if form.preset.currentIndex() == wanted:
+            return
+        QTest.keyClick(form.preset, Qt.Key.Key_Down if form.preset.currentIndex() < wanted else Qt.Key.Key_Up)
+
+
+def type_missed_cleavages(form: SearchForm, text: str) -> None:
+    box = form.parameters.fields["missed_cleavages"].editor.findChild(IntegerBox)
+    box.lineEdit().selectAll()
+    QTest.keyClicks(box.lineEdit(), text)
+
+
+def test_a_preset_over_edited_values_can_be_undone(form: SearchForm) -> None:
+    type_missed_cleavages(form, "4")
+    form.parameters.set_values({"enzyme": "Lys-C", "fdr": 0.05})
+    edited, names = form.parameters.values(), form.parameters.changed_names
+    assert len(names) == 3 and not form.undo_button.isVisible()
+    form.load_preset_file(Path("resources/presets/identify") / "absent.toml")
+    assert not form.undo_button.isVisible(), "what could not be read replaced nothing"
+    before = (form.preset.currentText(), form.preset_text.text())
+    form.choose_preset("low-resolution")
+    assert form.undo_text.text() == "Preset low-resolution replaced 3 edited values."
+    assert form.undo_button.isVisible() and form.parameters.changed_names == []
+    QTest.mouseClick(form.undo_button, Qt.MouseButton.LeftButton)
+    assert form.parameters.values() == edited and form.parameters.changed_names == names
+    assert (form.preset.currentText(), form.preset_text.text()) == before
+    assert not form.undo_button.isVisible() and not form.undo_text.isVisible()
+    form.parameters.reset_all()
+    assert form.parameters.parameters is not None and form.parameters.changed_names == [], "resetting leads to the preset of before"
+
+
+def test_values_edited_before_a_walk_through_presets_are_not_lost(form: SearchForm) -> None:
+    form.parameters.set_values({"missed_cleavages": 4})
+    edited = form.parameters.values()
+    choose(form, "phospho")
+    assert form.undo_button.isVisible()
+    form.parameters.set_values({"fdr": 0.05})
+    later = form.parameters.values()
+    form.undo_preset()
+    assert form.parameters.values() == edited
+    assert form.undo_text.text() == "Undo replaced 1 edited value."
+    form.undo_preset()
+    assert form.parameters.values() == later and form.preset.currentData() == "phospho"
+
+
+def test_a_preset_over_a_preset_says_nothing(form: SearchForm) -> None:
+    form.choose_preset("low-resolution")
+    form.choose_preset("phospho")
+    assert not form.undo_button.isVisible()
+
+
+def test_a_preset_that_was_saved_replaces_nothing(form: SearchForm, tmp_path: Path) -> None:
+    form.parameters.set_values({"missed_cleavages": 4})
+    form.save_preset_file(tmp_path / "mine.toml")
+    assert form.preset.currentText() == "mine" and not form.undo_button.isVisible()
+
+
+def test_a_preset_that_cannot_be_read_is_not_the_one_chosen(form: SearchForm, tmp_path: Path) -> None:
+    form.save_preset_file(tmp_path / "mine.toml")
+    form.choose_preset("phospho")
+    (tmp_path / "mine.toml").unlink()
+    form.choose_preset(str(tmp_path / "mine.toml"))
+    assert form.preset.currentData() == "phospho"
+
+
+def test_going_back_does_not_change_the_gap_costs(window: MainWindow) -> None:
+    """A matrix that the user chooses brings the costs that suit it; one that comes back by undoing has costs of its own."""
+    window.menus.new["align"].trigger()
+    form = window.form
+    form.parameters.set_values({"matrix": "PAM70"})
+    form.parameters.set_values({"gap_open": 11, "gap_extend": 1})
+    edited = form.parameters.values()
+    assert (edited["matrix"], edited["gap_open"]) == ("PAM70", 11)
+    presets = [form.preset.itemData(i) for i in range(form.preset.count())]
+    form.choose_preset(presets[-1])
+    form.undo_preset()
+    assert form.parameters.values() == edited
+
+
+def test_what_a_run_used_needs_no_undoing(form: SearchForm, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    form.run_asked.disconnect()
+    form.run_asked.connect(asked.append)
+    form.parameters.set_values({"missed_cleavages": 4})
+    form.choose_preset("phospho")
+    monkeypatch.setattr(form, "request", lambda: object())
+    form.run()
+    assert asked and not form.undo_button.isVisible()

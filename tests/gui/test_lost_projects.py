@@ -1,0 +1,251 @@
+"""Projects that go away while the window has them: deleted, moved, or held by another process."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog, QLineEdit
+from pytestqt.qtbot import QtBot
+
+from engine.jobs import Progress
+from engine.project import Project, is_project
+from gui.dialogs import CrashDialog
+from gui.forms.identification_form import IdentificationRequest
+from gui.window import MainWindow
+from tests.gui.test_window import click, counting, database, filled, spectra
+
+__all__ = ["database", "filled", "spectra"]
+
+SEARCH_MS = 240_000
+
+
+class Messages:
+    """All that the bar above the page has said."""
+
+    def __init__(self, window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.told: list[str] = []
+        tell = window.message_bar.tell
+        monkeypatch.setattr(window.message_bar, "tell", lambda text, *rest: self.told.append(text) or tell(text, *rest))
+
+
+@pytest.fixture
+def messages(filled: MainWindow, monkeypatch: pytest.MonkeyPatch) -> Messages:
+    return Messages(filled, monkeypatch)
+
+
+class Stepwise:
+    """Stands for a search: a run of the project that goes from stage to stage as it is told to."""
+
+    def __init__(self, writes: bool) -> None:
+        self._writes = writes
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def __call__(self, request: Any, progress: Progress) -> Any:
+        project = Project.open(request.project_folder)
+        with project.run("identify", {}, progress=progress) as run:
+            progress.stage("Reading spectra")
+            self.begun.set()
+            assert self.go_on.wait(10)
+            for i in range(8):
+                progress.stage(f"Step {i}")
+                if self._writes:
+                    run.log("info", f"step {i}")
+                # Longer than between two deliveries of what has happened.
+                time.sleep(0.1)
+        return SimpleNamespace(run_id=run.id, n_psms=0, n_peptides=0, n_proteins=0)
+
+
+@pytest.mark.parametrize("way", ["deleted", "moved"])
+@pytest.mark.parametrize("writes", [True, False], ids=["the engine notices", "the window notices"])
+def test_a_project_that_goes_away_during_a_run_is_one_message_and_a_failed_run(
+    filled: MainWindow, messages: Messages, way: str, writes: bool, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = Stepwise(writes)
+    monkeypatch.setattr(IdentificationRequest, "run", lambda request, progress: search(request, progress))
+    faults: list[str] = []
+    monkeypatch.setattr(filled, "tell_fault", lambda summary, report: faults.append(summary))
+    click(filled.form.run_button)
+    assert search.begun.wait(10)
+    qtbot.waitUntil(lambda: filled.project_pane.runs.count() == 1 and "running" in filled.project_pane.runs.item(0).toolTip())
+    folder = tmp_path / "project"
+    if way == "deleted":
+        shutil.rmtree(folder)
+    else:
+        folder.rename(tmp_path / "elsewhere")
+    search.go_on.set()
+    with qtbot.waitSignal(filled.bridge.finished) as finished:
+        pass
+    job = finished.args[0]
+    assert job.state == "failed" and job.error_report == ""
+    assert messages.told == [str(job.error)], "told once"
+    assert str(folder) in messages.told[0] and "no longer here" in messages.told[0] and filled.message_bar.isVisible()
+    assert faults == [] and filled.findChild(CrashDialog) is None
+    pane = filled.project_pane
+    assert pane.runs.count() == 1 and "failed" in pane.runs.item(0).toolTip(), "not running for ever"
+    assert "gone" in pane.problem.text() and pane.problem.isVisible()
+    assert not folder.exists(), "nothing is made in its place"
+    filled._note_touch()
+    assert filled.message_bar.isVisible(), "an error is no hint: it stays"
+
+
+def test_a_real_search_whose_project_is_deleted_fails_with_one_message(
+    filled: MainWindow, messages: Messages, tmp_path: Path, qtbot: QtBot
+) -> None:
+    folder = tmp_path / "project"
+    stages: list[str] = []
+
+    def look(job: Any, event: Any) -> None:
+        if event.stage not in stages:
+            stages.append(event.stage)
+        if "coring" in event.stage and folder.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+    filled.bridge.progressed.connect(look)
+    with qtbot.waitSignal(filled.bridge.finished, timeout=SEARCH_MS) as finished:
+        click(filled.form.run_button)
+    job = finished.args[0]
+    assert any("coring" in stage for stage in stages), stages
+    assert job.state == "failed" and job.error_report == "", job.error_report
+    assert len(messages.told) == 1 and "no longer here" in messages.told[0]
+    assert filled.findChild(CrashDialog) is None
+    assert not is_project(folder)
+
+
+def test_waiting_searches_do_not_make_a_project_anew(
+    filled: MainWindow, messages: Messages, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search, begun = Stepwise(True), []
+    monkeypatch.setattr(IdentificationRequest, "run", lambda request, progress: begun.append(1) or search(request, progress))
+    click(filled.form.run_button)
+    click(filled.form.run_button)
+    assert search.begun.wait(10)
+    shutil.rmtree(tmp_path / "project")
+    search.go_on.set()
+    qtbot.waitUntil(lambda: filled.queue.is_idle and len(messages.told) == 2)
+    assert all("no longer here" in text for text in messages.told), "one for each search"
+    assert len(begun) == 1 and not (tmp_path / "project").exists()
+
+
+@pytest.fixture
+def lost(filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> MainWindow:
+    """A window whose open project was moved while nothing ran, and whose Run was clicked then."""
+    monkeypatch.setattr(IdentificationRequest, "run", counting(0.0))
+    Project.create_or_open(tmp_path / "project")
+    filled.open_project(tmp_path / "project")
+    qtbot.waitUntil(filled.form.run_button.isEnabled)
+    (tmp_path / "project").rename(tmp_path / "found again")
+    filled.show_page(filled.form)
+    click(filled.form.run_button)
+    return filled
+
+
+def test_a_project_moved_while_idle_is_asked_for_and_not_made_silently(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    assert lost.lost_project is not None and lost.lost_project.isVisible()
+    assert str(tmp_path / "project") in lost.lost_project.informativeText()
+    assert not (tmp_path / "project").exists() and lost.queue.is_idle
+    lost.menus.run.trigger()
+    assert lost.findChildren(type(lost.lost_project)) == [lost.lost_project], "asked once"
+    click(lost.lost_project.cancel_button)
+    qtbot.waitUntil(lambda: lost.lost_project is None)
+    assert not (tmp_path / "project").exists() and lost.queue.is_idle
+    assert "gone" in lost.project_pane.problem.text()
+
+
+def test_a_lost_project_is_located_and_the_search_goes_there(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    assert lost.lost_project is not None
+    click(lost.lost_project.locate_button)
+    qtbot.waitUntil(lambda: lost.findChild(QFileDialog) is not None)
+    dialog = lost.findChild(QFileDialog)
+    name = dialog.findChild(QLineEdit, "fileNameEdit")
+    name.setText(str(tmp_path / "found again"))
+    with qtbot.waitSignal(lost.bridge.finished) as finished:
+        QTest.keyClick(name, Qt.Key.Key_Return)
+    assert finished.args[0].state == "done"
+    assert lost.form.project_folder() == tmp_path / "found again"
+    assert lost.searches["align"].form.project_folder() == tmp_path / "found again"
+    assert lost.project_pane.name.text() == "found again" and not lost.project_pane.problem.isVisible()
+    assert not (tmp_path / "project").exists()
+    assert lost.settings.values.recent_projects == (str(tmp_path / "found again"),)
+
+
+def test_what_is_no_project_is_not_taken_for_the_lost_one(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    assert lost.lost_project is not None
+    (tmp_path / "empty").mkdir()
+    click(lost.lost_project.locate_button)
+    qtbot.waitUntil(lambda: lost.findChild(QFileDialog) is not None)
+    dialog = lost.findChild(QFileDialog)
+    name = dialog.findChild(QLineEdit, "fileNameEdit")
+    name.setText(str(tmp_path / "empty"))
+    QTest.keyClick(name, Qt.Key.Key_Return)
+    qtbot.waitUntil(lost.message_bar.isVisible)
+    assert "is not a Proteoscope project" in lost.message_bar.label.text()
+    assert lost.queue.is_idle and list((tmp_path / "empty").iterdir()) == []
+
+
+def test_a_new_project_is_made_where_the_lost_one_was_when_that_is_wanted(lost: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+    assert lost.lost_project is not None
+    with qtbot.waitSignal(lost.bridge.finished):
+        click(lost.lost_project.make_button)
+    assert is_project(tmp_path / "project") and is_project(tmp_path / "found again")
+    assert not lost.project_pane.problem.isVisible()
+
+
+def test_a_project_of_last_week_that_is_gone_is_asked_for_too(
+    filled: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
+    filled.settings.values.remember_project(tmp_path / "last week")
+    filled.form.set_project_folder(tmp_path / "last week")
+    qtbot.waitUntil(filled.form.run_button.isEnabled)
+    click(filled.form.run_button)
+    assert filled.lost_project is not None and not (tmp_path / "last week").exists()
+    click(filled.lost_project.cancel_button)
+
+
+def test_one_fault_again_and_again_is_one_dialog(window: MainWindow) -> None:
+    for _ in range(6):
+        window.tell_fault("OSError: it broke", "Traceback: it broke")
+    window.tell_fault("OSError: another", "Traceback: another")
+    assert len(window.findChildren(CrashDialog)) == 2
+    assert window.log.plain_text().count("Traceback: it broke") == 6
+    for dialog in window.findChildren(CrashDialog):
+        dialog.close()
+
+
+HOLDING = """
+import sys
+from engine.project import Project
+with Project.open(sys.argv[1]).run("identify", {}) as run:
+    print(run.id, flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_search_refused_by_another_process_is_no_run_and_says_whose_it_is(
+    filled: MainWindow, messages: Messages, tmp_path: Path, qtbot: QtBot, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.ERROR)
+    folder = tmp_path / "project"
+    Project.create_or_open(folder)
+    with subprocess.Popen([sys.executable, "-c", HOLDING, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None and other.stdout.readline() == "identify-0001\n"
+        with qtbot.waitSignal(filled.bridge.finished, timeout=SEARCH_MS) as finished:
+            click(filled.form.run_button)
+        job = finished.args[0]
+        assert job.state == "failed" and job.error_report == ""
+        assert messages.told == [str(job.error)]
+        assert f"process {other.pid}" in messages.told[0] and "identify-0001" in messages.told[0]
+        assert [run.id for run in Project.open(folder).runs()] == ["identify-0001"], "what was refused is not recorded"
+        pane = filled.project_pane
+        assert [pane.runs.item(i).toolTip().splitlines()[0] for i in range(pane.runs.count())] == ["identify-0001"]
+        other.communicate("\n", timeout=30)

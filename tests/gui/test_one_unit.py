@@ -1,0 +1,236 @@
+"""Every column of every table of results: what is shown, told, copied, saved and filtered is one value, in the unit of its header."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from PySide6.QtCore import QLocale, Qt
+from PySide6.QtGui import QGuiApplication
+from pytestqt.qtbot import QtBot
+
+from engine.project import Project
+from gui.results.hits_view import HitsView
+from gui.results.identification_view import IdentificationView
+from gui.results.run_view import RunView
+from gui.tables.panel import TablePanel
+from gui.theme import Theme
+from tests.gui.result_projects import project_with_results
+from tests.gui.result_views import settle
+from tests.gui.search_projects import project_with_search
+
+TABLES = [("identify", "proteins"), ("identify", "peptides"), ("identify", "psms"), ("align", "queries"), ("align", "hits")]
+LOCALES = [QLocale(QLocale.Language.English, QLocale.Country.UnitedStates), QLocale(QLocale.Language.German, QLocale.Country.Germany)]
+UNITS = {"min": 1 / 60, "%": 100, "ppm": 1, "Da": 1}
+"""What the engine's tables must be multiplied by: times are in seconds, shares are parts of one, the rest is as it is."""
+
+
+@pytest.fixture(scope="module")
+def projects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Project]:
+    folder = tmp_path_factory.mktemp("projects")
+    return {"identify": project_with_results(folder / "identify")[0], "align": project_with_search(folder / "align")}
+
+
+@pytest.fixture(params=LOCALES, ids=["English", "German"])
+def locale(request: pytest.FixtureRequest) -> Iterator[QLocale]:
+    before = QLocale()
+    QLocale.setDefault(request.param)
+    yield request.param
+    QLocale.setDefault(before)
+
+
+def opened(kind: str, projects: dict[str, Project], qtbot: QtBot) -> RunView:
+    """All rows and all columns of all tables of a run, whatever is filtered or hidden at first."""
+    view: RunView = IdentificationView() if kind == "identify" else HitsView()
+    qtbot.addWidget(view)
+    view.resize(1800, 900)
+    view.show()
+    view.show_run(projects[kind], None)
+    settle(view, qtbot)
+    for panel in view.panels.values():
+        panel.remember_columns([])
+    if isinstance(view, IdentificationView):
+        view.filters.q_value.setValue(1.0)
+        view.filters.decoys.setChecked(True)
+    show_all(view, qtbot)
+    return view
+
+
+def show_all(view: RunView, qtbot: QtBot) -> None:
+    settle(view, qtbot)
+    for name in view.panels:
+        view.show_all(name)
+    settle(view, qtbot)
+
+
+@pytest.fixture
+def table(request: pytest.FixtureRequest, projects: dict[str, Project], qtbot: QtBot, theme: Theme) -> Iterator[tuple[RunView, TablePanel]]:
+    kind, name = request.param
+    view = opened(kind, projects, qtbot)
+    yield view, view.panels[name]
+    view.clear()
+
+
+def read(text: str, locale: QLocale) -> float:
+    value, is_number = locale.toDouble(text)
+    assert is_number, f"{text!r} is no number"
+    return value
+
+
+def last_digit(text: str, locale: QLocale) -> float:
+    """What one more in the last digit of a number would make of it."""
+    plain = text.replace(locale.groupSeparator(), "").replace(locale.decimalPoint(), ".").lower()
+    mantissa, _, exponent = plain.partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    return float(10.0 ** ((int(exponent) if exponent else 0) - decimals))
+
+
+def lines_of(text: str) -> list[list[str]]:
+    return [line.split("\t") for line in text.removesuffix("\n").split("\n")]
+
+
+@pytest.mark.parametrize("table", TABLES, indirect=True, ids=[name for _, name in TABLES])
+def test_shown_told_copied_and_saved_is_one_value_in_the_header_s_unit(
+    locale: QLocale, table: tuple[RunView, TablePanel], tmp_path: Path, qtbot: QtBot
+) -> None:
+    _, panel = table
+    model, view = panel.model, panel.view
+    stored = pq.read_table(panel._source.path).to_pylist()  # type: ignore[union-attr]
+    assert len(model.rows) == len(stored) == panel.total > 0
+    view.setFocus()
+    view.selectAll()
+    with qtbot.waitSignal(view.message):
+        view.copy_action.trigger()
+    copied = lines_of(QGuiApplication.clipboard().text())
+    with qtbot.waitSignal(view.message):
+        view.save(tmp_path / "saved.tsv")
+    saved = lines_of((tmp_path / "saved.tsv").read_text(encoding="utf-8"))
+    assert len(copied) == len(saved) == len(stored) + 1
+    assert copied[0] == [column.title for column in model.columns], "every column is shown"
+    seen_units = set()
+    for at, column in enumerate(model.columns):
+        unit = match[1] if (match := re.search(r"\((\S+)\)$", column.title)) else ""
+        seen_units.add(unit)
+        factor = UNITS.get(unit, 1)
+        is_other = factor != 1
+        assert saved[0][at] == column.name + ({"min": "_minutes", "%": "_percent"}[unit] if is_other else "")
+        n_values = 0
+        for row in range(len(stored)):
+            value = stored[int(model.rows[row])][column.name]
+            shown = model.index(row, at).data()
+            tip = model.index(row, at).data(Qt.ItemDataRole.ToolTipRole)
+            where = f"{column.name}, row {row}: stored {value!r}, shown {shown!r}, told {tip!r}, copied {copied[row + 1][at]!r}"
+            assert model.cell(row, at)[0] == shown, where
+            if value is None or (isinstance(value, float) and math.isnan(value)):
+                assert (shown, tip, copied[row + 1][at], saved[row + 1][at]) == ("", None, "", ""), where
+                continue
+            n_values += 1
+            if isinstance(value, bool):
+                assert shown == tip == copied[row + 1][at] == ("yes" if value else "no"), where
+                assert saved[row + 1][at] == ("true" if value else "false"), where
+            elif isinstance(value, int | float):
+                expected = value * factor
+                digits = last_digit(shown, locale)
+                assert abs(read(shown, locale) - expected) <= 0.5000001 * digits, where
+                assert digits <= abs(expected) * 0.2 or digits <= 1, f"hardly a digit of it is shown: {where}"
+                for text, of in ((tip, locale), (copied[row + 1][at], locale), (saved[row + 1][at], QLocale.c())):
+                    assert read(text, of) == pytest.approx(expected, rel=1e-13, abs=0), where
+                assert locale.groupSeparator() not in copied[row + 1][at], where
+            else:
+                plain = re.sub(r"[\t\n]", " ", "; ".join(value) if isinstance(value, list) else value)
+                assert shown == copied[row + 1][at] == plain, where
+                assert saved[row + 1][at] == (re.sub(r"[\t\n]", " ", ";".join(value)) if isinstance(value, list) else plain), where
+                if 0 < len(plain) < 90 and "<" not in plain:
+                    assert tip == plain.strip() or tip == plain, where
+        assert n_values, f"{column.name} has no value to test with"
+    assert ("min" in seen_units) == (panel.title == "PSMs")
+    assert ("%" in seen_units) == (panel.title in ("Proteins", "Hits"))
+
+
+def number_in_view(panel: TablePanel, name: str) -> list[float]:
+    """What the cells of a column say with all digits."""
+    at = [column.name for column in panel.model.columns].index(name)
+    return [read(panel.model.index(row, at).data(Qt.ItemDataRole.ToolTipRole), QLocale()) for row in range(len(panel.model.rows))]
+
+
+def column_texts(panel: TablePanel, name: str) -> list[str]:
+    at = [column.name for column in panel.model.columns].index(name)
+    return [panel.model.index(row, at).data() for row in range(len(panel.model.rows))]
+
+
+FILTERS = [
+    ("identify", "q_value", {"proteins": "q_value", "peptides": "q_value", "psms": "q_value"}, "at most"),
+    ("align", "e_value", {"hits": "e_value"}, "at most"),
+    ("align", "identity", {"hits": "identity"}, "at least"),
+    ("align", "coverage", {"hits": "query_coverage"}, "at least"),
+]
+
+
+@pytest.mark.parametrize(("kind", "field", "columns", "which"), FILTERS, ids=[one[1] for one in FILTERS])
+def test_a_number_typed_into_the_filter_means_what_the_column_shows(
+    kind: str, field: str, columns: dict[str, str], which: str, projects: dict[str, Project], theme: Theme, qtbot: QtBot
+) -> None:
+    view = opened(kind, projects, qtbot)
+    box: Any = getattr(view.filters, field)  # type: ignore[attr-defined]
+    before = {name: number_in_view(view.panels[name], column) for name, column in columns.items()}
+    middle = sorted(value for values in before.values() for value in values)[sum(map(len, before.values())) // 2]
+    for typed in (middle, middle * 0.5, min(middle * 1.5, 99)):
+        box.setValue(round(typed) if field in ("identity", "coverage") else typed)
+        limit = box.value()
+        view.filter_bar.filterChanged.emit()
+        show_all(view, qtbot)
+        for name, column in columns.items():
+            expected = [value for value in before[name] if (value <= limit if which == "at most" else value >= limit)]
+            assert sorted(number_in_view(view.panels[name], column)) == sorted(expected), f"{name}, {which} {limit}"
+    view.clear()
+
+
+def test_the_charge_that_is_chosen_is_the_charge_that_is_shown(projects: dict[str, Project], theme: Theme, qtbot: QtBot) -> None:
+    view = opened("identify", projects, qtbot)
+    assert isinstance(view, IdentificationView)
+    before = column_texts(view.psms, "charge")
+    for at in range(1, view.filters.charge.count()):
+        view.filters.charge.setCurrentIndex(at)
+        view.filters.charge.activated.emit(at)
+        show_all(view, qtbot)
+        wanted = view.filters.charge.currentText().removesuffix("+")
+        assert column_texts(view.psms, "charge") == [text for text in before if text == wanted] != []
+    view.clear()
+
+
+TEXTS = [
+    ("identify", "proteins", ("group", "description")),
+    ("identify", "peptides", ("peptide", "sequence", "proteins")),
+    ("identify", "psms", ("peptide", "proteins")),
+    ("align", "hits", ("query", "subject", "description")),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "columns"), TEXTS, ids=[one[1] for one in TEXTS])
+def test_a_text_that_is_shown_finds_its_row(
+    kind: str, name: str, columns: tuple[str, ...], projects: dict[str, Project], theme: Theme, qtbot: QtBot
+) -> None:
+    """Also one with a tab, a quotation mark, and several accessions."""
+    view = opened(kind, projects, qtbot)
+    panel = view.panels[name]
+    cells = {column: column_texts(panel, column) for column in columns}
+    everything = set(panel.model.rows.tolist())
+    rows = {text: int(panel.model.rows[at]) for column in columns for at, text in enumerate(cells[column])}
+    texts = sorted({max(cells[column], key=lambda text: (len(re.findall(r'[";|]', text)), text)) for column in columns})
+    assert all(texts)
+    for text in texts:
+        view.filter_bar.text.setText(text)
+        view.filter_bar.text.returnPressed.emit()
+        show_all(view, qtbot)
+        found = set(panel.model.rows.tolist())
+        assert rows[text] in found, text
+        assert found <= everything
+        view.filter_bar.text.clear()
+        view.filter_bar.filterChanged.emit()
+        show_all(view, qtbot)
+    view.clear()
