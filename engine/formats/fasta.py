@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
+from engine.errors import InputError, shortened
 from engine.formats.proteins import Proteins
 from engine.formats.recognition import recognise
 from engine.formats.sources import Block, ByteSource, blocks
@@ -260,7 +260,7 @@ def _without_duplicates(
             where = f"line {lines[before]}" if paths[before] == paths[i] else f"{paths[before]}, line {lines[before]}"
             raise InputError(
                 paths[i],
-                f"the accession {accession.decode()} has another sequence here than in {where}",
+                f"the accession {shortened(accession.decode())} has another sequence here than in {where}",
                 place=f"line {lines[i]}",
                 remedy="Rename or remove one of the two, so that results can be told apart",
             )

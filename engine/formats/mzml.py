@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
+from engine.errors import InputError, shortened
 from engine.formats.binary_arrays import LINEAR, MOST_NUMBERS, PIC, PLAIN, SLOF, UNSUPPORTED, Arrays, decode_arrays, room_for
 from engine.formats.sources import Block
 from engine.formats.spectrum_blocks import (
@@ -303,7 +303,7 @@ def collect_ms2(
         raise InputError(
             path,
             f"the peak arrays unpack to more than {MOST_NUMBERS // 2:,} peaks in {len(text):,} bytes",
-            place=f"spectrum {table.identifier[rows[0]] or 'at the beginning'}",
+            place=f"spectrum {shortened(table.identifier[rows[0]]) or 'at the beginning'}",
             remedy="If you trust the file, convert it without zlib compression",
         )
     with room_for(n_numbers):

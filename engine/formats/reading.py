@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
+from engine.errors import InputError, shortened
 from engine.formats.recognition import recognise
 from engine.formats.sources import ByteSource, blocks
 from engine.formats.spectra import Spectra
@@ -203,7 +203,7 @@ def _take(state: _FileState, parsed: ParsedBlock, skip_broken: bool, centroid: b
         raise InputError(
             state.path,
             "the spectrum is in profile mode, and peaks are needed",
-            place=f"spectrum {parsed.first_profile}",
+            place=f"spectrum {shortened(parsed.first_profile)}",
             remedy="Convert it with peak picking (msconvert: vendor peakPicking), or let it be centroided here",
         )
     for fault in parsed.faults:
@@ -247,7 +247,7 @@ def _place(state: _FileState, parsed: ParsedBlock, fault: Fault) -> str:
     if fault.spectrum:
         return fault.spectrum
     last = parsed.identifier[-1] if parsed.identifier else state.last_spectrum
-    return f"after spectrum {last}" if last else "before the first spectrum"
+    return f"after spectrum {shortened(last)}" if last else "before the first spectrum"
 
 
 def _assemble(files: list[Path], states: list[_FileState], mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> Spectra:

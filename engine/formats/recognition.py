@@ -122,7 +122,8 @@ def _recognise_xml(source: ByteSource, text: bytes) -> str:
 
 def _without_noise(text: bytes) -> bytes:
     """What is left without comments and processing instructions, up to one that has no end."""
-    kept, at = [], 0
+    kept: list[bytes] = []
+    at = 0
     while (start := text.find(b"<", at)) >= 0:
         closing = next((closing for opening, closing in _BEHIND_NOISE if text.startswith(opening, start)), b"")
         if not closing:

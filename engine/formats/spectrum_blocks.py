@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import shortened
 from engine.formats.profiles import centroid_profiles, looks_sampled
 from engine.formats.sources import Block
 
@@ -120,7 +121,7 @@ class Fault:
     def of(cls, code: int, *, spectrum: str = "", line: int = 0, is_fatal: bool = False) -> Fault:
         """The fault of a code."""
         reason, remedy = _REASONS[FaultCode(code)]
-        return cls(reason, spectrum, line, remedy, is_fatal)
+        return cls(reason, shortened(spectrum), line, remedy, is_fatal)
 
 
 CUT_OFF = Fault("the file is cut off", remedy="Copy or convert it again", is_fatal=True)
