@@ -28,7 +28,7 @@ _WAIT_SECONDS = 0.1
 # What a file may hold for each of its bytes, gzipped or not: far more than any does whose spectra somebody measured, and little enough that
 # a small file neither fills the memory nor takes minutes.
 _FREE_ITEMS = 1 << 17
-_MOST_SPECTRA_PER_BYTE, _MOST_ENTRIES_PER_BYTE, _MOST_PEAKS_PER_BYTE = 1 / 8, 1.0, 20.0
+_MOST_SPECTRA_PER_BYTE, _MOST_ENTRIES_PER_BYTE, _MOST_PEAKS_PER_BYTE = 1 / 8, 1.0, 10.0
 
 
 class _GrowingColumn:

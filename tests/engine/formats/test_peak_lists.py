@@ -23,7 +23,9 @@ spectrum = st.fixed_dictionaries(
         "charges": st.sets(st.integers(1, 31)),
         "time": st.none() | st.floats(0, 1e6, allow_subnormal=False),
         "scan": st.none() | st.integers(0, 10**12),
-        "peaks": st.lists(st.tuples(st.floats(0.0011, 1e5), st.floats(min_value=-10, max_value=2.0**99, width=32), st.booleans()), max_size=12),
+        "peaks": st.lists(
+            st.tuples(st.floats(0.0011, 1e5), st.floats(min_value=-10, max_value=2.0**99, width=32), st.booleans()), max_size=12
+        ),
     }
 )
 
