@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["InputError", "ParameterError", "ProteoscopeError", "StorageError"]
+__all__ = ["InputError", "ParameterError", "ProteoscopeError", "StorageError", "shortened"]
+
+_SHOWN_LETTERS = 100
 
 
 class ProteoscopeError(Exception):
@@ -42,3 +44,8 @@ class ParameterError(ProteoscopeError):
 
 class StorageError(ProteoscopeError):
     """The disk refused: full, read-only, or gone. Finished results are untouched."""
+
+
+def shortened(text: str, most: int = _SHOWN_LETTERS) -> str:
+    """What a message repeats of a file's own words, or of the user's: the beginning of what is longer than `most` letters."""
+    return text if len(text) <= most else f"{text[:most]}..."

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 import resources
-from engine.errors import InputError, ParameterError
+from engine.errors import InputError, ParameterError, shortened
 
 ParameterKind = Literal["truth", "integer", "number", "text", "choice", "list"]
 
@@ -34,6 +34,15 @@ _PLAIN = {
     "bool_type": "is neither true nor false",
 }
 """What is wrong with a value, by pydantic's name for it, where pydantic's own words are a programmer's."""
+
+_MOST_PRESET_BYTES = 100_000
+"""Of a preset, which has a line for each parameter."""
+_MOST_POINTS = 1000
+"""In one line of it. The parts of a key are separated by points, and the time to read one grows with the square of their number."""
+_MOST_COMPARED = 100
+"""Letters of a name that is compared with those that there are, to suggest one."""
+_MOST_EXPLAINED = 400
+"""Letters of what is said of one wrong value."""
 
 
 def parameter(default: Any, *, title: str, help: str, group: str, unit: str = "", advanced: bool = False, **bounds: Any) -> Any:
@@ -78,9 +87,9 @@ class SearchParameters(BaseModel):
         """
         for name in values:
             if name not in cls.model_fields:
-                close = get_close_matches(name, cls.model_fields, 3, 0.5)
+                close = get_close_matches(name[:_MOST_COMPARED], cls.model_fields, 3, 0.5)
                 raise ParameterError(
-                    f"there is no parameter '{name}'; "
+                    f"there is no parameter '{shortened(name)}'; "
                     + (f"did you mean {' or '.join(close)}?" if close else "proteoscope parameters lists them")
                 )
         try:
@@ -94,19 +103,20 @@ class SearchParameters(BaseModel):
         for setting in settings:
             name, equals, value = setting.partition("=")
             if not equals:
-                raise ParameterError(f"'{setting}' is not a setting; write field=value, as missed_cleavages=1")
+                raise ParameterError(f"'{shortened(setting)}' is not a setting; write field=value, as missed_cleavages=1")
             changes[name.strip()] = value.strip()
         return type(self).checked({**self.model_dump(), **changes}) if changes else self
 
     @classmethod
     def _explain(cls, error: Any) -> str:
         if not error["loc"]:
-            return str(error["msg"]).removeprefix("Value error, ")
+            return shortened(str(error["msg"]).removeprefix("Value error, "), _MOST_EXPLAINED)
         name = str(error["loc"][0])
         description = _description(name, cls.model_fields[name])
         message = _PLAIN.get(error["type"]) or str(error["msg"]).removeprefix("Value error, ")
         unit = f" {description.unit}" if description.unit else ""
-        return f"{name} = {error['input']!r}: {message[:1].lower()}{message[1:]}{unit if 'than' in message else ''}"
+        message = shortened(f"{message[:1].lower()}{message[1:]}", _MOST_EXPLAINED)
+        return f"{name} = {shortened(repr(error['input']))}: {message}{unit if 'than' in message else ''}"
 
 
 def _listed(field: FieldInfo, value: Any) -> Any:
@@ -158,18 +168,48 @@ def read_preset(search: str, preset: str) -> dict[str, Any]:
     path = resources.path("presets", search) / f"{preset}.toml"
     if preset not in preset_names(search):
         path = Path(preset)
-        if path.suffix != ".toml" and not path.exists():
-            raise ParameterError(f"there is no preset '{preset}'; there are {', '.join(preset_names(search))}, or give a .toml file")
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror}", remedy="Check the name of the preset file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(path, f"is not a preset: {error}", remedy="A preset is TOML, a line field = value for each parameter") from None
+        if path.suffix != ".toml" and not _exists(path):
+            raise ParameterError(
+                f"there is no preset '{shortened(preset)}'; there are {', '.join(preset_names(search))}, or give a .toml file"
+            )
+    content = _read_toml(path)
     parameters = content.get("parameters", {name: value for name, value in content.items() if name != "description"})
     if not isinstance(parameters, dict):
         raise InputError(path, "'parameters' is not a table", remedy="Write [parameters] and below it a line field = value each")
     return parameters
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name longer than any that the system knows
+        return False
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    """What a preset file holds.
+
+    Raises
+    ------
+    InputError : it cannot be read, is too large, or is not TOML.
+    """
+    remedy = "A preset is TOML, a line field = value for each parameter"
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MOST_PRESET_BYTES + 1)
+        if len(data) > _MOST_PRESET_BYTES:
+            raise InputError(path, f"is longer than the {_MOST_PRESET_BYTES:,} bytes of a preset", remedy=remedy)
+        for number, line in enumerate(data.split(b"\n"), 1):
+            if line.count(b".") > _MOST_POINTS:
+                raise InputError(path, f"has more than {_MOST_POINTS:,} points", place=f"line {number}", remedy=remedy)
+        return tomllib.loads(data.decode().replace("\r\n", "\n").replace("\r", "\n"))
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}", remedy="Check the name of the preset file") from None
+    except RecursionError:
+        raise InputError(path, "is not a preset: its values lie too deep within each other", remedy=remedy) from None
+    except ValueError as error:
+        # Broken TOML, text that is no UTF-8, a number of thousands of digits, a path that none can be.
+        raise InputError(path, f"is not a preset: {shortened(str(error), _MOST_EXPLAINED)}", remedy=remedy) from None
 
 
 def preset_description(search: str, preset: str) -> str:

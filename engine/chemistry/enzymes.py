@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ParameterError
+from engine.errors import ParameterError, shortened
 
 __all__ = ["ENZYMES", "SPECIFICITIES", "Enzyme", "PeptideSpan", "Specificity", "cleavage_sites", "digest", "enzyme"]
 
@@ -150,9 +150,9 @@ def enzyme(name: str) -> Enzyme:
         return found
     from difflib import get_close_matches
 
-    near = dict.fromkeys(_BY_ANY_NAME[match].name for match in get_close_matches(name.strip().lower(), _BY_ANY_NAME, n=3, cutoff=0.5))
+    near = dict.fromkeys(_BY_ANY_NAME[match].name for match in get_close_matches(name.strip().lower()[:100], _BY_ANY_NAME, n=3, cutoff=0.5))
     hint = f"did you mean {' or '.join(near)}?" if near else f"expected one of {', '.join(ENZYMES)}"
-    raise ParameterError(f"There is no enzyme {name!r}; {hint}")
+    raise ParameterError(f"There is no enzyme {shortened(repr(name))}; {hint}")
 
 
 class PeptideSpan(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ParameterError
+from engine.errors import ParameterError, shortened
 
 __all__ = [
     "AMMONIA_MASS",
@@ -55,7 +55,9 @@ HYDROGEN_MASS = ELEMENT_MASS["H"]
 ISOTOPE_SPACING = ELEMENT_MASS["13C"] - ELEMENT_MASS["C"]
 """Distance of two neighbouring peaks of an isotope pattern, 1.00335 Da: one 12C replaced by 13C."""
 
-_FORMULA_TERM = re.compile(r"\s*(?:(?P<element>[A-Z][a-z]?)(?P<count>-?\d+)?|\[(?P<isotope>\d+[A-Z][a-z]?)(?P<isotope_count>-?\d+)?\])\s*")
+_FORMULA_TERM = re.compile(
+    r"\s*(?:(?P<element>[A-Z][a-z]?)(?P<count>-?\d{1,6})?|\[(?P<isotope>\d+[A-Z][a-z]?)(?P<isotope_count>-?\d{1,6})?\])\s*"
+)
 
 
 def formula_mass(formula: str) -> float:
@@ -66,14 +68,14 @@ def formula_mass(formula: str) -> float:
     ParameterError : the text is not a formula, or names an element that `ELEMENT_MASS` does not hold.
     """
     mass, end = 0.0, 0
-    for term in _FORMULA_TERM.finditer(formula):
+    while term := _FORMULA_TERM.match(formula, end):
         element = term["isotope"] or term["element"]
-        if term.start() != end or element not in ELEMENT_MASS:
+        if element not in ELEMENT_MASS:
             break
         mass += ELEMENT_MASS[element] * int(term["count"] or term["isotope_count"] or 1)
         end = term.end()
     if end != len(formula) or not formula:
-        raise ParameterError(f"{formula!r} is not a formula of the elements {', '.join(ELEMENT_MASS)}, as H2O or H3PO4 are")
+        raise ParameterError(f"{shortened(repr(formula))} is not a formula of the elements {', '.join(ELEMENT_MASS)}, as H2O or H3PO4 are")
     return mass
 
 

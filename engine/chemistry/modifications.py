@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from engine.chemistry.masses import RESIDUE_COMPOSITION
 from engine.chemistry.tolerance import Tolerance
-from engine.errors import ParameterError
+from engine.errors import ParameterError, shortened
 
 __all__ = [
     "POSITIONS",
@@ -72,6 +72,9 @@ _SITE_TEXT = re.compile(
 )
 _NAME_AND_SITE = re.compile(r"(?P<name>.+?)\s*\(\s*(?P<site>[A-Za-z][A-Za-z\s.-]*)\)")
 _CUSTOM = re.compile(r"(?:(?P<name>[^:\[\]|]+(?::[^:\[\]|]+)*?)\s*:\s*)?(?P<mass>[+-]\s*\d*\.?\d+(?:[eE][+-]?\d+)?)")
+
+_MOST_LETTERS = 1000  # of a text of a modification
+_MOST_COMPARED = 100  # letters of a name that is compared with all titles, to suggest one
 
 
 @dataclass(frozen=True)
@@ -188,7 +191,7 @@ class UnimodCatalogue:
         i = self._row_of_name.get(name.strip().lower())
         if i is not None:
             return self._entry(i)
-        raise ParameterError(f"Unimod has no modification {name.strip()!r}; {self._advice(name.strip())}")
+        raise ParameterError(f"Unimod has no modification {shortened(repr(name.strip()))}; {self._advice(name.strip()[:_MOST_COMPARED])}")
 
     def by_id(self, record: int) -> Modification:
         """The entry ``UNIMOD:record``.
@@ -384,12 +387,15 @@ def parse_site(text: str) -> tuple[str, Position]:
     match = _SITE_TEXT.fullmatch(text.strip())
     if match is None or not text.strip():
         raise ParameterError(
-            f"{text!r} is not a site; expected residues as STY, or N-term, C-term, Protein N-term, Protein C-term, or both as N-term Q"
+            f"{shortened(repr(text))} is not a site; expected residues as STY, or N-term, C-term, Protein N-term, Protein C-term, "
+            "or both as N-term Q"
         )
     residues = "".join(sorted(set(match["residues"].upper())))
     unknown = [letter for letter in residues if letter not in RESIDUE_COMPOSITION]
     if unknown:
-        raise ParameterError(f"{', '.join(unknown)} in the site {text!r} is no residue with a mass; expected letters as STY")
+        raise ParameterError(
+            f"{shortened(', '.join(unknown))} in the site {shortened(repr(text))} is no residue with a mass; expected letters as STY"
+        )
     if match["end"] is None:
         return residues, "anywhere"
     of_protein = (match["owner"] or "").lower() == "protein"
@@ -417,9 +423,9 @@ def parse_modification(text: str) -> SearchModification:
     >>> str(parse_modification("Phospho (YTS)"))
     'Phospho (STY)'
     """
-    match = _NAME_AND_SITE.fullmatch(text.strip())
+    match = _NAME_AND_SITE.fullmatch(text.strip()) if len(text) <= _MOST_LETTERS else None
     if match is None:
-        raise ParameterError(f"{text!r} is not a modification; expected a name and a site, {_example(text.strip())}")
+        raise ParameterError(f"{shortened(repr(text))} is not a modification; expected a name and a site, {_example(text.strip())}")
     residues, position = parse_site(match["site"])
     custom = _CUSTOM.fullmatch(match["name"].strip())
     if custom is not None:
@@ -465,15 +471,16 @@ def _custom_modification(text: str, name: str | None, mass_text: str, residues: 
     mass = round(float(mass_text.replace(" ", "")), 6)
     if name is not None and name.strip() in unimod():
         raise ParameterError(
-            f"{text!r} gives a mass of its own to {name.strip()}, which is a title of Unimod; leave the mass out or choose another name"
+            f"{shortened(repr(text))} gives a mass of its own to {name.strip()}, which is a title of Unimod; "
+            "leave the mass out or choose another name"
         )
     if not abs(mass) < 100_000 or mass == 0:
-        raise ParameterError(f"{text!r} adds {mass} Da; expected a mass other than 0 and below 100000")
+        raise ParameterError(f"{shortened(repr(text))} adds {mass} Da; expected a mass other than 0 and below 100000")
     return SearchModification(name.strip() if name else write_mass(mass), None, mass, residues, position)
 
 
 def _entry_named(name: str) -> Modification:
-    record = re.fullmatch(r"unimod:\s*(\d+)", name, re.IGNORECASE)
+    record = re.fullmatch(r"unimod:\s*(\d{1,9})", name, re.IGNORECASE)
     return unimod().by_id(int(record[1])) if record else unimod().by_name(name)
 
 

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from engine.chemistry.masses import PROTON_MASS, formula_mass, sequence_mass
 from engine.chemistry.modifications import unimod, write_mass
-from engine.errors import ParameterError
+from engine.errors import ParameterError, shortened
 
 __all__ = ["FloatingModification", "Peptidoform", "PlacedModification", "parse", "tag", "write", "write_many"]
 
 _MASS = re.compile(r"[+-](?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_MOST_MASS = 100_000  # dalton
+_MOST_DIGITS = 10  # of a number of Unimod
 _COUNT = re.compile(r"\^(\d{1,3})")
 _CHARGE = re.compile(r"/\+?([1-9]\d{0,2})")
 _RULE_TARGETS = re.compile(r"@((?:(?:[NC]-term(?::[A-Z])?|[A-Z])(?:,|(?=>)))+)>", re.IGNORECASE)
@@ -36,7 +38,7 @@ _MONOSACCHARIDES = {
     "Pen": "C5H8O4",
     "Fuc": "C6H10O4",
 }
-_GLYCAN_UNIT = re.compile(rf"({'|'.join(sorted(_MONOSACCHARIDES, key=len, reverse=True))})(\d*)")
+_GLYCAN_UNIT = re.compile(rf"({'|'.join(sorted(_MONOSACCHARIDES, key=len, reverse=True))})(\d{{0,6}})")
 _GLYCAN = re.compile(rf"(?:{_GLYCAN_UNIT.pattern})+")
 
 
@@ -162,7 +164,9 @@ class _Reader:
         return self.text[self.at : self.at + 1]
 
     def error(self, reason: str) -> ParameterError:
-        return ParameterError(f"{self.text!r} is not a peptide in ProForma that can be read here; at character {self.at + 1}: {reason}")
+        return ParameterError(
+            f"{shortened(repr(self.text))} is not a peptide in ProForma that can be read here; at character {self.at + 1}: {reason}"
+        )
 
     def enclosed(self) -> str:
         """What stands between the bracket here and its partner; names of Unimod may hold brackets of their own."""
@@ -249,24 +253,28 @@ class _Reader:
         prefix, colon, value = name.partition(":")
         kind = prefix.lower() if colon else ""
         if kind in _OTHER_VOCABULARIES:
-            raise self.error(f"{name} is of a vocabulary other than Unimod; expected a name, as [Oxidation], or a mass, as [+15.9949]")
+            raise self.error(
+                f"{shortened(name)} is of a vocabulary other than Unimod; expected a name, as [Oxidation], or a mass, as [+15.9949]"
+            )
         if kind == "formula":
             return FloatingModification(f"Formula:{value}", formula_mass(value))
         if kind == "glycan":
             return FloatingModification(f"Glycan:{value}", self.glycan_mass(value))
-        if kind == "unimod" and value.strip().isdecimal():
+        if kind == "unimod" and value.strip().isdecimal() and len(value) < _MOST_DIGITS:
             entry = unimod().by_id(int(value))
             return FloatingModification(entry.title, entry.mass)
         if kind in ("u", "unimod", "obs"):
             name = value.strip()
         if _MASS.fullmatch(name):
+            if not abs(float(name)) < _MOST_MASS:
+                raise self.error(f"a mass of {shortened(name)} is beyond that of any modification")
             return FloatingModification(write_mass(float(name)), float(name))
         entry = unimod().by_name(name)
         return FloatingModification(entry.title, entry.mass)
 
     def glycan_mass(self, composition: str) -> float:
         if not _GLYCAN.fullmatch(composition):
-            raise self.error(f"{composition!r} is not a composition of {', '.join(_MONOSACCHARIDES)}, as HexNAc2Hex5")
+            raise self.error(f"{shortened(repr(composition))} is not a composition of {', '.join(_MONOSACCHARIDES)}, as HexNAc2Hex5")
         return sum(formula_mass(_MONOSACCHARIDES[unit]) * int(count or 1) for unit, count in _GLYCAN_UNIT.findall(composition))
 
 

@@ -9,11 +9,11 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import ParameterError
+from engine.errors import ParameterError, shortened
 
 __all__ = ["Tolerance"]
 
-_TEXT = re.compile(r"\s*(?P<value>[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*(?P<unit>ppm|Da|Th|m/z)\s*", re.IGNORECASE)
+_TEXT = re.compile(r"\s*(?P<value>(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(?P<unit>ppm|Da|Th|m/z)\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Tolerance:
         """
         match = _TEXT.fullmatch(text)
         if match is None:
-            raise ParameterError(f"{text!r} is not a tolerance; expected a number and its unit, as 20 ppm or 0.02 Da")
+            raise ParameterError(f"{shortened(repr(text))} is not a tolerance; expected a number and its unit, as 20 ppm or 0.02 Da")
         return cls(float(match["value"]), "ppm" if match["unit"].lower() == "ppm" else "Da")
 
     def __str__(self) -> str:

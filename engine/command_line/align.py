@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
-from engine.command_line.terminal import TerminalProgress
+from engine.command_line.terminal import TerminalProgress, say
 from engine.errors import ParameterError
 from engine.jobs.progress import Progress
 
@@ -127,16 +127,16 @@ def _print_summary(summary: SequenceSearchSummary, options: argparse.Namespace) 
     from engine.sequence_search.search import hit_counts
 
     queries, subjects = _counted(summary.n_queries, "query", "queries"), _counted(summary.n_subjects, "sequence", "sequences")
-    print(f"{queries} against {subjects} ({_counted(summary.n_residues, 'residue', 'residues')})")
+    say(f"{queries} against {subjects} ({_counted(summary.n_residues, 'residue', 'residues')})")
     found = hit_counts(summary.n_queries, summary.n_hits, summary.n_queries_with_hits)
-    print(f"{found}; lambda {summary.lambda_:.4g}, K {summary.K:.3g}, {summary.statistics}")
+    say(f"{found}; lambda {summary.lambda_:.4g}, K {summary.K:.3g}, {summary.statistics}")
     for query, subject, e_value, description in summary.best:
-        print(f"  {query:<24.24} {subject:<24.24} {e_value:8.1e}  {description:.60}")
+        say(f"  {query:<24.24} {subject:<24.24} {e_value:8.1e}  {description:.60}")
     steps = ", ".join(f"{name} {step['seconds']:.2f} s" for name, step in summary.stages.items())
-    print(f"{summary.seconds:.2f} s on {summary.device} ({steps}; {summary.gcups:.1f} GCUPS)")
-    print(f"Hits: {options.out}")
+    say(f"{summary.seconds:.2f} s on {summary.device} ({steps}; {summary.gcups:.1f} GCUPS)")
+    say(f"Hits: {options.out}")
     if summary.folder is not None:
-        print(f"Project: {summary.folder}")
+        say(f"Project: {summary.folder}")
 
 
 def _counted(n: int, one: str, several: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.command_line.align import HIT_FORMATS
 from engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
+from engine.command_line.terminal import say
 from engine.errors import ParameterError
 from engine.jobs.progress import Progress
 
@@ -32,6 +33,11 @@ def add_export(commands: Any) -> None:
         "--out", required=True, type=output_name, metavar="PATH",
         help="a folder for the tsv of an identification, else a file, or - for standard output",
     )  # fmt: skip
+    parser.add_argument(
+        "--spreadsheet-safe", action="store_true",
+        help="in tsv, put an apostrophe before each text that begins with =, +, - or @, which a spreadsheet would take for a formula;"
+        " without it, and in every other format, texts stay as they are",
+    )  # fmt: skip
     parser.add_argument("--run", metavar="ID", help="a run of the project; the newest that can have the format when not given")
     parser.set_defaults(command=_export)
 
@@ -39,19 +45,21 @@ def add_export(commands: Any) -> None:
 def _export(options: argparse.Namespace) -> None:
     from engine.project import Project
 
+    if options.spreadsheet_safe and options.format != "tsv":
+        raise ParameterError("--spreadsheet-safe is for --format tsv")
     project = Project.open(options.project)
     run = _run(project, options)
     if run.kind == "align":
         from engine.sequence_search.exporting import export_hits
 
         with output_file(options.out) as path:
-            export_hits(project, run.id, options.format, path, Progress())
+            export_hits(project, run.id, options.format, path, Progress(), spreadsheet_safe=options.spreadsheet_safe)
         written = [path]
     else:
         written = _export_identification(project, run, options)
     if options.out != STANDARD_OUTPUT:
         for path in written:
-            print(path)
+            say(str(path))
 
 
 def _export_identification(project: Project, run: RunRecord, options: argparse.Namespace) -> list:
@@ -72,7 +80,7 @@ def _export_identification(project: Project, run: RunRecord, options: argparse.N
             folder, options.format, path, run.parameters, Progress(),
             spectra=[str(one.path) for one in inputs if one.kind == "spectra"],
             databases=[str(one.path) for one in inputs if one.kind == "database"],
-            version=VERSION,
+            version=VERSION, spreadsheet_safe=options.spreadsheet_safe,
         )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from engine.command_line.align import add_align
 from engine.command_line.export import add_export
-from engine.command_line.terminal import TerminalProgress
+from engine.command_line.terminal import TerminalProgress, printable, say
 from engine.errors import ParameterError, ProteoscopeError
 from engine.jobs.progress import Cancelled, Progress
 
@@ -116,7 +116,7 @@ def _print_any_text() -> None:
 def _complain(text: str) -> None:
     """One line on stderr, where there is one."""
     if sys.stderr is not None:
-        print(f"proteoscope: {' '.join(text.split())}", file=sys.stderr)
+        print(f"proteoscope: {printable(' '.join(text.split()))}", file=sys.stderr)
 
 
 def _drop_output() -> None:
@@ -242,19 +242,19 @@ def _preset(model: type[Parameters], search: str, name: str) -> Parameters:
 
 
 def _print_summary(summary: IdentificationSummary, fdr: float) -> None:
-    print(f"{summary.n_searched:,} of {summary.n_spectra:,} spectra searched against {summary.n_proteins_in_database:,} proteins")
-    print(f"At {fdr * 100:.3g} % FDR:")
+    say(f"{summary.n_searched:,} of {summary.n_spectra:,} spectra searched against {summary.n_proteins_in_database:,} proteins")
+    say(f"At {fdr * 100:.3g} % FDR:")
     named = (("psms", "PSMs"), ("peptides", f"peptides ({summary.n_sequences:,} sequences)"), ("proteins", "protein groups"))
     for name, title in named:
         known = summary.certainty[name]
-        low, high = (f"{known[key] * 100:.2g}" for key in ("false_share_low", "false_share_high"))
-        print(f"  {known['targets']:,} {title}, with {known['decoys']:,} decoys: {low} to {high} % false (95 % interval)")
+        low, high = (f"{known[key] * 100:.1f}" for key in ("false_share_low", "false_share_high"))
+        say(f"  {known['targets']:,} {title}, with {known['decoys']:,} decoys: {low} to {high} % false (95 % interval)")
     for accession, description, n_peptides, coverage in summary.top_proteins:
-        print(f"  {accession:<24.24} {n_peptides:>4} peptides {coverage * 100:5.1f} %  {description:.70}")
+        say(f"  {accession:<24.24} {n_peptides:>4} peptides {coverage * 100:5.1f} %  {description:.70}")
     steps = ", ".join(f"{name} {step['seconds']:.2f} s" for name, step in summary.stages.items())
-    print(f"{summary.seconds:.2f} s on {summary.device} ({steps})")
-    print(f"Project: {summary.folder}")
-    print(f"Tables:  {summary.folder / 'exports'}")
+    say(f"{summary.seconds:.2f} s on {summary.device} ({steps})")
+    say(f"Project: {summary.folder}")
+    say(f"Tables:  {summary.folder / 'exports'}")
 
 
 class _interruptible:  # noqa: N801 - reads as what it does
@@ -306,7 +306,8 @@ def _parameters(options: argparse.Namespace) -> None:
         if one.minimum is not None or one.maximum is not None:
             allowed = f" [{one.minimum:g} to {one.maximum:g}]"
         unit = f" {one.unit}" if one.unit else ""
-        print(f"  {one.name} = {shown or '(none)'}{unit}{allowed}\n      {one.help}")
+        say(f"  {one.name} = {shown or '(none)'}{unit}{allowed}")
+        print(f"      {one.help}")
 
 
 def _devices(options: argparse.Namespace) -> None:
@@ -319,7 +320,7 @@ def _devices(options: argparse.Namespace) -> None:
     for device in found:
         state = "usable" if device.usable else f"not usable: {device.reason}"
         memory = f", {device.memory_bytes / 1e9:.1f} GB" if device.memory_bytes else ""
-        print(f"{device.name:<8} {device.description}{memory}, {state}")
+        say(f"{device.name:<8} {device.description}{memory}, {state}")
 
 
 def _demo(options: argparse.Namespace) -> None:

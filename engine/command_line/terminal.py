@@ -1,16 +1,38 @@
-"""Progress at a terminal: one line that is drawn over, with a bar and the time left; plain lines where the output is no terminal."""
+"""What people see at a terminal: texts without control characters, and progress.
+
+Progress is one line that is drawn over, with a bar and the time left; plain lines where the output is no terminal.
+"""
 
 from __future__ import annotations
 
 import shutil
+import sys
 import threading
+import unicodedata
 from typing import TextIO
 
 from engine.jobs.progress import ProgressEvent
 
-__all__ = ["TerminalProgress"]
+__all__ = ["TerminalProgress", "printable", "say"]
 
 _BAR = 24
+_COMMANDS = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+"""Unicode's categories of what a terminal obeys or breaks at: ESC and its like, marks that turn the direction of letters, halves of
+letters, and line separators."""
+
+
+def printable(text: str) -> str:
+    r"""A text as a terminal may get it, on one line: control characters, which names and headers may hold, become escapes (``\x1b``)."""
+    if text.isprintable():
+        return text
+    return "".join(
+        letter.encode("unicode_escape").decode("ascii") if unicodedata.category(letter) in _COMMANDS else letter for letter in text
+    )
+
+
+def say(text: str, stream: TextIO | None = None) -> None:
+    """Print a line on a stream (standard output), `printable` as it has to be."""
+    print(printable(text), file=sys.stdout if stream is None else stream, flush=stream is not None)
 
 
 class TerminalProgress:
@@ -36,19 +58,19 @@ class TerminalProgress:
         with self._lock:
             if event.message:
                 self._clear()
-                print(event.message, file=self._stream, flush=True)
+                say(event.message, self._stream)
             elif self._is_terminal:
                 self._draw(event)
             elif event.stage != self._stage:
-                print(event.stage, file=self._stream, flush=True)
+                say(event.stage, self._stream)
             self._stage = event.stage
 
     def _draw(self, event: ProgressEvent) -> None:
         assert self._stream is not None
-        text = event.stage
+        text = stage = printable(event.stage)
         if event.total:
             share = min(1.0, event.done / event.total)
-            text = f"{event.stage:<28} [{'#' * round(share * _BAR):<{_BAR}}] {share * 100:3.0f} %"
+            text = f"{stage:<28} [{'#' * round(share * _BAR):<{_BAR}}] {share * 100:3.0f} %"
             left = event.seconds_left
             if left is not None and left >= 1 and share < 1:
                 text += f"  {left:.0f} s left"

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import threading
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.formats.spectrum_blocks import FaultCode
+from engine.formats.spectrum_blocks import MOST_PEAKS, FaultCode
 
-__all__ = ["LINEAR", "PIC", "PLAIN", "SLOF", "UNSUPPORTED", "Arrays", "decode_arrays"]
+__all__ = ["LINEAR", "MOST_NUMBERS", "PIC", "PLAIN", "SLOF", "UNSUPPORTED", "Arrays", "decode_arrays", "room_for"]
 
 # Compressions that may lie under zlib.
 PLAIN, LINEAR, PIC, SLOF = range(4)
 UNSUPPORTED = 9
+
+MOST_NUMBERS = 4 * MOST_PEAKS
+"""Of one block, two for each peak: a megabyte of text of arrays that are packed well unpacks to a tenth of it."""
+_LARGE = MOST_NUMBERS // 8
+_MOST_NUMBERS_OF_BYTE = 1032  # zlib packs no better, and numpress puts two numbers into a byte
 
 
 @dataclass
@@ -39,6 +47,13 @@ class Arrays:
     length: NDArray[np.int64]
     per_peak: int = 1
 
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers there may be to unpack: what the file says, as far as its bytes can hold so many."""
+        most = (self.stop - self.start) * np.where(self.is_zlib, _MOST_NUMBERS_OF_BYTE, 2)
+        counts = np.where((self.length > 0) & (self.length <= MOST_PEAKS), self.length * self.per_peak, 0)
+        return int(np.minimum(counts, most).sum())
+
     def of(self, rows: NDArray[np.int64]) -> Arrays:
         """The arrays of some spectra."""
         return Arrays(
@@ -50,6 +65,19 @@ class Arrays:
             self.length[rows],
             self.per_peak,
         )
+
+
+@contextmanager
+def room_for(n_numbers: int) -> Iterator[None]:
+    """Unpack so many numbers: more than some hundred thousand in one thread at a time, since in all of them they would fill the memory."""
+    if n_numbers > _LARGE:
+        with _ONE_AT_A_TIME:
+            yield
+    else:
+        yield
+
+
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def decode_arrays(text: NDArray[np.uint8], arrays: Arrays) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
@@ -73,6 +101,7 @@ def decode_arrays(text: NDArray[np.uint8], arrays: Arrays) -> tuple[NDArray[np.f
     is_known = (arrays.compression != UNSUPPORTED) & ((arrays.dtype != "") | (arrays.compression != PLAIN))
     faults[~absent & ~is_known] = FaultCode.UNSUPPORTED
     faults[(faults == 0) & (arrays.length < 0)] = FaultCode.LENGTHS
+    faults[(faults == 0) & (arrays.length > MOST_PEAKS)] = FaultCode.PEAKS
     skipped = absent | (faults != 0)
     starts, stops = np.where(skipped, 0, arrays.start), np.where(skipped, 0, arrays.stop)
     counts = np.where(skipped, 0, arrays.length) * arrays.per_peak
@@ -131,7 +160,8 @@ def _unpack_run(
     first, last = int(ends[run.start]), int(ends[run.stop])
     compression = arrays.compression[run.start]
     if compression == PLAIN:
-        out[:] = np.frombuffer(data[first:last], dtype=str(arrays.dtype[run.start]))
+        with np.errstate(invalid="ignore"):  # bytes of all sorts are taken for numbers
+            out[:] = np.frombuffer(data[first:last], dtype=str(arrays.dtype[run.start]))
         return
     if not _unpack_numpress(data[first:last], int(compression), out):
         faults[run.start] = FaultCode.NUMPRESS
@@ -155,7 +185,8 @@ def _unpack_numpress(data: NDArray[np.uint8], compression: int, out: NDArray[np.
     if compression == SLOF:
         if len(data) != 8 + 2 * len(out):
             return False
-        out[:] = np.exp(np.frombuffer(data[8:], dtype="<u2") / scale) - 1.0
+        with np.errstate(over="ignore"):
+            out[:] = np.exp(np.frombuffer(data[8:], dtype="<u2") / scale) - 1.0
         return True
     fixed = np.empty(len(out), dtype=np.int64)
     n_whole = min(2, len(out))
@@ -171,7 +202,8 @@ def _unpack_numpress(data: NDArray[np.uint8], compression: int, out: NDArray[np.
         fixed[2:] = fixed[1] + np.cumsum(steps)
     elif len(data) != 8 + 4 * n_whole:
         return False
-    out[:] = fixed / scale
+    with np.errstate(over="ignore"):
+        out[:] = fixed / scale
     return True
 
 

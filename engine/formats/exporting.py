@@ -27,6 +27,7 @@ def export(
     spectra: Sequence[str | Path] = (),
     databases: Sequence[str | Path] = (),
     version: str = "",
+    spreadsheet_safe: bool = False,
 ) -> list[Path]:
     """Write an identification in one format; the paths of what was written.
 
@@ -40,6 +41,7 @@ def export(
     parameters : of the search, by name; see `SearchDescription`. ``mzid`` and ``pepxml`` tell them.
     progress : told of the stages, and asked whether the user wants to stop.
     spectra, databases : the files that were searched; `version` : the program's.
+    spreadsheet_safe : of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.
 
     Raises
     ------
@@ -58,7 +60,7 @@ def export(
             from engine.formats.writers.tsv import COLUMNS, write_table
 
             for table in COLUMNS:
-                write_table(connection, table, out / f"{table}.tsv", progress)
+                write_table(connection, table, out / f"{table}.tsv", progress, spreadsheet_safe=spreadsheet_safe)
             return [out / f"{table}.tsv" for table in COLUMNS]
         if format == "mzid":
             from engine.formats.writers.mzidentml import write_mzidentml

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
+from engine.errors import InputError, shortened
 from engine.formats.proteins import Proteins
 from engine.formats.recognition import recognise
 from engine.formats.sources import Block, ByteSource, blocks
@@ -23,6 +23,15 @@ _BEGIN_WITH_A_NAME = "Give a FASTA file: begin each sequence with a line > and a
 # Fewer letters than this may be a short peptide of A, C, G, N and T by chance.
 _LETTERS_TO_JUDGE = 1000
 
+MOST_RESIDUES = 1_000_000
+"""Of one protein; the largest known have 45,000. What is longer is a chromosome."""
+MOST_HEADER_BYTES = 1 << 20
+"""Of one record: databases that put the names of all organisms with one sequence behind each other come to a third of it."""
+_MOST_RECORD_BYTES = 16 << 20
+"""A part of the file in which no record ends: a header, and a protein with blanks between its residues, are shorter."""
+_FREE_RECORDS, _MOST_RECORDS_PER_BYTE = 1 << 17, 0.5
+"""What a file may hold for each of its bytes, gzipped or not: a name alone takes several."""
+
 
 @dataclass
 class _Records:
@@ -35,6 +44,8 @@ class _Records:
     descriptions: list[bytes]
     lines: NDArray[np.int64]
     digests: NDArray[np.uint64]
+    n_read: int
+    """Records of the block, those without residues too."""
 
 
 def read_proteins(paths: Sequence[str | Path], *, progress: Progress | None = None, every_record: bool = False) -> Proteins:
@@ -55,7 +66,8 @@ def read_proteins(paths: Sequence[str | Path], *, progress: Progress | None = No
     ------
     InputError
         Naming the file, the line, the reason and the remedy: a file that is missing, unreadable, empty, cut off or no FASTA, a character
-        that is no residue, a record without a name, two sequences of one name, nucleotides instead of proteins, no sequence at all.
+        that is no residue, a record without a name, two sequences of one name, nucleotides instead of proteins, no sequence at all, a
+        sequence of more than `MOST_RESIDUES`.
     Cancelled
         When the user asked to stop.
     """
@@ -99,17 +111,56 @@ def _cut(text: bytes) -> int:
 
 def _read_file(path: Path, progress: Progress, every_record: bool) -> list[_Records]:
     parts = []
-    n_lines = 0
+    n_lines = n_records = 0
+
+    def cut(text: bytes) -> int:
+        end = _cut(text)
+        if not end and len(text) > _MOST_RECORD_BYTES:
+            raise _endless(path, text, n_lines)
+        return end
+
     with ByteSource(path) as source:
         _check_kind(source, every_record)
-        for block in blocks(source, _cut):
+        for block in blocks(source, cut):
             records, lines = _parse(path, block, n_lines, every_record)
             n_lines += lines
+            n_records += records.n_read
+            if n_records > _FREE_RECORDS + _MOST_RECORDS_PER_BYTE * source.consumed:
+                raise InputError(
+                    path,
+                    f"there are more than {n_records:,} records in {source.consumed:,} bytes, which no proteins are packed to",
+                    remedy="If you trust the file, unpack it and give it unpacked",
+                )
             parts.append(records)
             progress.advance(block.consumed)
     if not any(len(part.residues) for part in parts):
         raise InputError(path, "there is no protein sequence in it", remedy="Give a FASTA file with sequences")
     return parts
+
+
+def _endless(path: Path, text: bytes, n_lines: int) -> InputError:
+    """What to say of a text that begins with a record and in which none ends."""
+    header, _, rest = text.partition(b"\n") if b"\n" in text else text.partition(b"\r")
+    if len(header) > MOST_HEADER_BYTES:
+        return _too_long_header(path, n_lines + 1)
+    return _too_long(path, np.frombuffer(rest.upper(), dtype=np.uint8), n_lines + 1)
+
+
+def _too_long_header(path: Path, line: int) -> InputError:
+    reason = f"the header is longer than {MOST_HEADER_BYTES:,} bytes"
+    return InputError(path, reason, place=f"line {line}", remedy="Is it a FASTA file of proteins? Shorten the header")
+
+
+def _too_long(path: Path, letters: NDArray[np.uint8], line: int) -> InputError:
+    """What to say of the sequence of a record, or its beginning: capitals, and what else there may be."""
+    counts = np.bincount(letters, minlength=256)[65:91]
+    if counts.sum() > MOST_RESIDUES and not counts[~_NUCLEOTIDES[65:91]].any():
+        reason, remedy = "the sequence is a chromosome of nucleotides, not a protein", "Translate it, or give a protein database"
+    elif counts.sum() > MOST_RESIDUES:
+        reason, remedy = f"the sequence has more than {MOST_RESIDUES:,} residues, as no protein has", "Split or remove it"
+    else:
+        reason, remedy = f"the record is longer than {_MOST_RECORD_BYTES >> 20} MB", "Is it a FASTA file of proteins?"
+    return InputError(path, reason, place=f"line {line}", remedy=remedy)
 
 
 def _parse(path: Path, block: Block, n_lines: int, every_record: bool) -> tuple[_Records, int]:
@@ -118,7 +169,7 @@ def _parse(path: Path, block: Block, n_lines: int, every_record: bool) -> tuple[
 
     data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
     text = np.frombuffer(data, dtype=np.uint8)
-    room = data.count(b">")
+    room = data.count(b"\n>") + data.count(b"\r>") + data.startswith(b">")
     headers = np.empty((room, 3), dtype=np.int64)
     residues, offsets = np.empty(len(data), dtype=np.uint8), np.zeros(room + 1, dtype=np.int64)
     digests = np.empty(room, dtype=np.uint64)
@@ -130,6 +181,13 @@ def _parse(path: Path, block: Block, n_lines: int, every_record: bool) -> tuple[
         raise InputError(
             path, reason, place=f"line {n_lines + refused_line}", remedy="Residues are letters; is it a FASTA file of proteins?"
         )
+    long_headers = np.flatnonzero(headers[:n, 1] - headers[:n, 0] > MOST_HEADER_BYTES)
+    if len(long_headers):
+        raise _too_long_header(path, n_lines + int(headers[long_headers[0], 2]))
+    too_long = np.flatnonzero(np.diff(offsets[: n + 1]) > MOST_RESIDUES)
+    if len(too_long):
+        i = int(too_long[0])
+        raise _too_long(path, residues[offsets[i] : offsets[i + 1]], n_lines + int(headers[i, 2]))
     accessions, descriptions = [], []
     for start, stop in headers[:n, :2].tolist():
         words = data[start:stop].split(None, 1)
@@ -149,7 +207,7 @@ def _parse(path: Path, block: Block, n_lines: int, every_record: bool) -> tuple[
     if b"" in accessions:
         line = int(at[accessions.index(b"")])
         raise InputError(path, "the record has no name", place=f"line {line}", remedy="Put an accession right after the >")
-    return _Records(path, residues[: offsets[-1]].copy(), offsets, accessions, descriptions, at, digests[kept]), lines
+    return _Records(path, residues[: offsets[-1]].copy(), offsets, accessions, descriptions, at, digests[kept], n), lines
 
 
 def _utf8(text: bytes) -> bytes:
@@ -202,7 +260,7 @@ def _without_duplicates(
             where = f"line {lines[before]}" if paths[before] == paths[i] else f"{paths[before]}, line {lines[before]}"
             raise InputError(
                 paths[i],
-                f"the accession {accession.decode()} has another sequence here than in {where}",
+                f"the accession {shortened(accession.decode())} has another sequence here than in {where}",
                 place=f"line {lines[i]}",
                 remedy="Rename or remove one of the two, so that results can be told apart",
             )

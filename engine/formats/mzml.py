@@ -11,11 +11,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
-from engine.formats.binary_arrays import LINEAR, PIC, PLAIN, SLOF, UNSUPPORTED, Arrays, decode_arrays
+from engine.errors import InputError, shortened
+from engine.formats.binary_arrays import LINEAR, MOST_NUMBERS, PIC, PLAIN, SLOF, UNSUPPORTED, Arrays, decode_arrays, room_for
 from engine.formats.sources import Block
-from engine.formats.spectrum_blocks import CUT_OFF, Fault, FaultCode, Mode, ParsedBlock, SpectrumTable, charge_bits, finish
-from engine.formats.tags import Names, TagKind, TagTable, xml_encoding
+from engine.formats.spectrum_blocks import (
+    CUT_OFF,
+    MOST_NAME_BYTES,
+    Fault,
+    FaultCode,
+    Mode,
+    ParsedBlock,
+    SpectrumTable,
+    charge_bits,
+    finish,
+)
+from engine.formats.tags import Names, TagKind, TagTable, check_tags, xml_encoding
 
 __all__ = ["MzmlParser", "collect_ms2", "read_charges"]
 
@@ -68,7 +78,7 @@ class MzmlParser:
         self._encoding = xml_encoding(block.text)
         found = _SPECTRUM.search(block.text)
         header = block.text[: found.start() if found else len(block.text)]
-        tags = TagTable.scan(header, _NAMES)
+        tags = TagTable.scan(header, _NAMES, self._path)
         broken = np.flatnonzero(tags.kind == TagKind.BROKEN)
         if len(broken):
             place = int(tags.begin[broken[0]])
@@ -82,13 +92,16 @@ class MzmlParser:
         self._group_text = header if self._groups else b""
 
     def cut(self, text: bytes) -> int:
-        """Behind the last spectrum."""
-        at = text.rfind(b"</spectrum>")
-        return at + len(b"</spectrum>") if at >= 0 else 0
+        """Behind the last spectrum, or where there is none, behind the last chromatogram, of which there may be many."""
+        for end in (b"</spectrum>", b"</chromatogram>"):
+            at = text.rfind(end)
+            if at >= 0:
+                return at + len(end)
+        return 0
 
     def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
         """The MS2 spectra of a block."""
-        tags = TagTable.scan(block.text, _NAMES)
+        tags = TagTable.scan(block.text, _NAMES, self._path)
         is_start = tags.opening("spectrum")
         is_end = tags.of("spectrum") & ((tags.kind == TagKind.END) | (tags.kind == TagKind.EMPTY))
         place = np.arange(len(tags))
@@ -98,7 +111,8 @@ class MzmlParser:
         owner = np.where(is_inside, np.cumsum(is_start) - 1, -1)
         starts = np.flatnonzero(is_start)
         table = SpectrumTable(len(starts))
-        table.identifier = tags.names_at("id", starts, self._encoding)
+        table.identifier = tags.names_at("id", starts, self._encoding, MOST_NAME_BYTES)
+        table.note(np.flatnonzero(tags.lengths("id", starts) > MOST_NAME_BYTES), FaultCode.NAME)
         for i, name in enumerate(table.identifier):
             found = _NATIVE_SCAN.search(name)
             if found:
@@ -109,7 +123,7 @@ class MzmlParser:
         lengths = tags.whole_numbers("defaultArrayLength", starts)
         tags, owner = self._with_groups(tags, owner, table)
         levels = _read_terms(tags, owner, table)
-        parsed = collect_ms2(tags.text, table, levels, _arrays(tags, owner, lengths), centroid)
+        parsed = collect_ms2(self._path, tags.text, table, levels, _arrays(tags, owner, lengths), centroid)
 
         is_open = len(tags) > 0 and bool(is_inside[-1])
         if block.is_last and (is_open or b"</mzML" not in block.text):
@@ -127,6 +141,7 @@ class MzmlParser:
         counts = np.ones(len(tags), dtype=np.int64)
         groups = [self._groups.get(name) for name in tags.values("ref", references)]
         counts[references] = [0 if group is None else len(group) for group in groups]
+        check_tags(int(counts.sum()), self._path)
         rows = np.repeat(tags.rows, counts, axis=0)
         targets = (np.cumsum(counts) - counts)[references].tolist()
         for reference, target, group in zip(references.tolist(), targets, groups, strict=True):
@@ -174,7 +189,8 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable) 
     factors = np.full(len(chosen), np.nan)
     for unit, factor in _SECONDS.items():
         factors[units == unit] = factor
-    fill(table.retention_time, chosen, numbers(chosen, strict=True) * factors)
+    with np.errstate(over="ignore"):
+        fill(table.retention_time, chosen, numbers(chosen, strict=True) * factors)
     # The isolation window stands in where no ion was selected within it; older files call the selected ion's term plain m/z.
     for term, where in ((1000827, in_precursor), (1000040, in_ion), (1000744, in_ion)):
         chosen = np.flatnonzero((terms == term) & where)
@@ -262,23 +278,54 @@ def _arrays(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64]
 
 
 def collect_ms2(
-    text: NDArray[np.uint8], table: SpectrumTable, levels: NDArray[np.int64], arrays: tuple[Arrays, ...], centroid: bool | str
+    path: Path,
+    text: NDArray[np.uint8],
+    table: SpectrumTable,
+    levels: NDArray[np.int64],
+    arrays: tuple[Arrays, ...],
+    centroid: bool | str,
 ) -> ParsedBlock:
-    """Decode the sound MS2 spectra of a block of XML, and gather the faults of the others (also of those whose MS level is lost).
+    """Decode the sound MS2 spectra of a block of XML, and count the others (also those whose MS level is lost).
 
     `arrays` are those of m/z and of intensity, or one of both in pairs.
+
+    Raises
+    ------
+    InputError : the arrays are out of all proportion to the text.
     """
+    is_wanted = (levels == 2) | (levels <= 0)
     table.note(np.flatnonzero((levels == 2) & ~(table.precursor_mz > 0)), FaultCode.NO_PRECURSOR)
+    table.note_bounds()
     rows = np.flatnonzero((levels == 2) & (table.fault == FaultCode.NONE))
+    chosen = [each.of(rows) for each in arrays]
+    n_numbers = sum(each.n_numbers for each in chosen)
+    if n_numbers > MOST_NUMBERS:
+        raise InputError(
+            path,
+            f"the peak arrays unpack to more than {MOST_NUMBERS // 2:,} peaks in {len(text):,} bytes",
+            place=f"spectrum {shortened(table.identifier[rows[0]]) or 'at the beginning'}",
+            remedy="If you trust the file, convert it without zlib compression",
+        )
+    with room_for(n_numbers):
+        parsed = _finish_ms2(text, table, rows, chosen, centroid)
+    parsed.n_broken, first = table.broken(is_wanted)
+    if first >= 0:
+        parsed.faults.append(Fault.of(table.fault[first], spectrum=f"spectrum {table.identifier[first] or first}"))
+    return parsed
+
+
+def _finish_ms2(
+    text: NDArray[np.uint8], table: SpectrumTable, rows: NDArray[np.int64], arrays: list[Arrays], centroid: bool | str
+) -> ParsedBlock:
+    """Decode the arrays of some spectra, and make columns of those that are sound."""
     decoded = []
     for each in arrays:
-        values, offsets, faults = decode_arrays(text, each.of(rows))
+        values, offsets, faults = decode_arrays(text, each)
         decoded.append((values, offsets))
-        for i in np.flatnonzero(faults).tolist():
-            table.note(rows[i : i + 1], FaultCode(int(faults[i])))
+        for code in np.unique(faults[faults != 0]).tolist():
+            table.note(rows[faults == code], FaultCode(code))
     if len(arrays) == 2:
-        differs = arrays[0].length[rows] != arrays[1].length[rows]
-        table.note(rows[differs], FaultCode.LENGTHS)
+        table.note(rows[arrays[0].length != arrays[1].length], FaultCode.LENGTHS)
     kept = table.fault[rows] == FaultCode.NONE
     parts = []
     for values, offsets in decoded:
@@ -289,7 +336,4 @@ def collect_ms2(
         counts = counts // 2
         parts = [parts[0][0::2], parts[0][1::2]]
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    parsed = finish(table, rows[kept], parts[0], parts[1], offsets, centroid)
-    for i in np.flatnonzero((table.fault != FaultCode.NONE) & ((levels == 2) | (levels <= 0))).tolist():
-        parsed.faults.append(Fault.of(table.fault[i], spectrum=f"spectrum {table.identifier[i] or i}"))
-    return parsed
+    return finish(table, rows[kept], parts[0], parts[1], offsets, centroid)

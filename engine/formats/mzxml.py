@@ -12,16 +12,16 @@ from engine.errors import InputError
 from engine.formats.binary_arrays import PLAIN, UNSUPPORTED, Arrays
 from engine.formats.mzml import collect_ms2, read_charges
 from engine.formats.sources import Block
-from engine.formats.spectrum_blocks import CUT_OFF, Fault, FaultCode, Mode, ParsedBlock, SpectrumTable
+from engine.formats.spectrum_blocks import CUT_OFF, MOST_NAME_BYTES, Fault, FaultCode, Mode, ParsedBlock, SpectrumTable
 from engine.formats.tags import Names, TagKind, TagTable
 
 __all__ = ["MzxmlParser"]
 
 _SCAN = re.compile(rb"<scan\s")
-_CENTROIDED = re.compile(rb"<dataProcessing[^>]*\scentroided\s*=\s*[\"'](1|true)[\"']")
+_BEGINNINGS = (b"<scan ", b"<scan\n", b"<scan\r", b"<scan\t")
 _DURATION = re.compile(rb"P(?:0+Y)?(?:0+M)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:([\d.eE+-]+)S)?)?")
 _NAMES = Names(
-    ("scan", "precursorMz", "peaks"),
+    ("scan", "precursorMz", "peaks", "dataProcessing"),
     (
         "num",
         "msLevel",
@@ -53,23 +53,26 @@ class MzxmlParser:
         header = block.text[: found.start() if found else len(block.text)]
         if b"<!DOCTYPE" in header or b"<!ENTITY" in header:
             raise InputError(self._path, "the XML has a document type declaration", remedy="Convert the file again")
-        self._default_mode = Mode.CENTROID if _CENTROIDED.search(header) else Mode.UNKNOWN
+        tags = TagTable.scan(header, _NAMES, self._path)
+        said = tags.values("centroided", np.flatnonzero(tags.opening("dataProcessing")))
+        self._default_mode = Mode.CENTROID if {b"1", b"true"} & set(said) else Mode.UNKNOWN
 
     def cut(self, text: bytes) -> int:
-        """Before the last scan (a scan may hold others, but begins with its own peaks)."""
-        at = len(text)
-        while (at := text.rfind(b"<scan", 0, at)) > 0:
-            if text[at + 5 : at + 6].isspace():
+        """Before the last scan that is written as most are (a scan may hold others, but begins with its own peaks)."""
+        for beginning in _BEGINNINGS:
+            at = text.rfind(beginning)
+            if at > 0:
                 return at
         return 0
 
     def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
         """The MS2 spectra of a block."""
-        tags = TagTable.scan(block.text, _NAMES)
+        tags = TagTable.scan(block.text, _NAMES, self._path)
         is_start = tags.opening("scan")
         starts, owner = np.flatnonzero(is_start), np.cumsum(is_start) - 1
         table = SpectrumTable(len(starts))
-        table.identifier = [f"scan={name}" for name in tags.names_at("num", starts, "utf-8")]
+        table.identifier = [f"scan={name}" for name in tags.names_at("num", starts, "utf-8", MOST_NAME_BYTES)]
+        table.note(np.flatnonzero(tags.lengths("num", starts) > MOST_NAME_BYTES), FaultCode.NAME)
         table.scan[:] = tags.whole_numbers("num", starts)
         centroided = {b"1": Mode.CENTROID, b"true": Mode.CENTROID, b"0": Mode.PROFILE, b"false": Mode.PROFILE}
         table.mode[:] = [centroided.get(value, self._default_mode) for value in tags.values("centroided", starts)]
@@ -80,7 +83,7 @@ class MzxmlParser:
         table.note(owner[broken[in_scan]], FaultCode.XML)
         _read_precursors(tags, owner, table)
         arrays, is_open = _pairs(tags, owner, tags.whole_numbers("peaksCount", starts))
-        parsed = collect_ms2(tags.text, table, levels, (arrays,), centroid)
+        parsed = collect_ms2(self._path, tags.text, table, levels, (arrays,), centroid)
         if block.is_last and (is_open or (b"</msRun>" not in block.text and b"</mzXML>" not in block.text)):
             parsed.faults.append(CUT_OFF)
         elif not in_scan.all():
@@ -111,9 +114,8 @@ def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTa
     spectrum, first = np.unique(owner[at], return_index=True)
     at = at[first]
     following = np.minimum(at + 1, len(tags) - 1)
-    start, stop = tags.after[at].copy(), np.maximum(tags.begin[following], tags.after[at])
-    while len(blank := np.flatnonzero((start < stop) & (tags.text[np.minimum(start, len(tags.text) - 1)] <= 32))):
-        start[blank] += 1
+    stop = np.maximum(tags.begin[following], tags.after[at])
+    start = kernels.after_blanks(tags.text, tags.after[at], stop)
     ends = np.empty(len(at), dtype=np.int64)
     table.precursor_mz[spectrum] = kernels.parse_numbers(tags.text, start, stop, ends)
     table.note(spectrum[(ends == start) & (start < stop)], FaultCode.NUMBER)

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import InputError
 from engine.formats.sources import Block
-from engine.formats.spectrum_blocks import Fault, FaultCode, ParsedBlock, SpectrumTable, charge_bits, finish
+from engine.formats.spectrum_blocks import (
+    MOST_NAME_BYTES,
+    MOST_PEAKS,
+    MOST_SCAN,
+    Fault,
+    FaultCode,
+    ParsedBlock,
+    SpectrumTable,
+    charge_bits,
+    finish,
+)
 
 __all__ = ["PeakListParser"]
 
@@ -19,7 +31,10 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _GLOBAL_CHARGE = re.compile(rb"^[ \t]*CHARGE[ \t]*=([^\r\n]*)", re.MULTILINE)
 _COMMENTS = np.isin(np.arange(256), np.frombuffer(b"#;!/", dtype=np.uint8))
 # Titles carry the scan number as ``scan=12`` (ProteoWizard) or as ``run.12.12.2`` (SEQUEST and the Trans-Proteomic Pipeline).
-_TITLE_SCAN = re.compile(r"\bscan=(\d{1,18})\b|\.0*(\d{1,18})\.0*\2\.\d")
+_TITLE_SCAN = re.compile(r"\bscan=([0-9]{1,18})\b|\.([0-9]{1,27})(?=\.([0-9]{1,27})\.[0-9])")
+MOST_LINES = 1 << 20
+"""Of one block that are no peaks: one of ordinary size has room for a third of it, and one that is longer is a spectrum of many peaks."""
+_LINES_AT_FIRST = 1 << 14
 _LINE_FAULTS = {1: FaultCode.NUMBER, 2: FaultCode.NO_INTENSITY}
 
 
@@ -63,20 +78,22 @@ class _Lines:
 
     def after_blanks(self, at: NDArray[np.int64], stop: NDArray[np.int64]) -> NDArray[np.int64]:
         """The first places from `at` on that hold no blank, or `stop`."""
-        at = at.copy()
-        while True:
-            inside = np.flatnonzero(at < stop)
-            blank = inside[np.isin(self.text[at[inside]], (32, 9))]
-            if not len(blank):
-                return at
-            at[blank] += 1
+        from kernels.cpu import text as kernels
+
+        return kernels.after_blanks(self.text, at, stop)
+
+    def hold(self, lines: NDArray[np.int64], letter: bytes) -> NDArray[np.bool_]:
+        """Which of some lines of the table hold a letter."""
+        places = np.append(np.flatnonzero(self.text == ord(letter)), len(self.text))
+        return places[np.searchsorted(places, self.start[lines])] < self.stop[lines]
 
 
 class PeakListParser:
     """Parser of one dialect: ``MGF``, ``MS2``, ``DTA`` or ``PKL``; DTA and PKL spectra are parted by blank lines."""
 
-    def __init__(self, dialect: str) -> None:
+    def __init__(self, dialect: str, path: Path) -> None:
         self.dialect = dialect
+        self._path = path
         self._default_charges = 0
 
     def begin(self, block: Block) -> None:
@@ -100,40 +117,61 @@ class PeakListParser:
     def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
         """The spectra of a block."""
         data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
-        lines = _scan(data, is_headed=self.dialect in ("DTA", "PKL"))
+        lines = _scan(data, self._path, is_headed=self.dialect in ("DTA", "PKL"))
         read = {"MGF": _read_mgf, "MS2": _read_ms2}.get(self.dialect, _read_headed)
         table, firsts, ends, stray = read(lines, self.dialect)
         _note_broken_peaks(table, lines, firsts, ends)
         at_fault = np.flatnonzero(~(table.precursor_mz > 0))
         table.note(at_fault, FaultCode.NO_PRECURSOR, lines.number[firsts[at_fault]])
+        table.note_bounds(lines.number[firsts])
         if self._default_charges:
             table.charges[table.charges == 0] = self._default_charges
         for i in np.flatnonzero(table.scan < 0).tolist():
-            found = _TITLE_SCAN.search(table.identifier[i]) if table.identifier[i] else None
-            if found:
-                table.scan[i] = int(found.group(1) or found.group(2))
-
-        rows = np.flatnonzero(table.fault == FaultCode.NONE)
+            table.scan[i] = _scan_of_title(table.identifier[i])
         after = np.append(lines.n_peaks_before, len(lines.mz))
         starts, stops = lines.n_peaks_before[firsts], after[ends]
+        too_many = np.flatnonzero(stops - starts > MOST_PEAKS)
+        table.note(too_many, FaultCode.PEAKS, lines.number[firsts[too_many]])
+        rows = np.flatnonzero(table.fault == FaultCode.NONE)
         parsed = finish(table, rows, *_peaks_of(lines, starts[rows], stops[rows]), centroid)
-        parsed.n_lines = lines.n_lines
-        for i in np.flatnonzero(table.fault != FaultCode.NONE).tolist():
-            parsed.faults.append(Fault.of(table.fault[i], line=int(table.fault_line[i])))
+        parsed.n_lines, parsed.n_entries = lines.n_lines, len(lines)
+        parsed.n_broken, first = table.broken()
+        if first >= 0:
+            line = int(table.fault_line[first]) or int(lines.number[firsts[first]])
+            parsed.faults.append(Fault.of(table.fault[first], line=line))
         if stray:
             parsed.faults.append(Fault.of(FaultCode.LINE, line=stray, is_fatal=True))
         return parsed
 
 
-def _scan(data: bytes, *, is_headed: bool) -> _Lines:
+def _scan_of_title(title: str) -> int:
+    """The scan number that a title carries, -1: none. Numbers are compared here, since an expression would try every split of zeros."""
+    for found in _TITLE_SCAN.finditer(title):
+        named, first, second = found.groups()
+        if named or int(first) == int(second) < MOST_SCAN:
+            return int(named or first)
+    return -1
+
+
+def _scan(data: bytes, path: Path, *, is_headed: bool) -> _Lines:
     from kernels.cpu import text as kernels
 
     text = np.frombuffer(data, dtype=np.uint8)
-    n_most = len(data) // 4 + 1
+    n_most = min(len(data) // 4, data.count(b"\n") + data.count(b"\r")) + 1
     mz, intensity = np.empty(n_most), np.empty(n_most)
-    table = np.empty((data.count(b"\n") + data.count(b"\r") + 1, 5), dtype=np.int64)
-    n_peaks, n_others, n_lines = kernels.scan_peak_lines(text, is_headed, mz, intensity, table)
-    start, stop, number, n_before, code = (table[:n_others, k].copy() for k in range(5))
+    state = np.zeros(kernels.N_STATES, dtype=np.int64)
+    parts: list[NDArray[np.int64]] = []
+    room = _LINES_AT_FIRST
+    while not parts or state[0] < len(text):
+        table = np.empty((room, 5), dtype=np.int64)
+        parts.append(table[: kernels.scan_peak_lines(text, is_headed, state, mz, intensity, table)])
+        room *= 2
+        if sum(map(len, parts)) > MOST_LINES:
+            raise InputError(
+                path, f"more than {MOST_LINES:,} lines that are no peaks belong to one spectrum", remedy="Is it a file of spectra?"
+            )
+    start, stop, number, n_before, code = (np.concatenate([part[:, k] for part in parts]) for k in range(5))
+    n_lines, n_peaks = int(state[1]), int(state[2])
     return _Lines(data, text, start, stop, number, n_before, code, mz[:n_peaks], intensity[:n_peaks], n_lines)
 
 
@@ -154,9 +192,14 @@ def _note_broken_peaks(table: SpectrumTable, lines: _Lines, firsts: NDArray[np.i
     broken = np.flatnonzero(lines.code != 0)
     if len(broken) and len(firsts):
         spectrum = np.searchsorted(firsts, broken, side="right") - 1
-        for line, i in zip(broken.tolist(), spectrum.tolist(), strict=True):
-            if i >= 0 and line < ends[i]:
-                table.note(np.array([i]), _LINE_FAULTS[int(lines.code[line])], int(lines.number[line]))
+        within = (spectrum >= 0) & (broken < ends[spectrum])
+        broken, spectrum = broken[within], spectrum[within]
+        # The first of each spectrum counts, of whichever kind it is.
+        spectrum, first = np.unique(spectrum, return_index=True)
+        broken = broken[first]
+        for code, fault in _LINE_FAULTS.items():
+            chosen = lines.code[broken] == code
+            table.note(spectrum[chosen], fault, lines.number[broken[chosen]])
 
 
 def _text(content: bytes) -> str:
@@ -164,6 +207,21 @@ def _text(content: bytes) -> str:
         return content.decode()
     except UnicodeDecodeError:
         return content.decode("latin-1")
+
+
+def _name(
+    table: SpectrumTable,
+    lines: _Lines,
+    at: NDArray[np.int64],
+    spectra: NDArray[np.int64],
+    start: NDArray[np.int64],
+    stop: NDArray[np.int64],
+) -> None:
+    """Name spectra by what lines hold from `start` to `stop`."""
+    too_long = stop - start > MOST_NAME_BYTES
+    table.note(spectra[too_long], FaultCode.NAME, lines.number[at[too_long]])
+    for spectrum, a, b in zip(spectra.tolist(), start.tolist(), np.minimum(stop, start + MOST_NAME_BYTES).tolist(), strict=True):
+        table.identifier[spectrum] = _text(lines.data[a:b])
 
 
 def _read_mgf(lines: _Lines, dialect: str) -> tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]:
@@ -196,9 +254,8 @@ def _read_mgf(lines: _Lines, dialect: str) -> tuple[SpectrumTable, NDArray[np.in
         start, at = start[inside[at]], at[inside[at]]
         return at, spectrum[at], start, lines.stop[at]
 
-    _, owners, start, stop = field(b"TITLE")
-    for owner, a, b in zip(owners.tolist(), start.tolist(), stop.tolist(), strict=True):
-        table.identifier[owner] = _text(lines.data[a:b])
+    at, owners, start, stop = field(b"TITLE")
+    _name(table, lines, at, owners, start, stop)
     at, owners, start, stop = field(b"PEPMASS")
     ends_of_numbers = np.empty(len(at), dtype=np.int64)
     table.precursor_mz[owners] = kernels.parse_numbers(lines.text, start, stop, ends_of_numbers)
@@ -214,7 +271,7 @@ def _read_mgf(lines: _Lines, dialect: str) -> tuple[SpectrumTable, NDArray[np.in
     table.note(owners[broken], FaultCode.NUMBER, lines.number[at[broken]])
     at, owners, start, stop = field(b"SCANS")
     scans = kernels.parse_numbers(lines.text, start, stop, np.empty(len(at), dtype=np.int64))
-    usable = (scans >= 0) & (scans < 1e15)
+    usable = (scans >= 0) & (scans < MOST_SCAN)
     table.scan[owners[usable]] = scans[usable].astype(np.int64)
     at, owners, start, stop = field(b"CHARGE")
     seen: dict[bytes, tuple[int, FaultCode]] = {}
@@ -226,14 +283,12 @@ def _read_mgf(lines: _Lines, dialect: str) -> tuple[SpectrumTable, NDArray[np.in
         if fault:
             table.note(np.array([owner]), fault, int(lines.number[line]))
 
-    stray = 0
-    for line in np.flatnonzero(~known).tolist():
-        if b"=" in lines.content(line):
-            continue
-        if inside[line]:
-            table.note(spectrum[line : line + 1], FaultCode.LINE, int(lines.number[line]))
-        elif not stray:
-            stray = int(lines.number[line])
+    unknown = np.flatnonzero(~known)
+    unknown = unknown[~lines.hold(unknown, b"=")]
+    misplaced = unknown[inside[unknown]]
+    table.note(spectrum[misplaced], FaultCode.LINE, lines.number[misplaced])
+    outside = unknown[~inside[unknown]]
+    stray = int(lines.number[outside[0]]) if len(outside) else 0
     after = np.append(lines.n_peaks_before, len(lines.mz))
     loose = np.flatnonzero(after[1:] > after[:-1])
     loose = loose[~inside[loose]] if len(lines) else loose
@@ -252,37 +307,47 @@ def _read_ms2(lines: _Lines, dialect: str) -> tuple[SpectrumTable, NDArray[np.in
     firsts = np.flatnonzero(letters == ord("S"))
     ends = np.append(firsts[1:], len(lines))[: len(firsts)]
     table = SpectrumTable(len(firsts))
-    spectrum, stray = -1, 0
-    for line, letter in zip(filled.tolist(), letters[filled].tolist(), strict=True):
-        number = int(lines.number[line])
+    spectra = np.searchsorted(firsts, np.arange(len(lines)), side="right") - 1
+    # Of the many lines of information those that may be of the time begin with an R.
+    remarks = np.flatnonzero(letters == ord("I"))
+    at = lines.after_blanks(lines.start[remarks] + 1, lines.stop[remarks])
+    remarks = remarks[lines.text[np.minimum(at, len(lines.text) - 1)] == ord("R")]
+    telling = np.sort(np.concatenate([np.flatnonzero((letters == ord("S")) | (letters == ord("Z"))), remarks]))
+    telling = telling[spectra[telling] >= 0]
+    for line, letter, spectrum in zip(telling.tolist(), letters[telling].tolist(), spectra[telling].tolist(), strict=True):
         words = lines.content(line).split()
-        here = np.array([spectrum])
+        fault = FaultCode.NONE
         if letter == ord("S"):
-            spectrum += 1
-            here = np.array([spectrum])
             try:
-                table.scan[spectrum] = int(words[1])
+                table.scan[spectrum] = scan = _scan_number(words[1])
                 if len(words) > 3:
                     table.precursor_mz[spectrum] = float(words[3])
-                table.identifier[spectrum] = f"scan={int(words[1])}"
+                table.identifier[spectrum] = f"scan={scan}"
             except (ValueError, IndexError):
-                table.note(here, FaultCode.NUMBER, number)
-        elif letter == ord("Z") and spectrum >= 0:
+                fault = FaultCode.NUMBER
+        elif letter == ord("Z"):
             charges, fault = charge_bits(words[1] if len(words) > 1 else b"?")
             table.charges[spectrum] |= charges
-            if fault:
-                table.note(here, fault, number)
-        elif letter == ord("I") and spectrum >= 0 and len(words) > 2 and words[1] in (b"RTime", b"RetTime"):
+        elif len(words) > 2 and words[1] in (b"RTime", b"RetTime"):
             try:
                 table.retention_time[spectrum] = 60.0 * float(words[2])  # the format gives minutes
             except ValueError:
-                table.note(here, FaultCode.NUMBER, number)
-        elif letter not in b"HIDZ":
-            if spectrum >= 0:
-                table.note(here, FaultCode.LINE, number)
-            elif not stray:
-                stray = number
-    return table, firsts, ends, stray
+                fault = FaultCode.NUMBER
+        if fault:
+            table.note(np.array([spectrum]), fault, int(lines.number[line]))
+    strange = filled[~np.isin(letters[filled], np.frombuffer(b"SHIDZ", dtype=np.uint8))]
+    misplaced = strange[spectra[strange] >= 0]
+    table.note(spectra[misplaced], FaultCode.LINE, lines.number[misplaced])
+    outside = strange[spectra[strange] < 0]
+    return table, firsts, ends, int(lines.number[outside[0]]) if len(outside) else 0
+
+
+def _scan_number(word: bytes) -> int:
+    """A scan number; a `ValueError` where it is none."""
+    number = int(word)
+    if not 0 <= number < MOST_SCAN:
+        raise ValueError(word)
+    return number
 
 
 def _read_headed(lines: _Lines, dialect: str) -> tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]:
@@ -303,6 +368,8 @@ def _read_headed(lines: _Lines, dialect: str) -> tuple[SpectrumTable, NDArray[np
         if is_head[line]:
             spectrum += 1
             here = np.array([spectrum])
+            if len(title) > MOST_NAME_BYTES:
+                table.note(here, FaultCode.NAME, number)
             table.identifier[spectrum], title = title, ""
             words = content.split()
             try:
@@ -319,7 +386,7 @@ def _read_headed(lines: _Lines, dialect: str) -> tuple[SpectrumTable, NDArray[np
             table.precursor_mz[spectrum] = (numbers[0] + (charge - 1) * PROTON_MASS) / charge if dialect == "DTA" else numbers[0]
             table.precursor_intensity[spectrum] = max(numbers[1], 0.0) if dialect == "PKL" else 0.0
         elif letters[line] == ord("="):
-            title = _text(content.strip(b'= "'))  # merged DTA files name each spectrum in a line of equals signs
+            title = _text(content[: 2 * MOST_NAME_BYTES].strip(b'= "'))  # merged DTA files name each spectrum in a line of equals signs
         elif spectrum >= 0 and line < ends[spectrum]:
             table.note(np.array([spectrum]), FaultCode.LINE, number)
         elif not stray:

@@ -97,7 +97,11 @@ def _vertices(
     down, up = (np.log(low[usable]) - top) / left, (np.log(high[usable]) - top) / right
     bend = (down - up) / (left - right)
     slope = down - bend * left
-    offset = np.clip(-0.5 * slope / bend, left, right)
-    places[inside] += offset
-    tops[inside] = np.exp(top + (slope + bend * offset) * offset)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        offset = np.clip(-0.5 * slope / bend, left, right)
+        tall = np.exp(top + (slope + bend * offset) * offset)
+    # Points that are no profile may have a parabola without a top, or one beyond all numbers: there the highest point stays.
+    fits = np.isfinite(offset) & np.isfinite(tall)
+    places[inside[fits]] += offset[fits]
+    tops[inside[fits]] = tall[fits]
     return places, tops

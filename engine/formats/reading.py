@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError
+from engine.errors import InputError, shortened
 from engine.formats.recognition import recognise
 from engine.formats.sources import ByteSource, blocks
 from engine.formats.spectra import Spectra
@@ -24,6 +24,11 @@ from engine.jobs.progress import Progress
 __all__ = ["read_spectra"]
 
 _WAIT_SECONDS = 0.1
+
+# What a file may hold for each of its bytes, gzipped or not: far more than any does whose spectra somebody measured, and little enough that
+# a small file neither fills the memory nor takes minutes.
+_FREE_ITEMS = 1 << 17
+_MOST_SPECTRA_PER_BYTE, _MOST_ENTRIES_PER_BYTE, _MOST_PEAKS_PER_BYTE = 1 / 8, 1.0, 10.0
 
 
 class _GrowingColumn:
@@ -57,6 +62,8 @@ class _FileState:
     n_kept: int = 0
     n_skipped: int = 0
     n_profiles: int = 0
+    n_entries: int = 0
+    n_peaks_read: int = 0
     first_skipped: str = ""
     last_spectrum: str = ""
     parsed: list[ParsedBlock] = field(default_factory=list)
@@ -139,7 +146,7 @@ def _parser(source: ByteSource) -> SpectrumParser:
         return MzmlParser(source.path)
     if kind == "mzXML":
         return MzxmlParser(source.path)
-    return PeakListParser(kind)
+    return PeakListParser(kind, source.path)
 
 
 def _read_file(
@@ -151,6 +158,7 @@ def _read_file(
         parser = _parser(source)
         for parsed, consumed in _parse_blocks(source, parser, pool, n_threads, progress, centroid):
             _take(state, parsed, skip_broken, centroid)
+            _check_proportions(state, source.consumed)
             yield parsed
             progress.advance(consumed)
     if state.n_kept == 0:
@@ -195,7 +203,7 @@ def _take(state: _FileState, parsed: ParsedBlock, skip_broken: bool, centroid: b
         raise InputError(
             state.path,
             "the spectrum is in profile mode, and peaks are needed",
-            place=f"spectrum {parsed.first_profile}",
+            place=f"spectrum {shortened(parsed.first_profile)}",
             remedy="Convert it with peak picking (msconvert: vendor peakPicking), or let it be centroided here",
         )
     for fault in parsed.faults:
@@ -203,7 +211,7 @@ def _take(state: _FileState, parsed: ParsedBlock, skip_broken: bool, centroid: b
             raise InputError(state.path, fault.reason, place=_place(state, parsed, fault), remedy=fault.remedy)
         if state.n_skipped == 0:
             state.first_skipped = f"{_place(state, parsed, fault)}, {fault.reason}"
-        state.n_skipped += 1
+    state.n_skipped += parsed.n_broken
     parsed.index += state.n_spectra
     if not all(parsed.identifier):
         parsed.identifier = [name or f"index={i}" for name, i in zip(parsed.identifier, parsed.index.tolist(), strict=True)]
@@ -211,9 +219,26 @@ def _take(state: _FileState, parsed: ParsedBlock, skip_broken: bool, centroid: b
     state.n_lines += parsed.n_lines
     state.n_kept += len(parsed.precursor_mz)
     state.n_profiles += parsed.n_profiles
+    state.n_entries += parsed.n_entries
+    state.n_peaks_read += parsed.n_peaks_read
     if parsed.identifier:
         state.last_spectrum = parsed.identifier[-1]
     state.parsed.append(parsed)
+
+
+def _check_proportions(state: _FileState, n_bytes: int) -> None:
+    """Refuse a file that holds more than `n_bytes` bytes of measured spectra can."""
+    for what, n, per_byte in (
+        ("spectra", state.n_spectra, _MOST_SPECTRA_PER_BYTE),
+        ("lines that are no peaks", state.n_entries, _MOST_ENTRIES_PER_BYTE),
+        ("peaks", state.n_peaks_read, _MOST_PEAKS_PER_BYTE),
+    ):
+        if n > _FREE_ITEMS * max(1.0, per_byte) + per_byte * n_bytes:
+            raise InputError(
+                state.path,
+                f"there are more than {n:,} {what} in {n_bytes:,} bytes, which no measured spectra are packed to",
+                remedy="If you trust the file, unpack it and give it unpacked, without zlib compression",
+            )
 
 
 def _place(state: _FileState, parsed: ParsedBlock, fault: Fault) -> str:
@@ -222,7 +247,7 @@ def _place(state: _FileState, parsed: ParsedBlock, fault: Fault) -> str:
     if fault.spectrum:
         return fault.spectrum
     last = parsed.identifier[-1] if parsed.identifier else state.last_spectrum
-    return f"after spectrum {last}" if last else "before the first spectrum"
+    return f"after spectrum {shortened(last)}" if last else "before the first spectrum"
 
 
 def _assemble(files: list[Path], states: list[_FileState], mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> Spectra:

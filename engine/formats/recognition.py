@@ -11,6 +11,9 @@ __all__ = ["HEAD_BYTES", "recognise"]
 
 HEAD_BYTES = 1 << 17
 
+_SHOWN = 50
+"""Letters of a file's own words that a message repeats."""
+
 _CONVERT = "Convert it to mzML with msconvert (ProteoWizard)"
 _SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
     (b"\x01\xa1F\0i\0n\0n\0i\0g\0a\0n\0", "a Thermo raw file", "Convert it to mzML with ThermoRawFileParser or msconvert (ProteoWizard)"),
@@ -40,10 +43,10 @@ _OTHER_ROOTS: dict[bytes, str] = {
     b"bioml": "X!Tandem's results, not spectra",
 }
 _ROOT = re.compile(rb"<([A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)[\s>/]")
-_NOISE = re.compile(rb"<!--.*?-->|<\?.*?\?>", re.DOTALL)
+_BEHIND_NOISE = ((b"<!--", b"-->"), (b"<?", b"?>"))
 _BEGIN_IONS = re.compile(rb"^[ \t]*BEGIN IONS[ \t]*\r?$", re.MULTILINE)
 _MS2_LINE = re.compile(rb"^(?:H[ \t]|S[ \t]+\d+[ \t]+\d+)", re.MULTILINE)
-_NUMBERS = re.compile(rb"[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?")
+_NUMBERS = re.compile(rb"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
 _MGF_KEY = re.compile(rb"^[A-Z][A-Z0-9_]*(?:\[\d+\])?\s*=")
 
 
@@ -106,12 +109,28 @@ def _recognise_xml(source: ByteSource, text: bytes) -> str:
         raise InputError(
             source.path, "the XML has a document type declaration, which could pull in other files", remedy="Remove the <!DOCTYPE ...> part"
         )
-    root = _ROOT.search(_NOISE.sub(b"", text))
+    root = _ROOT.search(_without_noise(text))
     name = root.group(2) if root else b""
     for known, kind in _XML_ROOTS:
         if name == known and root is not None:
             if root.group(1):
                 raise InputError(source.path, "the XML elements carry a namespace prefix", remedy=_CONVERT)
             return kind
-    what = _OTHER_ROOTS.get(name, f"XML of another kind (<{name.decode('utf-8', 'replace')}>)" if name else "broken XML")
+    what = _OTHER_ROOTS.get(name, f"XML of another kind (<{name[:_SHOWN].decode('utf-8', 'replace')}>)" if name else "broken XML")
     raise InputError(source.path, f"is {what}", remedy="Give mzML, mzXML, MGF, MS2, DTA or PKL")
+
+
+def _without_noise(text: bytes) -> bytes:
+    """What is left without comments and processing instructions, up to one that has no end."""
+    kept: list[bytes] = []
+    at = 0
+    while (start := text.find(b"<", at)) >= 0:
+        closing = next((closing for opening, closing in _BEHIND_NOISE if text.startswith(opening, start)), b"")
+        if not closing:
+            return b"".join(kept) + text[start:]
+        stop = text.find(closing, start + 2 * len(closing) - 2)
+        if stop < 0:
+            return b"".join(kept)
+        kept.append(text[at:start])
+        at = stop + len(closing)
+    return b"".join(kept)

@@ -12,8 +12,15 @@ from engine.errors import InputError
 
 __all__ = ["BLOCK_BYTES", "Block", "ByteSource", "blocks"]
 
-BLOCK_BYTES = 4 << 20
-_COMPRESSED_BYTES = 1 << 18
+BLOCK_BYTES = 1 << 20
+"""What a reader makes of a block takes many times its room, in each of its threads."""
+MOST_RECORD_BYTES = 64 << 20
+"""A spectrum of two million points, as base64 of doubles that are not packed, takes 43 MB."""
+MOST_TIMES_UNPACKED = 100
+"""Spectra and sequences unpack to three or ten times their size, a database of variants of one protein to forty."""
+UNPACKED_AT_LEAST = 16 << 20
+"""So many bytes may come out whatever the size of the file: its beginning may well be blank."""
+_COMPRESSED_BYTES = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
 _DATA_FOLDERS = {
     ".d": ("a Bruker or Agilent run", "Convert it to mzML with msconvert (ProteoWizard)"),
@@ -24,8 +31,8 @@ _DATA_FOLDERS = {
 class ByteSource:
     """A file opened for reading, unpacked on the way where its content (not its name) is gzip.
 
-    Raises `InputError` where the file is missing, unreadable, a folder or empty, and, while reading, where gzip data are damaged or cut
-    off.
+    Raises `InputError` where the file is missing, unreadable, a folder or empty, and, while reading, where gzip data are damaged, cut off
+    or unpack to more than `MOST_TIMES_UNPACKED` times their size.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -36,6 +43,8 @@ class ByteSource:
                 raise InputError(path, f"is a folder: {what}", remedy=remedy)
             self._file = self.path.open("rb", buffering=0)
             self.size = self.path.stat().st_size
+        except ValueError:
+            raise InputError(path, "is no name of a file", remedy="Check the name and the folder") from None
         except FileNotFoundError:
             raise InputError(path, "there is no such file", remedy="Check the name and the folder") from None
         except OSError as error:
@@ -50,10 +59,12 @@ class ByteSource:
             raise InputError(path, "the file is empty", remedy="Copy or convert it again")
         self.is_gzip = start == _GZIP_MAGIC
         self._unpacker = zlib.decompressobj(31) if self.is_gzip else None
-        if self._unpacker is None:
-            self._unpacked += start
+        self._packed = b""
+        self._n_unpacked = 0
+        if self.is_gzip:
+            self._packed = start
         else:
-            self._unpacked += self._inflate(start)
+            self._unpacked += start
 
     def __enter__(self) -> ByteSource:
         return self
@@ -79,13 +90,13 @@ class ByteSource:
 
     def _fill(self, n: int) -> None:
         while len(self._unpacked) < n and not self._finished:
-            piece = self._file_bytes(_COMPRESSED_BYTES if self.is_gzip else n - len(self._unpacked))
-            if self._unpacker is not None:
-                self._finished = not piece
-                self._unpacked += self._inflate(piece)
-            else:
+            missing = n - len(self._unpacked)
+            if self._unpacker is None:
+                piece = self._file_bytes(missing)
                 self._finished = not piece
                 self._unpacked += piece
+            else:
+                self._unpacked += self._inflated(missing)
 
     def _file_bytes(self, n: int) -> bytes:
         try:
@@ -100,26 +111,37 @@ class ByteSource:
         self.consumed += len(piece)
         return piece
 
-    def _inflate(self, piece: bytes) -> bytes:
-        """Unpack a piece; a gzip file may consist of several members one after the other, and end in zeros."""
+    def _inflated(self, most: int) -> bytes:
+        """The next unpacked bytes, `most` at most; a gzip file may consist of several members one after the other, and end in zeros."""
         assert self._unpacker is not None
-        out = []
+        packed = self._packed or self._file_bytes(_COMPRESSED_BYTES)
+        is_end = self._finished = not packed
+        self._packed = b""
+        if self._unpacker.eof:
+            packed = packed.lstrip(b"\0")
+            if not packed:
+                return b""
+            self._unpacker = zlib.decompressobj(31)
         try:
-            if not piece and not self._unpacker.eof:
-                raise InputError(self.path, "the gzip file is cut off", place=f"byte {self.consumed}", remedy="Copy or download it again")
-            while piece:
-                if self._unpacker.eof:
-                    piece = piece.lstrip(b"\0")
-                    if not piece:
-                        break
-                    self._unpacker = zlib.decompressobj(31)
-                out.append(self._unpacker.decompress(piece))
-                piece = self._unpacker.unused_data
+            piece = self._unpacker.decompress(packed, most)
         except zlib.error:
             raise InputError(
                 self.path, "the gzip data are damaged", place=f"before byte {self.consumed}", remedy="Copy or download it again"
             ) from None
-        return b"".join(out)
+        self._packed = self._unpacker.unused_data if self._unpacker.eof else self._unpacker.unconsumed_tail
+        if is_end:
+            if not piece and not self._unpacker.eof:
+                raise InputError(self.path, "the gzip file is cut off", place=f"byte {self.consumed}", remedy="Copy or download it again")
+            self._finished = not piece  # the unpacker may hold more back
+        self._n_unpacked += len(piece)
+        if self._n_unpacked > max(UNPACKED_AT_LEAST, MOST_TIMES_UNPACKED * self.consumed):
+            raise InputError(
+                self.path,
+                f"the gzip data unpack to more than {MOST_TIMES_UNPACKED} times their size, as neither spectra nor sequences do",
+                place=f"before byte {self.consumed}",
+                remedy="If you trust the file, unpack it and give it unpacked",
+            )
+        return piece
 
 
 @dataclass(frozen=True)
@@ -139,7 +161,8 @@ class Block:
 def blocks(source: ByteSource, cut: Callable[[bytes], int], size: int = BLOCK_BYTES) -> Iterator[Block]:
     """Cut a file into blocks of about `size` bytes.
 
-    `cut` says behind which byte of a text a record ends (the last such place, 0: nowhere); a block grows until there is one.
+    `cut` says behind which byte of a text a record ends (the last such place, 0: nowhere); a block grows until there is one, or until it
+    is longer than `MOST_RECORD_BYTES`, which is an `InputError`.
     """
     carried, start, taken, is_first = b"", 0, 0, True
     while True:
@@ -154,5 +177,12 @@ def blocks(source: ByteSource, cut: Callable[[bytes], int], size: int = BLOCK_BY
         if end:
             yield Block(text[:end], start, is_first, False, consumed)
             start, is_first = start + end, False
+        elif len(text) > MOST_RECORD_BYTES:
+            raise InputError(
+                source.path,
+                f"no record ends within {MOST_RECORD_BYTES >> 20} MB",
+                place=f"after byte {start}",
+                remedy="Is it what its beginning looks like? Convert or download it again",
+            )
         else:
             taken -= consumed  # told with the block that these bytes end up in

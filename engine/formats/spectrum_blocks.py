@@ -10,12 +10,40 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.errors import shortened
 from engine.formats.profiles import centroid_profiles, looks_sampled
 from engine.formats.sources import Block
 
-__all__ = ["CUT_OFF", "Fault", "FaultCode", "Mode", "ParsedBlock", "SpectrumParser", "SpectrumTable", "charge_bits", "finish"]
+__all__ = [
+    "CUT_OFF",
+    "MOST_NAME_BYTES",
+    "MOST_PEAKS",
+    "MOST_SCAN",
+    "Fault",
+    "FaultCode",
+    "Mode",
+    "ParsedBlock",
+    "SpectrumParser",
+    "SpectrumTable",
+    "charge_bits",
+    "finish",
+]
 
+# Bounds of what a spectrum can be: far beyond every instrument, and well within what the searches can count with.
 HIGHEST_CHARGE = 31
+MOST_MZ = 1e5
+"""Thomson. Whole viruses are measured at a third of it."""
+LEAST_MZ = 1e-3
+"""Thomson. What lies below is no ion: it fills up an array, as zeros do, and is left out."""
+MOST_INTENSITY = 1e30
+MOST_SECONDS = 1e7
+"""A run of four months."""
+MOST_PEAKS = 1 << 21
+"""Of one spectrum; a profile of a time-of-flight instrument has some hundred thousand points."""
+MOST_NAME_BYTES = 1 << 14
+"""Of a spectrum's name, which stands in every line of the results."""
+MOST_SCAN = 10**15
+_MOST_CHARGE_BYTES = 1000
 _CHARGE = re.compile(rb"([-+]?)(\d+)(?:\.0+)?([-+]?)(?!\d)")
 
 
@@ -45,6 +73,11 @@ class FaultCode(IntEnum):
     LENGTHS = 12
     UNSUPPORTED = 13
     NO_ARRAY = 14
+    MZ = 15
+    PEAK = 16
+    TIME = 17
+    PEAKS = 18
+    NAME = 19
 
 
 _AGAIN = "Convert the file again"
@@ -63,6 +96,11 @@ _REASONS: dict[FaultCode, tuple[str, str]] = {
     FaultCode.LENGTHS: ("a peak array does not have as many values as the spectrum says", _AGAIN),
     FaultCode.UNSUPPORTED: ("a peak array is in an unknown encoding", "Convert the file with 32 or 64 bit floats and zlib"),
     FaultCode.NO_ARRAY: ("the m/z or the intensity array is missing", _AGAIN),
+    FaultCode.MZ: (f"the precursor m/z is larger than {MOST_MZ:,.0f}", _AGAIN),
+    FaultCode.PEAK: (f"a peak has an m/z larger than {MOST_MZ:,.0f} or an intensity larger than {MOST_INTENSITY:g}", _AGAIN),
+    FaultCode.TIME: (f"the retention time is beyond {MOST_SECONDS:,.0f} seconds", _AGAIN),
+    FaultCode.PEAKS: (f"the spectrum has more than {MOST_PEAKS:,} peaks", "Centroid it, or leave it out"),
+    FaultCode.NAME: (f"the spectrum's name is longer than {MOST_NAME_BYTES:,} bytes", "Shorten its title"),
 }
 
 
@@ -83,7 +121,7 @@ class Fault:
     def of(cls, code: int, *, spectrum: str = "", line: int = 0, is_fatal: bool = False) -> Fault:
         """The fault of a code."""
         reason, remedy = _REASONS[FaultCode(code)]
-        return cls(reason, spectrum, line, remedy, is_fatal)
+        return cls(reason, shortened(spectrum), line, remedy, is_fatal)
 
 
 CUT_OFF = Fault("the file is cut off", remedy="Copy or convert it again", is_fatal=True)
@@ -115,11 +153,29 @@ class SpectrumTable:
         return len(self.scan)
 
     def note(self, spectra: NDArray[np.int64], code: FaultCode, lines: NDArray[np.int64] | int = 0) -> None:
-        """Note a fault of some spectra, unless they have one already."""
+        """Note a fault of some spectra, unless they have one already; of several `lines` for a spectrum the first counts."""
         at = np.broadcast_to(np.asarray(lines, dtype=np.int64), spectra.shape)
-        for spectrum, line in zip(spectra.tolist(), at.tolist(), strict=True):
-            if self.fault[spectrum] == FaultCode.NONE:
-                self.fault[spectrum], self.fault_line[spectrum] = code, line
+        is_new = self.fault[spectra] == FaultCode.NONE
+        sound, at = spectra[is_new][::-1], at[is_new][::-1]
+        self.fault[sound], self.fault_line[sound] = code, at
+
+    def note_bounds(self, lines: NDArray[np.int64] | int = 0) -> None:
+        """Note spectra whose precursor or time is beyond all bounds; `lines`: that of each spectrum."""
+        at = np.broadcast_to(np.asarray(lines, dtype=np.int64), self.scan.shape)
+        for is_absurd, code in (
+            (self.precursor_mz > MOST_MZ, FaultCode.MZ),
+            (np.abs(self.retention_time) > MOST_SECONDS, FaultCode.TIME),
+        ):
+            rows = np.flatnonzero(is_absurd)
+            self.note(rows, code, at[rows])
+        # Nothing is searched by it, and what no number can hold is as good as unknown.
+        self.precursor_intensity[~(self.precursor_intensity <= MOST_INTENSITY)] = 0.0
+
+    def broken(self, rows: NDArray[np.bool_] | None = None) -> tuple[int, int]:
+        """How many spectra are broken, of those that `rows` chooses, and which is the first; -1: none."""
+        found = self.fault != FaultCode.NONE
+        found = np.flatnonzero(found if rows is None else found & rows)
+        return len(found), int(found[0]) if len(found) else -1
 
 
 @dataclass
@@ -127,7 +183,8 @@ class ParsedBlock:
     """The sound MS2 spectra of a block as columns (see `Spectra`), and what was found besides.
 
     `index` counts from the block's beginning; `n_spectra` counts the spectra of every level, broken ones too; `n_profiles` those MS2
-    spectra that were profiles.
+    spectra that were profiles; `n_peaks_read` the peaks before any were left out. `faults` holds that of the first of `n_broken` spectra
+    and what is wrong with the file as a whole; `n_entries` counts the lines that are no peaks.
     """
 
     identifier: list[str]
@@ -143,7 +200,10 @@ class ParsedBlock:
     n_spectra: int
     n_profiles: int
     first_profile: str
+    n_peaks_read: int = 0
     n_lines: int = 0
+    n_entries: int = 0
+    n_broken: int = 0
     faults: list[Fault] = field(default_factory=list)
 
 
@@ -163,6 +223,8 @@ class SpectrumParser(Protocol):
 def charge_bits(text: bytes) -> tuple[int, FaultCode]:
     """Bits of the charges named in ``2+ and 3+``, ``+2``, ``2,3``; none for nothing or 0."""
     mask, fault = 0, FaultCode.NONE
+    if len(text) > _MOST_CHARGE_BYTES:
+        return mask, FaultCode.CHARGE
     found = _CHARGE.findall(text)
     for before, digits, after in found:
         charge = int(digits) if len(digits) < 4 else HIGHEST_CHARGE + 1
@@ -189,13 +251,22 @@ def finish(
 
     Parameters
     ----------
-    table : all spectra of the block.
+    table : all spectra of the block; those with absurd peaks are noted in it and left out.
     rows : (n,) int64, the spectra to keep.
     mz, intensity : float64, their peaks as read, those of the i-th at ``offsets[i]:offsets[i + 1]``; offsets : (n + 1,) int64.
     centroid : as `read_spectra` takes it.
     """
+    n_peaks_read = len(mz)
     owner = np.repeat(np.arange(len(rows)), np.diff(offsets))
-    sound = (mz > 0) & (mz < np.inf)
+    is_absurd = (mz > MOST_MZ) | (intensity > MOST_INTENSITY)
+    if is_absurd.any():
+        is_absurd &= (mz < np.inf) & (intensity < np.inf)
+        table.note(rows[owner[is_absurd]], FaultCode.PEAK)
+        is_kept = table.fault[rows] == FaultCode.NONE
+        sound = is_kept[owner]
+        rows = rows[is_kept]
+        mz, intensity, owner = mz[sound], intensity[sound], (np.cumsum(is_kept) - 1)[owner[sound]]
+    sound = (mz > LEAST_MZ) & (mz < np.inf)
     if not sound.all():
         mz, intensity, owner = mz[sound], intensity[sound], owner[sound]
     if ((mz[1:] < mz[:-1]) & (owner[1:] == owner[:-1])).any():
@@ -210,6 +281,7 @@ def finish(
             mz, intensity, owner = centroid_profiles(mz, intensity, bounds, profiles)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         small = intensity.astype(np.float32)
+        small_precursors = table.precursor_intensity[rows].astype(np.float32)
     positive = (small > 0) & (small < np.inf)
     if not positive.all():
         mz, small, owner = mz[positive], small[positive], owner[positive]
@@ -221,7 +293,7 @@ def finish(
         index=rows.astype(np.int64),
         retention_time=table.retention_time[rows],
         precursor_mz=table.precursor_mz[rows],
-        precursor_intensity=table.precursor_intensity[rows].astype(np.float32),
+        precursor_intensity=small_precursors,
         charge_mask=table.charges[rows].astype(np.uint32),
         offsets=_offsets(owner, len(rows)),
         mz=mz,
@@ -229,6 +301,7 @@ def finish(
         n_spectra=len(table),
         n_profiles=int(profiles.sum()),
         first_profile=names[int(np.argmax(profiles))] if profiles.any() else "",
+        n_peaks_read=n_peaks_read,
     )
 
 

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from dataclasses import dataclass
 from enum import IntEnum
+from pathlib import Path
 from xml.sax.saxutils import unescape
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Names", "TagKind", "TagTable", "xml_encoding"]
+from engine.errors import InputError
 
-_ENCODING = re.compile(rb"^\s*<\?xml[^>]*encoding\s*=\s*[\"']([\w.:-]+)[\"']")
+__all__ = ["MOST_TAGS", "Names", "TagKind", "TagTable", "check_tags", "xml_encoding"]
+
+MOST_TAGS = 1 << 18
+"""Of one block: an ordinary one has some ten thousand, and one that is longer is a spectrum of many peaks and few tags."""
+_ROWS_AT_FIRST = 1 << 14
+_ENCODINGS = re.compile(r"utf-8|ascii|iso8859-\d+|cp125\d|koi8-[ru]|shift_jis|euc_jp|gb2312|gbk|gb18030|big5")
+"""Python's names of the encodings that are read: those in which ASCII is ASCII, of letters."""
+
+_ENCODING = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})[\"']")
 _ENTITIES = {"&quot;": '"', "&apos;": "'", "&#xA;": "\n", "&#10;": "\n", "&#9;": "\t", "&#39;": "'", "&#34;": '"'}
 
 
 def xml_encoding(head: bytes) -> str:
     """The encoding that an XML declaration names; UTF-8 where there is none or it is unknown."""
     found = _ENCODING.match(head.removeprefix(b"\xef\xbb\xbf"))
-    name = found.group(1).decode("ascii") if found else "utf-8"
     try:
-        b"".decode(name)
+        name = codecs.lookup(found.group(1).decode("ascii")).name if found else "utf-8"
     except LookupError:
         return "utf-8"
-    return name
+    return name if _ENCODINGS.fullmatch(name) else "utf-8"
 
 
 class TagKind(IntEnum):
@@ -59,13 +68,26 @@ class TagTable:
     rows: NDArray[np.int64]
 
     @classmethod
-    def scan(cls, data: bytes, names: Names) -> TagTable:
-        """Find the known tags of a text."""
+    def scan(cls, data: bytes, names: Names, path: Path) -> TagTable:
+        """Find the known tags of a text, a part of the file `path`.
+
+        Raises
+        ------
+        InputError : there are more than `MOST_TAGS`.
+        """
         from kernels.cpu import text as kernels
 
         text = np.frombuffer(data, dtype=np.uint8)
-        rows = np.empty((data.count(b"<"), kernels.TAG_COLUMNS + 2 * len(names.attributes)), dtype=np.int64)
-        return cls(data, text, names, rows[: kernels.scan_tags(text, *names.columns, rows)])
+        state = np.zeros(kernels.N_STATES, dtype=np.int64)
+        parts: list[NDArray[np.int64]] = []
+        room = _ROWS_AT_FIRST
+        while not parts or state[0] < len(text):
+            rows = np.empty((room, kernels.TAG_COLUMNS + 2 * len(names.attributes)), dtype=np.int64)
+            parts.append(rows[: kernels.scan_tags(text, *names.columns, state, rows)])
+            room *= 2
+            check_tags(sum(map(len, parts)), path)
+        rows = np.concatenate(parts) if len(parts) != 1 else parts[0]
+        return cls(data, text, names, rows)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -108,9 +130,14 @@ class TagTable:
         start, stop = self.span(attribute)
         return [self.data[a:b] if a >= 0 else b"" for a, b in zip(start[at].tolist(), stop[at].tolist(), strict=True)]
 
-    def names_at(self, attribute: str, at: NDArray[np.int64], encoding: str) -> list[str]:
-        """Values of an attribute at some tags, decoded."""
-        texts = [value.decode(encoding, "replace") for value in self.values(attribute, at)]
+    def lengths(self, attribute: str, at: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many bytes the values of an attribute have at some tags."""
+        start, stop = self.span(attribute)
+        return stop[at] - start[at]
+
+    def names_at(self, attribute: str, at: NDArray[np.int64], encoding: str, most_bytes: int) -> list[str]:
+        """Values of an attribute at some tags, decoded; of each the first `most_bytes`."""
+        texts = [value[:most_bytes].decode(encoding, "replace") for value in self.values(attribute, at)]
         return [unescape(text, _ENTITIES) if "&" in text else text for text in texts]
 
     def numbers(self, attribute: str, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -139,3 +166,11 @@ class TagTable:
         terms = np.full(len(at), -1, dtype=np.int64)
         terms[usable] = digits @ 10 ** np.arange(6, -1, -1)
         return terms
+
+
+def check_tags(n: int, path: Path) -> None:
+    """Refuse to work on more than `MOST_TAGS` tags at once."""
+    if n > MOST_TAGS:
+        raise InputError(
+            path, f"more than {MOST_TAGS:,} XML tags belong to one part of the file", remedy="No spectra look like that; convert it again"
+        )

@@ -19,7 +19,9 @@ _ROWS = 4096  # of a table in memory
 _QUERY_COLUMNS = ("query_index", "query", "description", "sequence", "n_hits")
 
 
-def export_hits(project: Project, run_id: str, format: HitFormat, target: Path, progress: Progress) -> int:
+def export_hits(
+    project: Project, run_id: str, format: HitFormat, target: Path, progress: Progress, *, spreadsheet_safe: bool = False
+) -> int:
     """Write the hits of a finished sequence search in one format, as the search itself would have; how many there are.
 
     They are read from the run's tables, a few at a time, so that memory does not grow with their number. The file appears whole or not at
@@ -30,6 +32,7 @@ def export_hits(project: Project, run_id: str, format: HitFormat, target: Path, 
     run_id : a run of kind ``align`` that is done. format : one of `engine.sequence_search.report.FORMATS`.
     target : the file; no file that the run read, and none that the project owns.
     progress : told of one stage with the number of hits, and asked whether the user wants to stop.
+    spreadsheet_safe : of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.
 
     Raises
     ------
@@ -44,7 +47,7 @@ def export_hits(project: Project, run_id: str, format: HitFormat, target: Path, 
     hits_path, queries_path = (project.table(name, run_id, verify=False) for name in ("hits", "queries"))
     hits = (Hit(**row) for row in _rows(hits_path, hits_schema().names))
     n_hits = 0
-    with hit_writer(target, format, progress) as writer:
+    with hit_writer(target, format, progress, spreadsheet_safe=spreadsheet_safe) as writer:
         progress.stage("Exporting hits", sum(one.rows or 0 for one in project.results(run_id) if one.name == "hits"))
         for row in _rows(queries_path, _QUERY_COLUMNS):
             own = list(islice(hits, row["n_hits"]))

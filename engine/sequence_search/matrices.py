@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import resources
-from engine.errors import InputError, ParameterError
+from engine.errors import InputError, ParameterError, shortened
 
 __all__ = ["LETTERS", "N_CODES", "PADDING_CODE", "Matrix", "encode", "matrix_name", "matrix_names", "read_matrix"]
 
@@ -26,6 +26,7 @@ _STAR, _X = LETTERS.index("*"), LETTERS.index("X")
 _AS_X = "UOJ"
 _LEAST, _GREATEST = -1_000_000, 1_000_000
 _MOST_BYTES = 1_000_000
+_MOST_COMPARED = 100  # letters of a name that is compared with those of the matrices
 
 
 @dataclass(frozen=True)
@@ -78,11 +79,14 @@ def matrix_name(wish: str) -> str:
     """
     if wish.strip().upper() in matrix_names():
         return wish.strip().upper()
-    if Path(wish).exists():
-        return wish
-    close = get_close_matches(wish.strip().upper(), matrix_names(), 3, 0.7)
+    try:
+        if Path(wish).exists():
+            return wish
+    except OSError:
+        pass  # longer than any name of a file: it is none
+    close = get_close_matches(wish.strip().upper()[:_MOST_COMPARED], matrix_names(), 3, 0.7)
     hint = f"did you mean {' or '.join(close)}?" if close else f"there are {_families()}, or give a file"
-    raise ParameterError(f"there is no matrix '{wish}'; {hint}")
+    raise ParameterError(f"there is no matrix '{shortened(wish)}'; {hint}")
 
 
 def _families() -> str:
@@ -108,9 +112,11 @@ def read_matrix(wish: str) -> Matrix:
 
 def _parse(path: Path) -> tuple[str, NDArray[np.int64]]:
     try:
-        if path.stat().st_size > _MOST_BYTES:
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
             raise InputError(path, "is too large for a matrix", remedy=_REMEDY)
-        lines = path.read_text(encoding="utf-8-sig").splitlines()  # Windows' editors put a mark in front
+        lines = data.decode("utf-8-sig").splitlines()  # Windows' editors put a mark in front
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}", remedy="Check the name of the matrix file") from None
     except UnicodeDecodeError:
@@ -141,7 +147,7 @@ _REMEDY = "A matrix has a line of letters, then a line for each letter: the lett
 
 
 def _letter(path: Path, number: int, word: str) -> str:
-    if len(word) != 1 or word.upper() not in LETTERS:
+    if len(word) != 1 or not word.isascii() or word.upper() not in LETTERS:
         raise InputError(path, f"'{word[:20]}' is not a letter of a residue", place=f"line {number}", remedy=_REMEDY)
     return word.upper()
 
@@ -159,9 +165,8 @@ def _score(path: Path, number: int, word: str) -> int:
         remedy = "Scores are whole numbers; multiply them by 10 or 100 and round, and the gap costs too"
         raise InputError(path, f"'{word[:20]}' is not a whole number", place=f"line {number}", remedy=remedy) from None
     if not _LEAST <= value <= _GREATEST:
-        raise InputError(
-            path, f"the score {value} is not within {_LEAST} to {_GREATEST}", place=f"line {number}", remedy="Scale the scores"
-        )
+        reason = f"the score {shortened(str(value))} is not within {_LEAST} to {_GREATEST}"
+        raise InputError(path, reason, place=f"line {number}", remedy="Scale the scores")
     return value
 
 

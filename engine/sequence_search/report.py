@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import chain, count, groupby
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.formats.writers.atomic import atomic_file
+from engine.formats.writers.tsv import no_formula
 from engine.jobs.progress import Progress
 from engine.sequence_search.alignment import Alignment
 from engine.sequence_search.statistics import ScoreStatistics
@@ -206,6 +207,14 @@ class _Tsv(_Writer):
 
 
 _VALUES = attrgetter(*COLUMNS)
+
+
+class _SafeTsv(_Tsv):
+    """The same for spreadsheets: no name and no description is a formula."""
+
+    def write_hit(self, hit: Hit) -> None:
+        query, subject, description = map(no_formula, (hit.query, hit.subject, hit.description))
+        super().write_hit(replace(hit, query=query, subject=subject, description=description))
 
 
 def _cell(text: str) -> str:
@@ -416,14 +425,17 @@ _WRITERS: dict[HitFormat, type[_Writer]] = {
 
 
 @contextmanager
-def hit_writer(path: Path, format: HitFormat, progress: Progress) -> Iterator[_Writer]:
+def hit_writer(path: Path, format: HitFormat, progress: Progress, *, spreadsheet_safe: bool = False) -> Iterator[_Writer]:
     """A writer whose file appears when the block ends well, and does not when it does not.
+
+    `spreadsheet_safe`: of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.
 
     Raises
     ------
     StorageError : the disk refused. Cancelled : the user asked to stop.
     """
-    with atomic_file(path) as file, closing(_WRITERS[format](file, progress)) as writer:
+    kind = _SafeTsv if spreadsheet_safe and format == "tsv" else _WRITERS[format]
+    with atomic_file(path) as file, closing(kind(file, progress)) as writer:
         yield writer
         writer.finish()
 

@@ -11,8 +11,22 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["TAG_COLUMNS", "decode_base64", "parse_number", "parse_numbers", "scan_fasta", "scan_peak_lines", "scan_tags"]
+__all__ = [
+    "N_STATES",
+    "TAG_COLUMNS",
+    "after_blanks",
+    "decode_base64",
+    "parse_number",
+    "parse_numbers",
+    "scan_fasta",
+    "scan_peak_lines",
+    "scan_tags",
+]
 
+# Where a scan of lines or of tags goes on after its table was full.
+N_STATES = 4
+_POSITION, _LINES, _PEAKS, _HEAD = range(4)
+_NO_COMMENT_ENDS, _NO_INSTRUCTION_ENDS, _NO_SECTION_ENDS = 1, 2, 3
 LINE_OTHER, LINE_NO_NUMBER, LINE_NO_INTENSITY = range(3)
 TAG_START, TAG_END, TAG_EMPTY, TAG_BROKEN = range(4)
 TAG_ELEMENT, TAG_KIND, TAG_BEGIN, TAG_AFTER = range(4)
@@ -173,7 +187,17 @@ def parse_numbers(text, starts, stops, ends):
 
 
 @njit(nogil=True, cache=True)
-def scan_peak_lines(text, is_headed, mz, intensity, lines):
+def after_blanks(text, starts, stops):
+    """The first places from `starts` on where `text` (uint8) holds more than a blank or another sign below it, or `stops`: (n,) int64."""
+    places = starts.copy()
+    for i in range(len(starts)):
+        while places[i] < stops[i] and text[places[i]] <= 32:
+            places[i] += 1
+    return places
+
+
+@njit(nogil=True, cache=True)
+def scan_peak_lines(text, is_headed, state, mz, intensity, lines):
     """Read the lines that are peaks, and say where the others are.
 
     A peak is a line that begins (after blanks) with a digit, a point or a sign: m/z, intensity, and what may follow after a blank.
@@ -182,18 +206,20 @@ def scan_peak_lines(text, is_headed, mz, intensity, lines):
     ----------
     text : (bytes,) uint8; lines end in LF, CR LF or CR.
     is_headed : bool, whether the first line of numbers, at the beginning or after a blank line or one that begins with ``=``, is no peak.
-    mz, intensity : float64, to fill, with room for all peaks (each takes four bytes of text at least).
-    lines : (m, 5) int64, to fill, with room for all lines: of each that is no peak, where it begins and stops without the blanks around
-        it, its number from 1, how many peaks came before it, and ``LINE_OTHER`` or what is wrong with a line of numbers.
+    state : (N_STATES,) int64, zeros at first: the byte to go on from (all is read where it is the last), lines and peaks so far.
+    mz, intensity : float64, to fill, with room for all peaks (each takes four bytes of text and a line at least).
+    lines : (m, 5) int64, to fill; when it is full, the scan returns and can be called again with another. Of each line that is no peak:
+        where it begins and stops without the blanks around it, its number from 1, how many peaks came before it, and ``LINE_OTHER`` or what
+        is wrong with a line of numbers. Of blank lines in a row only the last is told, of broken ones the first.
 
     Returns
     -------
-    n_peaks, n_others, n_lines : int64.
+    n_others : int64, rows filled.
     """
-    n_peaks, n_others, n_lines = 0, 0, 0
-    position, size = 0, len(text)
-    expects_head = is_headed
-    while position < size:
+    n_others = 0
+    position, n_lines, n_peaks, size = state[_POSITION], state[_LINES], state[_PEAKS], len(text)
+    expects_head = is_headed and state[_HEAD] == 0
+    while position < size and n_others < len(lines):
         n_lines += 1
         while position < size and (text[position] == 32 or text[position] == 9):
             position += 1
@@ -234,16 +260,24 @@ def scan_peak_lines(text, is_headed, mz, intensity, lines):
             stop = position
             while stop > start and (text[stop - 1] == 32 or text[stop - 1] == 9):
                 stop -= 1
-            lines[n_others, 0] = start
-            lines[n_others, 1] = stop
-            lines[n_others, 2] = n_lines
-            lines[n_others, 3] = n_peaks
-            lines[n_others, 4] = code
-            n_others += 1
+            repeats = False
+            if n_others > 0 and lines[n_others - 1, 3] == n_peaks:
+                repeats = code != LINE_OTHER and lines[n_others - 1, 4] != LINE_OTHER
+                if start == stop and lines[n_others - 1, 0] == lines[n_others - 1, 1]:
+                    lines[n_others - 1, 2] = n_lines
+                    repeats = True
+            if not repeats:
+                lines[n_others, 0] = start
+                lines[n_others, 1] = stop
+                lines[n_others, 2] = n_lines
+                lines[n_others, 3] = n_peaks
+                lines[n_others, 4] = code
+                n_others += 1
         if position + 1 < size and text[position] == 13 and text[position + 1] == 10:
             position += 1
         position += 1
-    return n_peaks, n_others, n_lines
+    state[_POSITION], state[_LINES], state[_PEAKS], state[_HEAD] = min(position, size), n_lines, n_peaks, 0 if expects_head else 1
+    return n_others
 
 
 # --- Tags of XML -------------------------------------------------------------------------------------------------------------------------
@@ -264,30 +298,32 @@ def _look_up(text, start, stop, names, offsets):
 
 
 @njit(nogil=True, cache=True)
-def scan_tags(text, elements, element_offsets, attributes, attribute_offsets, tags):
+def scan_tags(text, elements, element_offsets, attributes, attribute_offsets, state, tags):
     """Find the tags of some elements, and the values of some of their attributes.
 
     Comments, CDATA sections and processing instructions are passed over. A declaration (``<!DOCTYPE``) is a broken tag: no entity is ever
-    defined, and none replaced.
+    defined, and none replaced. Of broken tags in a row, with no tag of the elements between them, only the first is told.
 
     Parameters
     ----------
     text : (bytes,) uint8.
     elements, attributes : uint8, the names looked for, end to end; with `element_offsets` and `attribute_offsets`, int64.
-    tags : (m, TAG_COLUMNS + 2 * attributes) int64, to fill, with room for every ``<``. Columns: which element (-1 for a broken tag), its
-        kind
-        (``TAG_...``), the byte where the tag begins, the byte after it, and where each attribute's value begins (-1: absent) and stops.
+    state : (N_STATES,) int64, zeros at first: the byte to go on from (all is read where it is the last), and what has no end any more.
+    tags : (m, TAG_COLUMNS + 2 * attributes) int64, to fill; when it is full, the scan returns and can be called again with another.
+        Columns: which element (-1 for a broken tag), its kind (``TAG_...``), the byte where the tag begins, the byte after it, and where
+        each attribute's value begins (-1: absent) and stops.
 
     Returns
     -------
     n_tags : int64, rows written.
     """
-    position, size, n_tags = 0, len(text), 0
+    position, size, n_tags = state[_POSITION], len(text), 0
     n_attributes = len(attribute_offsets) - 1
     while True:
         while position < size and text[position] != 60:
             position += 1
-        if position >= size:
+        if position >= size or n_tags == len(tags):
+            state[_POSITION] = position
             return n_tags
         begin = position
         position += 1
@@ -295,15 +331,17 @@ def scan_tags(text, elements, element_offsets, attributes, attribute_offsets, ta
         if letter == 33 or letter == 63:
             # <!-- ... -->, <![CDATA[ ... ]]> or <? ... ?>
             is_comment = position + 2 < size and text[position + 1] == 45 and text[position + 2] == 45
-            is_known = letter == 63 or is_comment or (position + 1 < size and text[position + 1] == 91)
             closing = np.uint8(63) if letter == 63 else (np.uint8(45) if is_comment else np.uint8(93))
-            position += 5 if is_comment else 3
-            while position < size and not (
-                text[position] == 62 and text[position - 1] == closing and (letter == 63 or text[position - 2] == closing)
-            ):
-                position += 1
-            if position < size and is_known:
-                continue
+            endless = _NO_INSTRUCTION_ENDS if letter == 63 else (_NO_COMMENT_ENDS if is_comment else _NO_SECTION_ENDS)
+            if (letter == 63 or is_comment or (position + 1 < size and text[position + 1] == 91)) and state[endless] == 0:
+                position += 5 if is_comment else 3
+                while position < size and not (
+                    text[position] == 62 and text[position - 1] == closing and (letter == 63 or text[position - 2] == closing)
+                ):
+                    position += 1
+                if position < size:
+                    continue
+                state[endless] = 1  # nor will any further one have an end: they need not be looked through again
             position = begin + 1
         is_end = letter == 47
         position += is_end
@@ -357,7 +395,8 @@ def scan_tags(text, elements, element_offsets, attributes, attribute_offsets, ta
             position = begin
             element = -1
         position += 1
-        if element >= 0 or kind == TAG_BROKEN:
+        is_told = n_tags > 0 and kind == TAG_BROKEN and tags[n_tags - 1, TAG_KIND] == TAG_BROKEN
+        if (element >= 0 or kind == TAG_BROKEN) and not is_told:
             tags[n_tags, TAG_ELEMENT] = element
             tags[n_tags, TAG_KIND] = kind
             tags[n_tags, TAG_BEGIN] = begin

@@ -138,3 +138,45 @@ def test_presets_hold_nothing_but_a_description_and_parameters():
     for name in preset_names("identify"):
         content = tomllib.loads((resources.path("presets", "identify") / f"{name}.toml").read_text(encoding="utf-8"))
         assert set(content) == {"description", "parameters"}, name
+
+
+HOSTILE_PRESETS = {
+    "a key of 45,000 parts": (".".join("a" * 45_000) + " = 1", "line 1: has more than 1,000 points"),
+    "a key of 60,000 parts": (".".join("a" * 60_000) + " = 1", "longer than the 100,000 bytes"),
+    "lists within lists": ("a = " + "[" * 30_000, "too deep within each other"),
+    "tables within tables": ("a = " + "{a=" * 30_000, "too deep within each other"),
+    "a number of 5,000 digits": ("turns = " + "9" * 5000, "is not a preset: Exceeds the limit"),
+    "too large": ("# " + "x" * 100_000, "longer than the 100,000 bytes"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_PRESETS)
+def test_a_hostile_preset_is_told_shortly(tmp_path, name):
+    content, tells = HOSTILE_PRESETS[name]
+    path = tmp_path / "mine.toml"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=tells) as caught:
+        read_preset("identify", str(path))
+    assert len(str(caught.value)) < 700 + len(str(path))
+
+
+def test_a_preset_that_never_ends_is_not_read_to_its_end(tmp_path):
+    (tmp_path / "endless.toml").symlink_to("/dev/zero")
+    with pytest.raises(InputError, match="longer than"):
+        read_preset("identify", str(tmp_path / "endless.toml"))
+
+
+def test_a_preset_of_a_name_that_no_file_can_have_is_told_shortly():
+    with pytest.raises(ParameterError, match="there is no preset 'xxx") as caught:
+        read_preset("identify", "x" * 100_000)
+    assert len(str(caught.value)) < 400
+    for name in ("a\0b.toml", "x" * 100_000 + ".toml"):
+        with pytest.raises(InputError):
+            read_preset("identify", name)
+
+
+@pytest.mark.parametrize("values", [{"way": "x" * 50_000}, {"x" * 50_000: 1}, {"turns": ["x"] * 50_000}])
+def test_a_long_value_is_told_shortly(values):
+    with pytest.raises(ParameterError) as caught:
+        Parameters.checked(values)
+    assert len(str(caught.value)) < 700

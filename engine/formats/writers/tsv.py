@@ -6,6 +6,7 @@ double quotes, with those inside doubled (RFC 4180); tabs and line breaks within
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from engine.jobs.progress import Progress
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["COLUMNS", "write_table"]
+__all__ = ["COLUMNS", "no_formula", "write_table"]
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "psms": (
@@ -38,9 +39,21 @@ _FIXED = {"retention_time": 3, "mass_error_ppm": 4, "coverage": 4, "precursor_mz
 _SIGNIFICANT_DOUBLE, _SIGNIFICANT_SINGLE = 10, 7
 """Digits of other numbers: what a float32 holds; and for float64 enough that scores that differ are written differently."""
 
+_FORMULA = "[ \t]*[=+@＝＋－＠-]"
+"""What a cell begins with that a spreadsheet takes for a formula, and may obey."""
 
-def write_table(connection: duckdb.DuckDBPyConnection, table: str, out: Path, progress: Progress | None = None) -> None:
+
+def no_formula(text: str) -> str:
+    """A text for a cell with an apostrophe before what would be a formula, by which a spreadsheet knows that it is none."""
+    return f"'{text}" if re.match(_FORMULA, text) else text
+
+
+def write_table(
+    connection: duckdb.DuckDBPyConnection, table: str, out: Path, progress: Progress | None = None, *, spreadsheet_safe: bool = False
+) -> None:
     """Write ``psms``, ``peptides`` or ``proteins`` of a `tables.database` connection to the file `out`.
+
+    `spreadsheet_safe`: texts are written as `no_formula` makes them; numbers stay as they are.
 
     Raises
     ------
@@ -54,7 +67,10 @@ def write_table(connection: duckdb.DuckDBPyConnection, table: str, out: Path, pr
     names = [*COLUMNS[table], *(name for name in present if name not in COLUMNS[table])]
     if progress is not None:
         progress.stage(f"writing {out.name}", scalar(connection, f"SELECT count(*) FROM {table}"))
-    cells = ", ".join(_cell(name, present[name]) for name in names)
+    cells = ", ".join(
+        _no_formula(_cell(name, present[name])) if spreadsheet_safe and present[name].startswith("VARCHAR") else _cell(name, present[name])
+        for name in names
+    )
     with atomic_file(out) as file:
         file.write(("\t".join(names) + "\n").encode())
         write_lines(connection, f"SELECT concat_ws(chr(9), {cells}) || chr(10) FROM {table}", file, progress)
@@ -84,3 +100,8 @@ def _text(value: str, name: str, kind: str) -> str:
 
 def _quoted(text: str) -> str:
     return f"""CASE WHEN contains({text}, '"') THEN '"' || replace({text}, '"', '""') || '"' ELSE {text} END"""
+
+
+def _no_formula(cell: str) -> str:
+    """SQL for `no_formula` of a cell; a text that stands in double quotes gets the apostrophe within them."""
+    return f"""regexp_replace({cell}, '^("?)({_FORMULA})', '\\1''\\2')"""

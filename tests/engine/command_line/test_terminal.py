@@ -2,7 +2,10 @@
 
 import io
 
-from engine.command_line.terminal import TerminalProgress
+import pytest
+
+from engine.command_line.main import main
+from engine.command_line.terminal import TerminalProgress, printable
 from engine.jobs.progress import Progress, ProgressEvent
 
 
@@ -66,3 +69,72 @@ def test_more_steps_than_were_announced_do_not_break_the_bar(monkeypatch):
     stream = Terminal()
     TerminalProgress(stream).handle(ProgressEvent("Reading", 300, 200, 10.0))
     assert "100 %" in screen(stream.getvalue(), 100)[0]
+
+
+ESCAPES = "\x1b[2J\x1b]0;title\x07\x9b31m\x7f\u202e"
+
+
+def is_harmless(text):
+    """Whether a terminal shows every letter: none commands it, besides those that end a line or begin it anew."""
+    return text.replace("\n", "").replace("\r", "").isprintable()
+
+
+@pytest.mark.parametrize("text", ["", "plain", "Köln, µ-calpain 日本", "no-break\u00a0space", "👩‍🔬".replace("\u200d", "")])
+def test_what_a_terminal_only_shows_stays_as_it_is(text):
+    assert printable(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b[2Jred", r"\x1b[2Jred"),
+        ("a\nb\tc\rd", r"a\nb\tc\rd"),
+        ("\x9b31m\x7f", r"\x9b31m\x7f"),
+        ("exe.\u202efdp", r"exe.\u202efdp"),
+        ("n\udcff.mgf", r"n\udcff.mgf"),
+        ("\u2028\u0085", r"\u2028\x85"),
+    ],
+)
+def test_what_a_terminal_obeys_is_shown_as_an_escape(text, shown):
+    assert printable(text) == shown
+
+
+@pytest.mark.parametrize("kind", [io.StringIO, Terminal])
+def test_no_stage_and_no_message_commands_the_terminal(kind):
+    stream = kind()
+    with TerminalProgress(stream) as terminal:
+        terminal.handle(ProgressEvent(f"Reading {ESCAPES}", 1, 2, 0.5))
+        terminal.handle(ProgressEvent(f"Reading {ESCAPES}", 1, 2, 0.5, f"left out {ESCAPES}"))
+    assert "Reading" in stream.getvalue()
+    assert "left out" in stream.getvalue()
+    assert is_harmless(stream.getvalue())
+
+
+def test_no_error_commands_the_terminal(tmp_path, capsys):
+    name = "spectra\x1b[2J.mgf"
+    (tmp_path / name).write_text("BEGIN IONS\nTITLE=x\nPEPMASS=0\nEND IONS\n")
+    (tmp_path / "d.fasta").write_text(f">P1{ESCAPES}\nPEPTIDEK\n>P1{ESCAPES}\nPEPTIDER\n")
+    for spectra, database in ((name, "d.fasta"), ("d.fasta", "d.fasta"), ("none\x1b[2J", "d.fasta")):
+        assert main(["identify", str(tmp_path / spectra), "--database", str(tmp_path / database), "--out", str(tmp_path / "o")]) == 2
+        captured = capsys.readouterr()
+        assert is_harmless(captured.err + captured.out)
+        assert "\\x1b" in captured.err or spectra == "d.fasta"
+    assert main(["align", str(tmp_path / "none\x1b[2J"), str(tmp_path / "d.fasta"), "--out", str(tmp_path / "o.tsv")]) == 2
+    assert (
+        main(["align", f"--matrix=x{ESCAPES}", str(tmp_path / "d.fasta"), str(tmp_path / "d.fasta"), "--out", str(tmp_path / "o.tsv")]) == 2
+    )
+    assert main([f"identify{ESCAPES}"]) == 2
+    assert is_harmless(capsys.readouterr().err)
+
+
+def test_no_summary_commands_the_terminal(tmp_path, capsys):
+    letters = "MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVK"
+    (tmp_path / "d.fasta").write_text(f">P1{ESCAPES} a description {ESCAPES}\n{letters}\n")
+    out = tmp_path / "hits\x1b[2J.tsv"
+    assert main(["align", str(tmp_path / "d.fasta"), str(tmp_path / "d.fasta"), "--out", str(out), "--device", "cpu"]) == 0
+    captured = capsys.readouterr()
+    assert r"\x1b[2J" in captured.out
+    assert "a description" in captured.out
+    assert is_harmless(captured.out + captured.err)
+    # The file itself says what the database says.
+    assert "\x1b[2J" in out.read_text()

@@ -188,7 +188,7 @@ def broken_spectra(make: Any) -> dict[str, tuple[str, str]]:
         ),
         "uneven": (with_array(make.binary_array("MS:1000515", bytes(23), ("MS:1000523", "MS:1000576"))), "as many values"),
         "wrong length": (plain.replace('defaultArrayLength="3"', 'defaultArrayLength="4"'), "as many values"),
-        "absurd length": (plain.replace('defaultArrayLength="3"', 'defaultArrayLength="99999999999999"'), "as many values"),
+        "absurd length": (plain.replace('defaultArrayLength="3"', 'defaultArrayLength="99999999999999"'), "more than 2,097,152 peaks"),
         "no length": (plain.replace('defaultArrayLength="3"', ""), "as many values"),
         "no intensities": (make.mzml_spectrum(1, arrays=good), "missing"),
         "no type": (with_array(make.binary_array("MS:1000515", bytes(24), ("MS:1000576",))), "unknown encoding"),

@@ -18,12 +18,14 @@ finite = st.floats(min_value=1e-30, max_value=1e30)
 spectrum = st.fixed_dictionaries(
     {
         "title": st.text(string.ascii_letters + string.digits + " _.=:;,[]äµ", min_size=1).map(str.strip).filter(bool),
-        "mz": st.floats(min_value=0.001, max_value=1e6),
+        "mz": st.floats(min_value=0.001, max_value=1e5),
         "intensity": st.none() | finite,
         "charges": st.sets(st.integers(1, 31)),
         "time": st.none() | st.floats(0, 1e6, allow_subnormal=False),
         "scan": st.none() | st.integers(0, 10**12),
-        "peaks": st.lists(st.tuples(finite, st.floats(min_value=-10, max_value=2.0**100, width=32), st.booleans()), max_size=12),
+        "peaks": st.lists(
+            st.tuples(st.floats(0.0011, 1e5), st.floats(min_value=-10, max_value=2.0**99, width=32), st.booleans()), max_size=12
+        ),
     }
 )
 

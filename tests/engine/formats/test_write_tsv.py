@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -187,3 +188,39 @@ def test_memory_does_not_grow_with_the_psms_and_a_cancel_is_obeyed_at_once(small
         export(tmp_path, "tsv", tmp_path / "out", progress=progress)
     assert time.perf_counter() - cancelled_at[0] < 0.5
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["peptides.tsv", "proteins.tsv"]
+
+
+FORMULAS = ["=1+1", "+cmd|' /C calc'!A1", "-2+3", "@SUM(A1)", " =1", "\t=1", '=HYPERLINK("http://x")', "＝1"]
+HARMLESS = ["sp|P1|ONE", "a=b", "x-1", "", '"=1"', "[Acetyl]-PEPTIDE"]
+
+
+@pytest.fixture(scope="module")
+def with_formulas(small) -> IdentificationTables:
+    """The small identification, with texts in it that a spreadsheet would take for formulas."""
+    texts = (FORMULAS + HARMLESS)[: small.psms.num_rows]
+    assert len(texts) == len(FORMULAS + HARMLESS)
+    psms = small.psms.slice(0, len(texts))
+    for name, column in (("spectrum_id", pa.array(texts)), ("proteins", pa.array([[text, "=2"] for text in texts]))):
+        psms = psms.set_column(psms.column_names.index(name), name, column)
+    mass_errors = pa.array([-1.5] * len(texts))
+    psms = psms.set_column(psms.column_names.index("mass_error_ppm"), "mass_error_ppm", mass_errors)
+    return IdentificationTables(psms, small.peptides, small.proteins)
+
+
+def test_texts_for_a_spreadsheet_are_no_formulas_and_numbers_stay_numbers(with_formulas, tmp_path):
+    texts = FORMULAS + HARMLESS
+    export(with_formulas, "tsv", tmp_path / "safe", spreadsheet_safe=True)
+    written = read(tmp_path / "safe" / "psms.tsv")
+    expected = ["'" + text.replace("\t", " ") for text in FORMULAS] + HARMLESS
+    assert [line["spectrum_id"] for line in written] == expected
+    # The second of a list stands in the middle of its cell.
+    assert [line["proteins"] for line in written] == [f"{text};=2" for text in expected]
+    assert {line["mass_error_ppm"] for line in written} == {"-1.5000"}
+    assert len(written) == len(texts)
+
+
+def test_without_the_wish_for_a_spreadsheet_texts_stay_as_they_are(with_formulas, tmp_path):
+    export(with_formulas, "tsv", tmp_path / "plain")
+    assert [line["spectrum_id"] for line in read(tmp_path / "plain" / "psms.tsv")] == [
+        text.replace("\t", " ") for text in FORMULAS + HARMLESS
+    ]

@@ -138,3 +138,19 @@ def test_a_pipe_is_no_file_of_sequences(files, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match="cannot be read twice"):
         align([tmp_path / "pipe"], [files[1]], None, SequenceSearchParameters(), device="cpu")
+
+
+def test_hits_for_a_spreadsheet_hold_no_formulas(fasta, random_protein, tmp_path, capsys):
+    letters = random_protein(1, 120)
+    query, database = fasta("q.fasta", [("=1+1 The first", letters)]), fasta("d.fasta", [("@SUM(A1) -2+3", letters)])
+    align([query], [database], None, SequenceSearchParameters(max_e_value=1e-3), project_folder=tmp_path / "P", device="cpu")
+    rows = {}
+    for name, wish in (("plain", []), ("safe", ["--spreadsheet-safe"])):
+        assert main(["export", str(tmp_path / "P"), "--format", "tsv", "--out", str(tmp_path / name), *wish]) == 0
+        header, line = (tmp_path / name).read_text().splitlines()
+        rows[name] = dict(zip(header.split("\t"), line.split("\t"), strict=True))
+    assert [rows["plain"][name] for name in ("query", "subject", "description")] == ["=1+1", "@SUM(A1)", "-2+3"]
+    changed = {name: f"'{rows['plain'][name]}" for name in ("query", "subject", "description")}
+    assert rows["safe"] == rows["plain"] | changed
+    assert main(["export", str(tmp_path / "P"), "--format", "sam", "--out", str(tmp_path / "o"), "--spreadsheet-safe"]) == 2
+    assert "--spreadsheet-safe is for --format tsv" in capsys.readouterr().err

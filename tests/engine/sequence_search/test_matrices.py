@@ -117,3 +117,32 @@ def test_a_broken_file_is_an_error_that_says_what_is_wrong(tmp_path, text, said)
 
 def test_codes_are_the_places_of_the_letters():
     assert encode(np.frombuffer(LETTERS.encode(), np.uint8)).tolist() == list(range(27))
+
+
+@pytest.mark.parametrize("wish", ["B" * 5000, "BLOSUM62" * 100_000, "a\0b"])
+def test_a_name_that_no_file_can_have_is_told_shortly(wish):
+    with pytest.raises(ParameterError, match="there is no matrix") as caught:
+        matrix_name(wish)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("A\nA " + "9" * 4000 + "\n", "the score 9+... is not within"),
+        ("A\nA " + "9" * 5000 + "\n", "is not a whole number"),
+        ("ﬆ\nﬆ 1\n", "'ﬆ' is not a letter"),  # its capitals are two letters, S and T
+        ("A " * 400_000 + "\n", "the letter A stands here twice"),
+        ("A\nA 1\n" * 300_000, "too large"),
+    ],
+)
+def test_a_hostile_matrix_is_told_shortly(tmp_path, content, said):
+    (tmp_path / "mine.txt").write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=said) as caught:
+        read_matrix(str(tmp_path / "mine.txt"))
+    assert len(str(caught.value)) < 500 + len(str(tmp_path))
+
+
+def test_a_matrix_that_never_ends_is_not_read_to_its_end():
+    with pytest.raises(InputError, match="too large"):
+        read_matrix("/dev/zero")

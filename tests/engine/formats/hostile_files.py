@@ -1,0 +1,260 @@
+"""Small files that once took minutes, gigabytes or the whole run, and a program that reads each within bounds.
+
+    python tests/engine/formats/hostile_files.py
+
+Every case is read in a process of its own, with the limits of `tests.fuzz.readers`; a JSON line for each says what came of it.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import resource
+import struct
+import sys
+import tempfile
+import warnings
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+if __name__ == "__main__" and str(REPOSITORY) not in sys.path:
+    sys.path.insert(0, str(REPOSITORY))
+
+import numpy as np  # noqa: E402
+
+from engine.errors import ProteoscopeError  # noqa: E402
+from engine.formats import read_proteins, read_spectra  # noqa: E402
+from tests.engine.formats.conftest import binary_array, mzml, mzml_spectrum, mzxml, mzxml_scan, term  # noqa: E402
+from tests.fuzz.readers import MEMORY_BYTES, PROCESSOR_SECONDS  # noqa: E402
+
+MILLION = 1_000_000
+MGF = b"BEGIN IONS\nPEPMASS=500\n100 1\nEND IONS\n"
+MZML = b'<?xml version="1.0"?>\n<mzML><run id="r"><spectrumList>'
+MZML_END = b"</spectrumList></run></mzML>"
+MZXML = b'<?xml version="1.0"?>\n<mzXML><msRun>'
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """A file, how it is read, and a pattern of what comes of it: ``read N`` or the error's message; `skipped`, when broken spectra are."""
+
+    content: Callable[[], bytes]
+    tells: str
+    read: str = "spectra"
+    skipped: str | None = None
+
+
+def gzipped(piece: bytes, n_bytes: int, before: bytes = b"", behind: bytes = b"", size: int = 0) -> bytes:
+    """A gzip file of `before`, `piece` again and again up to so many bytes, and `behind`.
+
+    Where `size` is given, a comment in its head makes the file that long, so that it does not unpack to many times its size.
+    """
+    large = piece * max(1, (1 << 20) // len(piece))
+    packer = zlib.compressobj(1 if size else 9, zlib.DEFLATED, -15)
+    parts, checksum, total = [packer.compress(before)], zlib.crc32(before), len(before)
+    while total < n_bytes:
+        parts.append(packer.compress(large))
+        checksum, total = zlib.crc32(large, checksum), total + len(large)
+    body = b"".join([*parts, packer.compress(behind), packer.flush()])
+    end = struct.pack("<II", zlib.crc32(behind, checksum), (total + len(behind)) & 0xFFFFFFFF)
+    return b"\x1f\x8b\x08\x10" + bytes(6) + b"c" * (size - len(body) - 20) + b"\0" + body + end
+
+
+def zipped_spectrum(n_peaks: int, number: bytes = bytes(8)) -> bytes:
+    """A spectrum of so many times one number, under zlib."""
+    data = zlib.compress(number * n_peaks, 9)
+    arrays = "".join(binary_array(kind, data, ("MS:1000523", "MS:1000574")) for kind in ("MS:1000514", "MS:1000515"))
+    return mzml_spectrum(arrays=arrays, length=n_peaks).encode()
+
+
+def large_profile() -> bytes:
+    """What an instrument does measure: 300,000 points, a third of them without signal, under zlib."""
+    chance = np.random.default_rng(1)
+    mz = np.sqrt(np.linspace(50.0**2, 2000.0**2, 300_000))
+    intensity = np.where(np.arange(len(mz)) % 3 == 0, 0.0, chance.poisson(50.0, len(mz)))
+    packed = [("MS:1000514", mz), ("MS:1000515", intensity)]
+    arrays = "".join(binary_array(kind, zlib.compress(values.tobytes()), ("MS:1000523", "MS:1000574")) for kind, values in packed)
+    return mzml(mzml_spectrum(arrays=arrays, length=len(mz), mode="MS:1000128")).encode()
+
+
+def many_references() -> bytes:
+    group = f'<referenceableParamGroup id="a">{term("MS:1000127") * 5000}</referenceableParamGroup>'
+    references = '<referenceableParamGroupRef ref="a"/>' * 10_000
+    return mzml(f'<spectrum id="x">{references}</spectrum>', header=group).encode()
+
+
+def absurd_arrays(kind: str, value: float) -> bytes:
+    mz, intensity = [100.0, 200.0], [1.0, 2.0]
+    (mz if kind == "mz" else intensity)[1] = value
+    odd = mzml_spectrum(1, mz=tuple(mz), intensity=tuple(intensity), dtypes=("<f8", "<f8"))
+    return mzml(mzml_spectrum(0), odd, mzml_spectrum(2)).encode()
+
+
+def with_term(accession: str, value: str, unit: str = "") -> bytes:
+    odd = {"MS:1000016": {"time": term(accession, value, unit)}}.get(accession, {"ions": term(accession, value)})
+    return mzml(mzml_spectrum(0), mzml_spectrum(1, **odd), mzml_spectrum(2)).encode()
+
+
+def spectrum_of(first_line: str, rest: str = "") -> bytes:
+    return f"BEGIN IONS\n{first_line}\n{rest}1 1\nEND IONS\n".encode() + MGF
+
+
+def numpress_slof() -> bytes:
+    data = struct.pack(">d", 1e-300) + struct.pack("<HH", 1, 2)
+    arrays = binary_array("MS:1000514", np.array([1.0, 2.0]).tobytes(), ("MS:1000523", "MS:1000576"))
+    return mzml(mzml_spectrum(arrays=arrays + binary_array("MS:1000515", data, ("MS:1002314",)), length=2)).encode()
+
+
+def signalling() -> bytes:
+    """Numbers whose bytes are those of a signalling not-a-number."""
+    arrays = binary_array("MS:1000514", bytes.fromhex("0000a07f") * 3, ("MS:1000521", "MS:1000576"))
+    return mzml(mzml_spectrum(arrays=arrays + binary_array("MS:1000515", bytes(12), ("MS:1000521", "MS:1000576")))).encode()
+
+
+CASES: dict[str, Hostile] = {
+    # Scans that took time with the square of the size.
+    "digits": Hostile(lambda: b"1" * 130_000, "is in no known format"),
+    "digits and a point": Hostile(lambda: b"1" * 65_000 + b"." + b"1" * 65_000 + b"x", "is in no known format"),
+    "comments without an end, recognised": Hostile(lambda: b'<?xml version="1.0"?>' + b"<!--" * 260_000, "broken XML"),
+    "instructions without an end, recognised": Hostile(lambda: b'<?xml version="1.0"?>' + b"<?" * 500_000, "broken XML"),
+    "comments without an end": Hostile(lambda: MZML + b"<!--" * 250_000, "cut off"),
+    "instructions without an end": Hostile(lambda: MZML + b"<?" * 500_000, "cut off"),
+    "sections without an end": Hostile(lambda: MZML + b"<![CDATA[" * 110_000, "cut off"),
+    "declarations": Hostile(lambda: MZML + b" " * 140_000 + b"<!DOCTYPE" * 90_000, "cut off"),
+    "angle brackets": Hostile(lambda: MZML + b"<" * MILLION, "cut off"),
+    "dataProcessing again and again": Hostile(lambda: MZXML + b"<dataProcessing" * 66_000 + b'<scan num="1">', "the XML is broken"),
+    "scans that are none": Hostile(lambda: MZXML + b'<scan num="1"/>' + b"<scanX" * 160_000, "the XML is broken"),
+    "blank lines before an m/z": Hostile(
+        lambda: mzxml(mzxml_scan(1)).encode().replace(b"> 600.5 <", b">" + b"\n" * MILLION + b"600.5<"), "read 1"
+    ),
+    "blank lines in MGF": Hostile(lambda: b"COM=x\n" + b"\n" * (MILLION // 2) + MGF + b"\n" * (MILLION // 2), "read 1"),
+    "blanks before a value": Hostile(lambda: spectrum_of("PEPMASS=" + " " * MILLION + "5"), "read 2"),
+    "charges": Hostile(lambda: spectrum_of("PEPMASS=5", "CHARGE=" + "1," * 500_000 + "\n"), "line 3: the charge is not"),
+    "titles of points and zeros": Hostile(lambda: spectrum_of("TITLE=" + ".0000000000" * 1400, "PEPMASS=5\n") * 64, "read 128"),
+    "lines of one number": Hostile(lambda: b"BEGIN IONS\nPEPMASS=5\n" + b"1\n" * 500_000 + b"END IONS\n", "line 3: a peak has no"),
+    "tags of spectra": Hostile(lambda: MZML + b"<spectrum>" * 100_000, "the spectrum has no end", skipped="cut off"),
+    # Bombs.
+    "gzip of one line of residues": Hostile(lambda: gzipped(b"M", 100 * MILLION, b">A\n"), "more than 100 times their size", "proteins"),
+    "gzip of one title": Hostile(lambda: gzipped(b"x", 100 * MILLION, b"BEGIN IONS\nTITLE="), "more than 100 times their size"),
+    "gzip of blanks in mzML": Hostile(lambda: gzipped(b" ", 100 * MILLION, MZML), "more than 100 times their size"),
+    "long line of residues": Hostile(
+        lambda: gzipped(b"M", 90 * MILLION, b";x\n>A\n", size=MILLION),
+        "line [12]: the sequence has more than 1,000,000 residues",
+        "proteins",
+    ),
+    "chromosome on a line": Hostile(lambda: gzipped(b"ACGTTGCAN", 90 * MILLION, b">A\n", size=MILLION), "chromosome of nucl", "proteins"),
+    "chromosome for an alignment": Hostile(
+        lambda: gzipped(b"ACGTTGCAN", 90 * MILLION, b">A\n", size=MILLION), "chromosome of nucleotides", "every record"
+    ),
+    "long header": Hostile(lambda: gzipped(b"x", 90 * MILLION, b">A", size=MILLION), "the header is longer than", "proteins"),
+    "blanks in a sequence": Hostile(lambda: gzipped(b" ", 60 * MILLION, b">A\nM", size=MILLION), "longer than 16 MB", "proteins"),
+    "tiny records": Hostile(lambda: gzipped(b">A\nM\n", 90 * MILLION, size=MILLION), "more than [0-9,]+ records in", "proteins"),
+    "records of nothing": Hostile(lambda: gzipped(b">A\n", 90 * MILLION, size=MILLION), "more than [0-9,]+ records in", "proteins"),
+    "long title": Hostile(lambda: gzipped(b"x", 90 * MILLION, b"BEGIN IONS\nTITLE=", size=MILLION), "no record ends within 64 MB"),
+    "long entry": Hostile(lambda: gzipped(b"A=\n", 50 * MILLION, b"BEGIN IONS\n", size=MILLION), "lines that are no peaks belong to one"),
+    "tiny spectra": Hostile(lambda: gzipped(MGF, 90 * MILLION, size=MILLION), "there are more than [0-9,]+ spectra in"),
+    "tiny DTA": Hostile(lambda: gzipped(b"500 1\n\n", 90 * MILLION, size=MILLION), "there are more than [0-9,]+ spectra in"),
+    "peaks without an end": Hostile(
+        lambda: gzipped(b"1 1\n", 50 * MILLION, b"BEGIN IONS\nPEPMASS=5\n", b"END IONS\n", size=MILLION), "more than 2,097,152 peaks"
+    ),
+    "spectra of many peaks": Hostile(
+        lambda: gzipped(b"BEGIN IONS\nPEPMASS=5\n" + b"1 1\n" * 5000 + b"END IONS\n", 90 * MILLION, size=MILLION),
+        "there are more than [0-9,]+ peaks in",
+    ),
+    "tags without an end": Hostile(lambda: gzipped(b"<scan/>", 50 * MILLION, MZML + b"<spectrum>", size=MILLION), "XML tags belong to one"),
+    "an array of 87 million": Hostile(lambda: MZML + zipped_spectrum(87 * MILLION) + MZML_END, "more than 2,097,152 peaks"),
+    "arrays of two million": Hostile(
+        lambda: MZML + zipped_spectrum(2 * MILLION, struct.pack("<d", 500)) * 20 + MZML_END, "unpack to more than 4,194,304 peaks"
+    ),
+    "an array of one number two million times": Hostile(
+        lambda: MZML + zipped_spectrum(2 * MILLION, struct.pack("<d", 500)) + MZML_END, "there are more than 2,000,000 peaks in"
+    ),
+    "a large profile": Hostile(large_profile, "read 1"),
+    "terms of a group, again and again": Hostile(many_references, "XML tags belong to one part"),
+    # One absurd spectrum among others.
+    "precursor of 1e308": Hostile(lambda: spectrum_of("PEPMASS=1e308"), "the precursor m/z is larger than 100,000", skipped="read 1"),
+    "precursor of 1e308 in mzML": Hostile(
+        lambda: with_term("MS:1000744", "1e308"), "scan=2: the precursor m/z is larger", skipped="read 2"
+    ),
+    "precursor's intensity": Hostile(lambda: spectrum_of("PEPMASS=500 1e300"), "read 2"),
+    "time": Hostile(lambda: spectrum_of("PEPMASS=5", "RTINSECONDS=1e300\n"), "the retention time is beyond", skipped="read 1"),
+    "time in minutes": Hostile(
+        lambda: with_term("MS:1000016", "1e308", "UO:0000031"), "scan=2: the retention time is beyond", skipped="read 2"
+    ),
+    "m/z of a peak": Hostile(lambda: absurd_arrays("mz", 1e300), "scan=2: a peak has an m/z larger than", skipped="read 2"),
+    "intensity of a peak": Hostile(lambda: absurd_arrays("intensity", 1e300), "scan=2: a peak has an m/z larger than", skipped="read 2"),
+    "name": Hostile(lambda: spectrum_of("PEPMASS=5", "TITLE=" + "x" * 20_000 + "\n"), "name is longer than 16,384 bytes", skipped="read 1"),
+    "name in mzML": Hostile(
+        lambda: mzml(mzml_spectrum(0), mzml_spectrum(1, name="x" * 20_000)).encode(), "name is longer than", skipped="read 1"
+    ),
+    "scan number of 20 digits": Hostile(
+        lambda: b"S\t12345678901234567890\t1\t500\n1 1\nS\t2\t2\t500\n1 1\n", "line 1: a number cannot be read", skipped="read 1"
+    ),
+    "numpress of no scale": Hostile(numpress_slof, "read 1"),
+    "signalling numbers": Hostile(signalling, "read 1"),
+    "encoding that refuses everything": Hostile(
+        lambda: mzml(mzml_spectrum(0), declaration='<?xml version="1.0" encoding="undefined"?>').encode(), "read 1"
+    ),
+    "name of a file within": Hostile(lambda: MGF, "is no name of a file", "a name that is none"),
+}
+
+
+def _read(case: Hostile, path: Path, *, skip_broken: bool) -> int:
+    if case.read == "proteins":
+        return len(read_proteins([path]))
+    if case.read == "every record":
+        return len(read_proteins([path], every_record=True))
+    if case.read == "a name that is none":
+        return len(read_spectra([f"{path}\0"]))
+    return len(read_spectra([path], skip_broken=skip_broken, threads=2))
+
+
+def _within_limits(work: Callable[[], int]) -> str:
+    """What comes of some work in a process of its own."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        warnings.simplefilter("error")
+        size = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY_BYTES, size + MEMORY_BYTES))
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + 1 + PROCESSOR_SECONDS, resource.RLIM_INFINITY))
+        try:
+            told = f"read {work()}"
+        except ProteoscopeError as error:
+            told = str(error)
+        except BaseException as error:
+            told = f"{type(error).__name__}: {error}"
+        os.write(writing, told.encode()[:50_000])
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        told = pipe.read().decode()
+    _, status = os.waitpid(child, 0)
+    return told if not status else f"ended with status {status}"
+
+
+def main() -> None:
+    """Read every case, as it is and leaving out broken spectra."""
+    with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
+        path = Path(folder, "file")
+        # What is loaded and compiled for each format belongs to the program, not to the file.
+        for text in (MGF, mzml(mzml_spectrum(0, zipped=True)).encode(), mzxml(mzxml_scan(1)).encode(), b"S\t1\t1\t5\n", b"500 1\n1 1\n"):
+            path.write_bytes(text)
+            read_spectra([path], threads=1)
+        path.write_bytes(b">A\nM\n")
+        read_proteins([path])
+        for name, case in CASES.items():
+            path.write_bytes(case.content())
+            told = _within_limits(functools.partial(_read, case, path, skip_broken=False))
+            is_skippable = case.skipped is not None
+            skipping = _within_limits(functools.partial(_read, case, path, skip_broken=True)) if is_skippable else ""
+            print(json.dumps({"name": name, "told": told, "told_when_skipping": skipping, "path": str(path)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

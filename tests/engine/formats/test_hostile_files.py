@@ -1,0 +1,35 @@
+"""Files made to take all time or memory, and spectra that no instrument measures: each is told in one line, or read, within bounds."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+if not sys.platform.startswith("linux"):
+    pytest.skip("processes are made and limited as on Linux", allow_module_level=True)
+
+from tests.engine.formats.hostile_files import CASES, REPOSITORY
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, dict[str, str]]:
+    script = REPOSITORY / "tests" / "engine" / "formats" / "hostile_files.py"
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return {line["name"]: line for line in map(json.loads, done.stdout.splitlines())}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_hostile_file_is_told_or_read_within_a_gigabyte_and_ten_seconds(told: dict[str, dict[str, str]], name: str) -> None:
+    case, line = CASES[name], told[name]
+    assert re.search(case.tells, line["told"]), line["told"]
+    if not line["told"].startswith("read "):
+        assert line["told"].startswith(line["path"])
+        assert line["told"].endswith((".", "?"))
+        assert len(line["told"]) < 1000
+    if case.skipped is not None:
+        assert re.search(case.skipped, line["told_when_skipping"]), line["told_when_skipping"]

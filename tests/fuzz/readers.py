@@ -1,0 +1,663 @@
+"""Mutated inputs for each reader: whatever a file holds, it is read rightly or refused with an error of ours, within bounds.
+
+    python -m tests.fuzz.readers --cases 20000 --reader mzml
+    python tests/fuzz/readers.py --seed 7 --cases 1 --first 1234 --reader mgf --keep FOLDER
+
+Each case begins with a small valid file, changes it where its format has joints (records, lines, tags, numbers, arrays, encodings), and has
+another process read it, which may take 1 GB of memory above what the program itself does and 10 seconds of processor time. One process
+takes many cases, another goes on where one died. A case depends on reader, seed and its own number alone; ``--keep`` writes those that
+failed, or, with ``--all``, every one. Prints a JSON line for each reader; the exit code is 1 where anything failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import binascii
+import contextlib
+import gzip
+import json
+import os
+import random
+import re
+import struct
+import sys
+import tempfile
+import threading
+import traceback
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+if __name__ == "__main__" and str(REPOSITORY) not in sys.path:
+    sys.path.insert(0, str(REPOSITORY))
+
+import numpy as np  # noqa: E402
+
+from engine.errors import ProteoscopeError  # noqa: E402
+from engine.formats import read_proteins, read_spectra  # noqa: E402
+from engine.formats.spectrum_blocks import MOST_INTENSITY, MOST_MZ, MOST_SECONDS  # noqa: E402
+
+MEMORY_BYTES, PROCESSOR_SECONDS = 1 << 30, 10
+CASES_OF_A_PROCESS = 1000
+LONGEST_MESSAGE = 2000
+
+# --- The files that mutations begin with -------------------------------------------------------------------------------------------------
+
+
+def _term(accession: str, value: object = "", unit: str = "") -> str:
+    return f'<cvParam cvRef="MS" accession="{accession}" name="x" value="{value}"' + (f' unitAccession="{unit}"' if unit else "") + "/>"
+
+
+def _array(kind: str, values: np.ndarray, packing: str = "MS:1000576") -> str:
+    data = values.tobytes()
+    if packing != "MS:1000576":
+        data = zlib.compress(data)
+    text = base64.b64encode(data).decode()
+    terms = _term({"f8": "MS:1000523", "f4": "MS:1000521"}[values.dtype.str[1:]]) + _term(packing) + _term(kind)
+    return f'<binaryDataArray encodedLength="{len(text)}">{terms}<binary>{text}</binary></binaryDataArray>'
+
+
+def _mzml_spectrum(number: int, packing: str, dtype: str = "<f8") -> str:
+    mz = np.linspace(100.5, 900.25, 20 + number)
+    arrays = _array("MS:1000514", mz.astype(dtype), packing) + _array("MS:1000515", np.sqrt(mz).astype("<f4"), packing)
+    ions = _term("MS:1000744", 500.25 + number) + _term("MS:1000041", 2) + _term("MS:1000042", 1e5)
+    return (
+        f'<spectrum index="{number}" id="controllerType=0 controllerNumber=1 scan={number + 1}" defaultArrayLength="{len(mz)}">'
+        f'<referenceableParamGroupRef ref="common"/>{_term("MS:1000511", 2)}{_term("MS:1000127")}<scanList count="1"><scan>'
+        f"{_term('MS:1000016', 1.5 + number, 'UO:0000031')}</scan></scanList><precursorList count='1'><precursor><isolationWindow>"
+        f"{_term('MS:1000827', 500)}</isolationWindow><selectedIonList><selectedIon>{ions}</selectedIon></selectedIonList></precursor>"
+        f'</precursorList><binaryDataArrayList count="2">{arrays}</binaryDataArrayList></spectrum>\n'
+    )
+
+
+def _mzml() -> list[bytes]:
+    files = []
+    for packing, dtype in (("MS:1000576", "<f8"), ("MS:1000574", "<f4")):
+        spectra = "".join(_mzml_spectrum(i, packing, dtype) for i in range(3))
+        files.append(
+            '<?xml version="1.0" encoding="utf-8"?>\n<!-- made for tests -->\n<indexedmzML><mzML version="1.1.0"><cvList count="1"/>'
+            f'<referenceableParamGroupList><referenceableParamGroup id="common">{_term("MS:1000130")}</referenceableParamGroup>'
+            f'</referenceableParamGroupList><run id="r"><spectrumList count="3">\n{spectra}</spectrumList><chromatogramList count="1">'
+            '<chromatogram id="TIC"/></chromatogramList></run></mzML><indexList><offset idRef="x">12</offset></indexList></indexedmzML>\n'
+        )
+    # Numpress: linear for m/z (a scale, two numbers, then residuals of zero in half bytes), and integers for intensities.
+    linear = struct.pack(">d", 100.0) + struct.pack("<II", 10000, 20000) + b"\x88"
+    whole = b"\x71\x72\x73\x74"
+    arrays = "".join(
+        f"<binaryDataArray>{_term(packing)}{_term(kind)}<binary>{base64.b64encode(data).decode()}</binary></binaryDataArray>"
+        for packing, kind, data in (("MS:1002312", "MS:1000514", linear), ("MS:1002313", "MS:1000515", whole))
+    )
+    numpressed = re.sub(r"(?s)<binaryDataArray .*</binaryDataArray>", arrays, _mzml_spectrum(0, "MS:1000576"))
+    numpressed = re.sub('defaultArrayLength="[0-9]+"', 'defaultArrayLength="4"', numpressed)
+    files.append(files[0].partition("<spectrum ")[0] + numpressed + "</spectrumList></run></mzML></indexedmzML>")
+    return [file.encode() for file in files]
+
+
+def _mzxml() -> list[bytes]:
+    scans = []
+    for number, packing in ((1, "none"), (2, "zlib"), (3, "none")):
+        data = np.stack([np.linspace(100, 900, 15), np.linspace(1, 99, 15)], axis=1).astype(">f4" if number < 3 else ">f8").tobytes()
+        data = zlib.compress(data) if packing == "zlib" else data
+        scans.append(
+            f'<scan num="{number}" msLevel="2" peaksCount="15" retentionTime="PT{number}M2.5S" centroided="1">'
+            f'<precursorMz precursorIntensity="7.5" precursorCharge="3"> 600.5 </precursorMz><peaks precision="{32 if number < 3 else 64}" '
+            f'byteOrder="network" contentType="m/z-int" compressionType="{packing}" compressedLen="{len(data)}">'
+            f"{base64.b64encode(data).decode()}</peaks></scan>\n"
+        )
+    inner = scans[1].join((scans[0].replace('msLevel="2"', 'msLevel="1"').removesuffix("</scan>\n"), "</scan>\n"))
+    head = '<?xml version="1.0" encoding="ISO-8859-1"?>\n<mzXML><msRun scanCount="3"><dataProcessing centroided="1"></dataProcessing>'
+    return [
+        f"{head}{text}</msRun><index><offset id='1'>10</offset></index></mzXML>\n".encode() for text in ("".join(scans), inner + scans[2])
+    ]
+
+
+_PEAKS = "".join(f"{100.5 + 37 * i:.3f} {10 + i}\n" for i in range(12))
+
+
+def _mgf() -> list[bytes]:
+    one = (
+        f"BEGIN IONS\nTITLE=run.0012.0012.2 scan=12\nPEPMASS=500.5 1000\nCHARGE=2+ and 3+\nRTINSECONDS=10.5\nSCANS=12\n{_PEAKS}END IONS\n\n"
+    )
+    other = f"BEGIN IONS\nTITLE=Köln\nPEPMASS=600.25\nCHARGE=1+\n# a comment\n{_PEAKS}END IONS\n"
+    return [f"COM=a run\nCHARGE=2+\n\n{one}{other}".encode(), other.encode("latin-1"), ("\ufeff" + one).encode()]
+
+
+def _ms2() -> list[bytes]:
+    one = f"S\t000012\t000012\t500.5\nI\tRTime\t1.5\nI\tNativeID\tx\nZ\t2\t999.99\nZ\t3\t1499.5\nD\tanything\n{_PEAKS}"
+    return [f"H\tCreationDate\ttoday\n{one}{one.replace('12', '13')}".encode(), one.encode()]
+
+
+def _dta() -> list[bytes]:
+    return [f"1000.5 2\n{_PEAKS}\n1500.25 3\n{_PEAKS}".encode(), f'\n=== "run.7.7.2.dta" ===\n1000.5 2\n{_PEAKS}\n'.encode()]
+
+
+def _pkl() -> list[bytes]:
+    return [f"500.5 1000 2\n{_PEAKS}\n600.5 2000.5 0\n{_PEAKS}".encode()]
+
+
+def _fasta() -> list[bytes]:
+    one = ">sp|P1|ONE first protein, é\nMKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEH\nCPFDEHVK*\n>P2\tsecond\nacde FGH 10\niklm-N.\n"
+    return [f";a comment\n{one}>P3\nPEPTIDE\n".encode(), one.encode("latin-1")]
+
+
+def _presets() -> list[bytes]:
+    folder = REPOSITORY / "resources" / "presets" / "identify"
+    shipped = [path.read_bytes() for path in sorted(folder.glob("*.toml"))]
+    return [*shipped, b'description = "Mine"\nenzyme = "Trypsin"\nisotope_errors = [0, 1]\nfragment_tolerance = "20 ppm"\n']
+
+
+def _matrices() -> list[bytes]:
+    folder = REPOSITORY / "resources" / "matrices"
+    return [(folder / name).read_bytes() for name in ("BLOSUM62.txt", "PAM30.txt")] + [b"# mine\n   A  C\nA  4 -1\nC -1  9\n"]
+
+
+def _peptidoforms() -> list[bytes]:
+    return [
+        text.encode()
+        for text in (
+            "EM[Oxidation]EVEES[UNIMOD:21]PEK", "[Acetyl]-PEPTIDEK[+14.0157]-[Amidated]/2", "{Glycan:HexNAc2Hex3}PEPT[Phospho]IDE",
+            "<[Carbamidomethyl]@C>ATPEILTCK", "[Phospho]?PEPTIDE", "PEPT[Phospho|info:x]IDE[Formula:C2H4O-1]",
+        )
+    ]  # fmt: skip
+
+
+def _modifications() -> list[bytes]:
+    return [b"Oxidation (M)", b"Acetyl (Protein N-term)", b"+79.966331 (STY)", b"Phospho (STY)", b"mine:+12.5 (K)", b"UNIMOD:21 (S)"]
+
+
+# --- What they have to become ------------------------------------------------------------------------------------------------------------
+
+
+def _read_spectra(path: Path, chance: random.Random) -> int:
+    """Read a file of spectra, and check what its reader promises."""
+    skip_broken = chance.random() < 0.5
+    spectra = read_spectra([path], skip_broken=skip_broken, threads=1)
+    offsets, n = spectra.offsets, len(spectra)
+    assert n > 0
+    assert offsets[0] == 0
+    assert offsets[-1] == len(spectra.mz) == len(spectra.intensity)
+    assert len(offsets) == n + 1
+    assert (np.diff(offsets) >= 0).all()
+    owner = np.repeat(np.arange(n), np.diff(offsets))
+    assert ((np.diff(spectra.mz) >= 0) | (np.diff(owner) > 0)).all()
+    assert ((spectra.mz > 0) & (spectra.mz <= MOST_MZ)).all()
+    assert ((spectra.intensity > 0) & (spectra.intensity <= np.float32(MOST_INTENSITY))).all()
+    assert ((spectra.precursor_mz > 0) & (spectra.precursor_mz <= MOST_MZ)).all()
+    assert ((spectra.precursor_intensity >= 0) & np.isfinite(spectra.precursor_intensity)).all()
+    assert (np.isnan(spectra.retention_time) | (np.abs(spectra.retention_time) <= MOST_SECONDS)).all()
+    assert (spectra.scan >= -1).all()
+    assert len(spectra.identifier) == n
+    assert all(spectra.identifier)
+    assert all(name.encode("utf-8", "strict") for name in spectra.identifier)
+    assert skip_broken or spectra.n_skipped == 0
+    return n
+
+
+def _read_proteins(path: Path, chance: random.Random) -> int:
+    proteins = read_proteins([path], every_record=chance.random() < 0.3)
+    assert proteins.offsets[-1] == len(proteins.residues)
+    assert np.isin(proteins.residues, np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ*", np.uint8)).all()
+    for i in (0, len(proteins) - 1):
+        assert proteins.accession(i)
+        proteins.description(i).encode()
+    return len(proteins)
+
+
+def _read_preset(path: Path, chance: random.Random) -> int:
+    from engine.identification.parameters import IdentificationParameters
+    from engine.parameters import read_preset
+    from engine.sequence_search.parameters import SequenceSearchParameters
+
+    del chance
+    preset = path.rename(path.with_suffix(".toml"))
+    try:
+        values = read_preset("identify", str(preset))
+        model = SequenceSearchParameters if "matrix" in values else IdentificationParameters
+        return len(model.checked(values).model_dump(mode="json"))
+    finally:
+        preset.rename(path)
+
+
+def _read_matrix(path: Path, chance: random.Random) -> int:
+    from engine.sequence_search.matrices import read_matrix
+
+    del chance
+    matrix = read_matrix(str(path))
+    assert matrix.scores.shape == (27, 27)
+    assert (np.abs(matrix.scores) <= 1_000_000).all()
+    return len(matrix.letters)
+
+
+def _read_peptidoform(path: Path, chance: random.Random) -> int:
+    from engine.chemistry.peptidoforms import parse, write
+
+    del chance
+    peptidoform = parse(_as_text(path))
+    write(peptidoform)
+    return len(peptidoform.sequence)
+
+
+def _read_modification(path: Path, chance: random.Random) -> int:
+    from engine.chemistry.modifications import parse_modification
+
+    del chance
+    return len(str(parse_modification(_as_text(path))))
+
+
+def _as_text(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A reader under test: the files to begin with, how to read one, how a file falls into pieces, and words that belong into it."""
+
+    files: Callable[[], list[bytes]]
+    read: Callable[[Path, random.Random], int]
+    pieces: re.Pattern[bytes]
+    words: tuple[bytes, ...]
+    is_packed: bool = False
+    largest: int = 1_000_000
+
+
+_LINES = re.compile(rb"[^\n]*\n|[^\n]+")
+_TAGS = re.compile(rb"<[^<>]*>|[^<]+|<")
+_LETTERS = re.compile(rb"[A-Z]+|\[[^]]*\]|.", re.DOTALL)
+_XML_WORDS = (
+    b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<?", b"?>", b"<!DOCTYPE x [", b"&quot;", b"&#10;", b"<", b">", b"/>", b'"', b"=", b"</",
+    b'<?xml version="1.0" encoding="utf-16"?>', b'<?xml encoding="idna"?>',
+)  # fmt: skip
+_MZML_WORDS = (
+    b"<spectrum>", b"</spectrum>", b"<scan/>", b"<binary>", b"</binary>", b"<precursor>", b"<selectedIon>", b"</mzML>", b"<binary/>",
+    b'<referenceableParamGroupRef ref="common"/>', b"<spectrumList>", b"</binaryDataArray>", b'defaultArrayLength="87000000"',
+    b'arrayLength="3"', b'accession="MS:1002312"', b'accession="MS:1000574"', b'accession="MS:1002748"', b'accession="MS:1000519"',
+)  # fmt: skip
+_MZXML_WORDS = (
+    b"<scan ", b"</scan>", b"<scan", b"<dataProcessing", b"<peaks>", b"</peaks>", b"<precursorMz>", b"</msRun>", b'peaksCount="0"',
+    b'compressionType="zlib"', b'precision="64"', b'possibleCharges="2,3"', b'num="1e300"', b"P99999D",
+)  # fmt: skip
+_MGF_WORDS = (
+    b"BEGIN IONS", b"END IONS", b"TITLE=", b"PEPMASS=", b"CHARGE=", b"SCANS=", b"RTINSECONDS=", b"=", b"1 1", b"8+,9+", b"3-", b"nan 1",
+    b"scan=99999999999999999999", b".1.1.1",
+)  # fmt: skip
+READERS = {
+    "mzml": Reader(_mzml, _read_spectra, _TAGS, _XML_WORDS + _MZML_WORDS),
+    "mzxml": Reader(_mzxml, _read_spectra, _TAGS, _XML_WORDS + _MZXML_WORDS),
+    "mgf": Reader(_mgf, _read_spectra, _LINES, _MGF_WORDS),
+    "ms2": Reader(_ms2, _read_spectra, _LINES, (b"S\t1\t1\t5", b"Z\t2\t999", b"I\tRTime\t", b"H\t", b"D\t", b"S", b"Z", b"I", b"1 1")),
+    "dta": Reader(_dta, _read_spectra, _LINES, (b"1000 2", b"=", b"1 1", b"\n\n", b"+", b"0 0", b"1e3 2", b"nan inf")),
+    "pkl": Reader(_pkl, _read_spectra, _LINES, (b"500 1 2", b"=", b"1 1", b"\n\n", b"+", b"0 0 0", b"nan inf 1")),
+    "fasta": Reader(_fasta, _read_proteins, _LINES, (b">", b";", b"*", b">>", b"> ", b"-", b"\x01", b"ACGT", b">P2\n", b"X", b"9")),
+    "gzip": Reader(lambda: _mgf() + _mzml() + _ms2(), _read_spectra, _LINES, _MGF_WORDS, is_packed=True),
+    "preset": Reader(
+        _presets, _read_preset, _LINES,
+        (b"[", b"]", b"{", b"}", b"=", b"a.", b"[parameters]", b"[[parameters]]", b'"""', b"'", b"nan", b"1979-05-27", b'matrix = "'),
+        largest=200_000,
+    ),
+    "matrix": Reader(_matrices, _read_matrix, _LINES, (b"A", b"*", b"#", b"-", b"1_0", b"1e3", "ﬆ".encode(), "ß".encode(), b"\x0c")),
+    "proforma": Reader(
+        _peptidoforms, _read_peptidoform, _LETTERS,
+        (b"[", b"]", b"(", b")", b"{", b"}", b"<", b">", b"?", b"|", b"#g1", b"^2", b"/2", b"//", b"+", b"@", b":", b"-"), largest=20_000,
+    ),
+    "modification": Reader(_modifications, _read_modification, _LETTERS, (b"(", b")", b"+", b"-", b",", b":", b"term"), largest=20_000),
+}  # fmt: skip
+
+# --- Mutations ---------------------------------------------------------------------------------------------------------------------------
+
+_NUMBER = re.compile(rb"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?")
+_BASE64 = re.compile(rb">([A-Za-z0-9+/=]{8,})<")
+_ATTRIBUTE = re.compile(rb"\s[A-Za-z]+=(?:\"[^\"]*\"|'[^']*')")
+_NUMBERS = (
+    b"0", b"-1", b"1e308", b"-1e308", b"1e309", b"1e-320", b"nan", b"inf", b"-inf", b"", b"99999999999999999999", b"2147483648",
+    b"9223372036854775808", b"-9223372036854775809", b"4294967296", b"0x10", "１２".encode(), b"1e", b"--5", b"1_0", b"1,5", b"+", b".",
+    b"1e99999999999", b"0.0000000000000000000000001", b"87000000", b"2000000", b"1e6", b"100001", b"32", b"31", b"1" * 400, b"9" * 5000,
+)  # fmt: skip
+_ENCODINGS = ("utf-16", "utf-16-le", "utf-32", "utf-8-sig", "cp037")
+_LINE_ENDS = (b"\r", b"\r\n", b"\n\r", b"\n\n", b"\x0b", b"\x85", b"\xe2\x80\xa8", b" \n ", b"\0")
+_RUNS = (
+    b" ",
+    b"\n",
+    b"\r\n",
+    b"\t",
+    b"0",
+    b"1",
+    b"9",
+    b".",
+    b"A",
+    b"M",
+    b"<",
+    b">",
+    b"=",
+    b"[",
+    b"{",
+    b"-",
+    b"\0",
+    b"\xff",
+    b"\xc3",
+    b"#",
+    b"1 1\n",
+    b".0",
+)
+
+
+def mutated(reader: Reader, chance: random.Random) -> bytes:
+    """One of the reader's files with one to five changes, now and then packed."""
+    content = chance.choice(reader.files())
+    for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 5))):
+        content = chance.choice(_MUTATIONS)(content, reader, chance)[: reader.largest]
+    if reader.is_packed or chance.random() < 0.03:
+        content = _packed(content, chance)
+    return content
+
+
+def _size(chance: random.Random, largest: int) -> int:
+    """A length of any magnitude; the great ones are few, since they take their time."""
+    return int(10 ** chance.uniform(0, chance.choice((1, 2, 3, 3, 4, 4, np.log10(largest)))))
+
+
+def _slice(pieces: list[bytes], chance: random.Random) -> tuple[int, int]:
+    first = chance.randrange(len(pieces) + 1)
+    return first, min(len(pieces), first + chance.choice((1, 1, 2, 5, 20)))
+
+
+def _place(content: bytes, chance: random.Random) -> int:
+    return chance.randrange(len(content) + 1)
+
+
+def _delete_pieces(content: bytes, reader: Reader, chance: random.Random) -> bytes:
+    pieces = reader.pieces.findall(content)
+    first, last = _slice(pieces, chance)
+    return b"".join(pieces[:first] + pieces[last:])
+
+
+def _repeat_pieces(content: bytes, reader: Reader, chance: random.Random) -> bytes:
+    pieces = reader.pieces.findall(content)
+    first, last = _slice(pieces, chance)
+    some = b"".join(pieces[first:last])
+    times = 1 + _size(chance, reader.largest) // max(1, len(some))
+    return b"".join(pieces[:last]) + some * times + b"".join(pieces[last:])
+
+
+def _move_pieces(content: bytes, reader: Reader, chance: random.Random) -> bytes:
+    pieces = reader.pieces.findall(content)
+    first, last = _slice(pieces, chance)
+    rest = pieces[:first] + pieces[last:]
+    at = chance.randrange(len(rest) + 1)
+    return b"".join(rest[:at] + pieces[first:last] + rest[at:])
+
+
+def _cut_off(content: bytes, reader: Reader, chance: random.Random) -> bytes:
+    at = _place(content, chance)
+    return content[:at] if chance.random() < 0.7 else content[at:]
+
+
+def _change_number(content: bytes, reader: Reader, chance: random.Random) -> bytes:
+    numbers = list(_NUMBER.finditer(content[:50_000]))
+    if not numbers:
+        return content
+    chosen = chance.choice(numbers)
+    number = chance.choice(_NUMBERS) if chance.random() < 0.8 else str(chance.uniform(-1, 1) * 10 ** chance.randrange(-5, 20)).encode()
+    if chance.random() < 0.1:
+        return content.replace(chosen.group(), number)
+    return content[: chosen.start()] + number + content[chosen.end() :]
+
+
+def _insert_word(content: bytes, reader: Reader, chance: random.Random) -> bytes:
+    at = _place(content, chance)
+    if chance.random() < 0.5:
+        ends = [found.end() for found in reader.pieces.finditer(content[:50_000])]
+        at = chance.choice(ends) if ends else at
+    word = chance.choice(reader.words) + chance.choice((b"", b"", b"\n", b" "))
+    times = 1 if chance.random() < 0.7 else 1 + _size(chance, reader.largest) // len(word)
+    return content[:at] + word * times + content[at:]
+
+
+def _insert_run(content: bytes, reader: Reader, chance: random.Random) -> bytes:
+    at, run = _place(content, chance), chance.choice(_RUNS)
+    return content[:at] + run * (_size(chance, reader.largest) // len(run)) + content[at:]
+
+
+def _change_bytes(content: bytes, reader: Reader, chance: random.Random) -> bytes:
+    changed = bytearray(content)
+    for _ in range(chance.choice((1, 2, 5, 30))):
+        if changed:
+            changed[chance.randrange(len(changed))] = chance.choice((0, 9, 10, 13, 27, 32, 60, 62, 127, 255, chance.randrange(256)))
+    return bytes(changed)
+
+
+def _change_line_ends(content: bytes, reader: Reader, chance: random.Random) -> bytes:
+    end = chance.choice(_LINE_ENDS)
+    if chance.random() < 0.5:
+        return content.replace(b"\n", end)
+    return b"".join(line + (b"\n" if chance.random() < 0.7 else end) for line in content.split(b"\n"))
+
+
+def _change_encoding(content: bytes, reader: Reader, chance: random.Random) -> bytes:
+    return content[:100_000].decode("utf-8", "replace").encode(chance.choice(_ENCODINGS), "replace")
+
+
+def _change_attribute(content: bytes, reader: Reader, chance: random.Random) -> bytes:
+    attributes = list(_ATTRIBUTE.finditer(content[:50_000]))
+    if not attributes:
+        return _change_number(content, reader, chance)
+    chosen, other = chance.choice(attributes), chance.choice(attributes)
+    text = chosen.group()
+    new = chance.choice(
+        (b"", text * 2, other.group(), text.replace(b'"', b""), text[:-1], text[1:], text.replace(b'"', b"'", 1), text.upper())
+    )
+    return content[: chosen.start()] + new + content[chosen.end() :]
+
+
+def _change_array(content: bytes, reader: Reader, chance: random.Random) -> bytes:
+    """Change the numbers within base64 and zlib, so that what is broken lies deeper than the text."""
+    arrays = list(_BASE64.finditer(content[:100_000]))
+    if not arrays:
+        return _change_number(content, reader, chance)
+    chosen = chance.choice(arrays)
+    try:
+        data = base64.b64decode(chosen.group(1))
+    except binascii.Error:
+        return content
+    is_zlib = data[:1] == b"\x78"
+    if is_zlib:
+        with contextlib.suppress(zlib.error):
+            data = zlib.decompress(data)
+    new: bytes = chance.choice((_odd_numbers, _change_bytes, _cut_off, _insert_run))(data, reader, chance)
+    if is_zlib or chance.random() < 0.2:
+        new = zlib.compress(new)
+        if chance.random() < 0.2:
+            new = _change_bytes(new, reader, chance)
+    text = base64.b64encode(new)
+    if chance.random() < 0.2:
+        text = text.rstrip(b"=") + chance.choice((b"", b"=", b"====", b"!", b"\n", b" A"))
+    return content[: chosen.start(1)] + text + content[chosen.end(1) :]
+
+
+def _odd_numbers(data: bytes, reader: Reader, chance: random.Random) -> bytes:
+    kind = chance.choice(("<f4", "<f8", ">f4", ">f8"))
+    values = np.frombuffer(data[: len(data) // 8 * 8], kind).copy()
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(chance.choice((1, 3, 10))):
+            if len(values):
+                odd = (0.0, -1.0, np.nan, np.inf, -np.inf, 1e38, 1e300, 1e-40, 1e-320, 500.0, 1e5, 1e-4)
+                values[chance.randrange(len(values))] = np.array(chance.choice(odd)).astype(kind)
+    return values.tobytes()
+
+
+def _swallow(content: bytes, reader: Reader, chance: random.Random) -> bytes:
+    """The file within itself, or before itself: roots and headers come a second time."""
+    at = _place(content, chance)
+    other = chance.choice(reader.files())
+    return content[:at] + other + content[at:]
+
+
+_MUTATIONS: tuple[Callable[[bytes, Reader, random.Random], bytes], ...] = (
+    _delete_pieces, _repeat_pieces, _move_pieces, _cut_off, _change_number, _change_number, _change_number, _insert_word, _insert_word,
+    _insert_run, _change_bytes, _change_line_ends, _change_encoding, _change_attribute, _change_array, _change_array, _swallow,
+)  # fmt: skip
+
+
+def _packed(content: bytes, chance: random.Random) -> bytes:
+    """The file under gzip, sound or not."""
+    if chance.random() < 0.05:
+        content += chance.choice(_RUNS)[:1] * (10 ** chance.choice((6, 7, 8)))
+    packed = gzip.compress(content, chance.choice((1, 6, 9)), mtime=0)
+    match chance.randrange(8):
+        case 0:
+            return packed[: _place(packed, chance)]
+        case 1:
+            changed = bytearray(packed)
+            changed[chance.randrange(len(changed))] ^= 1 << chance.randrange(8)
+            return bytes(changed)
+        case 2:
+            return packed + bytes(_size(chance, 100_000))
+        case 3:
+            return packed + chance.choice((b"x", packed, packed[:20], b"\x1f\x8b", b"\0" * 9 + packed))
+        case 4:
+            at = _place(content, chance)
+            return (
+                gzip.compress(content[:at], mtime=0)
+                + gzip.compress(content[at:], mtime=0)
+                + gzip.compress(b"", mtime=0) * chance.randrange(50)
+            )
+        case 5:
+            return gzip.compress(packed, mtime=0)
+        case _:
+            return packed
+
+
+# --- Running them ------------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Outcome:
+    """What became of the cases of a reader. `failures`: (number of the case, what happened)."""
+
+    n_cases: int = 0
+    n_read: int = 0
+    n_refused: int = 0
+    failures: list[tuple[int, str]] = field(default_factory=list)
+
+
+def case(name: str, seed: int, number: int) -> tuple[bytes, random.Random]:
+    """The content of a case, and the chances for how it is read."""
+    chance = random.Random(f"{name} {seed} {number}")
+    return mutated(READERS[name], chance), chance
+
+
+def examine(name: str, n_cases: int, seed: int, first: int = 0) -> Outcome:
+    """Read so many cases, in processes of their own."""
+    outcome = Outcome(n_cases)
+    _read_what_is_right(name)
+    number = first
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        while number < first + n_cases:
+            stop = min(number + CASES_OF_A_PROCESS, first + n_cases)
+            number = _in_a_process(name, seed, range(number, stop), Path(folder), outcome)
+    return outcome
+
+
+def _read_what_is_right(name: str) -> None:
+    """The files that mutations begin with are read; and all that is loaded or compiled for it is there when processes are made."""
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        path = Path(folder, "case")
+        for content in READERS[name].files():
+            path.write_bytes(content)
+            READERS[name].read(path, random.Random(0))
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread():
+            thread.join(10)
+
+
+def _in_a_process(name: str, seed: int, numbers: range, folder: Path, outcome: Outcome) -> int:
+    """Read cases in another process until they are done or it dies; the number of the next."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        status = 1
+        try:
+            with os.fdopen(writing, "w") as told:
+                for line in _lines_of_cases(name, seed, numbers, folder):
+                    print(json.dumps(line), file=told, flush=True)
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(writing)
+    current, finished = numbers.start, False
+    with os.fdopen(reading) as told:
+        for line in told:
+            current, kind, text = json.loads(line)
+            finished = kind != "begun"
+            if kind == "read":
+                outcome.n_read += 1
+            elif kind == "refused":
+                outcome.n_refused += 1
+            elif kind == "failed":
+                outcome.failures.append((current, text))
+    _, status = os.waitpid(child, 0)
+    if status and not finished:
+        outcome.failures.append((current, f"the process ended with status {status} (24: the time was up; 9, 11: killed or out of bounds)"))
+    return current + 1
+
+
+def _lines_of_cases(name: str, seed: int, numbers: range, folder: Path) -> Iterator[tuple[int, str, str]]:
+    import resource
+
+    warnings.simplefilter("error")
+    if sys.platform == "linux":
+        size = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY_BYTES, size + MEMORY_BYTES))
+    path = folder / "case"
+    for number in numbers:
+        content, chance = case(name, seed, number)
+        path.write_bytes(content)
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + 1 + PROCESSOR_SECONDS, hard))
+        yield number, "begun", ""
+        yield (number, *_read(READERS[name], path, chance))
+
+
+def _read(reader: Reader, path: Path, chance: random.Random) -> tuple[str, str]:
+    try:
+        reader.read(path, chance)
+    except ProteoscopeError as error:
+        message = str(error)
+        if "\n" in message or len(message) > LONGEST_MESSAGE:
+            return "failed", f"a message of {len(message)} letters or several lines: {message[:200]!r}"
+        return "refused", ""
+    except BaseException:
+        return "failed", traceback.format_exc(limit=-4)
+    return "read", ""
+
+
+def main() -> int:
+    """Read the command line and do it; 1 where a case failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--reader", choices=READERS, action="append", help="may be given several times; all when not given")
+    parser.add_argument("--cases", type=int, default=500, help="for each reader (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, metavar="N", help="number of the first case (default: %(default)s)")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write the files that failed there")
+    parser.add_argument("--all", action="store_true", help="with --keep, write every file")
+    options = parser.parse_args()
+    n_failed = 0
+    for name in options.reader or READERS:
+        outcome = examine(name, options.cases, options.seed, options.first)
+        n_failed += len(outcome.failures)
+        print(json.dumps({"reader": name, "seed": options.seed, **vars(outcome)}), flush=True)
+        if options.keep:
+            options.keep.mkdir(parents=True, exist_ok=True)
+            kept = range(options.first, options.first + options.cases) if options.all else [number for number, _ in outcome.failures]
+            for number in kept:
+                (options.keep / f"{name}-{options.seed}-{number}").write_bytes(case(name, options.seed, number)[0])
+    return 1 if n_failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""Five hundred mutated files for each reader give a right reading or a clear error; and the harness notices what is neither."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are made and limited as on Linux")
+if sys.platform.startswith("linux"):
+    from tests.fuzz.readers import READERS, REPOSITORY, case
+else:
+    READERS, REPOSITORY, case = {}, Path(), None
+
+N_CASES = 500
+
+
+@pytest.fixture(scope="module")
+def outcomes() -> dict[str, dict]:
+    command = [sys.executable, str(REPOSITORY / "tests" / "fuzz" / "readers.py"), "--cases", str(N_CASES)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stderr
+    return {line["reader"]: line for line in map(json.loads, done.stdout.splitlines())}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_mutated_file_is_read_or_refused_within_bounds(outcomes: dict[str, dict], reader: str) -> None:
+    outcome = outcomes[reader]
+    assert outcome["failures"] == []
+    assert outcome["n_read"] + outcome["n_refused"] == N_CASES
+    # Mutations that all break a file, or none, would try nothing.
+    assert outcome["n_read"] >= N_CASES // 50
+    assert outcome["n_refused"] >= N_CASES // 5
+
+
+def test_a_case_is_the_same_whenever_it_is_made() -> None:
+    for reader in READERS:
+        assert case(reader, 5, 17)[0] == case(reader, 5, 17)[0]
+    assert len({case("mgf", seed, number)[0] for seed in (1, 2) for number in range(20)}) > 30
+
+
+BAD_READERS = {
+    "raise ValueError('no error of ours')": "no error of ours",
+    "raise ProteoscopeError('two\\nlines')": "several lines",
+    "warnings.warn('a warning')": "a warning",
+    "bytearray(1 << 31)": "MemoryError",
+    "while True: pass": "status 24",
+    "os.kill(os.getpid(), 11)": "status 11",
+}
+
+
+def test_what_is_no_clear_error_is_noticed_and_the_other_cases_go_on() -> None:
+    script = (
+        "import os, random, sys, warnings; from pathlib import Path; from engine.errors import ProteoscopeError\n"
+        "import tests.fuzz.readers as harness\n"
+        "harness.PROCESSOR_SECONDS = 0\n"
+        "def read(path, chance):\n"
+        "    if path.read_bytes() == b'bad': exec(sys.argv[1])\n"
+        "    return 1\n"
+        "harness.READERS['toy'] = harness.Reader(lambda: [b'good'], read, harness._LINES, (b'x',))\n"
+        "def case(name, seed, number): return (b'bad' if number == 2 else b'good'), random.Random(number)\n"
+        "harness.case = case\n"
+        "outcome = harness.examine('toy', 5, 1)\n"
+        "print(outcome.n_read, *[f'{number}: {text}' for number, text in outcome.failures])\n"
+    )
+    for deed, tells in BAD_READERS.items():
+        done = subprocess.run([sys.executable, "-c", script, deed], cwd=REPOSITORY, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith("4 2: "), (deed, done.stdout)
+        assert tells in done.stdout
