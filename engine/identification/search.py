@@ -168,7 +168,7 @@ def identify(
                 progress.check()
             run.message = f"{tables.n_psms} PSMs, {tables.n_peptides} peptides, {tables.n_proteins} proteins at {parameters.fdr:.3g} FDR"
     # The run is kept now: what follows takes no time and heeds no cancel, so that the tables and run.json are those of one run.
-    _move_files(run.folder / _EXPORTS, project.folder / _EXPORTS)
+    _move_files(run.folder / _EXPORTS, project.inside(_EXPORTS))
     best = tables.proteins.filter(_found(tables.proteins, parameters)).slice(0, 10).to_pylist()
     summary = IdentificationSummary(
         run.id, project.folder, len(read), n_searched, proteins.n_targets, len(peptides), tables.n_psms, tables.n_peptides,
@@ -177,7 +177,7 @@ def identify(
         clock.stages, progress.messages,
         tuple((row["accessions"][0], row["description"], row["n_peptides"], row["coverage"]) for row in best),
     )  # fmt: skip
-    _write_run_json(project.folder / "run.json", summary, parameters, inputs, threads)
+    _write_run_json(project.inside("run.json"), summary, parameters, inputs, threads)
     return summary
 
 

@@ -29,6 +29,7 @@ _REASONS = {
     errno.EEXIST: ("a file of this name is in the way", "Choose another path"),
     errno.EISDIR: ("this is a folder, not a file", "Choose another path"),
     errno.ENAMETOOLONG: ("the name is too long", "Choose a shorter one"),
+    errno.ELOOP: ("this is a symbolic link, where none may be", "Remove it"),
 }
 
 _DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})

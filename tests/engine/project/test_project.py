@@ -352,7 +352,7 @@ def test_a_queued_run_of_a_dead_process_is_swept_even_if_its_number_was_given_ag
             connection.execute(
                 "INSERT INTO runs (id, kind, parameters, version, device, status, started, host, pid, process_started) "
                 "VALUES (?, 'x', '{}', '', '', 'queued', '2025-01-01T00:00:00+00:00', ?, ?, ?)",
-                (f"x-{i}", one.host, one.pid, one.started),
+                (f"x-{i:04d}", one.host, one.pid, one.started),
             )
     assert [record.status for record in Project.open(project.folder).runs()] == ["queued", "failed", "failed", "queued"]
 
@@ -478,7 +478,7 @@ def test_a_registered_path_cannot_lead_out_of_the_project(project, tmp_path):
         (project.folder / "results" / "link").symlink_to(tmp_path)
         with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
             connection.execute("UPDATE results SET path = ?", (path,))
-        with pytest.raises(StorageError, match="outside the project"):
+        with pytest.raises(StorageError, match="is not that of a result"):
             project.table("psms")
 
 
