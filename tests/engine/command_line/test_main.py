@@ -129,6 +129,14 @@ def test_quiet_prints_nothing_and_json_prints_the_summary(demo, capsys):
     assert len(list((folder / "index").iterdir())) == 1
 
 
+def test_a_table_that_is_exported_again_has_every_column_that_the_search_wrote(demo, tmp_path):
+    """Of a file, only columns that the program is known to write are read."""
+    folder, _ = demo
+    assert main(["export", str(folder), "--format", "tsv", "--out", str(tmp_path / "again"), "--run", "identify-0001"]) == 0
+    for path in (folder / "exports").iterdir():
+        assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
+
+
 def test_a_process_of_its_own_gives_the_same_tables_whatever_the_language(demo, tmp_path):
     """Names with blanks and letters of other languages, relative paths, another locale: the same numbers."""
     folder, _ = demo
