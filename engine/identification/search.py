@@ -6,8 +6,7 @@ import importlib
 import platform
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +28,8 @@ from engine.identification.protein_index import ProteinIndex, build_protein_inde
 from engine.jobs.background import Background
 from engine.jobs.progress import Progress, RecordingProgress
 from engine.project import Project, RunInput
+from engine.project.cache import index_store
 from engine.project.digests import file_digest
-from engine.project.index_store import IndexStore
 from engine.version import VERSION
 
 if TYPE_CHECKING:
@@ -120,6 +119,7 @@ def identify(
         values = parameters.model_dump(mode="json")
         with (
             project.run("identify", values, inputs, version=VERSION, device=chosen.name, progress=progress) as run,
+            tempfile.TemporaryDirectory(prefix="index-", dir=run.folder, ignore_cleanup_errors=True) as spare,
             Background(progress, threads) as behind,
         ):
             progress.log_to(run.log)
@@ -128,12 +128,11 @@ def identify(
                     if gpu.numbers and not gpu.usable:
                         progress.message(f"{gpu.name} is not used: {gpu.reason}", "warning")
             compile_kernels(progress)
-            store = IndexStore(project.folder / "index", "peptides", byte_limit=20 << 30)
             digests = {kind: [one.sha256 for one in inputs if one.kind == kind] for kind in ("database", "contaminants")}
 
             def prepare(progress: Progress) -> tuple[list[Card], ProteinIndex, PeptideIndex]:
                 used = _opened(chosen, parameters, progress)
-                return used, *_indexes(store, database_files, contaminants, digests, parameters, threads, used, progress)
+                return used, *_indexes(Path(spare), database_files, contaminants, digests, parameters, threads, used, progress)
 
             prepared = behind.begin(prepare)
             read = spectra_read()
@@ -227,18 +226,6 @@ def _check_name(path: Path) -> None:
         raise InputError(ascii(str(path)), "the file's name is not valid UTF-8", remedy="Rename it") from None
 
 
-@contextmanager
-def _index_files(folder: Path) -> Iterator[None]:
-    """Turn what NumPy says when the disk cuts a write short, which has no error number, and what the disk says itself, into our error."""
-    try:
-        with storage_errors(folder, only_disk=True):
-            yield
-    except OSError as error:
-        if error.errno is None and " requested and " in str(error):
-            raise StorageError(f"{folder}: the disk is full. Free some space and try again.") from error
-        raise
-
-
 def _move_files(folder: Path, target: Path) -> None:
     """Put the files of `folder`, on the same disk, into `target`, each in place of the one before it."""
     with storage_errors(target):
@@ -250,7 +237,7 @@ def _move_files(folder: Path, target: Path) -> None:
 
 
 def _indexes(
-    store: IndexStore,
+    spare: Path,
     databases: list[Path],
     contaminants: list[Path],
     digests: dict[str, list[str | None]],
@@ -259,7 +246,7 @@ def _indexes(
     used: list[Card],
     progress: Progress,
 ) -> tuple[ProteinIndex, PeptideIndex]:
-    """The protein and the peptide index, opened where the project has them, else built."""
+    """The protein and the peptide index, opened where the user's cache has them, else built; in `spare` where they cannot be kept."""
     digestion = Digestion.of(parameters, parameters.specificity)
     names = (
         "enzyme",
@@ -279,33 +266,40 @@ def _indexes(
         "fixed_modifications": list(parameters.fixed_modifications),
         **{name: getattr(parameters, name) for name in names},
     }
-    key = store.key(parts)
-    progress.stage("Opening the peptide index")
-    folder = store.open(key)
-    if folder is None:
-        with store.build(key, parts) as building, _index_files(store.path(key)):
-            proteins = build_protein_index(
-                building,
-                read_proteins(databases, progress=progress),
-                database=str(databases[0]),
-                decoys=parameters.decoys,
-                decoy_prefix=parameters.decoy_prefix,
-                cleaves=digestion.enzyme.cleavage_table(),
-                contaminants=read_proteins(contaminants, progress=progress) if contaminants else None,
+
+    def build(building: Path) -> None:
+        proteins = build_protein_index(
+            building,
+            read_proteins(databases, progress=progress),
+            database=str(databases[0]),
+            decoys=parameters.decoys,
+            decoy_prefix=parameters.decoy_prefix,
+            cleaves=digestion.enzyme.cleavage_table(),
+            contaminants=read_proteins(contaminants, progress=progress) if contaminants else None,
+        )
+        peptides = build_peptide_index(
+            building, proteins, digestion, threads=threads, cards=used, memory_bytes=parameters.index_memory * _MB, progress=progress
+        )
+        if len(peptides) == 0:
+            raise InputError(
+                databases[0],
+                "no protein gives a peptide within the limits of length and mass",
+                remedy="Check the enzyme and the limits",
             )
-            peptides = build_peptide_index(
-                building, proteins, digestion, threads=threads, cards=used, memory_bytes=parameters.index_memory * _MB,
-                progress=progress,
-            )  # fmt: skip
-            if len(peptides) == 0:
-                raise InputError(
-                    databases[0],
-                    "no protein gives a peptide within the limits of length and mass",
-                    remedy="Check the enzyme and the limits",
-                )
-            del proteins, peptides
-        folder = store.path(key)
-    return open_protein_index(folder), open_peptide_index(folder, digestion)
+
+    def load(folder: Path) -> tuple[ProteinIndex, PeptideIndex]:
+        proteins = open_protein_index(folder)
+        return proteins, open_peptide_index(folder, proteins, digestion)
+
+    progress.stage("Opening the peptide index")
+    title = ", ".join([*(path.name for path in (*databases, *contaminants)), parameters.enzyme, f"decoys {parameters.decoys}"])
+    try:
+        return index_store("peptides").get(parts, title, build, load, progress)
+    except StorageError as error:
+        progress.message(f"The index could not be kept for other searches, and is made for this run alone: {error}", "warning")
+    with storage_errors(spare, only_disk=True):
+        build(spare)
+    return load(spare)
 
 
 def _search(
@@ -373,7 +367,7 @@ def _second_pass(
         return first
     names = dict.fromkeys((*parameters.variable_modifications, *parameters.second_pass_modifications))
     variable = tuple(parse_modification(name) for name in names)
-    with _index_files(run_folder), tempfile.TemporaryDirectory(prefix="second-pass-", dir=run_folder) as folder:
+    with storage_errors(run_folder, only_disk=True), tempfile.TemporaryDirectory(prefix="second-pass-", dir=run_folder) as folder:
         with clock.stage("index"):
             digestion = Digestion.of(parameters, parameters.second_pass_specificity)
             peptides = build_peptide_index(

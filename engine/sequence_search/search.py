@@ -24,7 +24,7 @@ from engine.project.digests import file_digest
 from engine.project.outputs import check_outputs
 from engine.sequence_search.alignment import align_pair
 from engine.sequence_search.computing import Computing
-from engine.sequence_search.database import SequenceDatabase, cache_store, decode, open_database, project_store, read_sequences
+from engine.sequence_search.database import SequenceDatabase, cache_store, decode, open_database, read_sequences
 from engine.sequence_search.division import DividedScorer, Share
 from engine.sequence_search.matrices import matrix_names, read_matrix
 from engine.sequence_search.parameters import SequenceSearchParameters
@@ -144,7 +144,7 @@ def align(
             query_set = read_sequences([path for path, kind in files if kind == "queries"], progress)
         computing.complain()
         with clock.stage("index"):
-            database = _database([one for one in inputs if one.kind == "database"], project, progress)
+            database = _database([one for one in inputs if one.kind == "database"], progress)
         _warn(query_set, database, scheme, progress)
         with clock.stage("device"):
             scorer = computing.scorer(database, scheme, progress)
@@ -199,12 +199,11 @@ def _check_files(files: list[tuple[Path, str]]) -> None:
             raise InputError(path, "is a pipe or a device, which cannot be read twice", remedy="Give a file")
 
 
-def _database(inputs: list[RunInput], project: Project | None, progress: Progress) -> SequenceDatabase:
+def _database(inputs: list[RunInput], progress: Progress) -> SequenceDatabase:
     """The packed database; read into memory where the disk refuses to keep it."""
     paths, digests = [one.path for one in inputs], [one.sha256 or "" for one in inputs]
-    store = cache_store() if project is None else project_store(project.folder)
     try:
-        return open_database(paths, digests, store, progress)
+        return open_database(paths, digests, cache_store(), progress)
     except StorageError as error:
         progress.message(f"The packed database could not be kept, and was read into memory: {error}", "warning")
         return read_sequences(paths, progress)

@@ -52,6 +52,9 @@ def storage_errors(path: Path, *, only_disk: bool = False) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno is None and " requested and " in str(error):
+            # What NumPy says when the disk cuts a write short.
+            raise storage_error(path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) from error
         if only_disk and error.errno not in _DISK_ERRORS:
             raise
         raise storage_error(path, error) from error
