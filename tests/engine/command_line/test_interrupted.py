@@ -221,6 +221,24 @@ def test_an_index_is_used_again_and_a_damaged_one_is_built_again(tmp_path, own_c
 
 
 @needs_signals
+@pytest.mark.parametrize("module", ["engine.command_line", "gui.launch"])
+@pytest.mark.parametrize("n_imports", [1, 3, 30, 90, 250])
+def test_control_c_while_the_program_is_still_imported_is_one_line(module, n_imports, tmp_path):
+    command = [sys.executable, "-v", "-m", module, *ARGUMENTS, "--out", str(tmp_path / "project")]
+    process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    imported = (line for line in process.stderr if line.startswith("import "))
+    assert any("'engine.command_line.interruption'" in line for line in imported)
+    for _, _ in zip(range(n_imports), imported, strict=False):
+        pass
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert output == ""
+    assert errors.count("proteoscope: interrupted; finished results are untouched\n") == 1
+    assert "Traceback" not in errors and "KeyboardInterrupt" not in errors
+
+
+@needs_signals
 def test_control_c_does_not_wait_for_the_compiler(tmp_path):
     (tmp_path / "cache").mkdir()
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
