@@ -8,6 +8,7 @@ they, as columns. All decoys stand behind all targets, so that one number tells 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ __all__ = ["DECOY_METHODS", "ProteinIndex", "build_protein_index", "open_protein
 DECOY_METHODS = ("reverse", "pseudo-reverse", "shuffle", "existing", "none")
 _DECOY_SEED = 20141
 _PIECE = 1 << 22
+_COMMON_PREFIXES = ("rev_", "decoy_", "xxx_", "reverse_")  # of decoys, in small letters
 _COLUMNS = {
     "residues": np.uint8,
     "offsets": np.int64,
@@ -98,6 +100,12 @@ def build_protein_index(
     residues, offsets = _in_alphabet(proteins.residues), np.asarray(proteins.offsets)
     accessions, descriptions = _Texts.of(proteins, "accession"), _Texts.of(proteins, "description")
     has_prefix = accessions.starts_with(decoy_prefix.encode())
+    if not has_prefix.any() and (common := accessions.prefix_of_all(_COMMON_PREFIXES)):
+        raise InputError(
+            database,
+            f"every accession begins with '{common}', as those of decoys do: the database seems to hold decoys alone",
+            remedy="Give a database with targets too; where the decoys beside them begin like this, set decoy_prefix and decoys=existing",
+        )
     n_contaminants = 0
     if decoys == "existing":
         if not has_prefix.any():
@@ -230,6 +238,14 @@ class _Texts:
             places = np.minimum(starts + i, max(0, len(self.characters) - 1))
             result &= self.characters[places] == character if len(self.characters) else False
         return result
+
+    def prefix_of_all(self, prefixes: Sequence[str]) -> str:
+        """The first of some prefixes, given in small letters, that all texts begin with in letters of any size; else nothing."""
+        small = _Texts(
+            np.where((self.characters >= ord("A")) & (self.characters <= ord("Z")), self.characters | 0x20, self.characters), self.offsets
+        )
+        found = next((prefix for prefix in prefixes if small.starts_with(prefix.encode()).all()), "")
+        return bytes(self.characters[self.offsets[0] : self.offsets[0] + len(found)]).decode()
 
     def prefixed(self, prefix: bytes) -> _Texts:
         """Each text with `prefix` before it."""

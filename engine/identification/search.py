@@ -30,6 +30,7 @@ from engine.jobs.progress import Progress, RecordingProgress
 from engine.project import Project, RunInput
 from engine.project.cache import index_store
 from engine.project.digests import file_digest
+from engine.project.paths import check_folder_name
 from engine.version import VERSION
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def identify(
     began, clock = time.perf_counter(), StageClock()
     spectrum_files, database_files = [Path(path) for path in spectra], [Path(path) for path in databases]
     contaminants = [Path(path) for path in parameters.contaminants]
+    check_folder_name(project_folder)
     kinds = _kinds(spectrum_files, database_files, contaminants)
 
     def read_them(progress: Progress) -> Spectra:
@@ -313,6 +315,8 @@ def _search(
     with_processor: bool,
     clock: StageClock,
     progress: Progress,
+    *,
+    is_first: bool = True,
 ) -> tuple[Psms, int]:
     """Plan and score one pass; the matches and the number of spectra searched."""
     from engine.identification.psms import collect_psms
@@ -321,6 +325,8 @@ def _search(
 
     with clock.stage("plan"):
         index = build_spectrum_index(spectra, parameters, threads, progress)
+        if is_first and not index.n_searched:
+            raise _nothing_to_search(spectra, parameters)
         search = Search(
             index, peptides.arrays(proteins), modification_arrays(variable, parameters), parameters, threads, used,
             with_processor=with_processor,
@@ -328,6 +334,24 @@ def _search(
         search.plan(progress)
     with clock.stage("score"):
         return collect_psms(search.run(progress), peptides, proteins, variable), index.n_searched
+
+
+def _nothing_to_search(spectra: Spectra, parameters: IdentificationParameters) -> InputError:
+    """Why none of the spectra can be searched, as far as that can be told."""
+    peaks = np.diff(spectra.offsets)
+    n, n_empty, n_without_precursor = len(spectra), int((peaks == 0).sum()), int((~np.isfinite(spectra.precursor_mz)).sum())
+    path = spectra.files[0] if len(spectra.files) == 1 else f"{len(spectra.files)} files"
+    if n == 0:
+        return InputError(path, "holds no spectrum of fragments", remedy="Give a run with MS/MS spectra")
+    reasons = [f"{n_empty:,} hold no peak"] if n_empty else []
+    reasons += [f"{n_without_precursor:,} have no precursor m/z"] if n_without_precursor else []
+    if not reasons or max(n_empty, n_without_precursor) < n:
+        reasons.append(f"{'the others' if reasons else 'they'} keep fewer than minimum_peaks={parameters.minimum_peaks} peaks")
+    return InputError(
+        path,
+        f"none of the {n:,} spectra can be searched: {', '.join(reasons)}",
+        remedy="Check how the run was converted, or lower minimum_peaks",
+    )
 
 
 def _judged(psms: Psms, parameters: IdentificationParameters, threads: int, clock: StageClock, progress: Progress) -> Scored:
@@ -374,7 +398,10 @@ def _second_pass(
                 Path(folder), proteins, digestion, selected=selected, threads=threads, cards=used,
                 memory_bytes=parameters.index_memory * _MB, progress=progress,
             )  # fmt: skip
-        psms, _ = _search(spectra.only(remaining), proteins, peptides, variable, parameters, threads, used, with_processor, clock, progress)
+        psms, _ = _search(
+            spectra.only(remaining), proteins, peptides, variable, parameters, threads, used, with_processor, clock, progress,
+            is_first=False,
+        )  # fmt: skip
     return joined_passes(first, _judged(psms, parameters, threads, clock, progress), parameters.fdr)
 
 

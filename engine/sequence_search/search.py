@@ -22,6 +22,7 @@ from engine.jobs.progress import Progress, RecordingProgress
 from engine.project import Project, RunInput
 from engine.project.digests import file_digest
 from engine.project.outputs import check_outputs
+from engine.project.paths import check_folder_name
 from engine.sequence_search.alignment import align_pair
 from engine.sequence_search.computing import Computing
 from engine.sequence_search.database import SequenceDatabase, cache_store, decode, open_database, read_sequences
@@ -125,7 +126,9 @@ def align(
     _check_files(files)
     if parameters.matrix not in matrix_names():
         files.append((Path(parameters.matrix), "matrix"))
-    project_folder = None if project_folder is None else Path(project_folder)
+    if project_folder is not None:
+        project_folder = Path(project_folder)
+        check_folder_name(project_folder)
     outputs = [Path(path) for path in (out, all_scores) if path is not None]
     check_outputs(outputs, [path for path, _ in files], project_folder)
     scheme = ScoringScheme(read_matrix(parameters.matrix), parameters.gap_open, parameters.gap_extend)
