@@ -251,18 +251,3 @@ def test_control_c_does_not_wait_for_the_compiler(tmp_path):
     assert process.returncode == 130
     # Half a second is the house's bound; the rest is a busy machine's. The kernels that were not compiled yet take ten seconds.
     assert time.monotonic() - asked < 3.0
-
-
-def test_without_a_folder_for_the_compiled_kernels_a_temporary_one_is_used(tmp_path):
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    code = (
-        "import os, pathlib, sys, tempfile\n"
-        "real = tempfile.TemporaryFile\n"
-        "def refuse(*args, **kwargs):\n    raise PermissionError(13, 'read-only')\n"
-        "tempfile.TemporaryFile = refuse\n"
-        "import kernels.cpu\n"
-        "print(os.environ['NUMBA_CACHE_DIR'])\n"
-    )
-    process = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=True)
-    assert Path(process.stdout.strip()).is_dir()
-    Path(process.stdout.strip()).rmdir()
