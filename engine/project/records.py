@@ -147,7 +147,7 @@ def _text(row: sqlite3.Row, name: str) -> str:
 def _count(row: sqlite3.Row, name: str) -> int:
     value = row[name]
     if not isinstance(value, int) or value < 0:
-        raise DamagedRowError(f"the {name} {_shown(value)} is no number of them")
+        raise DamagedRowError(f"the {name} {_shown(value)} is no count")
     return value
 
 
