@@ -4,7 +4,7 @@
 
 N times, `identify` or `align` is started with parameters that make a new index now and then, and killed after a time by chance. Then every
 result that was registered must be whole and as it was. From time to time a search is let through: its exports must be those that the same
-search gives in a project of its own, and it must leave nothing behind of the killed ones, in the project, the cache or the temporary folder.
+search gives in a project of its own, and nothing of the killed ones is left then, neither in the project nor in the cache.
 """
 
 from __future__ import annotations
