@@ -313,3 +313,36 @@ def test_an_output_that_takes_nothing_is_said_in_one_line():
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert os.strerror(errno.ENOSPC) in done.stderr
+
+
+CACHES_THAT_KEEP_NOTHING = {
+    "a file in the way": lambda folder, run: folder.write_text("in the way"),
+    "read-only": lambda folder, run: (folder.mkdir(), run("tmpfs", "ro", folder)),
+    "full": lambda folder, run: (folder.mkdir(), run("tmpfs", "size=16k", folder)),
+}
+
+
+@pytest.mark.parametrize("case", CACHES_THAT_KEEP_NOTHING)
+@pytest.mark.parametrize("command", ["identify", "align"])
+def test_a_cache_that_keeps_nothing_costs_no_search(command, case, work, capsys, monkeypatch):
+    folder = work / "cache"
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(folder))
+    needs_mount = case != "a file in the way"
+    arguments = {
+        "identify": ["identify", str(work / "good.mgf"), "--database", str(work / "good.fasta"), "--out", str(work / "out")],
+        "align": ["align", str(work / "good.fasta"), str(work / "good.fasta"), "--out", str(work / "hits.tsv")],
+    }[command]
+    is_mounted = []
+    CACHES_THAT_KEEP_NOTHING[case](folder, lambda *mount: is_mounted.append(mounted(*mount)))
+    if needs_mount and not is_mounted[0]:
+        pytest.skip("such a disk can only be mounted by root")
+    try:
+        assert main(arguments) == 0
+    finally:
+        if needs_mount:
+            subprocess.run(["umount", folder], check=True)
+    told = [line for line in capsys.readouterr().err.splitlines() if "could not be kept" in line]
+    assert len(told) == 1 and str(folder) in told[0] and "requested and" not in told[0]
+    if command == "identify":
+        left = [path.name for path in (work / "out" / "results" / "identify-0001").iterdir()]
+        assert all(name.endswith(".parquet") for name in left), "the index of this run alone went with it"

@@ -600,3 +600,51 @@ def test_a_network_file_system_gets_a_rollback_journal(tmp_path, monkeypatch):
     do_run(project)
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchall() == [("delete",)]
+
+
+# Damaged databases
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("UPDATE runs SET started = 'yesterday' WHERE number = 2", "the started 'yesterday' is no time"),
+        ("UPDATE runs SET started = '2025-01-01T00:00:00' WHERE number = 2", "is no time"),
+        ("UPDATE runs SET finished = 7 WHERE number = 2", "the finished '7' is no time"),
+        ("UPDATE runs SET parameters = '{' WHERE number = 2", "the parameters are no JSON object"),
+        ("UPDATE runs SET parameters = '[]' WHERE number = 2", "the parameters are no JSON object"),
+        ("UPDATE runs SET message = x'00ff' WHERE number = 2", "the message b'\\x00\\xff' is no text"),
+        ("UPDATE runs SET id = 'x' WHERE number = 2", "the id 'x' is none"),
+    ],
+)
+def test_a_damaged_row_is_told_and_the_others_are_shown(project, change, told):
+    first = do_run(project)
+    do_run(project)
+    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
+        connection.execute("PRAGMA foreign_keys = OFF")
+        connection.execute(change)
+    opened = Project.open(project.folder)
+    assert len(opened.problems) == 1 and told in opened.problems[0] and "project.sqlite" in opened.problems[0]
+    assert [run.id for run in opened.runs()] == [first] and opened.latest() == first
+    assert pq.read_table(opened.table("psms", first)).equals(TABLE)
+    do_run(opened)
+
+
+def test_what_is_not_utf8_is_shown_as_far_as_it_can_be(project):
+    run = do_run(project)
+    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
+        connection.execute("UPDATE runs SET message = CAST(x'6f6bff' AS TEXT)")
+    (record,) = Project.open(project.folder).runs()
+    assert (record.id, record.message) == (run, "ok\ufffd")
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["ALTER TABLE runs DROP COLUMN device", "DROP TABLE log", "ALTER TABLE results RENAME COLUMN path TO p", "DROP INDEX log_of_run"],
+)
+def test_a_database_that_lacks_something_is_one_clear_error(project, change):
+    do_run(project)
+    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
+        connection.execute(change)
+    with pytest.raises(StorageError, match=r"damaged \(not as the program made it: .*the tables under results can still be read"):
+        Project.open(project.folder)
