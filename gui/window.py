@@ -115,6 +115,9 @@ class MainWindow(QMainWindow):
             return
         self.message_bar.clear_complaint()
         self._take_project(project)
+        if project.problems:
+            more = f" ({len(project.problems) - 1} more like this)" if len(project.problems) > 1 else ""
+            self.tell_error(project.problems[0] + more)
         for search in self.searches.values():
             search.form.set_project_folder(project.folder)
         if done:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,23 @@ def shared_data() -> Path:
         subprocess.run([sys.executable, str(unpack), str(cache)], check=True, capture_output=True)
         complete.touch()
     return cache
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cache_of_tests(tmp_path_factory) -> Iterator[Path]:
+    """A cache of their own for all tests, so that the user's neither helps nor grows."""
+    folder = tmp_path_factory.mktemp("cache-of-tests")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PROTEOSCOPE_CACHE", str(folder))
+        yield folder
+
+
+@pytest.fixture
+def own_cache(tmp_path_factory, monkeypatch) -> Path:
+    """An empty cache for one test."""
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(folder))
+    return folder
 
 
 @pytest.fixture

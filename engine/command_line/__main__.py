@@ -2,6 +2,15 @@
 
 import sys
 
-from engine.command_line.main import main
+from engine.command_line.interruption import end_on_interrupt
 
-sys.exit(main())
+
+def run() -> int:
+    """The command line, with Ctrl-C told in one line while it is still being imported."""
+    end_on_interrupt()
+    from engine.command_line.main import main
+
+    return main()
+
+
+sys.exit(run())

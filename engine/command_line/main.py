@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from engine.command_line.align import add_align
+from engine.command_line.cache import add_cache
 from engine.command_line.export import add_export
+from engine.command_line.interruption import INTERRUPTED, INTERRUPTED_TEXT, cancel_on_interrupt, end_on_interrupt, give_back_interrupt
 from engine.command_line.terminal import TerminalProgress, printable, say
 from engine.errors import ParameterError, ProteoscopeError
 from engine.jobs.progress import Cancelled, Progress
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_WRONG, _INTERRUPTED = 2, 130
+_WRONG = 2
 _SEARCHES = ("identify", "align")
 _MOST_THREADS = 1024
 _DEMO_SPECTRA, _DEMO_DATABASE, _DEMO_PRESET = "BSA1.mzML.gz", "18Protein_SoCe_Tr_detergents_trace.fasta.gz", "low-resolution"
@@ -42,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Without `arguments` it is the process's own that it runs with: then the process ends, when it does, with this code and at once.
     """
+    if arguments is None:
+        end_on_interrupt()
     _print_any_text()
     atexit.unregister(_end_quickly)  # once, however often this is called
     outcome: list[int] = []
@@ -68,8 +72,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         _complain(str(error))
         return _WRONG
     except (Cancelled, KeyboardInterrupt):
-        _complain("interrupted; finished results are untouched")
-        return _INTERRUPTED
+        _complain(INTERRUPTED_TEXT)
+        return INTERRUPTED
     except BrokenPipeError:
         _drop_output()
         return 0
@@ -89,7 +93,7 @@ def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
 
     `outcome` holds the exit code, once there is one.
     """
-    if outcome and (is_program or (outcome == [_INTERRUPTED] and _is_compiling())):
+    if outcome and (is_program or (outcome == [INTERRUPTED] and _is_compiling())):
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 with contextlib.suppress(OSError):
@@ -170,7 +174,8 @@ def _parser() -> argparse.ArgumentParser:
     devices.add_argument("--json", action="store_true", help="for scripts")
     devices.set_defaults(command=_devices)
 
-    add_export(commands)
+    add_export(commands, _interruptible)
+    add_cache(commands)
 
     demo = commands.add_parser("demo", help="identify the sample run that ships with the program")
     demo.add_argument("--out", default="proteoscope_demo", metavar="DIR", help="project folder (default: %(default)s)")
@@ -265,16 +270,12 @@ class _interruptible:  # noqa: N801 - reads as what it does
         self._previous: Any = None
 
     def __enter__(self) -> None:
-        import signal
-
         if threading.current_thread() is threading.main_thread():
-            self._previous = signal.signal(signal.SIGINT, lambda *_: self._progress.cancel())
+            self._previous = cancel_on_interrupt(self._progress.cancel)
 
     def __exit__(self, *_: object) -> None:
-        import signal
-
         if self._previous is not None:
-            signal.signal(signal.SIGINT, self._previous)
+            give_back_interrupt(self._previous)
 
 
 def _presets(options: argparse.Namespace) -> None:

@@ -51,6 +51,7 @@ def compile_fragment_index(progress: Progress) -> None:
 
 def _compile(progress: Progress, last: Any, what: str, use: Callable[[], None]) -> None:
     """Let a thread `use` kernels, of which `last` is compiled last."""
+    from kernels.cpu.caching import why_not_kept
     from kernels.cpu.compilation import is_compiled, mark_compiled
 
     if is_compiled(last):
@@ -74,6 +75,8 @@ def _compile(progress: Progress, last: Any, what: str, use: Callable[[], None]) 
         progress.check()
     if failures:
         raise failures[0]
+    if reason := why_not_kept():
+        progress.message(f"What was compiled may have to be compiled again: {reason}", "warning")
 
 
 def is_compiling() -> bool:

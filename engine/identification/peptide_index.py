@@ -10,6 +10,7 @@ counts of a first pass choose. Modified forms are made while searching and are n
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +22,14 @@ from numpy.typing import NDArray
 from engine.chemistry.enzymes import Enzyme, enzyme
 from engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
 from engine.chemistry.modifications import SearchModification, parse_modification
-from engine.execution.threads import run_on_threads
+from engine.execution.threads import available_threads, run_on_threads
 from engine.execution.workers import one_line
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.protein_index import ProteinIndex
 from engine.jobs.progress import Progress
+from engine.project.columns import open_column, require
 from kernels.cpu.digestion import SIGNATURE_TAIL, count_peptides, digest_proteins, merge_peptides
+from kernels.cpu.soundness import peptides_are_sound
 from kernels.cuda.digestion import count_peptides as count_on_card
 from kernels.cuda.modules import Card, DeviceError, DeviceMemoryError
 from kernels.layouts import PeptideArrays
@@ -38,6 +41,7 @@ _BYTES_PER_ENTRY = 48  # while building: 26 of the unsorted entry, and some runs
 _RUNS_AT_A_TIME = 8  # for each thread
 _ENDS = {"specific": 2, "semi-specific": 1, "non-specific": 0}
 _BUCKET_WIDTH = 100_000_000  # 0.1 Da
+_PEPTIDES_OF_A_LOOK = 1 << 19
 _ENTRY = (np.int64, np.uint64, np.uint32, np.uint8, np.uint8, np.uint32)  # mass, signature, position, length, flags and letters
 _COLUMNS: dict[str, type] = {
     "mass": np.float64,
@@ -204,12 +208,42 @@ def build_peptide_index(
                 for name, file in files.items():
                     file.append(columns[name])
         files["pointer"].append(np.array([files["occurrence"].length]))
-    return open_peptide_index(folder, digestion)
+    return open_peptide_index(folder, proteins, digestion)
 
 
-def open_peptide_index(folder: Path, digestion: Digestion) -> PeptideIndex:
-    """Open the index in `folder` by memory map; `digestion` is how it was made."""
-    columns = {name: np.load(folder / f"peptide_{name}.npy", mmap_mode="r") for name in _COLUMNS}
+def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestion) -> PeptideIndex:
+    """Open the index in `folder` by memory map, and look at every column.
+
+    Parameters
+    ----------
+    proteins, digestion : from which and how it was made.
+
+    Raises
+    ------
+    UnsoundIndexError : something in it is not as `build_peptide_index` writes it.
+    """
+    columns = {name: open_column(folder / f"peptide_{name}.npy", kind) for name, kind in _COLUMNS.items()}
+    n, pointer, occurrence = len(columns["mass"]), columns["pointer"], columns["occurrence"]
+    of_peptides = ("position", "length", "flags", "letters")
+    same = all(len(columns[name]) == n for name in of_peptides) and len(pointer) == n + 1
+    require(same, f"{folder}: columns of the peptides have different lengths")
+    require(pointer[0] == 0 and pointer[-1] == len(occurrence), f"{folder}: the lists of the peptides do not lead from start to end")
+    if n:
+        least, most = columns["mass"][[0, -1]].tolist()
+        inside = digestion.min_mass - 1 / _UNIT <= least and most <= digestion.max_mass + 1 / _UNIT
+        require(inside, f"{folder}: a peptide's mass is not within its bounds")
+        n_pieces = 1 + n // _PEPTIDES_OF_A_LOOK
+        bounds = [(n * k // n_pieces, len(occurrence) * k // n_pieces) for k in range(n_pieces + 1)]
+
+        def is_sound(k: int) -> bool:
+            (first, first_place), (last, last_place) = bounds[k], bounds[k + 1]
+            return peptides_are_sound(
+                *columns.values(), len(proteins.proteins.residues), digestion.min_length, digestion.max_length, first, last, first_place,
+                last_place,
+            )  # fmt: skip
+
+        with ThreadPoolExecutor(available_threads()) as pool:
+            require(all(pool.map(is_sound, range(n_pieces))), f"{folder}: a number of the peptides is not within its bounds")
     return PeptideIndex(**columns, digestion=digestion)
 
 

@@ -8,6 +8,8 @@ they, as columns. All decoys stand behind all targets, so that one number tells 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,13 +17,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InputError, ParameterError
+from engine.execution.threads import available_threads
 from engine.formats.proteins import Proteins
+from engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
 
 __all__ = ["DECOY_METHODS", "ProteinIndex", "build_protein_index", "open_protein_index"]
 
 DECOY_METHODS = ("reverse", "pseudo-reverse", "shuffle", "existing", "none")
 _DECOY_SEED = 20141
-_COLUMNS = ("residues", "offsets", "accession_bytes", "accession_offsets", "description_bytes", "description_offsets")
+_PIECE = 1 << 22
+_COMMON_PREFIXES = ("rev_", "decoy_", "xxx_", "reverse_")  # of decoys, in small letters
+_COLUMNS = {
+    "residues": np.uint8,
+    "offsets": np.int64,
+    "accession_bytes": np.uint8,
+    "accession_offsets": np.int64,
+    "description_bytes": np.uint8,
+    "description_offsets": np.int64,
+}
 
 
 @dataclass(frozen=True)
@@ -99,6 +112,12 @@ def build_protein_index(
     residues, offsets = _in_alphabet(proteins.residues), np.asarray(proteins.offsets)
     accessions, descriptions = _Texts.of(proteins, "accession"), _Texts.of(proteins, "description")
     has_prefix = accessions.starts_with(decoy_prefix.encode())
+    if not has_prefix.any() and (common := accessions.prefix_of_all(_COMMON_PREFIXES)):
+        raise InputError(
+            database,
+            f"every accession begins with '{common}', as those of decoys do: the database seems to hold decoys alone",
+            remedy="Give a database with targets too; where the decoys beside them begin like this, set decoy_prefix and decoys=existing",
+        )
     n_contaminants = 0
     if decoys == "existing":
         if not has_prefix.any():
@@ -163,11 +182,32 @@ def build_protein_index(
 
 
 def open_protein_index(folder: Path) -> ProteinIndex:
-    """Open the index in `folder` by memory map."""
-    description = json.loads((folder / "proteins.json").read_text(encoding="utf-8"))
-    columns = {name: np.load(folder / f"protein_{name}.npy", mmap_mode="r") for name in _COLUMNS}
+    """Open the index in `folder` by memory map, and look at every column.
+
+    Raises
+    ------
+    UnsoundIndexError : something in it is not as `build_protein_index` writes it.
+    """
+    description = read_numbers(folder / "proteins.json", ("n_targets", "n_contaminants", "n_duplicates"), ("decoy_prefix",))
+    columns = {name: open_column(folder / f"protein_{name}.npy", kind) for name, kind in _COLUMNS.items()}
     proteins = Proteins(**columns, n_duplicates=description["n_duplicates"])
-    return ProteinIndex(proteins, description["n_targets"], description["decoy_prefix"], description["n_contaminants"])
+    n = len(proteins.offsets) - 1
+    lengths = {len(proteins.offsets), len(proteins.accession_offsets), len(proteins.description_offsets)}
+    require(n > 0 and len(lengths) == 1, f"{folder}: columns of the proteins have different lengths, or none")
+    checked_offsets(proteins.offsets, len(proteins.residues), f"{folder}: proteins")
+    checked_texts(proteins.accession_bytes, proteins.accession_offsets, f"{folder}: accessions")
+    checked_texts(proteins.description_bytes, proteins.description_offsets, f"{folder}: descriptions")
+    require(len(proteins.residues) <= np.iinfo(np.uint32).max and _are_letters(proteins.residues), f"{folder}: a residue is no letter")
+    n_targets, n_contaminants = description["n_targets"], description["n_contaminants"]
+    require(n_contaminants <= n_targets <= n, f"{folder}: more targets are told of than there are proteins")
+    return ProteinIndex(proteins, n_targets, description["decoy_prefix"], n_contaminants)
+
+
+def _are_letters(residues: NDArray[np.uint8]) -> bool:
+    """Whether all are capitals A-Z."""
+    with ThreadPoolExecutor(available_threads()) as pool:
+        pieces = [residues[first : first + _PIECE] for first in range(0, len(residues), _PIECE)]
+        return all(pool.map(lambda piece: piece.min() >= ord("A") and piece.max() <= ord("Z"), pieces))
 
 
 def _in_alphabet(residues: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -215,6 +255,14 @@ class _Texts:
             places = np.minimum(starts + i, max(0, len(self.characters) - 1))
             result &= self.characters[places] == character if len(self.characters) else False
         return result
+
+    def prefix_of_all(self, prefixes: Sequence[str]) -> str:
+        """The first of some prefixes, given in small letters, that all texts begin with in letters of any size; else nothing."""
+        small = _Texts(
+            np.where((self.characters >= ord("A")) & (self.characters <= ord("Z")), self.characters | 0x20, self.characters), self.offsets
+        )
+        found = next((prefix for prefix in prefixes if small.starts_with(prefix.encode()).all()), "")
+        return bytes(self.characters[self.offsets[0] : self.offsets[0] + len(found)]).decode()
 
     def prefixed(self, prefix: bytes) -> _Texts:
         """Each text with `prefix` before it."""

@@ -6,8 +6,7 @@ import importlib
 import platform
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +28,9 @@ from engine.identification.protein_index import ProteinIndex, build_protein_inde
 from engine.jobs.background import Background
 from engine.jobs.progress import Progress, RecordingProgress
 from engine.project import Project, RunInput
+from engine.project.cache import index_store
 from engine.project.digests import file_digest
-from engine.project.index_store import IndexStore
+from engine.project.paths import check_folder_name
 from engine.version import VERSION
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ def identify(
     began, clock = time.perf_counter(), StageClock()
     spectrum_files, database_files = [Path(path) for path in spectra], [Path(path) for path in databases]
     contaminants = [Path(path) for path in parameters.contaminants]
+    check_folder_name(project_folder)
     kinds = _kinds(spectrum_files, database_files, contaminants)
 
     def read_them(progress: Progress) -> Spectra:
@@ -125,6 +126,7 @@ def identify(
         values = parameters.model_dump(mode="json")
         with (
             project.run("identify", values, inputs, version=VERSION, device=chosen.name, progress=progress) as run,
+            tempfile.TemporaryDirectory(prefix="index-", dir=run.folder, ignore_cleanup_errors=True) as spare,
             Background(progress, threads) as behind,
         ):
             progress.log_to(run.log)
@@ -133,12 +135,11 @@ def identify(
                     if gpu.numbers and not gpu.usable:
                         progress.message(f"{gpu.name} is not used: {gpu.reason}", "warning")
             compile_kernels(progress)
-            store = IndexStore(project.folder / "index", "peptides", byte_limit=20 << 30)
             digests = {kind: [one.sha256 for one in inputs if one.kind == kind] for kind in ("database", "contaminants")}
 
             def prepare(progress: Progress) -> tuple[list[Card], ProteinIndex, PeptideIndex]:
                 used = _opened(chosen, parameters, progress)
-                return used, *_indexes(store, database_files, contaminants, digests, parameters, threads, used, progress)
+                return used, *_indexes(Path(spare), database_files, contaminants, digests, parameters, threads, used, progress)
 
             prepared = behind.begin(prepare)
             read = spectra_read()
@@ -174,7 +175,7 @@ def identify(
             n_psms, n_peptides, n_proteins = (tables.counted[name].targets for name in ("psms", "peptides", "proteins"))
             run.message = f"{n_psms} PSMs, {n_peptides} peptides, {n_proteins} proteins at {parameters.fdr:.3g} FDR"
     # The run is kept now: what follows takes no time and heeds no cancel, so that the tables and run.json are those of one run.
-    _move_files(run.folder / _EXPORTS, project.folder / _EXPORTS)
+    _move_files(run.folder / _EXPORTS, project.inside(_EXPORTS))
     best = tables.proteins.filter(_found(tables.proteins, parameters)).slice(0, 10).to_pylist()
     summary = IdentificationSummary(
         run.id, project.folder, len(read), n_searched, proteins.n_targets, len(peptides), n_psms, n_peptides, tables.n_sequences,
@@ -184,7 +185,7 @@ def identify(
         clock.stages, progress.messages,
         tuple((row["accessions"][0], row["description"], row["n_peptides"], row["coverage"]) for row in best),
     )  # fmt: skip
-    _write_run_json(project.folder / "run.json", summary, parameters, inputs, threads)
+    _write_run_json(project.inside("run.json"), summary, parameters, inputs, threads)
     return summary
 
 
@@ -234,18 +235,6 @@ def _check_name(path: Path) -> None:
         raise InputError(ascii(str(path)), "the file's name is not valid UTF-8", remedy="Rename it") from None
 
 
-@contextmanager
-def _index_files(folder: Path) -> Iterator[None]:
-    """Turn what NumPy says when the disk cuts a write short, which has no error number, and what the disk says itself, into our error."""
-    try:
-        with storage_errors(folder, only_disk=True):
-            yield
-    except OSError as error:
-        if error.errno is None and " requested and " in str(error):
-            raise StorageError(f"{folder}: the disk is full. Free some space and try again.") from error
-        raise
-
-
 def _move_files(folder: Path, target: Path) -> None:
     """Put the files of `folder`, on the same disk, into `target`, each in place of the one before it."""
     with storage_errors(target):
@@ -257,7 +246,7 @@ def _move_files(folder: Path, target: Path) -> None:
 
 
 def _indexes(
-    store: IndexStore,
+    spare: Path,
     databases: list[Path],
     contaminants: list[Path],
     digests: dict[str, list[str | None]],
@@ -266,7 +255,7 @@ def _indexes(
     used: list[Card],
     progress: Progress,
 ) -> tuple[ProteinIndex, PeptideIndex]:
-    """The protein and the peptide index, opened where the project has them, else built."""
+    """The protein and the peptide index, opened where the user's cache has them, else built; in `spare` where they cannot be kept."""
     digestion = Digestion.of(parameters, parameters.specificity)
     names = (
         "enzyme",
@@ -286,33 +275,40 @@ def _indexes(
         "fixed_modifications": list(parameters.fixed_modifications),
         **{name: getattr(parameters, name) for name in names},
     }
-    key = store.key(parts)
-    progress.stage("Opening the peptide index")
-    folder = store.open(key)
-    if folder is None:
-        with store.build(key, parts) as building, _index_files(store.path(key)):
-            proteins = build_protein_index(
-                building,
-                read_proteins(databases, progress=progress),
-                database=str(databases[0]),
-                decoys=parameters.decoys,
-                decoy_prefix=parameters.decoy_prefix,
-                cleaves=digestion.enzyme.cleavage_table(),
-                contaminants=read_proteins(contaminants, progress=progress) if contaminants else None,
+
+    def build(building: Path) -> None:
+        proteins = build_protein_index(
+            building,
+            read_proteins(databases, progress=progress),
+            database=str(databases[0]),
+            decoys=parameters.decoys,
+            decoy_prefix=parameters.decoy_prefix,
+            cleaves=digestion.enzyme.cleavage_table(),
+            contaminants=read_proteins(contaminants, progress=progress) if contaminants else None,
+        )
+        peptides = build_peptide_index(
+            building, proteins, digestion, threads=threads, cards=used, memory_bytes=parameters.index_memory * _MB, progress=progress
+        )
+        if len(peptides) == 0:
+            raise InputError(
+                databases[0],
+                "no protein gives a peptide within the limits of length and mass",
+                remedy="Check the enzyme and the limits",
             )
-            peptides = build_peptide_index(
-                building, proteins, digestion, threads=threads, cards=used, memory_bytes=parameters.index_memory * _MB,
-                progress=progress,
-            )  # fmt: skip
-            if len(peptides) == 0:
-                raise InputError(
-                    databases[0],
-                    "no protein gives a peptide within the limits of length and mass",
-                    remedy="Check the enzyme and the limits",
-                )
-            del proteins, peptides
-        folder = store.path(key)
-    return open_protein_index(folder), open_peptide_index(folder, digestion)
+
+    def load(folder: Path) -> tuple[ProteinIndex, PeptideIndex]:
+        proteins = open_protein_index(folder)
+        return proteins, open_peptide_index(folder, proteins, digestion)
+
+    progress.stage("Opening the peptide index")
+    title = ", ".join([*(path.name for path in (*databases, *contaminants)), parameters.enzyme, f"decoys {parameters.decoys}"])
+    try:
+        return index_store("peptides").get(parts, title, build, load, progress)
+    except StorageError as error:
+        progress.message(f"The index could not be kept for other searches, and is made for this run alone: {error}", "warning")
+    with storage_errors(spare, only_disk=True):
+        build(spare)
+    return load(spare)
 
 
 def _search(
@@ -326,6 +322,8 @@ def _search(
     with_processor: bool,
     clock: StageClock,
     progress: Progress,
+    *,
+    is_first: bool = True,
 ) -> tuple[Psms, int]:
     """Plan and score one pass; the matches and the number of spectra searched."""
     from engine.identification.psms import collect_psms
@@ -334,6 +332,8 @@ def _search(
 
     with clock.stage("plan"):
         index = build_spectrum_index(spectra, parameters, threads, progress)
+        if is_first and not index.n_searched:
+            raise _nothing_to_search(spectra, parameters)
         search = Search(
             index, peptides.arrays(proteins), modification_arrays(variable, parameters), parameters, threads, used,
             with_processor=with_processor,
@@ -341,6 +341,24 @@ def _search(
         search.plan(progress)
     with clock.stage("score"):
         return collect_psms(search.run(progress), peptides, proteins, variable), index.n_searched
+
+
+def _nothing_to_search(spectra: Spectra, parameters: IdentificationParameters) -> InputError:
+    """Why none of the spectra can be searched, as far as that can be told."""
+    peaks = np.diff(spectra.offsets)
+    n, n_empty, n_without_precursor = len(spectra), int((peaks == 0).sum()), int((~np.isfinite(spectra.precursor_mz)).sum())
+    path = spectra.files[0] if len(spectra.files) == 1 else f"{len(spectra.files)} files"
+    if n == 0:
+        return InputError(path, "holds no spectrum of fragments", remedy="Give a run with MS/MS spectra")
+    reasons = [f"{n_empty:,} hold no peak"] if n_empty else []
+    reasons += [f"{n_without_precursor:,} have no precursor m/z"] if n_without_precursor else []
+    if not reasons or max(n_empty, n_without_precursor) < n:
+        reasons.append(f"{'the others' if reasons else 'they'} keep fewer than minimum_peaks={parameters.minimum_peaks} peaks")
+    return InputError(
+        path,
+        f"none of the {n:,} spectra can be searched: {', '.join(reasons)}",
+        remedy="Check how the run was converted, or lower minimum_peaks",
+    )
 
 
 def _judged(
@@ -382,14 +400,17 @@ def _second_pass(
         return first
     names = dict.fromkeys((*parameters.variable_modifications, *parameters.second_pass_modifications))
     variable = tuple(parse_modification(name) for name in names)
-    with _index_files(run_folder), tempfile.TemporaryDirectory(prefix="second-pass-", dir=run_folder) as folder:
+    with storage_errors(run_folder, only_disk=True), tempfile.TemporaryDirectory(prefix="second-pass-", dir=run_folder) as folder:
         with clock.stage("index"):
             digestion = Digestion.of(parameters, parameters.second_pass_specificity)
             peptides = build_peptide_index(
                 Path(folder), proteins, digestion, selected=selected, threads=threads, cards=used,
                 memory_bytes=parameters.index_memory * _MB, progress=progress,
             )  # fmt: skip
-        psms, _ = _search(spectra.only(remaining), proteins, peptides, variable, parameters, threads, used, with_processor, clock, progress)
+        psms, _ = _search(
+            spectra.only(remaining), proteins, peptides, variable, parameters, threads, used, with_processor, clock, progress,
+            is_first=False,
+        )  # fmt: skip
     return _judged(first.psms, parameters, threads, clock, progress, second=psms)
 
 

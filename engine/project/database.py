@@ -10,12 +10,17 @@ from pathlib import Path
 from urllib.parse import quote
 
 from engine.errors import InputError, StorageError
-from engine.formats.writers.atomic import storage_errors, sync_file, sync_folder, temporary_sibling
+from engine.formats.writers.atomic import storage_error, storage_errors, sync_file, sync_folder, temporary_sibling
 from engine.project import schema
 
 __all__ = ["Database", "gone_error", "is_network_file_system"]
 
 _BUSY_SECONDS = 20.0
+
+_JOURNAL_OF_SEVERAL = bytes.fromhex("d9d505f920a163d7")
+"""Ends a journal that names another, of a transaction over several databases. SQLite would look for that file, and may remove it."""
+
+_ITS_OWN = ("sqlite_sequence", "sqlite_stat1", "sqlite_stat4")
 
 _NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ncpfs", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "fuse.glusterfs"}
@@ -89,11 +94,13 @@ class Database:
         Raises
         ------
         InputError : it is no project, or one of a newer version.
-        StorageError : it is damaged.
+        StorageError : it is damaged, or holds tables, views or triggers that the program did not make.
         """
+        self._check_journal()
         with self.transaction() as connection:
             application = connection.execute("PRAGMA application_id").fetchone()[0]
             version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+            found = _schema(connection)
         if application != schema.APPLICATION_ID:
             raise InputError(self._path, "is a database of another program", remedy="Choose another folder for the project")
         newest = len(schema.MIGRATIONS)
@@ -103,9 +110,36 @@ class Database:
                 f"was made by a newer version of Proteoscope (project format {version}; this program knows up to {newest})",
                 remedy="Update Proteoscope to open it",
             )
+        self._check_schema(found, version)
         if version < newest and self._read_only:
             raise StorageError(f"{self._path}: a project of an older version, in a folder that cannot be written to bring it up to date.")
         return version
+
+    def _check_journal(self) -> None:
+        journal = self._path.with_name(self._path.name + "-journal")
+        try:
+            with journal.open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - len(_JOURNAL_OF_SEVERAL)))
+                end = file.read()
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise storage_error(journal, error) from error
+        if end == _JOURNAL_OF_SEVERAL:
+            raise StorageError(f"{journal}: names a file outside the project, which this program never does. Do not trust the project.")
+
+    def _check_schema(self, found: dict[str, str], version: int) -> None:
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+            connection.executescript("".join(schema.MIGRATIONS[: max(0, version)]))
+            expected = _schema(connection)
+        if lacking := sorted(name for name, sql in expected.items() if found.get(name) != sql):
+            raise StorageError(
+                f"{self._path}: the project's database is damaged (not as the program made it: {', '.join(lacking)}). "
+                "Restore it from a copy; the tables under results can still be read."
+            )
+        if strange := sorted(set(found) - set(expected)):
+            shown = ", ".join(ascii(name)[1:-1][:60] for name in strange[:3])
+            raise StorageError(f"{self._path}: holds what the program did not put there ({shown}). Do not trust the project.")
 
     def prepare(self, version: int) -> None:
         """Bring it from `version` to the newest and choose the journal. The caller holds the project's lock."""
@@ -144,6 +178,9 @@ class Database:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         with _sqlite_errors(self._path), closing(self._open()) as connection:
             connection.row_factory = sqlite3.Row
+            # What is not UTF-8 is shown as far as it can be.
+            connection.text_factory = lambda text: text.decode(errors="replace")
+            connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = FULL")
             yield connection
@@ -156,6 +193,12 @@ class Database:
         has_log = self._path.with_name(self._path.name + "-wal").exists()
         mode = "mode=ro" if has_log else "immutable=1"
         return sqlite3.connect(f"{address}?{mode}", uri=True, isolation_level=None, timeout=_BUSY_SECONDS)
+
+
+def _schema(connection: sqlite3.Connection) -> dict[str, str]:
+    """Tables, indexes, views and triggers: the SQL that made each."""
+    rows = connection.execute("SELECT name, coalesce(sql, '') FROM sqlite_master").fetchall()
+    return {str(row[0]): str(row[1]) for row in rows if row[0] not in _ITS_OWN}
 
 
 @contextmanager
@@ -175,7 +218,7 @@ def _sqlite_errors(path: Path) -> Iterator[None]:
             reason, remedy = "the disk is read-only", "Choose a folder that you may write to"
         elif "locked" in text:
             reason, remedy = "another process has held the project's database for long", "Try again when it has finished"
-        elif "malformed" in text or "not a database" in text:
+        elif any(sign in text for sign in ("malformed", "not a database", "no such table", "no such column", "datatype mismatch")):
             reason, remedy = "the project's database is damaged", "Restore it from a copy; the tables under results can still be read"
         else:
             reason, remedy = f"the project's database cannot be used ({text})", ""

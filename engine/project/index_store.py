@@ -6,6 +6,7 @@
     FOLDER/NAME-KEY/...              the index's own files
 
 An index is a copy of what can be computed again, so that nothing here is worth an error: what cannot be trusted is as good as absent.
+Checksums tell damage; they do not tell that somebody changed an index and them. So who opens one checks what its columns hold.
 """
 
 from __future__ import annotations
@@ -13,36 +14,59 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
+import stat
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from engine.formats.writers.atomic import is_temporary, storage_errors, sync_file, sync_folder, temporary_sibling
+from engine.errors import StorageError
+from engine.formats.writers.atomic import storage_errors, sync_file, sync_folder, temporary_sibling
+from engine.jobs.progress import Progress
+from engine.project.columns import UnsoundIndexError
 from engine.project.digests import parts_digest
 from engine.project.locks import FileLock
 
-__all__ = ["DEFAULT_BYTE_LIMIT", "IndexStore"]
+__all__ = ["DEFAULT_BYTE_LIMIT", "IndexStore", "KeptIndex"]
 
 DEFAULT_BYTE_LIMIT = 20 << 30
 
 _FORMAT = 1
 _MANIFEST = "manifest.json"
 _CHUNK = 16 << 20
+_MOST_MANIFEST = 1 << 20
+_INDEX = re.compile(r"([a-z]+)-[0-9a-f]{64}")
+_TEMPORARY = re.compile(r"\.[a-z]+-[0-9a-f]{64}\.[0-9a-f]{12}\.partial(?:\.lock)?")
+
+Index = TypeVar("Index")
+
+
+@dataclass(frozen=True)
+class KeptIndex:
+    """An index that is kept: its kind, folder, bytes, when it was last used, and what made it in words (empty where nothing tells)."""
+
+    kind: str
+    folder: Path
+    bytes: int
+    used: datetime
+    title: str
 
 
 class IndexStore:
-    """The indexes of one kind in one folder.
+    """The indexes of one kind in one folder, which it may share with those of other kinds.
 
     Parameters
     ----------
     folder : where they are kept; made at the first build.
-    name : what they are, the first part of their folders' names.
-    byte_limit : what all of them may take together; beyond it those that were not used for the longest time go.
+    name : what they are, in small letters: the first part of their folders' names.
+    byte_limit : what all in the folder may take together; beyond it those that were not used for the longest time go.
     grace_seconds : an index used within this time is never removed, since its user may be about to map it.
     """
 
@@ -76,8 +100,66 @@ class IndexStore:
             os.utime(folder / _MANIFEST)
         return folder
 
+    def get(
+        self, parts: Mapping[str, Any], title: str, build: Callable[[Path], None], load: Callable[[Path], Index], progress: Progress
+    ) -> Index:
+        """The index that `parts` make: opened where it is kept and sound, else built and kept.
+
+        Parameters
+        ----------
+        title : what makes it, in words. build : writes it into an empty folder. load : opens it, or raises `UnsoundIndexError`.
+
+        Raises
+        ------
+        StorageError : it cannot be kept; the caller makes it somewhere else, for itself.
+        """
+        key = self.key(parts)
+        folder = self.open(key)
+        if folder is not None:
+            try:
+                return load(folder)
+            except UnsoundIndexError as error:
+                progress.message(f"An index in the cache cannot be trusted and is made again: {error}", "warning")
+                _discard(folder)
+        with self.build(key, parts, title=title) as building:
+            build(building)
+        return load(self.path(key))
+
+    def kept(self) -> list[KeptIndex]:
+        """All indexes in the folder, of whatever kind, those used last first."""
+        found = []
+        for folder in self._folders():
+            with contextlib.suppress(OSError):
+                size = sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())
+                manifest = folder / _MANIFEST
+                used = manifest.lstat().st_mtime if _is_file(manifest) else 0.0
+                kind = folder.name.partition("-")[0]
+                found.append(KeptIndex(kind, folder, size, datetime.fromtimestamp(used, UTC), _title(manifest)))
+        return sorted(found, key=lambda one: one.used, reverse=True)
+
+    def clear(self, kind: str | None = None) -> list[KeptIndex]:
+        """Remove the indexes of a kind, or all, and what was left unfinished; those that went.
+
+        Raises
+        ------
+        StorageError : one could not be removed.
+        """
+        self._sweep()
+        chosen = [one for one in self.kept() if kind in (None, one.kind)]
+        for one in chosen:
+            _discard(one.folder)
+            if one.folder.exists():
+                raise StorageError(f"{one.folder}: cannot be removed. You may not write here.")
+        return chosen
+
+    def _folders(self) -> list[Path]:
+        try:
+            return [path for path in sorted(self._folder.iterdir()) if _INDEX.fullmatch(path.name)]
+        except OSError:
+            return []
+
     @contextmanager
-    def build(self, key: str, parts: Mapping[str, Any]) -> Iterator[Path]:
+    def build(self, key: str, parts: Mapping[str, Any], *, title: str = "") -> Iterator[Path]:
         """An empty temporary folder to fill; it becomes the index of `key` when the block ends well, and is removed when it does not.
 
         When another process has built the same meanwhile, that one stays and this one is dropped. A damaged one is replaced. Then indexes
@@ -85,7 +167,7 @@ class IndexStore:
 
         Parameters
         ----------
-        parts : what `key` was made from, noted in the manifest.
+        parts : what `key` was made from, noted in the manifest. title : the same in words, for lists.
 
         Raises
         ------
@@ -107,7 +189,7 @@ class IndexStore:
             with storage_errors(target, only_disk=True):
                 yield temporary
             with storage_errors(target):
-                _seal(temporary, key, parts)
+                _seal(temporary, key, parts, title)
                 self._publish(temporary, target, key)
         finally:
             _remove_locked(temporary, lock)
@@ -126,29 +208,27 @@ class IndexStore:
         sync_folder(self._folder)
 
     def _sweep(self) -> None:
-        """Remove what killed builders left: temporary folders whose lock is free."""
-        for leftover in self._folder.glob(f".{self._name}-*"):
-            if is_temporary(leftover) and leftover.is_dir():
-                lock = FileLock(_lock_path(leftover))
+        """Remove what killed builders of any kind left: temporary folders, and locks, that nobody holds. What refuses stays."""
+        try:
+            names = [entry.name for entry in self._folder.iterdir() if _TEMPORARY.fullmatch(entry.name)]
+        except OSError:
+            return
+        for name in {name.removesuffix(".lock") for name in names}:
+            leftover = self._folder / name
+            lock = FileLock(_lock_path(leftover))
+            with contextlib.suppress(StorageError):
                 if lock.acquire("sweeping"):
                     _remove_locked(leftover, lock)
 
     def _evict(self, keep: Path) -> None:
-        now = time.time()
-        indexes = []
-        for folder in self._folder.glob(f"{self._name}-*"):
-            with contextlib.suppress(OSError):
-                size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-                manifest = folder / _MANIFEST
-                used = manifest.stat().st_mtime if manifest.exists() else 0.0
-                indexes.append((used, size, folder))
-        total = sum(size for _, size, _ in indexes)
-        for used, size, folder in sorted(indexes):
+        now, indexes = time.time(), self.kept()
+        total = sum(one.bytes for one in indexes)
+        for one in reversed(indexes):
             if total <= self._byte_limit:
                 return
-            if folder != keep and now - used > self._grace_seconds:
-                _discard(folder)
-                total -= size
+            if one.folder != keep and now - one.used.timestamp() > self._grace_seconds:
+                _discard(one.folder)
+                total -= one.bytes
 
 
 def _lock_path(temporary: Path) -> Path:
@@ -167,10 +247,27 @@ def _discard(folder: Path) -> None:
     aside = temporary_sibling(folder)
     with contextlib.suppress(OSError):
         folder.rename(aside)
+        if not stat.S_ISDIR(aside.lstat().st_mode):
+            aside.unlink()
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def _seal(folder: Path, key: str, parts: Mapping[str, Any]) -> None:
+def _is_file(path: Path) -> bool:
+    """Whether it is a file, and no link to one."""
+    return stat.S_ISREG(path.lstat().st_mode)
+
+
+def _title(manifest: Path) -> str:
+    """What an index's manifest says of it."""
+    try:
+        with manifest.open("rb") as file:
+            title = json.loads(file.read(_MOST_MANIFEST))["title"]
+        return title if isinstance(title, str) else ""
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return ""
+
+
+def _seal(folder: Path, key: str, parts: Mapping[str, Any], title: str) -> None:
     """Flush all files to the disk and write the manifest."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     for path in files:
@@ -179,6 +276,7 @@ def _seal(folder: Path, key: str, parts: Mapping[str, Any]) -> None:
         "format": _FORMAT,
         "key": key,
         "parts": dict(parts),
+        "title": title,
         "files": [
             {"path": path.relative_to(folder).as_posix(), "bytes": path.stat().st_size, "crc32": checksums}
             for path, checksums in zip(files, _checksums(files), strict=True)
@@ -193,15 +291,19 @@ def _seal(folder: Path, key: str, parts: Mapping[str, Any]) -> None:
 
 def _is_whole(folder: Path, key: str) -> bool:
     try:
+        if folder.is_symlink() or not _is_file(folder / _MANIFEST) or (folder / _MANIFEST).stat().st_size > _MOST_MANIFEST:
+            return False
         manifest = json.loads((folder / _MANIFEST).read_bytes())
         if manifest["format"] != _FORMAT or manifest["key"] != key or parts_digest(manifest["parts"]) != key:
             return False
         listed = {folder / one["path"]: one for one in manifest["files"]}
-        present = {path for path in folder.rglob("*") if path.is_file()} - {folder / _MANIFEST}
+        present = {path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()} - {folder / _MANIFEST}
+        if not all(map(_is_file, present)):
+            return False
         if present != set(listed) or any(path.stat().st_size != one["bytes"] for path, one in listed.items()):
             return False
         return _checksums(list(listed)) == [one["crc32"] for one in listed.values()]
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return False
 
 

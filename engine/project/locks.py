@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import stat
 import sys
 import time
 import weakref
@@ -13,12 +14,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
+from engine.errors import StorageError
 from engine.formats.writers.atomic import storage_error
 from engine.jobs.progress import Progress
 
 __all__ = ["FileLock", "ProcessIdentity"]
 
 _POLL_SECONDS = 0.05
+_MOST_DESCRIPTION = 4096
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # and no waiting at a pipe
 
 
 @dataclass(frozen=True)
@@ -107,16 +111,24 @@ class FileLock:
     def holder(self) -> str:
         """Who holds it, in words: ``process 4711 on lab3 since 2025-01-31 10:04:05 (run identify-0002)``; or ``another process``."""
         try:
-            text = json.loads(self._path.read_bytes())
+            descriptor = os.open(self._path, os.O_RDONLY | _NO_LINK)
+            try:
+                text = json.loads(os.read(descriptor, _MOST_DESCRIPTION))
+            finally:
+                os.close(descriptor)
             return f"process {text['pid']} on {text['host']} since {text['since']} ({text['purpose']})"
-        except (OSError, ValueError, TypeError, KeyError):
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return "another process"
 
     def _try(self) -> bool:
         try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+            # What a stranger put there as a link would be written to where it leads.
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | _NO_LINK, 0o666)
         except OSError as error:
             raise storage_error(self._path, error) from error
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise StorageError(f"{self._path}: this is a pipe or a device, not a file. Remove it.")
         try:
             _lock_descriptor(descriptor)
         except BlockingIOError:

@@ -8,20 +8,21 @@
 
 A run's files are written and flushed first and registered last, in the one transaction that also marks the run as done. So a kill at any
 moment leaves either the whole result or none, and what was left behind is swept when the project is next opened or written.
+
+A project may be a stranger's: see `engine.project.paths` for what keeps it from touching anything outside its folder.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from engine.errors import InputError, ParameterError, StorageError
 from engine.formats.writers.atomic import is_temporary, storage_errors, sync_folder
@@ -29,22 +30,33 @@ from engine.jobs.progress import Cancelled, Progress
 from engine.project.database import Database, gone_error
 from engine.project.digests import canonical_json, file_digest
 from engine.project.locks import FileLock, ProcessIdentity
-from engine.project.records import InputRecord, LogEntry, ResultRecord, RunInput, RunRecord
+from engine.project.paths import DATABASE, LOCK, RESULTS, check_folder_name, entries, inside, is_run_id, refuse_links
+from engine.project.records import (
+    DamagedRowError,
+    InputRecord,
+    LogEntry,
+    ResultRecord,
+    RunInput,
+    RunRecord,
+    input_record,
+    log_entry,
+    result_record,
+    run_record,
+)
 from engine.project.run import Run
 
 __all__ = ["Project", "is_project"]
 
-_DATABASE = "project.sqlite"
-_LOCK = "project.lock"
-_RESULTS = "results"
 _OPENING_SECONDS = 1.0
 _INTERRUPTED = "interrupted: the program ended before the run was finished"
+
+Record = TypeVar("Record")
 
 
 def is_project(folder: Path) -> bool:
     """Whether a project lies in `folder` now. It does not where the disk cannot be asked."""
     try:
-        return (folder / _DATABASE).is_file()
+        return (folder / DATABASE).is_file()
     except OSError:
         return False
 
@@ -60,7 +72,9 @@ class Project:
         """The project's folder, absolute."""
         self.read_only = read_only
         """Whether the disk refuses writing here."""
-        self._database = Database(folder / _DATABASE, read_only=read_only)
+        self.problems: tuple[str, ...] = ()
+        """What was damaged in the database when the project was opened, a sentence for each row that is left out."""
+        self._database = Database(folder / DATABASE, read_only=read_only)
         self._verified: dict[Path, tuple[int, int]] = {}
 
     @classmethod
@@ -69,28 +83,29 @@ class Project:
 
         Raises
         ------
-        InputError : `path` is a file, or a folder with other things in it, or a project of a newer version.
-        StorageError : the disk refuses writing there, or the project is damaged.
+        InputError : `path` is a file, or a folder with other things in it, or a project of a newer version, or is not valid UTF-8.
+        StorageError : the disk refuses writing there, or the project is damaged or holds links.
         """
+        check_folder_name(path)
         folder = Path(path).absolute()
-        if not (folder / _DATABASE).exists():
+        if not (folder / DATABASE).exists():
             if folder.exists() and not folder.is_dir():
                 raise InputError(path, "is a file, not a folder", remedy="Choose another place for the project")
             with storage_errors(folder):
                 folder.mkdir(parents=True, exist_ok=True)
-                strangers = sorted(entry.name for entry in folder.iterdir() if entry.name != _LOCK and not is_temporary(entry))
-            if strangers and not (folder / _DATABASE).exists():
+                strangers = sorted(entry.name for entry in folder.iterdir() if entry.name != LOCK and not is_temporary(entry))
+            if strangers and not (folder / DATABASE).exists():
                 raise InputError(
                     path,
                     f"is a folder with other things in it ({', '.join(strangers[:3])}{', ...' if len(strangers) > 3 else ''})",
                     remedy="Choose an empty or new folder for the project",
                 )
-            lock = FileLock(folder / _LOCK)
+            lock = FileLock(folder / LOCK)
             if not lock.acquire("creating the project", wait=10.0):
                 raise _busy(folder, lock)
             try:
-                if not (folder / _DATABASE).exists():
-                    Database.create(folder / _DATABASE)
+                if not (folder / DATABASE).exists():
+                    Database.create(folder / DATABASE)
             finally:
                 lock.release()
         project = cls.open(folder)
@@ -102,19 +117,22 @@ class Project:
     def open(cls, path: str | Path) -> Self:
         """The project in folder `path`; read-only where the disk refuses writing.
 
-        What a killed process left behind is swept, unless a process is writing a run at this moment.
+        What a killed process left behind is swept, unless a process is writing a run at this moment. Rows of the database that are damaged
+        are left out everywhere; `problems` tells them.
 
         Raises
         ------
-        InputError : there is no project, or one of a newer version.
-        StorageError : it is damaged.
+        InputError : there is no project, or one of a newer version, or the path is not valid UTF-8.
+        StorageError : it is damaged, or holds links, which could lead anywhere.
         """
+        check_folder_name(path)
         folder = Path(path).absolute()
         if not folder.exists():
             raise InputError(path, "does not exist", remedy="Give the folder of a project")
-        if not (folder / _DATABASE).is_file():
-            raise InputError(path, "is not a Proteoscope project", remedy=f"Give the folder that holds {_DATABASE}")
-        lock = FileLock(folder / _LOCK)
+        if not (folder / DATABASE).is_file():
+            raise InputError(path, "is not a Proteoscope project", remedy=f"Give the folder that holds {DATABASE}")
+        refuse_links(folder)
+        lock = FileLock(folder / LOCK)
         try:
             is_free, read_only = lock.acquire("opening the project"), False
         except StorageError:
@@ -125,6 +143,7 @@ class Project:
             if is_free:
                 project._database.prepare(version)
                 project._sweep()
+            project.problems = project._find_problems()
         finally:
             lock.release()
         return project
@@ -167,8 +186,8 @@ class Project:
             raise StorageError(f"{self.folder}: you may not write here. Copy the project to a folder that you may write to.")
         described = canonical_json(parameters)
         run_id = self._queue(kind, described, version, device)
-        lock = FileLock(self.folder / _LOCK)
-        folder = self.folder / _RESULTS / run_id
+        lock = FileLock(self.folder / LOCK)
+        folder = self.folder / RESULTS / run_id
         run = Run(run_id, folder, device, lambda level, text: self._log(run_id, level, text))
         try:
             # Whoever opens the project holds the lock for a moment: that is no reason to give up.
@@ -177,6 +196,7 @@ class Project:
                 raise _busy(self.folder, lock)
             self._sweep(but=run_id)
             self._start(run_id, list(inputs), progress)
+            self.inside(RESULTS)
             with storage_errors(folder):
                 folder.mkdir(parents=True, exist_ok=False)
             yield run
@@ -194,15 +214,11 @@ class Project:
         """All runs, or those of one kind, in the order in which they were asked for."""
         with self._database.transaction() as connection:
             rows = connection.execute("SELECT * FROM runs WHERE kind = ? OR ? IS NULL ORDER BY number", (kind, kind)).fetchall()
-        return [_run_record(row) for row in rows]
+        return _whole(rows, run_record)
 
     def latest(self, kind: str | None = None) -> str | None:
         """The id of the last run (of a kind) that is done, or None."""
-        with self._database.transaction() as connection:
-            row = connection.execute(
-                "SELECT id FROM runs WHERE status = 'done' AND (kind = ? OR ? IS NULL) ORDER BY number DESC LIMIT 1", (kind, kind)
-            ).fetchone()
-        return None if row is None else str(row["id"])
+        return next((run.id for run in reversed(self.runs(kind)) if run.status == "done"), None)
 
     def inputs(self, run: str) -> list[InputRecord]:
         """What a run read, in its order."""
@@ -210,19 +226,19 @@ class Project:
             rows = connection.execute(
                 "SELECT inputs.* FROM run_inputs JOIN inputs ON inputs.id = run_inputs.input WHERE run = ? ORDER BY position", (run,)
             ).fetchall()
-        return [InputRecord(Path(row["path"]), row["kind"], row["size"], row["sha256"]) for row in rows]
+        return _whole(rows, input_record)
 
     def log(self, run: str) -> list[LogEntry]:
         """The lines of a run's log, oldest first."""
         with self._database.transaction() as connection:
             rows = connection.execute("SELECT time, level, text FROM log WHERE run = ? ORDER BY id", (run,)).fetchall()
-        return [LogEntry(datetime.fromisoformat(row["time"]), row["level"], row["text"]) for row in rows]
+        return _whole(rows, log_entry)
 
     def results(self, run: str | None = None) -> list[ResultRecord]:
         """The registered files of a run, or of all."""
         with self._database.transaction() as connection:
             rows = connection.execute("SELECT * FROM results WHERE run = ? OR ? IS NULL ORDER BY run, name", (run, run)).fetchall()
-        return [self._result_record(row) for row in rows]
+        return _whole(rows, self._result_record)
 
     def table(self, name: str, run: str | None = None, *, verify: bool = True) -> Path:
         """Path of a registered result, of `run` or of the last run that has one of that name.
@@ -245,7 +261,10 @@ class Project:
         if row is None:
             of_run = f" of run {run}" if run else ""
             raise InputError(self.folder, f"holds no finished result {name!r}{of_run}", remedy="Run the search first")
-        record = self._result_record(row)
+        try:
+            record = self._result_record(row)
+        except DamagedRowError as error:
+            raise StorageError(f"{self.folder / DATABASE}: of a registered result {error}. Do not trust the project.") from error
         self._check(record, verify=verify)
         return record.path
 
@@ -259,8 +278,37 @@ class Project:
                 problems.append(str(error))
         return problems
 
+    def inside(self, *parts: str) -> Path:
+        """The path of what stands under these names in the project's folder; asked for just before something is written there.
+
+        Raises
+        ------
+        StorageError : there is a link, a pipe or a device on the way.
+        """
+        return inside(self.folder, *parts)
+
+    def _find_problems(self) -> tuple[str, ...]:
+        """Look at every row of the database."""
+        kinds: tuple[tuple[str, str, Callable[[sqlite3.Row], object]], ...] = (
+            ("runs", "id", run_record),
+            ("inputs", "path", input_record),
+            ("results", "path", self._result_record),
+            ("log", "run", log_entry),
+        )
+        problems = []
+        with self._database.transaction() as connection:
+            for table, name, read in kinds:
+                for row in connection.execute(f"SELECT * FROM {table}"):
+                    try:
+                        read(row)
+                    except DamagedRowError as error:
+                        which = ascii(row[name])[:60]
+                        problems.append(f"{self.folder / DATABASE}: damaged in {table}, {which}: {error}; it is left out")
+        return tuple(problems)
+
     def _check(self, record: ResultRecord, *, verify: bool) -> None:
         remedy = f"Restore it from a copy, or do run {record.run} again"
+        self.inside(*record.path.relative_to(self.folder).parts)
         try:
             status = record.path.stat()
         except OSError as error:
@@ -274,16 +322,7 @@ class Project:
             self._verified[record.path] = state
 
     def _result_record(self, row: sqlite3.Row) -> ResultRecord:
-        path = self._inside(row["path"])
-        return ResultRecord(row["run"], row["name"], path, row["rows"], row["bytes"], row["sha256"])
-
-    def _inside(self, relative: str) -> Path:
-        """A registered path, made absolute; a project from elsewhere must not lead out of its folder."""
-        path = self.folder / relative
-        inside = ".." not in Path(relative).parts and path.resolve().is_relative_to(self.folder.resolve())
-        if Path(relative).is_absolute() or not inside:
-            raise StorageError(f"{self.folder / _DATABASE}: a registered result lies outside the project ({relative}). Do not trust it.")
-        return path
+        return result_record(row, self.folder)
 
     def _queue(self, kind: str, parameters: str, version: str, device: str) -> str:
         process = ProcessIdentity.current()
@@ -361,19 +400,20 @@ class Project:
         with self._database.transaction() as connection:
             rows = connection.execute("SELECT * FROM runs WHERE status != 'done' AND id != ?", (but,)).fetchall()
         for row in rows:
-            ended = row["status"] == "running" or (
-                row["status"] == "queued" and ProcessIdentity(row["host"], row["pid"], row["process_started"]).has_ended()
-            )
+            ended = row["status"] == "running" or (row["status"] == "queued" and _has_ended(row))
             if ended:
                 with self._database.transaction(write=True) as connection:
                     connection.execute(
                         "UPDATE runs SET status = 'failed', finished = ?, message = ? WHERE id = ?", (_now(), _INTERRUPTED, row["id"])
                     )
-            leftover = self.folder / _RESULTS / row["id"]
-            if row["status"] != "queued" and leftover.is_dir() and not leftover.is_symlink():
-                shutil.rmtree(leftover, ignore_errors=True)
-        for temporary in [*self.folder.glob(f".{_DATABASE}.*"), *(self.folder / _RESULTS).glob("*/.*")]:
-            if is_temporary(temporary) and temporary.is_file():
+            if row["status"] != "queued" and is_run_id(row["id"]):
+                leftover = self.inside(RESULTS, row["id"])
+                if leftover.is_dir():
+                    shutil.rmtree(leftover, ignore_errors=True)
+        own = [entry for entry in entries(self.folder) if entry.name.startswith(f".{DATABASE}.")]
+        of_runs = [entry for run in entries(self.inside(RESULTS)) for entry in entries(run)]
+        for temporary in [*own, *of_runs]:
+            if is_temporary(temporary) and temporary.is_file() and not temporary.is_symlink():
                 temporary.unlink(missing_ok=True)
 
 
@@ -389,15 +429,17 @@ def _sentence(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _run_record(row: sqlite3.Row) -> RunRecord:
-    return RunRecord(
-        id=row["id"],
-        kind=row["kind"],
-        parameters=json.loads(row["parameters"]),
-        version=row["version"],
-        device=row["device"],
-        status=row["status"],
-        started=datetime.fromisoformat(row["started"]),
-        finished=None if row["finished"] is None else datetime.fromisoformat(row["finished"]),
-        message=row["message"],
-    )
+def _has_ended(run: sqlite3.Row) -> bool:
+    """Whether the process that a run waits for is gone. Of no process, as damaged rows tell of, nothing is said."""
+    pid = run["pid"]
+    is_process = isinstance(pid, int) and 0 < pid < 1 << 31
+    return is_process and ProcessIdentity(str(run["host"]), pid, str(run["process_started"])).has_ended()
+
+
+def _whole(rows: Iterable[sqlite3.Row], read: Callable[[sqlite3.Row], Record]) -> list[Record]:
+    """The records of the rows that are not damaged."""
+    records = []
+    for row in rows:
+        with contextlib.suppress(DamagedRowError):
+            records.append(read(row))
+    return records

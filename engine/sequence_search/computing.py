@@ -15,6 +15,7 @@ from engine.execution.devices import Device, chosen_device, gpus, processor
 from engine.execution.workers import cards
 from engine.formats.writers.atomic import atomic_file
 from engine.jobs.progress import Progress
+from engine.project.cache import cache_folder
 from engine.sequence_search.database import SequenceDatabase
 from engine.sequence_search.division import PROCESSOR, DividedScorer, Share
 from engine.sequence_search.scoring import ScoringScheme
@@ -132,9 +133,7 @@ def _letters(files: Sequence[Path]) -> int:
 
 
 def _speeds_file() -> Path:
-    import platformdirs
-
-    return Path(platformdirs.user_cache_path("proteoscope", appauthor=False)) / "speeds.json"
+    return cache_folder() / "speeds.json"
 
 
 def _remembered(path: Path) -> dict[str, float]:

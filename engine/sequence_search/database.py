@@ -1,6 +1,6 @@
 """The packed protein database: sequences by length, in memory-mapped columns, read from FASTA once and opened again in milliseconds.
 
-Residues are one byte each and a sequence takes eight more, besides its name and description. The index store keeps a database under the
+Residues are one byte each and a sequence takes eight more, besides its name and description. The user's cache keeps a database under the
 digest of the FASTA files.
 """
 
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from engine.errors import InputError
 from engine.formats import Proteins, read_proteins
 from engine.jobs.progress import Progress
+from engine.project.cache import index_store
+from engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
 from engine.project.index_store import IndexStore
 from engine.sequence_search.matrices import LETTERS, encode
 
@@ -28,14 +30,20 @@ __all__ = [
     "looks_like_nucleotides",
     "nucleotide_counts",
     "open_database",
-    "project_store",
     "read_sequences",
 ]
 
 _FORMAT = 2
 _NAME = "sequences"
-_BYTE_LIMIT = 5 << 30  # Swiss-Prot takes a twentieth of it; what is larger stays until another is packed
-_COLUMNS = ("residues", "lengths", "file_index", "accessions", "accession_lengths", "descriptions", "description_lengths")
+_COLUMNS = {
+    "residues": np.int8,
+    "lengths": np.uint32,
+    "file_index": np.uint32,
+    "accessions": np.uint8,
+    "accession_lengths": np.uint32,
+    "descriptions": np.uint8,
+    "description_lengths": np.uint32,
+}
 _DESCRIPTION = "database.json"
 _NUCLEOTIDES = np.isin(np.arange(len(LETTERS)), [LETTERS.index(letter) for letter in "ACGTUN"])
 _PIECE = 1 << 22
@@ -135,15 +143,8 @@ def looks_like_nucleotides(lengths: NDArray[np.int64], counts: NDArray[np.int64]
 
 
 def cache_store() -> IndexStore:
-    """Where packed databases are kept that belong to no project: the user's cache folder. Up to 5 GB, the last used."""
-    import platformdirs
-
-    return IndexStore(platformdirs.user_cache_path("proteoscope", appauthor=False) / "databases", _NAME, byte_limit=_BYTE_LIMIT)
-
-
-def project_store(folder: Path) -> IndexStore:
-    """Where the packed databases of a project are kept."""
-    return IndexStore(folder / "index", _NAME, byte_limit=_BYTE_LIMIT)
+    """Where packed databases are kept: the user's cache."""
+    return index_store(_NAME)
 
 
 def read_sequences(paths: Sequence[Path], progress: Progress) -> SequenceDatabase:
@@ -165,17 +166,12 @@ def open_database(paths: Sequence[Path], digests: Sequence[str], store: IndexSto
 
     Raises
     ------
-    InputError : see `read_sequences`. StorageError : the disk refused.
+    InputError : see `read_sequences`. StorageError : it could not be kept.
     """
     parts = {"format": _FORMAT, "files": list(digests)}
-    key = store.key(parts)
     progress.stage("Opening the database")
-    folder = store.open(key)
-    if folder is None:
-        with store.build(key, parts) as building:
-            _write(building, read_sequences(paths, progress))
-        folder = store.path(key)
-    return _open(folder)
+    title = ", ".join(path.name for path in paths)
+    return store.get(parts, title, lambda folder: _write(folder, read_sequences(paths, progress)), _open, progress)
 
 
 def _by_length(proteins: Proteins) -> SequenceDatabase:
@@ -231,10 +227,25 @@ def _write(folder: Path, database: SequenceDatabase) -> None:
 
 def _open(folder: Path) -> SequenceDatabase:
     residues, lengths, file_index, accessions, accession_lengths, descriptions, description_lengths = (
-        np.load(folder / f"{name}.npy", mmap_mode="r") for name in _COLUMNS
+        open_column(folder / f"{name}.npy", kind) for name, kind in _COLUMNS.items()
     )
-    description = json.loads((folder / _DESCRIPTION).read_text(encoding="utf-8"))
-    return SequenceDatabase(
+    description = read_numbers(folder / _DESCRIPTION, ("n_repeated_names", "n_nucleotides"))
+    n = len(file_index)
+    columns = (lengths, accession_lengths, description_lengths)
+    require(n and all(len(one) == n for one in columns), f"{folder}: columns of the database have different lengths, or none")
+    database = SequenceDatabase(
         residues, _offsets(lengths), file_index, accessions, _offsets(accession_lengths), descriptions, _offsets(description_lengths),
         description["n_repeated_names"], description["n_nucleotides"],
     )  # fmt: skip
+    checked_offsets(database.offsets, len(residues), f"{folder}: residues")
+    checked_texts(accessions, database.accession_offsets, f"{folder}: accessions")
+    checked_texts(descriptions, database.description_offsets, f"{folder}: descriptions")
+    require((lengths[1:] >= lengths[:-1]).all(), f"{folder}: the sequences of the database are not in order of length")
+    in_bounds = residues.min(initial=0) >= 0 and residues.max(initial=0) < len(LETTERS)
+    require(in_bounds, f"{folder}: the database holds residues that do not exist")
+    is_there = np.zeros(n, bool)
+    is_there[file_index[file_index < n]] = True
+    require(is_there.all(), f"{folder}: the places of the sequences in their files are not each another")
+    counts_are_possible = max(database.n_repeated_names, database.n_nucleotides) <= n
+    require(counts_are_possible, f"{folder}: more sequences are told of than there are")
+    return database

@@ -22,9 +22,10 @@ from engine.jobs.progress import Progress, RecordingProgress
 from engine.project import Project, RunInput
 from engine.project.digests import file_digest
 from engine.project.outputs import check_outputs
+from engine.project.paths import check_folder_name
 from engine.sequence_search.alignment import align_pair
 from engine.sequence_search.computing import Computing
-from engine.sequence_search.database import SequenceDatabase, cache_store, decode, open_database, project_store, read_sequences
+from engine.sequence_search.database import SequenceDatabase, cache_store, decode, open_database, read_sequences
 from engine.sequence_search.division import DividedScorer, Share
 from engine.sequence_search.matrices import matrix_names, read_matrix
 from engine.sequence_search.parameters import SequenceSearchParameters
@@ -125,7 +126,9 @@ def align(
     _check_files(files)
     if parameters.matrix not in matrix_names():
         files.append((Path(parameters.matrix), "matrix"))
-    project_folder = None if project_folder is None else Path(project_folder)
+    if project_folder is not None:
+        project_folder = Path(project_folder)
+        check_folder_name(project_folder)
     outputs = [Path(path) for path in (out, all_scores) if path is not None]
     check_outputs(outputs, [path for path, _ in files], project_folder)
     scheme = ScoringScheme(read_matrix(parameters.matrix), parameters.gap_open, parameters.gap_extend)
@@ -144,7 +147,7 @@ def align(
             query_set = read_sequences([path for path, kind in files if kind == "queries"], progress)
         computing.complain()
         with clock.stage("index"):
-            database = _database([one for one in inputs if one.kind == "database"], project, progress)
+            database = _database([one for one in inputs if one.kind == "database"], progress)
         _warn(query_set, database, scheme, progress)
         with clock.stage("device"):
             scorer = computing.scorer(database, scheme, progress)
@@ -199,12 +202,11 @@ def _check_files(files: list[tuple[Path, str]]) -> None:
             raise InputError(path, "is a pipe or a device, which cannot be read twice", remedy="Give a file")
 
 
-def _database(inputs: list[RunInput], project: Project | None, progress: Progress) -> SequenceDatabase:
+def _database(inputs: list[RunInput], progress: Progress) -> SequenceDatabase:
     """The packed database; read into memory where the disk refuses to keep it."""
     paths, digests = [one.path for one in inputs], [one.sha256 or "" for one in inputs]
-    store = cache_store() if project is None else project_store(project.folder)
     try:
-        return open_database(paths, digests, store, progress)
+        return open_database(paths, digests, cache_store(), progress)
     except StorageError as error:
         progress.message(f"The packed database could not be kept, and was read into memory: {error}", "warning")
         return read_sequences(paths, progress)

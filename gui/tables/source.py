@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from engine.errors import InputError, ProteoscopeError
 from engine.execution.threads import available_threads
-from engine.formats.writers.tables import text_literal
+from engine.formats.writers.tables import identifier, is_out_of_memory, parquet_reader, shut_off
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-__all__ = ["Condition", "ResultTables", "TableSource", "identifier"]
+__all__ = ["Condition", "ResultTables", "TableSource"]
 
 _MEMORY = "1GB"
 _ROW = "file_row_number"
@@ -31,11 +31,6 @@ class Condition:
 
     sql: str
     parameters: tuple[Any, ...] = ()
-
-
-def identifier(name: str) -> str:
-    """A name of a column as SQL writes it."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 class ResultTables:
@@ -55,11 +50,9 @@ class ResultTables:
         try:
             for name, path in self.paths.items():
                 with _readable(path):
-                    # Brackets, stars and question marks in a path would be taken for patterns.
-                    plain = "".join(f"[{letter}]" if letter in "[*?" else letter for letter in str(path))
-                    self._connection.execute(
-                        f"CREATE VIEW {identifier(name)} AS SELECT * FROM read_parquet({text_literal(plain)}, {_ROW} = true)"
-                    )
+                    reader = parquet_reader(path, **{_ROW: "true"})
+                    self._connection.execute(f"CREATE VIEW {identifier(name)} AS SELECT * FROM {reader}")
+            shut_off(self._connection, self.paths.values())
         except ProteoscopeError:
             self._connection.close()
             raise
@@ -173,4 +166,6 @@ class _readable:  # noqa: N801 - reads as a statement
 
         if isinstance(error, duckdb.Error) and not isinstance(error, duckdb.InterruptException):
             reason = str(error).splitlines()[0]
+            if is_out_of_memory(reason):
+                raise ProteoscopeError(f"{self._path}: the memory is not enough to read the table. Close other programs.") from error
             raise InputError(self._path, f"cannot be read as a table ({reason})", remedy="Run the search again") from error

@@ -16,9 +16,7 @@ pytestmark = pytest.mark.gpu
 @pytest.fixture
 def own_cache(tmp_path, monkeypatch):
     """Packed databases and speeds of the test stay out of the user's cache."""
-    import platformdirs
-
-    monkeypatch.setattr(platformdirs, "user_cache_path", lambda *args, **kwargs: tmp_path / "cache")
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture

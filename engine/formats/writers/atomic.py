@@ -29,6 +29,7 @@ _REASONS = {
     errno.EEXIST: ("a file of this name is in the way", "Choose another path"),
     errno.EISDIR: ("this is a folder, not a file", "Choose another path"),
     errno.ENAMETOOLONG: ("the name is too long", "Choose a shorter one"),
+    errno.ELOOP: ("this is a symbolic link, where none may be", "Remove it"),
 }
 
 _DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
@@ -51,6 +52,9 @@ def storage_errors(path: Path, *, only_disk: bool = False) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if error.errno is None and " requested and " in str(error):
+            # What NumPy says when the disk cuts a write short.
+            raise storage_error(path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) from error
         if only_disk and error.errno not in _DISK_ERRORS:
             raise
         raise storage_error(path, error) from error

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.formats.writers.atomic import atomic_file
-from engine.formats.writers.tables import columns, scalar, write_lines
+from engine.formats.writers.tables import columns, identifier, scalar, write_lines
 from engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def write_pin(connection: duckdb.DuckDBPyConnection, out: Path, progress: Progre
     ------
     StorageError : the disk refused.
     """
-    features = {name: f'"{name}"' for name in columns(connection, "psms") if name.startswith("feature_")} or _PLAIN_FEATURES
+    features = {name: identifier(name) for name in columns(connection, "psms") if name.startswith("feature_")} or _PLAIN_FEATURES
     if progress is not None:
         progress.stage(f"writing {out.name}", scalar(connection, "SELECT count(*) FROM psms"))
     has_scans = scalar(connection, "SELECT count(DISTINCT spectrum_file) <= 1 AND count(scan) = count(*) FROM psms")

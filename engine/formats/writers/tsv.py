@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import InputError
 from engine.formats.writers.atomic import atomic_file
-from engine.formats.writers.tables import columns, scalar, write_lines
+from engine.formats.writers.tables import columns, identifier, scalar, write_lines
 from engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
@@ -78,8 +78,7 @@ def write_table(
 
 def _cell(name: str, kind: str) -> str:
     """SQL for a column's text, never NULL."""
-    quoted = f'"{name}"'
-    return f"coalesce({_text(quoted, name, kind)}, '')"
+    return f"coalesce({_text(identifier(name), name, kind)}, '')"
 
 
 def _text(value: str, name: str, kind: str) -> str:

@@ -76,12 +76,33 @@ def test_spectra_that_are_none(case, work, refused):
     assert tells in message
 
 
+NOTHING_TO_SEARCH = {
+    "no peaks": (
+        "BEGIN IONS\nTITLE=one\nPEPMASS=582.319\nCHARGE=2+\nEND IONS\n" * 3,
+        "none of the 3 spectra can be searched: 3 hold no peak",
+    ),
+    "few peaks": (SPECTRUM.split("261.25")[0] + "END IONS\n", "none of the 1 spectra can be searched: they keep fewer than minimum_peaks="),
+}
+
+
+@pytest.mark.parametrize("case", NOTHING_TO_SEARCH)
+def test_a_run_of_which_no_spectrum_can_be_searched(case, work, refused):
+    content, tells = NOTHING_TO_SEARCH[case]
+    (work / "nopeaks.mgf").write_text(content)
+    message = refused("nopeaks.mgf")
+    assert str(work / "nopeaks.mgf") in message
+    assert tells in message
+    (run,) = Project.open(work / "out").runs()
+    assert run.status == "failed" and "none of the" in run.message
+
+
 DATABASES = {
     "empty": (b"", "is empty"),
     "garbage": (GARBAGE, "binary data"),
     "spectra": (SPECTRUM.encode(), "is a file of spectra (MGF), where a FASTA file of proteins belongs"),
     "decoys only": (PROTEINS.replace(">", ">DECOY_").encode(), "every protein is a decoy"),
     "some decoys": ((PROTEINS + PROTEINS.replace(">", ">DECOY_")).encode(), "2 accessions begin with 'DECOY_' already"),
+    "decoys of another name": (PROTEINS.replace(">", ">rev_").encode(), "every accession begins with 'rev_'"),
     "no peptide": (b">A\nMK\n>B\nGGG\n", "no protein gives a peptide within the limits"),
 }
 
@@ -111,6 +132,22 @@ def test_files_that_are_missing_or_folders_or_given_twice(work, refused, capsys)
     assert main(["identify", *twice, "--database", str(work / "good.fasta"), "--out", str(work / "out")]) == 2
     assert "is given twice" in capsys.readouterr().err
     assert not (work / "out").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are Unicode")
+@pytest.mark.parametrize("command", ["identify", "align", "export"])
+def test_a_project_whose_name_is_no_text_is_refused_before_anything_is_made(command, work, capsysbinary):
+    folder, database = str(work / os.fsdecode(b"p\xff")), str(work / "good.fasta")
+    arguments = {
+        "identify": [str(work / "good.mgf"), "--database", database, "--out", folder],
+        "align": [database, database, "--out", str(work / "hits.tsv"), "--project", folder],
+        "export": [folder, "--format", "tsv", "--out", str(work / "hits.tsv")],
+    }
+    assert main([command, *arguments[command]]) == 2
+    captured = capsysbinary.readouterr().err
+    assert b"the path is not valid UTF-8" in captured.splitlines()[-1]
+    assert b"Traceback" not in captured
+    assert sorted(path.name for path in work.iterdir()) == ["good.fasta", "good.mgf"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are Unicode")
@@ -223,7 +260,7 @@ def identify_alone(work, **options):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("size", ["64k", "300k", "1m"])
+@pytest.mark.parametrize("size", ["16k", "64k", "120k"])
 def test_a_full_disk_is_said_in_one_line(size, work):
     disk = work / "disk"
     disk.mkdir()
@@ -239,7 +276,7 @@ def test_a_full_disk_is_said_in_one_line(size, work):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="limits of files are set in another way")
-def test_files_that_may_not_grow_are_said_in_one_line(work):
+def test_files_that_may_not_grow_are_said_in_one_line(work, own_cache):
     import resource
 
     done = identify_alone(work, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)))
@@ -276,3 +313,36 @@ def test_an_output_that_takes_nothing_is_said_in_one_line():
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert os.strerror(errno.ENOSPC) in done.stderr
+
+
+CACHES_THAT_KEEP_NOTHING = {
+    "a file in the way": lambda folder, run: folder.write_text("in the way"),
+    "read-only": lambda folder, run: (folder.mkdir(), run("tmpfs", "ro", folder)),
+    "full": lambda folder, run: (folder.mkdir(), run("tmpfs", "size=16k", folder)),
+}
+
+
+@pytest.mark.parametrize("case", CACHES_THAT_KEEP_NOTHING)
+@pytest.mark.parametrize("command", ["identify", "align"])
+def test_a_cache_that_keeps_nothing_costs_no_search(command, case, work, capsys, monkeypatch):
+    folder = work / "cache"
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(folder))
+    needs_mount = case != "a file in the way"
+    arguments = {
+        "identify": ["identify", str(work / "good.mgf"), "--database", str(work / "good.fasta"), "--out", str(work / "out")],
+        "align": ["align", str(work / "good.fasta"), str(work / "good.fasta"), "--out", str(work / "hits.tsv")],
+    }[command]
+    is_mounted = []
+    CACHES_THAT_KEEP_NOTHING[case](folder, lambda *mount: is_mounted.append(mounted(*mount)))
+    if needs_mount and not is_mounted[0]:
+        pytest.skip("such a disk can only be mounted by root")
+    try:
+        assert main(arguments) == 0
+    finally:
+        if needs_mount:
+            subprocess.run(["umount", folder], check=True)
+    told = [line for line in capsys.readouterr().err.splitlines() if "could not be kept" in line]
+    assert len(told) == 1 and str(folder) in told[0] and "requested and" not in told[0]
+    if command == "identify":
+        left = [path.name for path in (work / "out" / "results" / "identify-0001").iterdir()]
+        assert all(name.endswith(".parquet") for name in left), "the index of this run alone went with it"

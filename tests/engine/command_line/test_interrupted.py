@@ -48,10 +48,12 @@ def assert_whole(folder):
 
 @pytest.fixture(scope="module")
 def stages(tmp_path_factory):
-    """A project with one run, and the stages that the run told, in order."""
+    """A project with one run, and the stages that the run told, in order, the making of the index among them."""
     folder = tmp_path_factory.mktemp("stages") / "project"
     told = []
-    search(folder, Progress(lambda event: told.append(event.stage)), index=None)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PROTEOSCOPE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        search(folder, Progress(lambda event: told.append(event.stage)), index=None)
     return folder, list(dict.fromkeys(stage for stage in told if stage and not stage.startswith("Compiling")))
 
 
@@ -77,7 +79,7 @@ def search(folder, progress, *, index):
     return identify([SPECTRA], [DATABASE], folder, parameters, threads=2, progress=progress)
 
 
-def test_a_cancel_in_any_stage_leaves_everything_as_it_was(stages):
+def test_a_cancel_in_any_stage_leaves_everything_as_it_was(stages, own_cache):
     folder, titles = stages
     assert len(titles) >= 10
     before = files(folder)
@@ -90,10 +92,9 @@ def test_a_cancel_in_any_stage_leaves_everything_as_it_was(stages):
         project = assert_whole(folder)
         assert project.runs()[-1].status == "cancelled", title
         after = files(folder)
-        new = {path for path in set(after) - set(before) if "index" not in path.relative_to(folder).parts}
-        assert new == set(), title
+        assert set(after) == set(before), title
         assert {path: after[path] for path in before} == before, title
-        assert not list((folder / "index").glob(".*")), title
+        assert not list(own_cache.rglob(".*")), title
 
 
 def test_a_run_that_is_finished_is_exported_whatever_the_user_asks_then(tmp_path):
@@ -106,7 +107,7 @@ def test_a_run_that_is_finished_is_exported_whatever_the_user_asks_then(tmp_path
 
 @needs_signals
 @pytest.mark.parametrize("stage", ["Reading spectra", "Building the peptide index", "Preprocessing spectra", "Scoring spectra"])
-def test_control_c_ends_the_program_soon_with_130(stage, shared_data, tmp_path):
+def test_control_c_ends_the_program_soon_with_130(stage, shared_data, tmp_path, own_cache):
     spectra, database = shared_data / "spectra" / "bench_x10.mgf", shared_data / "proteomes" / "ecoli_13spiked_2021_04.fasta"
     process = started("identify", str(spectra), "--database", str(database), "--out", str(tmp_path / "out"))
     for line in process.stderr:
@@ -121,11 +122,11 @@ def test_control_c_ends_the_program_soon_with_130(stage, shared_data, tmp_path):
     assert errors.splitlines()[-1] == "proteoscope: interrupted; finished results are untouched"
     assert "Traceback" not in errors
     assert assert_whole(tmp_path / "out").runs()[-1].status == "cancelled"
-    assert not list((tmp_path / "out").glob("index/.*"))
+    assert not list(own_cache.rglob(".*"))
 
 
 @needs_signals
-def test_a_kill_at_any_moment_costs_only_the_run_that_was_killed(tmp_path):
+def test_a_kill_at_any_moment_costs_only_the_run_that_was_killed(tmp_path, own_cache):
     folder = tmp_path / "project"
     arguments = [*ARGUMENTS, "--out", str(folder), "--quiet"]
     assert main(arguments) == 0
@@ -144,7 +145,7 @@ def test_a_kill_at_any_moment_costs_only_the_run_that_was_killed(tmp_path):
         assert {path: path.read_bytes() for path in first} == first
     assert main([*arguments, "--set", "maximum_mass=5600"]) == 0
     # The next build of an index sweeps what killed builders left.
-    assert not list((folder / "index").glob(".*"))
+    assert not list(own_cache.rglob(".*"))
     assert Project.open(folder).verify() == []
 
 
@@ -192,7 +193,7 @@ def test_a_project_that_is_being_written_is_said_in_one_line(tmp_path, capsys):
     assert message.count("\n") == 1
 
 
-def test_an_index_is_used_again_and_a_damaged_one_is_built_again(tmp_path):
+def test_an_index_is_used_again_and_a_damaged_one_is_built_again(tmp_path, own_cache):
     folder = tmp_path / "project"
 
     def stages_of_a_search():
@@ -203,7 +204,8 @@ def test_an_index_is_used_again_and_a_damaged_one_is_built_again(tmp_path):
     assert stages_of_a_search()
     tables = {path.name: path.read_bytes() for path in (folder / "exports").iterdir()}
     assert not stages_of_a_search()
-    (index,) = (folder / "index").iterdir()
+    assert not (folder / "index").exists()
+    (index,) = (own_cache / "indexes").iterdir()
     damages = {
         "peptide_mass.npy": lambda content: content[:5000] + bytes([content[5000] ^ 1]) + content[5001:],
         "protein_residues.npy": lambda content: content[:-1],
@@ -219,6 +221,24 @@ def test_an_index_is_used_again_and_a_damaged_one_is_built_again(tmp_path):
 
 
 @needs_signals
+@pytest.mark.parametrize("module", ["engine.command_line", "gui.launch"])
+@pytest.mark.parametrize("n_imports", [1, 3, 30, 90, 250])
+def test_control_c_while_the_program_is_still_imported_is_one_line(module, n_imports, tmp_path):
+    command = [sys.executable, "-v", "-m", module, *ARGUMENTS, "--out", str(tmp_path / "project")]
+    process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    imported = (line for line in process.stderr if line.startswith("import "))
+    assert any("'engine.command_line.interruption'" in line for line in imported)
+    for _, _ in zip(range(n_imports), imported, strict=False):
+        pass
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert output == ""
+    assert errors.count("proteoscope: interrupted; finished results are untouched\n") == 1
+    assert "Traceback" not in errors and "KeyboardInterrupt" not in errors
+
+
+@needs_signals
 def test_control_c_does_not_wait_for_the_compiler(tmp_path):
     (tmp_path / "cache").mkdir()
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
@@ -231,18 +251,3 @@ def test_control_c_does_not_wait_for_the_compiler(tmp_path):
     assert process.returncode == 130
     # Half a second is the house's bound; the rest is a busy machine's. The kernels that were not compiled yet take ten seconds.
     assert time.monotonic() - asked < 3.0
-
-
-def test_without_a_folder_for_the_compiled_kernels_a_temporary_one_is_used(tmp_path):
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
-    code = (
-        "import os, pathlib, sys, tempfile\n"
-        "real = tempfile.TemporaryFile\n"
-        "def refuse(*args, **kwargs):\n    raise PermissionError(13, 'read-only')\n"
-        "tempfile.TemporaryFile = refuse\n"
-        "import kernels.cpu\n"
-        "print(os.environ['NUMBA_CACHE_DIR'])\n"
-    )
-    process = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=True)
-    assert Path(process.stdout.strip()).is_dir()
-    Path(process.stdout.strip()).rmdir()

@@ -126,7 +126,15 @@ def test_quiet_prints_nothing_and_json_prints_the_summary(demo, capsys):
     assert summary["run_id"] == run["run"] == "identify-0003"
     assert summary["folder"] == str(folder)
     assert {name.removeprefix("n_"): value for name, value in summary.items() if name.startswith("n_")} == run["counts"]
-    assert len(list((folder / "index").iterdir())) == 1
+    assert not (folder / "index").exists()
+
+
+def test_a_table_that_is_exported_again_has_every_column_that_the_search_wrote(demo, tmp_path):
+    """Of a file, only columns that the program is known to write are read."""
+    folder, _ = demo
+    assert main(["export", str(folder), "--format", "tsv", "--out", str(tmp_path / "again"), "--run", "identify-0001"]) == 0
+    for path in (folder / "exports").iterdir():
+        assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
 
 
 def test_a_process_of_its_own_gives_the_same_tables_whatever_the_language(demo, tmp_path):
@@ -313,3 +321,42 @@ def test_control_c_before_anything_has_begun_is_said_in_one_line(monkeypatch, ca
     monkeypatch.setattr("engine.command_line.main._parser", interrupted)
     assert main(["presets"]) == 130
     assert capsys.readouterr().err == "proteoscope: interrupted; finished results are untouched\n"
+
+
+def test_the_cache_is_listed_and_cleared(demo, tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "a cache"
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(folder))
+    assert main(["cache"]) == 0
+    assert capsys.readouterr().out == f"0 indexes, 0.0 MB, kept: {folder}\n"
+    odd = tmp_path / "odd \x1b[31mname.fasta"
+    odd.write_text(">a\nPEPTIDEKAAAAAAKLLLLLLK\n")
+    arguments = [
+        "identify",
+        str(SPECTRA),
+        "--database",
+        str(DATABASE),
+        "--out",
+        str(tmp_path / "p"),
+        "--preset",
+        "low-resolution",
+        "--quiet",
+    ]
+    assert main(arguments) == 0
+    assert main(["align", str(odd), str(odd), "--out", str(tmp_path / "hits.tsv"), "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["cache", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert listed["folder"] == str(folder)
+    by_kind = {one["kind"]: one for one in listed["kept"]}
+    assert set(by_kind) == {"peptides", "sequences"}
+    for one in by_kind.values():
+        assert one["bytes"] == sum(path.stat().st_size for path in Path(one["path"]).iterdir())
+    assert by_kind["peptides"]["made_from"] == f"{DATABASE.name}, Trypsin, decoys reverse"
+    assert main(["cache"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3 and "odd ?[31mname.fasta" in "".join(lines) and lines[-1].startswith("2 indexes, ")
+    assert main(["cache", "--clear", "sequences"]) == 0
+    assert [path.name.partition("-")[0] for path in (folder / "indexes").iterdir()] == ["peptides"]
+    assert main(["cache", "--clear"]) == 0
+    assert "1 index, " in capsys.readouterr().out and list((folder / "indexes").iterdir()) == []
+    assert main(["cache", "--clear", "everything"]) == 2

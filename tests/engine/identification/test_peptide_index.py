@@ -216,7 +216,7 @@ def test_letters_without_a_mass_break_peptides_and_u_and_o_do_not(tmp_path: Path
 def test_the_index_opens_again_by_memory_map(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, random_proteome())
     built = build(tmp_path, proteins, digestion())
-    opened = open_peptide_index(tmp_path, digestion())
+    opened = open_peptide_index(tmp_path, proteins, digestion())
     assert listed(opened, proteins) == listed(built, proteins)
     assert all(isinstance(getattr(opened, name), np.memmap) for name in ("mass", "position", "occurrence"))
     assert not list(tmp_path.glob("*.tmp"))
@@ -225,7 +225,7 @@ def test_the_index_opens_again_by_memory_map(tmp_path: Path) -> None:
 def test_an_index_without_peptides_opens_too(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, ["AAA", ""], "none")
     assert len(build(tmp_path, proteins, digestion())) == 0
-    assert open_peptide_index(tmp_path, digestion()).pointer.tolist() == [0]
+    assert open_peptide_index(tmp_path, proteins, digestion()).pointer.tolist() == [0]
 
 
 def test_a_cancel_stops_the_digest(tmp_path: Path) -> None:

@@ -153,3 +153,14 @@ def test_a_stop_at_the_end_of_a_file_s_sequence_does_not_cost_its_last_peptide(t
     path.write_text(">A one\nMAGICK\nLAST*\n>B\nWW*RK\n", encoding="ascii")
     index = build_protein_index(tmp_path, read_proteins([path]), database=str(path), decoys="none", decoy_prefix="DECOY_", cleaves=CLEAVES)
     assert rows(index) == [("A", "one", "MAGICKLAST"), ("B", "", "WWXRK")]
+
+
+@pytest.mark.parametrize("decoys", ["reverse", "existing", "none"])
+@pytest.mark.parametrize("prefix", ["rev_", "REV_", "Rev_", "DECOY_", "decoy_", "XXX_", "xxx_", "reverse_"])
+def test_a_database_of_decoys_alone_is_refused_whatever_their_prefix(tmp_path: Path, prefix: str, decoys: str) -> None:
+    records = [(f"{prefix}sp|P{i}|X", "", "PEPTIDEK") for i in range(3)]
+    with pytest.raises(InputError, match=f"begins with '{prefix}'|every protein is a decoy"):
+        build(tmp_path, records, decoys, "DECOY_")
+    # One that is a target is enough.
+    if decoys != "existing" and prefix != "DECOY_":
+        assert build(tmp_path, [*records, ("sp|Q1|Y", "", "ELVISK")], decoys, "DECOY_").n_targets == 4

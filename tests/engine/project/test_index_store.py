@@ -7,12 +7,15 @@ import subprocess
 import sys
 import textwrap
 import time
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from engine.errors import StorageError
+from engine.jobs.progress import Progress
+from engine.project.columns import require
 from engine.project.index_store import IndexStore
 
 PARTS = {"database": "00ff", "parameters": {"enzyme": "Trypsin"}, "format": 3}
@@ -206,3 +209,76 @@ def test_300_megabytes_are_verified_quickly(tmp_path):
         seconds.append(time.perf_counter() - began)
     # 0.05 s on an idle machine of two cores; the bound leaves room for a busy one.
     assert min(seconds) < 0.4
+
+
+def test_kinds_share_a_folder_a_bound_and_a_sweep(tmp_path):
+    peptides, sequences = (IndexStore(tmp_path, kind, byte_limit=12_000, grace_seconds=0.0) for kind in ("peptides", "sequences"))
+    first = build(peptides)
+    os.utime(first / "manifest.json", (0, 0))
+    (tmp_path / f".peptides-{KEY}.0123456789ab.partial").mkdir()
+    (tmp_path / f".sequences-{KEY}.0123456789ab.partial.lock").touch()
+    (tmp_path / "notes.txt").write_text("somebody's own")
+    second = build(sequences)
+    assert names(tmp_path) == sorted([second.name, "notes.txt"]), "16 kB are too many, and what was left is swept"
+    assert [(one.kind, one.folder) for one in peptides.kept()] == [("sequences", second)]
+
+
+def test_what_is_kept_is_listed_and_cleared_by_kind(tmp_path):
+    peptides, sequences = IndexStore(tmp_path, "peptides"), IndexStore(tmp_path, "sequences")
+    with peptides.build(KEY, PARTS, title="a.fasta, Trypsin") as folder:
+        (folder / "a.npy").write_bytes(bytes(1000))
+    build(sequences)
+    os.utime(peptides.path(KEY) / "manifest.json", (10**9, 10**9))
+    listed = peptides.kept()
+    assert [(one.kind, one.title) for one in listed] == [("sequences", ""), ("peptides", "a.fasta, Trypsin")]
+    assert listed[1].used.timestamp() == 10**9
+    assert listed[1].bytes == 1000 + (peptides.path(KEY) / "manifest.json").stat().st_size
+    assert [one.kind for one in peptides.clear("sequences")] == ["sequences"]
+    assert [one.kind for one in peptides.clear()] == ["peptides"]
+    assert names(tmp_path) == [] and peptides.kept() == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links need rights there")
+def test_a_link_is_no_index_and_is_not_followed_when_it_goes(tmp_path):
+    store = IndexStore(tmp_path / "cache", "peptides")
+    build(store).rename(tmp_path / "elsewhere")
+    store.path(KEY).symlink_to(tmp_path / "elsewhere")
+    assert store.open(KEY) is None
+    build(store)
+    assert store.open(KEY) is not None and not store.path(KEY).is_symlink()
+    assert (tmp_path / "elsewhere" / "masses.npy").exists()
+    assert names(tmp_path / "cache") == [store.path(KEY).name]
+
+
+def test_an_index_that_its_user_refuses_is_built_again(tmp_path):
+    store, built = IndexStore(tmp_path, "peptides"), []
+
+    def make(folder):
+        (folder / "a.npy").write_bytes(b"good")
+        built.append(folder)
+
+    def load(folder):
+        require((folder / "a.npy").read_bytes() == b"good", "is not good")
+        return "loaded"
+
+    told = []
+    progress = Progress(lambda event: told.append(event.message))
+    assert store.get(PARTS, "", make, load, progress) == "loaded"
+    assert store.get(PARTS, "", make, load, progress) == "loaded"
+    assert len(built) == 1 and told == []
+    (store.path(KEY) / "a.npy").write_bytes(b"evil")
+    manifest = json.loads((store.path(KEY) / "manifest.json").read_text())
+    manifest["files"][0]["crc32"] = [zlib.crc32(b"evil")]
+    (store.path(KEY) / "manifest.json").write_text(json.dumps(manifest))
+    assert store.open(KEY) is not None, "by its checksums it is whole"
+    assert store.get(PARTS, "", make, load, progress) == "loaded"
+    assert len(built) == 2 and "is not good" in told[0]
+
+
+def test_a_disk_that_cuts_numpy_short_is_told_as_full(tmp_path):
+    def cut(folder):
+        raise OSError("1000000 requested and 4096 written")
+
+    with pytest.raises(StorageError, match="the disk is full"):
+        IndexStore(tmp_path, "peptides").get(PARTS, "", cut, Path, Progress())
+    assert names(tmp_path) == []

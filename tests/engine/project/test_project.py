@@ -352,7 +352,7 @@ def test_a_queued_run_of_a_dead_process_is_swept_even_if_its_number_was_given_ag
             connection.execute(
                 "INSERT INTO runs (id, kind, parameters, version, device, status, started, host, pid, process_started) "
                 "VALUES (?, 'x', '{}', '', '', 'queued', '2025-01-01T00:00:00+00:00', ?, ?, ?)",
-                (f"x-{i}", one.host, one.pid, one.started),
+                (f"x-{i:04d}", one.host, one.pid, one.started),
             )
     assert [record.status for record in Project.open(project.folder).runs()] == ["queued", "failed", "failed", "queued"]
 
@@ -478,7 +478,7 @@ def test_a_registered_path_cannot_lead_out_of_the_project(project, tmp_path):
         (project.folder / "results" / "link").symlink_to(tmp_path)
         with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
             connection.execute("UPDATE results SET path = ?", (path,))
-        with pytest.raises(StorageError, match="outside the project"):
+        with pytest.raises(StorageError, match="is not that of a result"):
             project.table("psms")
 
 
@@ -624,3 +624,51 @@ def test_a_network_file_system_gets_a_rollback_journal(tmp_path, monkeypatch):
     do_run(project)
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchall() == [("delete",)]
+
+
+# Damaged databases
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("UPDATE runs SET started = 'yesterday' WHERE number = 2", "the started 'yesterday' is no time"),
+        ("UPDATE runs SET started = '2025-01-01T00:00:00' WHERE number = 2", "is no time"),
+        ("UPDATE runs SET finished = 7 WHERE number = 2", "the finished '7' is no time"),
+        ("UPDATE runs SET parameters = '{' WHERE number = 2", "the parameters are no JSON object"),
+        ("UPDATE runs SET parameters = '[]' WHERE number = 2", "the parameters are no JSON object"),
+        ("UPDATE runs SET message = x'00ff' WHERE number = 2", "the message b'\\x00\\xff' is no text"),
+        ("UPDATE runs SET id = 'x' WHERE number = 2", "the id 'x' is none"),
+    ],
+)
+def test_a_damaged_row_is_told_and_the_others_are_shown(project, change, told):
+    first = do_run(project)
+    do_run(project)
+    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
+        connection.execute("PRAGMA foreign_keys = OFF")
+        connection.execute(change)
+    opened = Project.open(project.folder)
+    assert len(opened.problems) == 1 and told in opened.problems[0] and "project.sqlite" in opened.problems[0]
+    assert [run.id for run in opened.runs()] == [first] and opened.latest() == first
+    assert pq.read_table(opened.table("psms", first)).equals(TABLE)
+    do_run(opened)
+
+
+def test_what_is_not_utf8_is_shown_as_far_as_it_can_be(project):
+    run = do_run(project)
+    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
+        connection.execute("UPDATE runs SET message = CAST(x'6f6bff' AS TEXT)")
+    (record,) = Project.open(project.folder).runs()
+    assert (record.id, record.message) == (run, "ok\ufffd")
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["ALTER TABLE runs DROP COLUMN device", "DROP TABLE log", "ALTER TABLE results RENAME COLUMN path TO p", "DROP INDEX log_of_run"],
+)
+def test_a_database_that_lacks_something_is_one_clear_error(project, change):
+    do_run(project)
+    with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
+        connection.execute(change)
+    with pytest.raises(StorageError, match=r"damaged \(not as the program made it: .*the tables under results can still be read"):
+        Project.open(project.folder)

@@ -16,10 +16,8 @@ AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path_factory, monkeypatch):
     """Packed databases of tests stay out of the user's cache."""
-    import platformdirs
-
     folder = tmp_path_factory.mktemp("cache")
-    monkeypatch.setattr(platformdirs, "user_cache_path", lambda *args, **kwargs: folder)
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(folder))
     return folder
 
 

@@ -92,8 +92,8 @@ def test_a_database_says_how_many_of_its_sequences_look_like_dna(fasta, random_p
 
 
 def test_the_cache_keeps_the_databases_used_last(fasta, random_protein, tmp_path, monkeypatch):
-    monkeypatch.setattr("platformdirs.user_cache_path", lambda *args, **kwargs: tmp_path / "cache")
-    monkeypatch.setattr("engine.sequence_search.database._BYTE_LIMIT", 60_000)
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(IndexStore.__init__, "__kwdefaults__", {"byte_limit": 60_000, "grace_seconds": 600.0})
     files = [fasta(f"{k}.fasta", [("p", random_protein(k, 20_000))]) for k in range(4)]
     for k, path in enumerate(files):
         open_database([path], [file_digest(path)], cache_store(), Progress())

@@ -189,10 +189,8 @@ def test_gaps_that_cost_nothing_warn_of_the_e_values(files, tmp_path):
 
 
 def test_a_cache_that_cannot_be_written_is_no_obstacle(files, tmp_path, monkeypatch):
-    import platformdirs
-
     (tmp_path / "file").write_text("in the way")
-    monkeypatch.setattr(platformdirs, "user_cache_path", lambda *args, **kwargs: tmp_path / "file")
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "file"))
     summary = align([files[0]], [files[1]], tmp_path / "a.tsv", STANDARD)
     assert summary.n_hits > 0 and "read into memory" in summary.messages[0]
 

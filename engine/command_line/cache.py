@@ -1,0 +1,54 @@
+"""``proteoscope cache``: the sub-command that lists and clears the indexes that are kept for other searches."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from engine.command_line.terminal import say
+
+__all__ = ["add_cache"]
+
+_KINDS = ("peptides", "sequences")
+_EPILOG = """
+Kept are the peptide indexes of identifications (peptides) and the packed databases of sequence searches (sequences), up to 20 GB; those
+used last stay. All may be removed at any time: a search makes again what it needs. PROTEOSCOPE_CACHE names another folder for them.
+"""
+
+
+def add_cache(commands: Any) -> None:
+    """Add ``cache`` to the sub-commands, which are argparse's sub-parsers."""
+    parser = commands.add_parser("cache", help="list or clear the indexes that are kept for other searches", epilog=_EPILOG)
+    parser.add_argument(
+        "--clear", nargs="?", const="all", choices=("all", *_KINDS), metavar="KIND",
+        help=f"remove what is kept: of one kind ({', '.join(_KINDS)}), or all",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="for scripts")
+    parser.set_defaults(command=_cache)
+
+
+def _cache(options: argparse.Namespace) -> None:
+    from engine.project.cache import cache_folder, index_store
+
+    store = index_store(_KINDS[0])
+    is_list = options.clear is None
+    indexes = store.kept() if is_list else store.clear(None if options.clear == "all" else options.clear)
+    if options.json:
+        rows = [
+            {"kind": one.kind, "bytes": one.bytes, "used": one.used.isoformat(), "made_from": one.title, "path": str(one.folder)}
+            for one in indexes
+        ]
+        print(json.dumps({"folder": str(cache_folder()), "kept" if is_list else "removed": rows}, indent=2))
+        return
+    total = sum(one.bytes for one in indexes)
+    if is_list:
+        for one in indexes:
+            # What made it holds names of files, which may hold anything.
+            say(f"{one.kind:<10} {_size(one.bytes):>9}  {one.used.astimezone():%Y-%m-%d %H:%M}  {one.title}")
+    done = "kept" if is_list else "removed"
+    say(f"{len(indexes)} index{'' if len(indexes) == 1 else 'es'}, {_size(total)}, {done}: {cache_folder()}")
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 1e9:.2f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.1f} MB"

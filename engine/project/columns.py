@@ -1,0 +1,96 @@
+"""Columns of an index on the disk: opened by memory map only when they are what was to be written, to the byte.
+
+An index may be damaged, or somebody may have changed it together with its checksums, and what is computed from it indexes memory without
+looking. So nothing is believed: types, dimensions and lengths are checked here, values by whoever knows what they mean.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from engine.errors import StorageError
+
+__all__ = ["UnsoundIndexError", "checked_offsets", "checked_texts", "open_column", "read_numbers", "require"]
+
+_MAGIC = b"\x93NUMPY\x01\x00"
+_HEADER = re.compile(rb"\{'descr': '([<|][a-z][0-9])', 'fortran_order': False, 'shape': \(([0-9]{1,15}),\)(?:, )?\}\s*")
+_MOST_JSON = 1 << 20
+_ALIGNMENT = 16
+
+
+class UnsoundIndexError(StorageError):
+    """An index is not what the program writes; the message says what is wrong. It is built again."""
+
+
+def require(condition: object, what: str) -> None:
+    """Raise `UnsoundIndexError` where `condition`, which should hold, does not."""
+    if not condition:
+        raise UnsoundIndexError(what)
+
+
+def open_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
+    """A one-dimensional array of this type from a ``.npy`` file, read by memory map.
+
+    Raises
+    ------
+    UnsoundIndexError : the file is missing or holds something else.
+    """
+    kind = np.dtype(dtype)
+    try:
+        with path.open("rb") as file:
+            start = file.read(10)
+            n_header = int.from_bytes(start[8:10], "little")
+            header = _HEADER.fullmatch(file.read(n_header))
+            n_bytes = file.seek(0, 2)
+        require(start[:8] == _MAGIC and header is not None, f"{path.name} is no column")
+        assert header is not None
+        require(header[1].decode() == kind.str, f"{path.name} holds {header[1].decode()} and not {kind.str}")
+        length, offset = int(header[2]), len(start) + n_header
+        require(offset % _ALIGNMENT == 0 and n_bytes == offset + length * kind.itemsize, f"{path.name} has another length than it says")
+        return np.memmap(path, kind, mode="r", offset=offset, shape=(length,)) if length else np.empty(0, kind)
+    except (OSError, ValueError, MemoryError) as error:
+        raise UnsoundIndexError(f"{path.name} cannot be read ({error})") from error
+
+
+def checked_offsets(offsets: NDArray[np.int64], end: int, what: str) -> None:
+    """Require that offsets lead from 0, ascending, to `end`. Raises UnsoundIndexError."""
+    require(len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == end, f"the offsets of {what} do not lead from its start to its end")
+    # Not by differences, which could overflow.
+    require((offsets[1:] >= offsets[:-1]).all(), f"the offsets of {what} do not ascend")
+
+
+def checked_texts(characters: NDArray[np.uint8], offsets: NDArray[np.int64], what: str) -> None:
+    """Require that offsets cut UTF-8 into texts, at no place within a letter. Raises UnsoundIndexError."""
+    checked_offsets(offsets, len(characters), what)
+    try:
+        str(characters.data, "utf-8")
+    except UnicodeDecodeError as error:
+        raise UnsoundIndexError(f"the {what} are not UTF-8") from error
+    starts = offsets[:-1][offsets[:-1] < len(characters)]
+    require(not (characters[starts] & 0xC0 == 0x80).any(), f"the offsets of {what} cut letters")
+
+
+def read_numbers(path: Path, names: tuple[str, ...], texts: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The numbers (not negative) and texts of these names in a JSON file.
+
+    Raises
+    ------
+    UnsoundIndexError : the file is missing, or does not hold exactly them.
+    """
+    try:
+        with path.open("rb") as file:
+            found = json.loads(file.read(_MOST_JSON))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UnsoundIndexError(f"{path.name} cannot be read ({error})") from error
+    require(isinstance(found, dict) and set(found) == {*names, *texts}, f"{path.name} holds other things than it should")
+    for name in names:
+        require(type(found[name]) is int and 0 <= found[name] < 1 << 62, f"{path.name} has no number {name}")
+    for name in texts:
+        require(isinstance(found[name], str), f"{path.name} has no text {name}")
+    return dict(found)

@@ -1,0 +1,114 @@
+"""Where a project's files may lie: inside its folder, under names that the program gives, and behind no link.
+
+A project may come from a stranger. Whatever its database or its folder say, opening it, writing to it and clearing it up must touch nothing
+outside; so ids are of one form, paths are made from them, and a symbolic link where the program would write, read or sweep is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from engine.errors import InputError, StorageError
+from engine.formats.writers.atomic import storage_error
+
+__all__ = [
+    "DATABASE",
+    "LOCK",
+    "OWN_NAMES",
+    "RESULTS",
+    "check_folder_name",
+    "entries",
+    "inside",
+    "is_result_path",
+    "is_run_id",
+    "refuse_links",
+]
+
+DATABASE, LOCK, RESULTS = "project.sqlite", "project.lock", "results"
+OWN_NAMES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}-journal", LOCK, RESULTS, "exports", "run.json")
+"""What the program reads or writes in a project's folder."""
+
+_RUN_ID = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*-[0-9]{4,19}")
+_RESULT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\.(?:parquet|json)")
+_MOST_ID = 200
+
+
+def is_run_id(text: object) -> bool:
+    """Whether a text is a run's id as the program makes them: ``identify-0001``."""
+    return isinstance(text, str) and len(text) <= _MOST_ID and _RUN_ID.fullmatch(text) is not None
+
+
+def is_result_path(run: str, path: object) -> bool:
+    """Whether a registered path is that of a result of `run`: ``results/RUN/NAME.parquet`` or ``.json``."""
+    if not is_run_id(run) or not isinstance(path, str):
+        return False
+    folder, _, name = path.rpartition("/")
+    return folder == f"{RESULTS}/{run}" and _RESULT.fullmatch(name) is not None
+
+
+def check_folder_name(path: str | Path) -> None:
+    """Refuse a project's path that is not valid UTF-8: the database and the tables hold Unicode.
+
+    Raises
+    ------
+    InputError : it is not.
+    """
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError:
+        raise InputError(ascii(os.fspath(path)), "the path is not valid UTF-8", remedy="Choose or rename the project's folder") from None
+
+
+def inside(folder: Path, *parts: str) -> Path:
+    """The path of something in the project `folder`; on the way from there, and at its end, there is no link.
+
+    Raises
+    ------
+    StorageError : there is one, or what stands there is neither a file nor a folder.
+    """
+    path = folder
+    for part in parts:
+        path = path / part
+        _refuse_link(folder, path)
+    return path
+
+
+def refuse_links(folder: Path) -> None:
+    """Look through what the program owns in a project: its files, the folders of its results and what is in them.
+
+    Raises
+    ------
+    StorageError : something there is a symbolic link, a pipe or a device.
+    """
+    for name in OWN_NAMES:
+        _refuse_link(folder, folder / name)
+    for run in entries(folder / RESULTS):
+        _refuse_link(folder, run)
+        for entry in entries(run):
+            _refuse_link(folder, entry)
+
+
+def entries(folder: Path) -> list[Path]:
+    """What is in a folder; nothing where it is a link, is not there, or may not be looked into."""
+    if folder.is_symlink():
+        return []
+    try:
+        return sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return []
+
+
+def _refuse_link(folder: Path, path: Path) -> None:
+    try:
+        mode = path.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise storage_error(path, error) from error
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return
+    what = "a symbolic link, which may lead out of the project" if stat.S_ISLNK(mode) else "a pipe or a device"
+    raise StorageError(f"{path}: {what}; nothing in {folder} was touched. Put the file or folder itself there, if you trust the project.")

@@ -1,0 +1,144 @@
+"""Numba's cache of compiled kernels, where it lies and what becomes of it when the disk fails.
+
+Numba believes what it finds: a file that a crash cut short ends the program, and one with a flipped bit is run as machine code. So each
+function's files get checksums beside them, and those that do not fit, or cannot be loaded, are removed; then the function is compiled
+again. A disk that refuses to keep what was compiled is no reason to stop either.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import shutil
+import stat
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_cache_path
+
+__all__ = ["guard_cache", "settle_cache", "why_not_kept"]
+
+_SUMS = ".sums"
+_reasons: list[str] = []
+
+
+def why_not_kept() -> str:
+    """Why what is compiled is not kept where it should be, in words; empty where it is."""
+    return _reasons[0] if _reasons else ""
+
+
+def settle_cache() -> None:
+    """Choose a folder where Numba could write neither where it was told, nor beside these files, nor in the user's cache.
+
+    It would refuse to work. The last resort is one folder of the user's own for all runs in the system's folder for temporary files.
+    """
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    own = [Path(named)] if named else []
+    if any(map(_is_writable, [*own, Path(__file__).parent / "__pycache__", user_cache_path("numba", appauthor=False)])):
+        return
+    kept = Path(os.environ.get("PROTEOSCOPE_CACHE") or user_cache_path("proteoscope", appauthor=False)).absolute() / "kernels"
+    if not _is_writable(kept):
+        kept = _temporary_folder()
+        _reasons.append(f"no folder for compiled kernels can be written; they are kept in {kept}")
+    os.environ["NUMBA_CACHE_DIR"] = str(kept)
+
+
+def _is_writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
+
+
+def _temporary_folder() -> Path:
+    """A folder that nobody else can write to: what lies in it will be run."""
+    if hasattr(os, "getuid"):
+        folder = Path(tempfile.gettempdir()) / f"proteoscope-kernels-{os.getuid()}"
+        with contextlib.suppress(OSError):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            found = folder.lstat()
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022 and _is_writable(folder):
+                return folder
+    folder = Path(tempfile.mkdtemp(prefix="proteoscope-kernels-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def guard_cache() -> None:
+    """Let the functions that Numba compiles from now on use a cache that survives damage and full disks."""
+    from numba.core import dispatcher
+    from numba.core.caching import FunctionCache
+
+    class GuardedCache(FunctionCache):
+        """The files of one function: ``NAME.nbi``, ``NAME.1.nbc`` and so on, and ``NAME.sums`` with their sizes and checksums."""
+
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            """See Numba. None, after the files were removed, where they are damaged."""
+            with contextlib.suppress(OSError):
+                if _is_damaged(self.cache_path, self._impl.filename_base):
+                    _remove(self.cache_path, self._impl.filename_base)
+            try:
+                return super().load_overload(sig, target_context)
+            except Exception:  # Whatever a damaged pickle or object file leads to, a fresh one mends.
+                _remove(self.cache_path, self._impl.filename_base)
+                return None
+
+        def save_overload(self, sig: Any, data: Any) -> None:
+            """See Numba. Where the disk refuses, the function is used and not kept."""
+            try:
+                super().save_overload(sig, data)
+                _write_sums(self.cache_path, self._impl.filename_base)
+            except OSError as error:
+                _remove(self.cache_path, self._impl.filename_base)
+                _reasons.append(f"{self.cache_path}: {error.strerror or error}")
+
+    vars(dispatcher)["FunctionCache"] = GuardedCache
+
+
+def _files(folder: str, name: str) -> Iterator[Path]:
+    for path in Path(folder).iterdir():
+        number = path.name.removeprefix(f"{name}.").removesuffix(".nbc")
+        if path.name == f"{name}.nbi" or (path.name == f"{name}.{number}.nbc" and number.isdecimal()):
+            yield path
+
+
+def _sum(path: Path) -> list[int]:
+    content = path.read_bytes()
+    return [len(content), zlib.crc32(content)]
+
+
+def _write_sums(folder: str, name: str) -> None:
+    sums = {path.name: _sum(path) for path in _files(folder, name)}
+    target = Path(folder, name + _SUMS)
+    descriptor, temporary = tempfile.mkstemp(prefix=target.name, dir=folder)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            json.dump(sums, file)
+        Path(temporary).replace(target)
+    except OSError:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _is_damaged(folder: str, name: str) -> bool:
+    """Whether a file is not what its sum says. One without a sum, of an earlier version, is believed as Numba does."""
+    try:
+        sums = json.loads(Path(folder, name + _SUMS).read_bytes())
+        return any(_sum(path) != sums[path.name] for path in _files(folder, name) if path.name in sums)
+    except FileNotFoundError:
+        return False
+    except (ValueError, TypeError):
+        return True
+
+
+def _remove(folder: str, name: str) -> None:
+    with contextlib.suppress(OSError):
+        for path in [*_files(folder, name), Path(folder, name + _SUMS)]:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,140 @@
+"""Searches that meet a full disk: of the project, the cache, the temporary folder, the compiled kernels. Root alone can mount such disks.
+
+    python tests/fuzz/full_disk.py [SIZES] [--places project cache temporary numba]
+
+Of each place in turn, a disk has so much room for a search, in SIZES steps from nothing to a few megabytes. The search ends well, or with 2
+and one line; the results that were registered before are whole; with more room, the next search works.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from engine.project import Project
+from tests.fuzz.kills import DATABASE, QUERY, REPOSITORY, SPECTRA
+
+PLACES = ("project", "cache", "temporary", "numba")
+_MOST_ROOM = 6_000_000
+_PAGE = 4096
+
+
+def can_mount() -> bool:
+    """Whether a small disk can be mounted here."""
+    with tempfile.TemporaryDirectory() as folder:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", folder], capture_output=True).returncode:
+            return False
+        subprocess.run(["umount", folder], check=True)
+        return True
+
+
+@contextmanager
+def disk(folder: Path, n_bytes: int) -> Iterator[None]:
+    """A disk of so many bytes in `folder`, which is emptied and gone afterwards."""
+    folder.mkdir(exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={max(_PAGE, n_bytes)}", "none", folder], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def search(kind: str, folder: Path, variant: int) -> subprocess.CompletedProcess[str]:
+    """A search whose places are folders of `folder`; `variant` makes another index."""
+    (folder / "query.fasta").write_text(QUERY)
+    database = folder / f"database-{variant}.fasta"
+    if not database.exists():
+        packed = subprocess.run(["gzip", "-dc", DATABASE], capture_output=True, check=True).stdout
+        database.write_bytes(packed + f">another{variant}\nPEPTIDEKELVISK\n".encode())
+    if kind == "identify":
+        options = ["--preset", "low-resolution", "--quiet", "--out", folder / "project" / "p"]
+        arguments = ["identify", SPECTRA, "--database", database, *options]
+    else:
+        arguments = [
+            "align",
+            folder / "query.fasta",
+            database,
+            "--out",
+            folder / "hits.tsv",
+            "--quiet",
+            "--project",
+            folder / "project" / "p",
+        ]
+    environment = {
+        **os.environ, "PYTHONPATH": str(REPOSITORY), "PROTEOSCOPE_CACHE": str(folder / "cache"), "TMPDIR": str(folder / "temporary"),
+    }  # fmt: skip
+    if (folder / "numba").is_mount():
+        environment["NUMBA_CACHE_DIR"] = str(folder / "numba")
+    command = [sys.executable, "-m", "engine.command_line", *map(str, arguments), "--device", "cpu", "--threads", "2"]
+    return subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True)
+
+
+def try_room(place: str, kind: str, room: int, folder: Path, good: Path) -> str:
+    """Search with so many bytes of room in a place; how it ended."""
+    for name in PLACES:
+        (folder / name).mkdir()
+    used = 0
+    if place == "project":
+        used = sum(-(-path.stat().st_size // _PAGE) * _PAGE for path in good.rglob("*") if path.is_file()) + 8 * _PAGE
+    with disk(folder / place, used + room):
+        shutil.copytree(good, folder / "project" / "p")
+        done = search(kind, folder, 1)
+        what = f"{kind} with {room} bytes for the {place}"
+        assert done.returncode in (0, 2), f"{what}: {done.returncode} {done.stderr[-2000:]}"
+        assert done.stdout == "" and done.stderr.count("\n") == (done.returncode == 2), f"{what}: {done.stderr[-2000:]}"
+        subprocess.run(["mount", "-o", f"remount,size={used + 200_000_000}", folder / place], check=True)
+        project = Project.open(folder / "project" / "p")
+        assert project.verify() == [] and project.runs()[0].status == "done", what
+        again = search(kind, folder, 2)
+        assert (again.returncode, again.stderr) == (0, ""), f"{what}, then with room: {again.stderr[-2000:]}"
+        assert not list((folder / "cache").rglob(".*")), what
+    told = f"{what}: {done.stderr.strip() or 'done'}"
+    for name in (*PLACES, "hits.tsv"):
+        path = folder / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    return told
+
+
+def run(n_sizes: int, places: tuple[str, ...], folder: Path) -> list[str]:
+    """Both searches at `n_sizes` sizes of each place; how each ended."""
+    (folder / "temporary").mkdir()
+    (folder / "project").mkdir()
+    made = search("identify", folder, 0)
+    assert made.returncode == 0, made.stderr
+    good = folder / "good"
+    (folder / "project" / "p").rename(good)
+    for name in ("temporary", "project", "cache"):
+        shutil.rmtree(folder / name)
+    told = []
+    for place in places:
+        for step in range(n_sizes):
+            for kind in ("identify", "align"):
+                told.append(try_room(place, kind, int(_MOST_ROOM * (step / n_sizes) ** 3), folder, good))
+                print(told[-1].replace(str(folder), ""), flush=True)
+    return told
+
+
+def main() -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sizes", nargs="?", type=int, default=30, help="sizes of each disk (default: %(default)s)")
+    parser.add_argument("--places", nargs="+", choices=PLACES, default=PLACES)
+    options = parser.parse_args()
+    if not can_mount():
+        print("a small disk cannot be mounted here: that takes root's rights")
+        return 1
+    with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-") as folder:
+        told = run(options.sizes, tuple(options.places), Path(folder))
+    print(f"{len(told)} searches, {sum(not one.endswith(': done') for one in told)} of them met a full disk and said so")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

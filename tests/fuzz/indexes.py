@@ -1,0 +1,197 @@
+"""Indexes in the cache that somebody has changed together with their checksums, and searches over them.
+
+    python tests/fuzz/indexes.py [--searches] [--one-of N]
+
+Every column of a peptide index and of a packed database is spoilt in every way, and opened. What is not refused is searched, in this
+process: when it dies, the last line says of what. With ``--searches``, what is refused is searched too, through the cache, where it is to
+be built again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.identification.parameters import IdentificationParameters
+from engine.identification.search import identify
+from engine.jobs.progress import Progress
+from engine.parameters import read_preset
+from engine.project.cache import index_store
+from engine.project.index_store import _checksums
+from engine.sequence_search.parameters import SequenceSearchParameters
+from engine.sequence_search.search import align
+
+SAMPLES = Path(__file__).resolve().parents[2] / "resources" / "samples"
+SPECTRA, DATABASE = SAMPLES / "Ecoli_MS2_small.mzML.gz", SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
+QUERY = ">query\nMKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVKLVNELTEFAK\n"
+
+Way = Callable[[np.ndarray, np.random.Generator], np.ndarray]
+
+
+def _extreme(value: str) -> Way:
+    def change(column: np.ndarray, _: np.random.Generator) -> np.ndarray:
+        limits = np.finfo(column.dtype) if column.dtype.kind == "f" else np.iinfo(column.dtype)
+        return np.full_like(column, getattr(limits, value))
+
+    return change
+
+
+def _one(value: str) -> Way:
+    def change(column: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+        changed = column.copy()
+        if len(changed):
+            changed[generator.integers(len(changed))] = _extreme(value)(column[:1], generator)[0]
+        return changed
+
+    return change
+
+
+def _random_bytes(column: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    return np.frombuffer(generator.bytes(column.nbytes), column.dtype)
+
+
+WAYS: dict[str, Way] = {
+    "empty": lambda column, _: column[:0],
+    "one less": lambda column, _: column[:-1],
+    "one more": lambda column, _: np.concatenate((column, column[-1:])),
+    "zeros": lambda column, _: np.zeros_like(column),
+    "all largest": _extreme("max"),
+    "all smallest": _extreme("min"),
+    "one largest": _one("max"),
+    "one smallest": _one("min"),
+    "turned round": lambda column, _: column[::-1],
+    "shuffled": lambda column, generator: generator.permutation(column),
+    "random": _random_bytes,
+    "not a number": lambda column, _: np.full_like(column, np.nan) if column.dtype.kind == "f" else ~column,
+    "wider": lambda column, _: column.astype(np.float64 if column.dtype.itemsize < 8 else np.complex128),
+    "two dimensions": lambda column, _: column[: len(column) // 2 * 2].reshape(2, -1),
+    "other end first": lambda column, _: column.astype(column.dtype.newbyteorder(">")),
+    "pickled": lambda column, _: np.array([None] * min(3, len(column)), object),
+}
+
+
+def seal(folder: Path) -> None:
+    """Renew sizes and checksums in the manifest of an index."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for one in manifest["files"]:
+        path = folder / one["path"]
+        one["bytes"], (one["crc32"],) = path.stat().st_size, _checksums([path])
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def spoilt(folder: Path, seed: int = 0) -> Iterator[str]:
+    """Spoil the index in `folder` in one way after the other, each time from what it was; says how."""
+    kept = folder.with_name("kept")
+    shutil.copytree(folder, kept)
+    for path in sorted(kept.glob("*.npy")):
+        for name, way in WAYS.items():
+            changed = way(np.load(path), np.random.default_rng(seed))
+            np.save(folder / path.name, changed, allow_pickle=True)
+            seal(folder)
+            yield f"{path.stem}: {name}"
+            _renew(folder, kept, path.name)
+        for name, content in (("no header", b""), ("half a header", path.read_bytes()[:40]), ("a lie", _longer(path.read_bytes()))):
+            (folder / path.name).write_bytes(content)
+            seal(folder)
+            yield f"{path.stem}: {name}"
+            _renew(folder, kept, path.name)
+    for path in sorted(set(kept.glob("*.json")) - {kept / "manifest.json"}):
+        for name in json.loads(path.read_text()):
+            for value in (-1, 1 << 40, 1.5, None, True, "x", [], {}):
+                (folder / path.name).write_text(json.dumps({**json.loads(path.read_text()), name: value}))
+                seal(folder)
+                yield f"{path.stem}.{name}: {value!r}"
+                _renew(folder, kept, path.name)
+    shutil.rmtree(kept)
+
+
+def _renew(folder: Path, kept: Path, name: str) -> None:
+    """Put back what was spoilt; all of it, where it was made again meanwhile."""
+    folder.mkdir(exist_ok=True)
+    shutil.copyfile(kept / name, folder / name)
+    shutil.copyfile(kept / "manifest.json", folder / "manifest.json")
+
+
+def _longer(content: bytes) -> bytes:
+    """A column whose header tells of far more than there is."""
+    start, _, rest = content.partition(b"'shape': (")
+    return start + b"'shape': (999999999999,), }".ljust(len(rest[: rest.index(b"\n")]) + 10) + rest[rest.index(b"\n") :]
+
+
+def search_peptides(folder: Path) -> None:
+    """Identify."""
+    parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
+    identify([SPECTRA], [DATABASE], folder / "project", parameters, device="cpu", threads=2, progress=Progress())
+
+
+def search_sequences(folder: Path) -> None:
+    """Align."""
+    (folder / "query.fasta").write_text(QUERY)
+    align(
+        [folder / "query.fasta"], [DATABASE], folder / "hits.tsv", SequenceSearchParameters(), all_scores=folder / "scores.npy",
+        device="cpu", threads=2, progress=Progress(),
+    )  # fmt: skip
+
+
+def run(every: bool, one_of: int, folder: Path) -> tuple[int, list[str]]:
+    """Spoil and search both kinds; how many were spoilt, and those that were not refused, of which one in `one_of` is searched."""
+    n, taken = 0, []
+    for search, kind in ((search_peptides, "peptides"), (search_sequences, "sequences")):
+        own = folder / kind
+        own.mkdir()
+        search(own)
+        (index,) = [one.folder for one in index_store(kind).kept() if one.kind == kind]
+        for what in spoilt(index):
+            n += 1
+            if not every and _is_refused(kind, index):
+                continue
+            print(f"taken: {what}", flush=True)
+            taken.append(what)
+            if every or len(taken) % one_of == 0:
+                try:
+                    search(own)
+                except InputError as error:
+                    # A name in the tables may be one that no export can write.
+                    print(f"told: {error}", flush=True)
+    return n, taken
+
+
+def _is_refused(kind: str, index: Path) -> bool:
+    from engine.identification.peptide_index import Digestion, open_peptide_index
+    from engine.identification.protein_index import open_protein_index
+    from engine.project.columns import UnsoundIndexError
+    from engine.sequence_search.database import _open
+
+    try:
+        if kind == "sequences":
+            _open(index)
+        else:
+            parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
+            open_peptide_index(index, open_protein_index(index), Digestion.of(parameters, parameters.specificity))
+    except UnsoundIndexError:
+        return True
+    return False
+
+
+def main() -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--searches", action="store_true", help="search what is refused too")
+    parser.add_argument("--one-of", type=int, default=1, metavar="N", help="of what is not refused, search every Nth")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-") as folder:
+        n, taken = run(options.searches, options.one_of, Path(folder))
+    print(f"{n} spoilt indexes, {len(taken)} of them not refused")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

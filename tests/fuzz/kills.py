@@ -1,0 +1,131 @@
+"""Searches that are killed at any moment, one after the other, in one project and with one cache.
+
+    python tests/fuzz/kills.py [N] [--seed SEED]
+
+N times, `identify` or `align` is started with parameters that make a new index now and then, and killed after a time by chance. Then every
+result that was registered must be whole and as it was. From time to time a search is let through: its exports must be those that the same
+search gives in a project of its own, and nothing of the killed ones is left then, neither in the project nor in the cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from engine.project import Project
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SAMPLES = REPOSITORY / "resources" / "samples"
+SPECTRA, DATABASE = SAMPLES / "Ecoli_MS2_small.mzML.gz", SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
+QUERY = ">query\nMKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVKLVNELTEFAK\n"
+BETWEEN = 20  # kills between two searches that are let through
+_EXPORTS = ("psms.tsv", "peptides.tsv", "proteins.tsv")
+
+
+class Place:
+    """A project with a cache and a temporary folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project, self.cache, self.temporary = folder / "project", folder / "cache", folder / "temporary"
+        self.query, self.hits = folder / "query.fasta", folder / "hits.tsv"
+        self.temporary.mkdir(parents=True)
+        self.query.write_text(QUERY)
+
+    def start(self, kind: str, variant: int) -> subprocess.Popen[str]:
+        """Begin a search; `variant` makes another index of `identify`, another result of `align`."""
+        if kind == "identify":
+            options = ["--preset", "low-resolution", "--set", f"maximum_mass={5000 + variant}", "--set", f"second_pass={bool(variant % 2)}"]
+            arguments = ["identify", str(SPECTRA), "--database", str(DATABASE), "--out", str(self.project), *options]
+        else:
+            options = ["--gap-open", str(9 + variant % 4), "--project", str(self.project)]
+            arguments = ["align", str(self.query), str(DATABASE), "--out", str(self.hits), *options]
+        environment = {
+            **os.environ, "PYTHONPATH": str(REPOSITORY), "PROTEOSCOPE_CACHE": str(self.cache), "TMPDIR": str(self.temporary),
+        }  # fmt: skip
+        command = [sys.executable, "-m", "engine.command_line", *arguments, "--device", "cpu", "--threads", "2", "--quiet"]
+        return subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def search(self, kind: str, variant: int) -> dict[str, bytes]:
+        """Search to the end; the exports."""
+        process = self.start(kind, variant)
+        output, errors = process.communicate()
+        assert (process.returncode, output, errors) == (0, "", ""), errors
+        if kind == "align":
+            return {"hits.tsv": self.hits.read_bytes()}
+        return {name: (self.project / "exports" / name).read_bytes() for name in _EXPORTS}
+
+    def registered(self) -> dict[Path, bytes]:
+        """The results of the project, after a look whether each is what was registered."""
+        if not (self.project / "project.sqlite").exists():
+            return {}
+        project = Project.open(self.project)
+        assert project.problems == ()
+        assert project.verify() == []
+        return {one.path: one.path.read_bytes() for one in project.results()}
+
+    def leftovers(self) -> list[str]:
+        """What killed searches left, besides what the next search of the same kind takes away."""
+        project = Project.open(self.project)
+        done = {run.id for run in project.runs() if run.status == "done"}
+        assert not [run.id for run in project.runs() if run.status in ("queued", "running")]
+        found = [str(path) for path in (self.project / "results").iterdir() if path.name not in done]
+        found += [
+            str(path) for path in self.project.rglob("*") if path.name.endswith((".partial", ".lock")) and path.name != "project.lock"
+        ]
+        # A file that lies beside what it was to become is known for what it is.
+        found += [str(path) for path in self.cache.rglob("*") if path.name.startswith(".")]
+        return found
+
+
+def run(n: int, seed: int, folder: Path) -> tuple[int, int]:
+    """Kill `n` searches; how many were still at work when they were, and the most files left in the temporary folder."""
+    chance = random.Random(seed)
+    place, alone = Place(folder / "together"), {}
+    seconds, n_at_work, kept = {}, 0, {}
+    for kind in ("identify", "align"):
+        began = time.monotonic()
+        place.search(kind, 0)
+        seconds[kind] = time.monotonic() - began
+    for number in range(n):
+        kind, variant = chance.choice(["identify", "identify", "align"]), number // 5
+        process = place.start(kind, variant)
+        time.sleep(chance.uniform(0.1, 1.1) * seconds[kind])
+        n_at_work += process.poll() is None
+        process.kill()
+        process.communicate()
+        now = place.registered()
+        assert all(now.get(path) == content for path, content in kept.items()), f"kill {number} of {kind}: a result was lost or changed"
+        kept = now
+        if (number + 1) % BETWEEN == 0 or number + 1 == n:
+            for kind in ("identify", "align"):
+                key = kind, variant % 4 if kind == "align" else variant
+                if key not in alone:
+                    own = folder / f"alone-{len(alone)}"
+                    alone[key] = Place(own).search(kind, variant)
+                assert place.search(kind, variant) == alone[key], f"after kill {number}, {kind} exports something else"
+            kept = place.registered()
+            assert place.leftovers() == []
+            print(f"{number + 1} kills, {n_at_work} of searches at work, {len(kept)} files registered", flush=True)
+    return n_at_work, len(list(place.temporary.iterdir()))
+
+
+def main() -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("n", nargs="?", type=int, default=500, help="kills (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-") as folder:
+        n_at_work, n_left = run(options.n, options.seed, Path(folder))
+    print(f"{options.n} kills, {n_at_work} of searches at work; {n_left} left in the temporary folder")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

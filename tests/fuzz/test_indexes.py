@@ -1,0 +1,30 @@
+"""No index that somebody has changed breaks the process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+HARMLESS = {
+    # Other numbers within the bounds of all columns: they change what is found, and lead nowhere outside.
+    "peptide_flags", "peptide_letters", "peptide_position", "peptide_length", "peptide_occurrence", "protein_residues",
+    "protein_accession_bytes", "protein_description_bytes", "residues", "file_index", "accessions",
+    "accession_lengths", "descriptions", "description_lengths",
+    "proteins.n_targets", "proteins.n_contaminants", "proteins.n_duplicates", "proteins.decoy_prefix",
+    "database.n_repeated_names", "database.n_nucleotides",
+}  # fmt: skip
+
+
+def test_a_spoilt_column_is_refused_or_harmless(own_cache):
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", REPOSITORY / "tests" / "fuzz" / "indexes.py", "--one-of", "12"],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-500:] + done.stderr[-3000:]
+    lines = done.stdout.splitlines()
+    assert int(lines[-1].split()[0]) > 400
+    taken = [line.removeprefix("taken: ") for line in lines if line.startswith("taken: ")]
+    assert {what.rpartition(": ")[0] for what in taken} <= HARMLESS
+    assert len(taken) < 60

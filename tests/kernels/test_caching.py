@@ -1,0 +1,146 @@
+"""Compiled kernels: what a crash or a full disk does to Numba's cache costs a compilation, never the program."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+KERNEL = """
+import kernels.cpu
+from numba import njit
+
+@njit(cache=True)
+def doubled(number):
+    return 2 * number
+"""
+
+USE = """
+import importlib.util, sys
+
+def use(path=sys.argv[1]):
+    specification = importlib.util.spec_from_file_location("kernel", path)
+    module = importlib.util.module_from_spec(specification)
+    sys.modules["kernel"] = module
+    specification.loader.exec_module(module)
+    assert module.doubled(21) == 42
+    return sum(module.doubled.stats.cache_hits.values())
+"""
+
+EVERY_DAMAGE = """
+import pathlib, random, shutil
+flipped = lambda content, at: content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+damages = {
+    "empty": lambda content: b"",
+    "cut": lambda content: content[: len(content) // 2],
+    "one byte less": lambda content: content[:-1],
+    "a bit flipped": lambda content: flipped(content, len(content) // 2),
+    "zeros": lambda content: bytes(len(content)),
+    "garbage": lambda content: random.Random(3).randbytes(len(content)),
+}
+cache, kept = pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+print(use(), use())
+shutil.copytree(cache, kept)
+for with_sums in (True, False):
+    for suffix in (".nbi", ".nbc", ".sums"):
+        for name, damage in damages.items():
+            # Without sums, as earlier versions left the cache, only what is cut off is sure to be known.
+            if not with_sums and (suffix == ".sums" or name not in ("empty", "cut", "one byte less")):
+                continue
+            shutil.rmtree(cache)
+            shutil.copytree(kept, cache)
+            if not with_sums:
+                for path in cache.rglob("*.sums"):
+                    path.unlink()
+            (file,) = cache.rglob("*doubled*" + suffix)
+            file.write_bytes(damage(file.read_bytes()))
+            print(use(), use(), with_sums, suffix, name)
+"""
+
+
+def used(script, tmp_path, *arguments, **environment):
+    """What a process that uses a small kernel prints."""
+    (tmp_path / "kernel.py").write_text(KERNEL)
+    process = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "kernel.py", *arguments], capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), **environment},
+    )  # fmt: skip
+    assert process.returncode == 0, process.stderr
+    assert process.stderr == ""
+    return process.stdout.splitlines()
+
+
+def test_a_damaged_file_is_removed_and_the_kernel_compiled_again(tmp_path):
+    cache = tmp_path / "cache"
+    lines = used(USE + EVERY_DAMAGE, tmp_path, cache, tmp_path / "kept", NUMBA_CACHE_DIR=str(cache))
+    assert len(lines) == 1 + 18 + 6
+    # Not from the cache, and kept again for whoever comes next.
+    assert [line for line in lines if not line.startswith("0 1")] == []
+
+
+REFUSE = """
+import os, pathlib, sys, tempfile
+real = tempfile.TemporaryFile
+def refuse(*args, dir=None, **kwargs):
+    if any(str(dir).startswith(str(allowed)) for allowed in sys.argv[1].split(os.pathsep) if allowed):
+        return real(*args, dir=dir, **kwargs)
+    raise PermissionError(13, "read-only")
+tempfile.TemporaryFile = refuse
+import kernels.cpu
+from kernels.cpu.caching import why_not_kept
+print(os.environ.get("NUMBA_CACHE_DIR", ""), why_not_kept(), sep="|")
+"""
+
+
+def settled(allowed, **environment):
+    """Where the cache goes when temporary files may only be made in some folders."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "PROTEOSCOPE_CACHE")}
+    process = subprocess.run(
+        [sys.executable, "-c", REFUSE, os.pathsep.join(map(str, allowed))], cwd=REPOSITORY, env={**kept, **environment},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    folder, _, reason = process.stdout.strip().partition("|")
+    return folder, reason
+
+
+def test_where_nothing_else_can_be_written_the_program_s_cache_is_used(tmp_path):
+    assert settled([tmp_path / "cache"], PROTEOSCOPE_CACHE=str(tmp_path / "cache")) == (str(tmp_path / "cache" / "kernels"), "")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="users have no numbers there")
+def test_the_last_resort_is_one_temporary_folder_for_all_runs(tmp_path):
+    folder = tmp_path / f"proteoscope-kernels-{os.getuid()}"
+    for _ in range(2):
+        found, reason = settled([tmp_path], TMPDIR=str(tmp_path), PROTEOSCOPE_CACHE="/proc/none")
+        assert found == str(folder)
+        assert str(folder) in reason
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes mean something else there")
+def test_a_temporary_folder_that_others_may_write_to_is_not_used_and_leaves_no_litter(tmp_path):
+    folder = tmp_path / f"proteoscope-kernels-{os.getuid()}"
+    folder.mkdir()
+    folder.chmod(0o777)
+    found, _ = settled([tmp_path], TMPDIR=str(tmp_path), PROTEOSCOPE_CACHE="/proc/none")
+    assert Path(found).parent == tmp_path and Path(found) != folder
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+
+
+def test_a_full_disk_costs_the_keeping_and_says_so(tmp_path):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if os.name != "posix" or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "none", folder], capture_output=True).returncode:
+        pytest.skip("a small disk can only be mounted by root")
+    try:
+        script = USE + "from kernels.cpu.caching import why_not_kept; print(use(), why_not_kept())"
+        (line,) = used(script, tmp_path, NUMBA_CACHE_DIR=str(folder))
+        assert line.startswith("0 ") and str(folder) in line
+        assert [path for path in folder.rglob("*") if path.is_file()] == []
+    finally:
+        subprocess.run(["umount", folder], check=True)
