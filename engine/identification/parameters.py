@@ -159,10 +159,18 @@ class IdentificationParameters(SearchParameters):
         help="What is done to intensities before they are compared.",
     )
     score: Literal["spectral-dot-product", "ksdp", "hyperscore", "xcorr"] = parameter(
-        "hyperscore", title="Score", group=_SCORING, help="Score that ranks the candidates of a spectrum; all four are reported."
+        "hyperscore",
+        title="Score",
+        group=_SCORING,
+        help="Score that ranks the candidates of a spectrum; all four are reported. Scales are this program's own.",
     )
     hits_per_spectrum: int = parameter(
-        1, ge=1, le=20, title="Hits for a spectrum", group=_SCORING, help="Candidates that are reported for each spectrum, best first."
+        1,
+        ge=1,
+        le=20,
+        title="Hits for a spectrum",
+        group=_SCORING,
+        help="Candidates that are reported for each spectrum, best first. Only the first of a spectrum competes and has a q-value.",
     )
     minimum_matched_ions: int = parameter(
         2,

@@ -163,7 +163,7 @@ def rescore(
     threshold, median = _landmarks(score[competes], decoy)
     score = (score - threshold) / (threshold - median)
     after = int(_accepted(score[competes], decoy).sum())
-    return Rescoring(score, True, f"Rescoring: {after} targets at 1 %, {before} by the search score", names, models[:, :-1], before, after)
+    return Rescoring(score, True, f"Rescoring learnt from {n_peptides} peptides", names, models[:, :-1], before, after)
 
 
 def _learn(table: Floats, is_decoy: Truths, iterations: int, ridge: float) -> Floats:

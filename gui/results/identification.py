@@ -79,7 +79,15 @@ PSM_COLUMNS = (
     Column("spectrum_id", "Spectrum", "Name of the spectrum in its file", width=30, is_shown=False),
     Column("posterior_error_probability", "PEP", "Probability that this match is wrong", "probability", 9, is_shown=False),
     Column("delta_score", "Delta score", "Lead over the next candidate", "number", 8, 3, is_shown=False),
-    Column("hyperscore", "Hyperscore", "Hyperscore", "number", 9, is_shown=False),
+    Column(
+        "hyperscore",
+        "Hyperscore",
+        "ln(matched N-terminal ions!) + ln(matched C-terminal ions!) + ln(1 + 100 × SDP), with a spectrum of unit length; the scale is this"
+        " program's own, neither X!Tandem's nor Sage's",
+        "number",
+        9,
+        is_shown=False,
+    ),
     Column("xcorr", "XCorr", "Cross-correlation", "number", 8, 3, is_shown=False),
     Column("spectral_dot_product", "SDP", "Spectral dot product", "number", 8, 3, is_shown=False),
     Column("ksdp", "KSDP", "Kernel spectral dot product", "number", 8, 3, is_shown=False),

@@ -239,7 +239,11 @@ def _score_form(
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _hyperscore(count_n, count_c, dot):
-    """X!Tandem's: the logarithm of the product of both factorials and the dot product (weights have unit length, hence the factor)."""
+    """After X!Tandem's (Fenyö & Beavis 2003): ln(n! c! (1 + 100 dot)) for n and c matched ions from either end.
+
+    The weights of a spectrum have unit length, hence the factor of 100; the 1 keeps the logarithm of nothing out. X!Tandem's is a base-10
+    logarithm over raw intensities, Sage's a natural one with sums for each series: neither scale is this one.
+    """
     return FACTORIAL_LOG[count_n] + FACTORIAL_LOG[count_c] + logarithm(1.0 + 100.0 * dot)
 
 

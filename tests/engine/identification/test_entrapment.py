@@ -3,8 +3,15 @@
 import csv
 import math
 import re
+import shutil
+import sys
+from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+from entrapment_databases import paired_databases, write_fasta
 
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.search import identify
@@ -74,6 +81,51 @@ def test_foreign_peptides_are_as_few_as_the_error_rate_allows(shared_data, tmp_p
         foreign += sum(row["sequence"].replace("I", "L") not in explained for row in rows)
     assert found > 400
     assert foreign <= most_by_chance(0.015 * found), f"{foreign} of {found}"
+
+
+def test_five_copies_of_a_run_bring_no_more_false_matches_than_one(shared_data, tmp_path):
+    """Replicates: what is learnt from a peptide's spectrum in one copy must not judge it in another.
+
+    Each peptide of the sample has one partner of shuffled residues, which nothing can be; twice as many matches as fall on those are false.
+    """
+    spectra, proteome, preset = SETS["Shewanella"]
+    (database,) = paired_databases(proteins_of(shared_data / proteome), [1])
+    write_fasta(database.proteins, tmp_path / "paired.fasta")
+    copies = []
+    for number in range(5):
+        copies.append(tmp_path / f"copy{number}.mzXML")
+        shutil.copy(shared_data / spectra[0], copies[-1])
+    rows = accepted(copies, tmp_path / "paired.fasta", tmp_path / "project", preset)
+    found = {(row["spectrum_id"], row["sequence"]) for row in rows}
+    entrapped = {one for one in found if database.is_entrapment(one[1])}
+    assert len(found) > 300
+    # The five copies of a match are one draw of chance: counted once.
+    assert len(entrapped) <= most_by_chance(0.015 / 2 * len(found)), f"{len(entrapped)} of {len(found)}"
+
+
+@pytest.mark.parametrize(
+    ("name", "foreign", "preset", "score"),
+    [
+        ("Shewanella", "proteomes/yeast_2021_04_reviewed_UPS.fasta", "high-resolution", "hyperscore"),
+        ("Shewanella", "proteomes/yeast_2021_04_reviewed_UPS.fasta", "high-resolution", "ksdp"),
+        ("Shewanella", "proteomes/yeast_2021_04_reviewed_UPS.fasta", "tmt", "hyperscore"),
+        ("E. coli", "proteomes/yeast_2021_04_reviewed_UPS.fasta", "low-resolution", "hyperscore"),
+        ("E. coli", "proteomes/human.small.comet.fasta", "ion-trap", "hyperscore"),
+    ],
+)
+def test_e_values_of_spectra_without_a_right_answer_are_counts_by_chance(shared_data, tmp_path, name, foreign, preset, score):
+    """Spectra of one organism against another's proteins: E <= 0.01 for at most 1.5 %, with a margin for chance."""
+    import pyarrow.parquet as pq
+
+    spectra, proteome, _ = SETS[name]
+    own = " ".join(proteins_of(shared_data / proteome).values()).replace("I", "L")
+    parameters = IdentificationParameters.checked({**read_preset("identify", preset), "score": score})
+    identify([shared_data / one for one in spectra], [shared_data / foreign], tmp_path / "project", parameters, threads=2)
+    (table,) = (tmp_path / "project" / "results").glob("*/psms.parquet")
+    rows = pq.read_table(table, columns=["expectation", "sequence"]).to_pylist()
+    expectations = [row["expectation"] for row in rows if row["sequence"].replace("I", "L") not in own]
+    assert len(expectations) > 100
+    assert sum(value <= 0.01 for value in expectations) <= most_by_chance(0.015 * len(expectations))
 
 
 @pytest.fixture(scope="module")

@@ -146,6 +146,24 @@ def test_picked_groups_compete_with_their_own_decoy() -> None:
     np.testing.assert_allclose(infer_protein_groups(*arguments).q_value, [0, 1, 1, 1])
 
 
+def test_a_group_is_beaten_by_the_decoy_of_any_of_its_proteins() -> None:
+    """Proteins 0 and 1 share their one peptide; the decoy of 1, in a group with another decoy, scores better."""
+    groups = infer_protein_groups(
+        np.array([0, 2, 4, 5]),
+        np.array([0, 1, 4, 5, 2]),
+        np.array([5.0, 7.0, 3.0]),
+        np.array([False, True, False]),
+        np.ones(3, np.int64),
+        np.array([False, False, False, True, True, True]),
+        decoy_partner=np.array([3, 4, 5, 0, 1, 2]),
+    )
+    assert [groups.members[a:b].tolist() for a, b in zip(groups.member_offsets, groups.member_offsets[1:], strict=False)] == [
+        [4, 5], [0, 1], [2],
+    ]  # fmt: skip
+    assert groups.is_beaten.tolist() == [False, True, True]
+    np.testing.assert_allclose(groups.q_value, [1, 1, 1])
+
+
 def test_a_peptide_without_a_protein_of_its_kind_is_left_out() -> None:
     groups = infer_protein_groups(
         np.array([0, 0, 1]), np.array([0]), np.ones(2), np.zeros(2, bool), np.ones(2, np.int64), np.array([False])

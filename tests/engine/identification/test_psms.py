@@ -17,7 +17,7 @@ from engine.chemistry.modifications import parse_modification
 from engine.formats import read_proteins
 from engine.identification.peptide_index import Digestion, PeptideIndex, build_peptide_index
 from engine.identification.protein_index import ProteinIndex, build_protein_index
-from engine.identification.psms import Psms, collect_psms, joined_psms, rescoring_features, search_score
+from engine.identification.psms import Psms, collect_psms, joined_psms, peptide_families, rescoring_features, search_score
 from engine.identification.scoring import Matches
 from engine.jobs.progress import Progress
 from kernels.cpu.scoring import feature_names
@@ -198,3 +198,40 @@ def test_mass_errors_count_from_the_median_of_the_confident_rows(psms: Psms) -> 
     ascending = sorted(error[confident].tolist())
     middle = (ascending[(len(ascending) - 1) // 2] + ascending[len(ascending) // 2]) / 2
     assert distance == pytest.approx([abs(one - middle) for one in error], abs=1e-6)
+
+
+@pytest.mark.parametrize("agent", ["Trypsin", "Asp-N", "Lys-C", "unspecific cleavage"])
+@pytest.mark.parametrize("decoys", ["reverse", "pseudo-reverse", "shuffle"])
+def test_a_decoy_is_of_its_targets_family_and_of_no_others(agent: str, decoys: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    own = ["".join(rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), 300)) for _ in range(20)]
+    path = tmp_path / "proteins.fasta"
+    path.write_text("".join(f">P{number}\n{sequence}\n" for number, sequence in enumerate(own)))
+    table = enzyme(agent).cleavage_table()
+    index = build_protein_index(
+        tmp_path, read_proteins([path]), database="", decoys=decoys, decoy_prefix="DECOY_", cleaves=table, contaminants=None
+    )
+    made = [index.proteins.sequence(number) for number in range(20, 40)]
+    missed, specificity = (0, "non-specific") if agent.startswith("unspecific") else (2, "specific")
+
+    def families(sequences: list[str]) -> np.ndarray:
+        found = [
+            sequence[span.start : span.stop]
+            for sequence in sequences
+            for span in digest(sequence, enzyme(agent), missed, specificity, 7, 12)
+        ]
+        letters = np.frombuffer("".join(found).encode(), np.uint8)
+        return peptide_families(letters, np.concatenate(([0], np.cumsum([len(one) for one in found]))), enzyme(agent))
+
+    of_targets, of_decoys = families(own), families(made)
+    if agent.startswith("unspecific") and decoys != "reverse":
+        return  # where every bond is cut, every residue stays in its place
+    assert np.isin(of_decoys, of_targets).mean() > 0.85, "but for those at the ends of proteins"
+    elsewhere = families(["".join(rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), 300)) for _ in range(20)])
+    assert np.isin(elsewhere, of_targets).mean() < 0.05
+
+
+def test_leucine_and_isoleucine_are_one_family() -> None:
+    letters = np.frombuffer(b"PEPTIDEKPEPTLDERPEPTVDEK", np.uint8)
+    first, second, third = peptide_families(letters, np.array([0, 8, 16, 24]), enzyme("Trypsin"))
+    assert first == second != third
