@@ -49,7 +49,7 @@ class IdentificationRequest(SearchRequest):
     @staticmethod
     def outcome(summary: Any, locale: QLocale) -> str:
         """Numbers of PSMs, peptides and proteins, each with how certain it is where the summary tells."""
-        certainty = getattr(summary, "certainty", {})
+        certainty = summary.certainty
         return ", ".join(
             f"{locale.toString(number)} {name}" + (f" ({_certainty(certainty[kind], locale)})" if kind in certainty else "")
             for kind, name, number in (
