@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import inspect
 import json
 import os
 import platform
@@ -264,7 +263,7 @@ def permuted(psms: Any, threads: int) -> Iterator[Record]:
     The rows are the run's decoys and the targets at 1 % by the search's own score. Half of the decoy peptides become targets.
     """
     is_decoy = psms["is_decoy"].to_numpy(zero_copy_only=False)
-    initial = -np.log10(psms["expectation"].to_numpy())
+    initial = psms["score"].to_numpy()  # the search's own, since rescoring was off
     first = np.flatnonzero(psms["rank"].to_numpy() == 1)
     confident = first[(q_values(initial[first], is_decoy[first]) <= REPORTED[0]) & ~is_decoy[first]]
     rows = np.sort(np.concatenate((confident, first[is_decoy[first]])))
@@ -272,15 +271,12 @@ def permuted(psms: Any, threads: int) -> Iterator[Record]:
     features = np.column_stack([psms[name].to_numpy()[rows] for name in names])
     sequences = np.array([sequence.replace("I", "L") for sequence in psms["sequence"].to_pylist()])[rows]
     peptide = np.unique(sequences, return_inverse=True)[1].astype(np.int64)
-    known_false, initial, spectrum = is_decoy[rows], initial[rows], psms["spectrum"].to_numpy()[rows].astype(np.int64)
+    known_false, initial = is_decoy[rows], initial[rows]
     peptides = np.unique(peptide[known_false])
-    # What rows are kept together by when they are split, by its name in the version that is measured.
-    identity = {"spectrum": spectrum, "group": peptide}
-    identity = {name: value for name, value in identity.items() if name in inspect.signature(rescore).parameters}
     for permutation in range(PERMUTATIONS):
         still_decoys = np.random.default_rng(permutation).permutation(peptides)[: len(peptides) // 2]
         label = np.isin(peptide, still_decoys) & known_false
-        outcome = rescore(features, names, label, initial_score=initial, threads=threads, **identity)
+        outcome = rescore(features, names, label, peptide, initial, threads=threads)
         counts: Record = {}
         for way, score in (("without", initial), ("with", outcome.score)):
             accepted = (q_values(score, label) <= REPORTED[0]) & ~label
