@@ -160,7 +160,7 @@ class Photographer:
                 progress.advance()
             while hold[0]:
                 time.sleep(0.01)
-            return SimpleNamespace(run_id="identify-0001", n_psms=0, n_peptides=0, n_proteins=0)
+            return SimpleNamespace(run_id="identify-0001", n_psms=0, n_peptides=0, n_proteins=0, certainty={})
 
         window.form.run()
         self.wait(lambda: window.queue.is_idle and window.pages.currentWidget() is window.results)

@@ -63,7 +63,7 @@ class Stepwise:
                     run.log("info", f"step {i}")
                 # Longer than between two deliveries of what has happened.
                 time.sleep(0.1)
-        return SimpleNamespace(run_id=run.id, n_psms=0, n_peptides=0, n_proteins=0)
+        return SimpleNamespace(run_id=run.id, n_psms=0, n_peptides=0, n_proteins=0, certainty={})
 
 
 @pytest.mark.parametrize("way", ["deleted", "moved"])

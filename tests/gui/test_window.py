@@ -79,7 +79,7 @@ def counting(seconds: float = 60.0) -> Callable[[Any, Progress], Any]:
         while time.monotonic() < end:
             progress.advance()
             time.sleep(0.002)
-        return SimpleNamespace(run_id="identify-0001", n_psms=1, n_peptides=1, n_proteins=1)
+        return SimpleNamespace(run_id="identify-0001", n_psms=1, n_peptides=1, n_proteins=1, certainty={})
 
     return work
 
@@ -368,7 +368,7 @@ def test_results_do_not_push_aside_what_one_is_typing(filled: MainWindow, qtbot:
 
     def work(request: Any, progress: Progress) -> Any:
         opened.wait(10)
-        return SimpleNamespace(run_id="identify-0001", n_psms=12345, n_peptides=2, n_proteins=1)
+        return SimpleNamespace(run_id="identify-0001", n_psms=12345, n_peptides=2, n_proteins=1, certainty={})
 
     monkeypatch.setattr(IdentificationRequest, "run", work)
     click(filled.form.run_button)
@@ -545,7 +545,7 @@ def test_garbage_of_the_background_thread_goes_in_the_window_s(filled: MainWindo
             Knot()
         kept = [[i] for i in range(100_000)]
         time.sleep(0.6)
-        return SimpleNamespace(run_id="identify-0001", n_psms=len(kept), n_peptides=1, n_proteins=1)
+        return SimpleNamespace(run_id="identify-0001", n_psms=len(kept), n_peptides=1, n_proteins=1, certainty={})
 
     monkeypatch.setattr(IdentificationRequest, "run", work)
     assert not gc.isenabled()
