@@ -121,16 +121,16 @@ class MzmlParser:
         table.note(owner[broken[is_inside[broken]]], FaultCode.XML)
         table.note(np.flatnonzero(is_inside[starts[1:] - 1]), FaultCode.UNCLOSED)
         lengths = tags.whole_numbers("defaultArrayLength", starts)
+        outside = tags.begin[broken[~is_inside[broken]]]
         tags, owner = self._with_groups(tags, owner, table)
         levels = _read_terms(tags, owner, table)
         parsed = collect_ms2(self._path, tags.text, table, levels, _arrays(tags, owner, lengths), centroid)
 
-        is_open = len(tags) > 0 and bool(is_inside[-1])
+        is_open = len(is_inside) > 0 and bool(is_inside[-1])
         if block.is_last and (is_open or b"</mzML" not in block.text):
             parsed.faults.append(CUT_OFF)
-        elif not is_inside[broken].all():
-            at = block.start + int(tags.begin[broken[~is_inside[broken]][0]])
-            parsed.faults.append(Fault.of(FaultCode.XML, spectrum=f"byte {at}", is_fatal=True))
+        elif len(outside):
+            parsed.faults.append(Fault.of(FaultCode.XML, spectrum=f"byte {block.start + int(outside[0])}", is_fatal=True))
         return parsed
 
     def _with_groups(self, tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable) -> tuple[TagTable, NDArray[np.int64]]:

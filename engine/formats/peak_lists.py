@@ -33,7 +33,7 @@ _COMMENTS = np.isin(np.arange(256), np.frombuffer(b"#;!/", dtype=np.uint8))
 # Titles carry the scan number as ``scan=12`` (ProteoWizard) or as ``run.12.12.2`` (SEQUEST and the Trans-Proteomic Pipeline).
 _TITLE_SCAN = re.compile(r"\bscan=([0-9]{1,18})\b|\.([0-9]{1,27})(?=\.([0-9]{1,27})\.[0-9])")
 MOST_LINES = 1 << 20
-"""Of one block that are no peaks: one of ordinary size has room for a third of it, and one that is longer is a spectrum of many peaks."""
+"""Of one block that are no peaks: an ordinary one has some thousand, and one that is longer is a spectrum of many peaks."""
 _LINES_AT_FIRST = 1 << 14
 _LINE_FAULTS = {1: FaultCode.NUMBER, 2: FaultCode.NO_INTENSITY}
 
@@ -168,7 +168,7 @@ def _scan(data: bytes, path: Path, *, is_headed: bool) -> _Lines:
         room *= 2
         if sum(map(len, parts)) > MOST_LINES:
             raise InputError(
-                path, f"more than {MOST_LINES:,} lines that are no peaks belong to one spectrum", remedy="Is it a file of spectra?"
+                path, f"more than {MOST_LINES:,} lines that are no peaks belong to one part of the file", remedy="Is it a file of spectra?"
             )
     start, stop, number, n_before, code = (np.concatenate([part[:, k] for part in parts]) for k in range(5))
     n_lines, n_peaks = int(state[1]), int(state[2])

@@ -12,7 +12,7 @@ from engine.errors import InputError
 
 __all__ = ["BLOCK_BYTES", "Block", "ByteSource", "blocks"]
 
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 2 << 20
 """What a reader makes of a block takes many times its room, in each of its threads."""
 MOST_RECORD_BYTES = 64 << 20
 """A spectrum of two million points, as base64 of doubles that are not packed, takes 43 MB."""

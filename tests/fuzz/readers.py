@@ -349,9 +349,21 @@ def mutated(reader: Reader, chance: random.Random) -> bytes:
     content = chance.choice(reader.files())
     for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 5))):
         content = chance.choice(_MUTATIONS)(content, reader, chance)[: reader.largest]
+    if chance.random() < 0.02:
+        content = _flooded(content, reader, chance)
     if reader.is_packed or chance.random() < 0.03:
         content = _packed(content, chance)
     return content
+
+
+def _flooded(content: bytes, reader: Reader, chance: random.Random) -> bytes:
+    """The file with a word or a run again and again, up to the largest size: where a scan begins anew at each, its time shows."""
+    word = chance.choice(reader.words + _RUNS)
+    at = chance.choice([found.end() for found in reader.pieces.finditer(content[:50_000])] or [0])
+    # At the end, nothing closes what was begun.
+    at = chance.choice((at, len(content)))
+    flood = word * ((reader.largest - len(content)) // len(word))
+    return content[:at] + flood + (content[at:] if chance.random() < 0.5 else b"")
 
 
 def _size(chance: random.Random, largest: int) -> int:

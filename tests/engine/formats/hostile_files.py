@@ -87,6 +87,11 @@ def many_references() -> bytes:
     return mzml(f'<spectrum id="x">{references}</spectrum>', header=group).encode()
 
 
+def many_references_to_nothing() -> str:
+    """A spectrum whose terms are fewer when its groups, which there are not, have been put in."""
+    return mzml_spectrum(0, extra='<referenceableParamGroupRef ref="none"/>' * 30)
+
+
 def absurd_arrays(kind: str, value: float) -> bytes:
     mz, intensity = [100.0, 200.0], [1.0, 2.0]
     (mz if kind == "mz" else intensity)[1] = value
@@ -193,6 +198,15 @@ CASES: dict[str, Hostile] = {
     ),
     "scan number of 20 digits": Hostile(
         lambda: b"S\t12345678901234567890\t1\t500\n1 1\nS\t2\t2\t500\n1 1\n", "line 1: a number cannot be read", skipped="read 1"
+    ),
+    "name of two lines": Hostile(
+        lambda: mzml(mzml_spectrum(0), mzml_spectrum(1, name="a\nb&#10;c", ions="")).encode(), "spectrum a b c: the prec", skipped="read 1"
+    ),
+    # What mutations found.
+    "broken tag behind an empty group": Hostile(
+        lambda: mzml(many_references_to_nothing() + mzml_spectrum(1)).replace("</spectrumList>", "</spectrumList><x y>").encode(),
+        "scan=1: the XML is broken",
+        skipped="byte [0-9]+: the XML is broken",
     ),
     "numpress of no scale": Hostile(numpress_slof, "read 1"),
     "signalling numbers": Hostile(signalling, "read 1"),
