@@ -92,13 +92,14 @@ def test_run_json_tells_what_was_done_and_what_it_cost(demo):
     assert sum(step["seconds"] for step in run["steps"].values()) <= run["seconds"]
     accepted = {
         name: [row for row in table(folder / "exports" / f"{name}.tsv") if row["is_decoy"] == "false" and float(row["q_value"]) <= 0.01]
-        for name in ("psms", "proteins")
+        for name in ("psms", "peptides", "proteins")
     }
-    assert run["counts"]["psms"] == len(accepted["psms"])
-    assert run["counts"]["peptides"] == len({row["sequence"] for row in accepted["psms"]})
-    assert run["counts"]["proteins"] == len(accepted["proteins"])
+    for name, rows in accepted.items():
+        assert run["counts"][name] == run["certainty"][name]["targets"] == len(rows)
+    assert run["counts"]["sequences"] == len({row["sequence"] for row in accepted["peptides"]})
     assert run["counts"]["spectra"] == 1120
-    assert f"{run['counts']['psms']:,} PSMs, {run['counts']['peptides']:,} peptides" in done.stdout
+    assert f"{run['counts']['psms']:,} PSMs, with {run['certainty']['psms']['decoys']} decoys" in done.stdout
+    assert f"{run['counts']['peptides']:,} peptides ({run['counts']['sequences']:,} sequences), with" in done.stdout
 
 
 def test_the_sample_run_finds_the_protein_that_is_in_it(demo):
@@ -354,7 +355,7 @@ def test_the_cache_is_listed_and_cleared(demo, tmp_path, monkeypatch, capsys):
     assert by_kind["peptides"]["made_from"] == f"{DATABASE.name}, Trypsin, decoys reverse"
     assert main(["cache"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 3 and "odd ?[31mname.fasta" in "".join(lines) and lines[-1].startswith("2 indexes, ")
+    assert len(lines) == 3 and "odd \\x1b[31mname.fasta" in "".join(lines) and lines[-1].startswith("2 indexes, ")
     assert main(["cache", "--clear", "sequences"]) == 0
     assert [path.name.partition("-")[0] for path in (folder / "indexes").iterdir()] == ["peptides"]
     assert main(["cache", "--clear"]) == 0
