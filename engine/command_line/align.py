@@ -105,8 +105,8 @@ def _align(options: argparse.Namespace, interruptible: Callable[[Progress], Abst
 def _parameters(options: argparse.Namespace) -> SequenceSearchParameters:
     """The parameters of the preset, changed by the options; a matrix named alone brings its own gap costs."""
     from engine.parameters import read_preset
-    from engine.sequence_search.matrices import matrix_name
     from engine.sequence_search.parameters import SequenceSearchParameters
+    from engine.sequences.matrices import matrix_name
 
     try:
         values = read_preset("align", options.preset) if options.preset else {}
@@ -114,7 +114,7 @@ def _parameters(options: argparse.Namespace) -> SequenceSearchParameters:
     except ParameterError as error:
         raise ParameterError(f"preset {options.preset}: {error}" if options.preset else str(error)) from None
     if options.matrix is not None:
-        from engine.sequence_search.statistics import default_gap_costs
+        from engine.sequences.statistics import default_gap_costs
 
         gap_open, gap_extend = default_gap_costs(matrix_name(options.matrix))
         values |= {"matrix": options.matrix, "gap_open": gap_open, "gap_extend": gap_extend}

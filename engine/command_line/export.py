@@ -81,7 +81,7 @@ def _export_identification(
     progress: Progress,
     interruptible: Callable[[Progress], AbstractContextManager[None]],
 ) -> list:
-    from engine.formats.exporting import export
+    from engine.matches.exporting import export
     from engine.project.outputs import check_outputs
     from engine.version import VERSION
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from engine.errors import InputError, shortened
 from engine.formats.recognition import recognise
 from engine.formats.sources import ByteSource, blocks
-from engine.formats.spectra import Spectra
 from engine.formats.spectrum_blocks import Fault, ParsedBlock, SpectrumParser
 from engine.jobs.progress import Progress
+from engine.spectra.columns import Spectra
 
 __all__ = ["read_spectra"]
 

@@ -96,12 +96,12 @@ def _spectrum() -> str:
 def _use_kernels(*, with_index: bool) -> None:
     """Identify next to nothing, through the same functions and so with the same types as a real search."""
     from engine.formats import read_proteins, read_spectra
-    from engine.identification.fragment_index import FragmentSearch
     from engine.identification.parameters import IdentificationParameters
-    from engine.identification.peptide_index import Digestion, build_peptide_index
-    from engine.identification.protein_index import build_protein_index
-    from engine.identification.scoring import Search, modification_arrays, scoring_settings
-    from engine.identification.spectrum_index import build_spectrum_index
+    from engine.matches.fragment_index import FragmentSearch
+    from engine.matches.scoring import Search, modification_arrays, scoring_settings
+    from engine.peptides.peptide_index import Digestion, build_peptide_index
+    from engine.peptides.protein_index import build_protein_index
+    from engine.spectra.spectrum_index import build_spectrum_index
 
     parameters = IdentificationParameters()
     quiet = Progress()

@@ -23,10 +23,10 @@ from engine.formats import Spectra, read_proteins, read_spectra
 from engine.formats.writers.atomic import atomic_file, storage_errors, sync_folder
 from engine.identification.compilation import compile_kernels, kernels_are_compiled
 from engine.identification.parameters import IdentificationParameters
-from engine.identification.peptide_index import Digestion, PeptideIndex, build_peptide_index, open_peptide_index
-from engine.identification.protein_index import ProteinIndex, build_protein_index, open_protein_index
 from engine.jobs.background import Background
 from engine.jobs.progress import Progress, RecordingProgress
+from engine.peptides.peptide_index import Digestion, PeptideIndex, build_peptide_index, open_peptide_index
+from engine.peptides.protein_index import ProteinIndex, build_protein_index, open_protein_index
 from engine.project import Project, RunInput
 from engine.project.cache import index_store
 from engine.project.digests import file_digest
@@ -34,8 +34,8 @@ from engine.project.paths import check_folder_name
 from engine.version import VERSION
 
 if TYPE_CHECKING:
-    from engine.identification.psms import Psms
-    from engine.identification.report import Scored
+    from engine.matches.psms import Psms
+    from engine.matches.tables import Scored
     from engine.project.run import Run
     from kernels.cuda.modules import Card
 
@@ -55,7 +55,7 @@ class IdentificationSummary:
     `folder` is the project's, `run_id` the run in it. `n_peptides` counts peptidoforms by their own q-values (target rows of the peptide
     table), `n_sequences` the different sequences among them, `n_proteins` groups by theirs. `certainty` holds for ``psms``, ``peptides``
     and ``proteins`` the targets and decoys accepted and the 95 % interval of the share of false ones among the targets (``targets``,
-    ``decoys``, ``false_share_low``, ``false_share_high``; `engine.identification.target_decoy.false_share_interval`). `stages` holds
+    ``decoys``, ``false_share_low``, ``false_share_high``; `engine.statistics.target_decoy.false_share_interval`). `stages` holds
     seconds and peak memory of each of the five steps (of making the index, which goes on beside reading, what it took longer), `messages`
     what the user should know. `top_proteins`: (accession, description, peptides, coverage) of the best groups.
     """
@@ -158,9 +158,9 @@ def identify(
             run.device = "+".join([*(card.name for card in used), *(["cpu"] if chosen.with_processor or not used else [])])
             progress.message(scored.message)
             with clock.stage("report"):
-                from engine.formats.exporting import export
-                from engine.formats.writers.tables import IdentificationTables
-                from engine.identification.report import write_tables
+                from engine.matches.exporting import export
+                from engine.matches.tables import write_tables
+                from engine.matches.writers.tables import IdentificationTables
 
                 progress.stage("Writing results")
                 tables = write_tables(scored, read, proteins, parameters)
@@ -199,7 +199,7 @@ def _opened(chosen: Device, parameters: IdentificationParameters, progress: Prog
 
 def _write_spectra(run: Run, spectra: Spectra, progress: Progress) -> None:
     """Write the spectra with their peaks, piece by piece, so that a cancel is heeded in between."""
-    from engine.identification.report import spectra_table
+    from engine.matches.tables import spectra_table
 
     table = spectra_table(spectra)
     with run.table_writer("spectra", table.schema, _SPECTRA_PER_GROUP) as writer:
@@ -326,9 +326,9 @@ def _search(
     is_first: bool = True,
 ) -> tuple[Psms, int]:
     """Plan and score one pass; the matches and the number of spectra searched."""
-    from engine.identification.psms import collect_psms
-    from engine.identification.scoring import Search, modification_arrays
-    from engine.identification.spectrum_index import build_spectrum_index
+    from engine.matches.psms import collect_psms
+    from engine.matches.scoring import Search, modification_arrays
+    from engine.spectra.spectrum_index import build_spectrum_index
 
     with clock.stage("plan"):
         index = build_spectrum_index(spectra, parameters, threads, progress)
@@ -365,7 +365,7 @@ def _judged(
     psms: Psms, parameters: IdentificationParameters, threads: int, clock: StageClock, progress: Progress, second: Psms | None = None
 ) -> Scored:
     """The matches, of one pass or of both, with their statistics."""
-    from engine.identification.report import score_statistics
+    from engine.matches.tables import score_statistics
 
     with clock.stage("report"):
         progress.stage("Estimating false discovery rates")
@@ -389,7 +389,7 @@ def _second_pass(
     With more modifications and fewer required cuts. The index is made for this once; it stands in the run's folder, which is swept when the
     run does not end well.
     """
-    from engine.identification.report import identified_proteins
+    from engine.matches.tables import identified_proteins
 
     found = identified_proteins(first, proteins, parameters.fdr)
     partners = proteins.partners()[found]

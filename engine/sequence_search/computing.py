@@ -16,9 +16,9 @@ from engine.execution.workers import cards
 from engine.formats.writers.atomic import atomic_file
 from engine.jobs.progress import Progress
 from engine.project.cache import cache_folder
-from engine.sequence_search.database import SequenceDatabase
 from engine.sequence_search.division import PROCESSOR, DividedScorer, Share
 from engine.sequence_search.scoring import ScoringScheme
+from engine.sequences.database import SequenceDatabase
 
 __all__ = ["Computing"]
 

@@ -11,7 +11,7 @@ from engine.errors import InputError, ParameterError, StorageError
 from engine.jobs.progress import Progress
 from engine.project import Project
 from engine.project.outputs import check_outputs
-from engine.sequence_search.report import FORMATS, Hit, HitFormat, QueryHits, hit_writer, hits_schema
+from engine.sequences.hits import FORMATS, Hit, HitFormat, QueryHits, hit_writer, hits_schema
 
 __all__ = ["export_hits"]
 
@@ -29,7 +29,7 @@ def export_hits(
 
     Parameters
     ----------
-    run_id : a run of kind ``align`` that is done. format : one of `engine.sequence_search.report.FORMATS`.
+    run_id : a run of kind ``align`` that is done. format : one of `engine.sequences.hits.FORMATS`.
     target : the file; no file that the run read, and none that the project owns.
     progress : told of one stage with the number of hits, and asked whether the user wants to stop.
     spreadsheet_safe : of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.

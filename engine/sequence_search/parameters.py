@@ -8,7 +8,7 @@ from pydantic import field_validator
 
 from engine.errors import ParameterError
 from engine.parameters import SearchParameters, parameter
-from engine.sequence_search.matrices import matrix_name
+from engine.sequences.matrices import matrix_name
 
 __all__ = ["SequenceSearchParameters"]
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from engine.errors import ParameterError
 from engine.execution.threads import run_on_threads
 from engine.jobs.progress import Progress
-from engine.sequence_search.matrices import LETTERS, N_CODES, Matrix
+from engine.sequences.matrices import LETTERS, N_CODES, Matrix
 
 __all__ = ["STEP_CELLS", "LaneGroup", "ProcessorScorer", "ScoringScheme", "lane_groups", "score_all"]
 

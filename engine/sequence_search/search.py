@@ -23,13 +23,13 @@ from engine.project import Project, RunInput
 from engine.project.digests import file_digest
 from engine.project.outputs import check_outputs
 from engine.project.paths import check_folder_name
-from engine.sequence_search.alignment import align_pair
 from engine.sequence_search.computing import Computing
-from engine.sequence_search.database import SequenceDatabase, cache_store, decode, open_database, read_sequences
 from engine.sequence_search.division import DividedScorer, Share
-from engine.sequence_search.matrices import matrix_names, read_matrix
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.report import (
+from engine.sequence_search.scoring import ScoringScheme, score_all
+from engine.sequences.alignment import align_pair
+from engine.sequences.database import SequenceDatabase, cache_store, decode, open_database, read_sequences
+from engine.sequences.hits import (
     FORMATS,
     Hit,
     HitFormat,
@@ -39,8 +39,8 @@ from engine.sequence_search.report import (
     hits_schema,
     hits_table,
 )
-from engine.sequence_search.scoring import ScoringScheme, score_all
-from engine.sequence_search.statistics import ScoreStatistics, fit, random_sequences, tabulated, ungapped_lambda
+from engine.sequences.matrices import matrix_names, read_matrix
+from engine.sequences.statistics import ScoreStatistics, fit, random_sequences, tabulated, ungapped_lambda
 from engine.version import VERSION
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from engine.chemistry.enzymes import ENZYMES
 from engine.chemistry.tolerance import Tolerance
 from engine.errors import InputError, ParameterError
 from engine.parameters import ParameterDescription
-from engine.sequence_search.matrices import matrix_names, read_matrix
+from engine.sequences.matrices import matrix_names, read_matrix
 from gui.forms.modification_picker import ModificationPicker
 from gui.forms.numbers import IntegerBox, NumberBox
 from gui.forms.wheel import ChoiceBox

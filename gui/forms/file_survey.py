@@ -16,8 +16,8 @@ from PySide6.QtCore import QObject, Signal
 from engine.errors import ProteoscopeError
 from engine.formats.recognition import recognise
 from engine.formats.sources import ByteSource, blocks
-from engine.sequence_search.database import looks_like_nucleotides, nucleotide_counts
-from engine.sequence_search.matrices import encode
+from engine.sequences.database import looks_like_nucleotides, nucleotide_counts
+from engine.sequences.matrices import encode
 
 __all__ = [
     "DATABASE_SUFFIXES",

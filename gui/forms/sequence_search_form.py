@@ -14,7 +14,7 @@ from engine.formats.writers.atomic import atomic_file
 from engine.jobs import Progress
 from engine.parameters import SearchParameters
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.statistics import default_gap_costs
+from engine.sequences.statistics import default_gap_costs
 from gui.devices import DeviceSurvey
 from gui.forms.file_list import FileList, count_text, nucleotide_text
 from gui.forms.file_survey import DATABASE_SUFFIXES, FileSurvey, Survey

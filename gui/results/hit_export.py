@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from engine.jobs import Progress
 from engine.project import Project
-from engine.sequence_search.report import FORMATS, HitFormat
+from engine.sequences.hits import FORMATS, HitFormat
 
 __all__ = ["ExportDialog", "ExportRequest", "format_of"]
 

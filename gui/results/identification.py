@@ -180,7 +180,7 @@ class Counts:
 
 def accepted_counts(source: TableSource, fdr: float) -> Counts:
     """Count what is accepted at a false discovery rate."""
-    from engine.identification.target_decoy import false_share_interval
+    from engine.statistics.target_decoy import false_share_interval
 
     counted = "count(*) FILTER (NOT is_decoy) AS targets, count(*) FILTER (is_decoy) AS decoys"
     rows = source.query(

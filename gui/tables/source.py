@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from engine.errors import InputError, ProteoscopeError
 from engine.execution.threads import available_threads
-from engine.formats.writers.tables import identifier, is_out_of_memory, parquet_reader, shut_off
+from engine.matches.writers.tables import identifier, is_out_of_memory, parquet_reader, shut_off
 
 if TYPE_CHECKING:
     import duckdb

@@ -60,7 +60,7 @@ from peer_programs import installed  # noqa: E402
 
 import engine  # noqa: E402
 from engine.formats import read_spectra  # noqa: E402
-from engine.identification.rescoring import rescore  # noqa: E402
+from engine.matches.rescoring import rescore  # noqa: E402
 from engine.version import VERSION  # noqa: E402
 
 SHUFFLED = ("paired", "copies", "noisy", "peers")

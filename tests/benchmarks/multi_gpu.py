@@ -31,8 +31,8 @@ from spectrum_search_gpu import dense
 from engine.execution.devices import Device, processor
 from engine.execution.threads import available_threads
 from engine.execution.workers import cards
-from engine.identification.scoring import Search
 from engine.jobs.progress import Progress
+from engine.matches.scoring import Search
 from kernels.cuda.modules import Card
 from kernels.layouts import HitArrays, QueryArrays
 

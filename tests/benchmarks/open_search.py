@@ -33,8 +33,8 @@ from search_inputs import empty_hits
 from engine.execution.devices import processor
 from engine.execution.partitions import Partition, equal_partitions
 from engine.execution.threads import available_threads, run_on_threads
-from engine.identification.fragment_index import FragmentSearch
 from engine.jobs.progress import Progress, ProgressEvent
+from engine.matches.fragment_index import FragmentSearch
 from kernels.cpu.fragment_index import (
     build_chunks,
     empty_index,

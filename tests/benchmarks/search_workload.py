@@ -14,12 +14,12 @@ from engine.chemistry.modifications import parse_modification
 from engine.execution.threads import available_threads
 from engine.formats import read_proteins, read_spectra
 from engine.identification.parameters import IdentificationParameters
-from engine.identification.peptide_index import Digestion, build_peptide_index
-from engine.identification.protein_index import build_protein_index
-from engine.identification.scoring import modification_arrays, scoring_settings
-from engine.identification.spectrum_index import SpectrumIndex, build_spectrum_index
 from engine.jobs.progress import Progress
+from engine.matches.scoring import modification_arrays, scoring_settings
 from engine.parameters import read_preset
+from engine.peptides.peptide_index import Digestion, build_peptide_index
+from engine.peptides.protein_index import build_protein_index
+from engine.spectra.spectrum_index import SpectrumIndex, build_spectrum_index
 from kernels.layouts import ModificationArrays, PeptideArrays, ScoringSettings
 
 __all__ = ["Workload", "peptides_of", "preset", "search_workload"]

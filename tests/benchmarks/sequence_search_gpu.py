@@ -58,9 +58,9 @@ sys.path.insert(0, str(REPOSITORY))
 from figures import usable_gpus  # noqa: E402
 
 from engine.jobs.progress import Progress  # noqa: E402
-from engine.sequence_search.database import SequenceDatabase, read_sequences  # noqa: E402
-from engine.sequence_search.matrices import read_matrix  # noqa: E402
 from engine.sequence_search.scoring import ScoringScheme, score_all  # noqa: E402
+from engine.sequences.database import SequenceDatabase, read_sequences  # noqa: E402
+from engine.sequences.matrices import read_matrix  # noqa: E402
 from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, AlignmentSearch  # noqa: E402
 from kernels.cuda.modules import CudaCard, card  # noqa: E402
 
@@ -73,7 +73,7 @@ COLD = """
 import sys
 sys.path[:0] = {path!r}
 import numpy as np
-from engine.sequence_search.matrices import read_matrix
+from engine.sequences.matrices import read_matrix
 from kernels.cuda.alignment import AlignmentSearch
 from kernels.cuda.modules import card
 with np.load({data!r}) as arrays:

@@ -165,10 +165,10 @@ def run(every: bool, one_of: int, folder: Path) -> tuple[int, list[str]]:
 
 
 def _is_refused(kind: str, index: Path) -> bool:
-    from engine.identification.peptide_index import Digestion, open_peptide_index
-    from engine.identification.protein_index import open_protein_index
+    from engine.peptides.peptide_index import Digestion, open_peptide_index
+    from engine.peptides.protein_index import open_protein_index
     from engine.project.columns import UnsoundIndexError
-    from engine.sequence_search.database import _open
+    from engine.sequences.database import _open
 
     try:
         if kind == "sequences":

@@ -223,7 +223,7 @@ def _read_preset(path: Path, chance: random.Random) -> int:
 
 
 def _read_matrix(path: Path, chance: random.Random) -> int:
-    from engine.sequence_search.matrices import read_matrix
+    from engine.sequences.matrices import read_matrix
 
     del chance
     matrix = read_matrix(str(path))

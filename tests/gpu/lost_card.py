@@ -20,10 +20,10 @@ from search_inputs import random_search
 
 from engine.execution.devices import chosen_device
 from engine.execution.workers import cards
-from engine.identification import scoring
+from engine.matches import scoring
 from engine.identification.parameters import IdentificationParameters
-from engine.identification.spectrum_index import SpectrumIndex
 from engine.jobs.progress import Progress
+from engine.spectra.spectrum_index import SpectrumIndex
 from kernels.cuda import modules
 from kernels.cuda.scoring import SpectrumSearch
 

@@ -22,10 +22,10 @@ from engine.chemistry.masses import PROTON_MASS
 from engine.execution.devices import chosen_device, gpus
 from engine.execution.threads import available_threads
 from engine.formats import read_spectra
-from engine.identification.fragment_index import FragmentSearch
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.search import identify
 from engine.jobs.progress import Progress
+from engine.matches.fragment_index import FragmentSearch
 from engine.parameters import preset_names, read_preset
 
 pytestmark = pytest.mark.gpu

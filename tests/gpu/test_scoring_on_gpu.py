@@ -156,10 +156,10 @@ def test_real_spectra_agree_with_the_processor(score, name, number, shared_data)
 def test_all_cards_together_and_with_the_processor_give_the_hits_of_the_processor(wish, number, monkeypatch):
     from engine.execution.devices import chosen_device
     from engine.execution.workers import cards
-    from engine.identification import scoring
+    from engine.matches import scoring
     from engine.identification.parameters import IdentificationParameters
-    from engine.identification.spectrum_index import SpectrumIndex
     from engine.jobs.progress import Progress
+    from engine.spectra.spectrum_index import SpectrumIndex
 
     spectra, queries, peptides, modifications, settings = random_search(500, HYPERSCORE, n_queries=3000, n_peptides=100_000)
     monkeypatch.setattr(scoring, "scoring_settings", lambda *_: settings)

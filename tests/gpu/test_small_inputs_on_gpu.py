@@ -18,7 +18,7 @@ from fragment_inputs import assert_same_answer, on_card, on_processor, random_fr
 from search_inputs import assert_same_hits, empty_hits, random_search
 
 from engine.chemistry.enzymes import enzyme
-from engine.sequence_search.matrices import read_matrix
+from engine.sequences.matrices import read_matrix
 from kernels.cpu import digestion as cpu_digestion
 from kernels.cpu import scoring as cpu
 from kernels.cuda import digestion as cuda_digestion

@@ -19,8 +19,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from engine.identification.target_decoy import false_share_interval
 from engine.project import Project
+from engine.statistics.target_decoy import false_share_interval
 from gui.certainty import certainty_text
 from gui.forms.identification_form import IdentificationRequest
 from gui.results.identification import accepted_counts

@@ -22,11 +22,11 @@ from engine.formats import read_proteins
 from engine.jobs import Progress
 from engine.parameters import preset_names, read_preset
 from engine.project import Project
-from engine.sequence_search.database import read_sequences
 from engine.sequence_search.exporting import export_hits
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.report import HitFormat
-from engine.sequence_search.statistics import default_gap_costs
+from engine.sequences.database import read_sequences
+from engine.sequences.hits import HitFormat
+from engine.sequences.statistics import default_gap_costs
 from gui.forms import file_survey
 from gui.forms.editors import MatrixEditor
 from gui.forms.file_survey import SequenceCount, count_sequences

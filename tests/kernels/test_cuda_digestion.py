@@ -113,9 +113,9 @@ def test_a_card_that_is_full_or_lost_leaves_the_counts_alone():
 def test_an_index_is_the_same_with_the_count_of_a_card(failing, tmp_path):
     from engine.formats import read_proteins
     from engine.identification.parameters import IdentificationParameters
-    from engine.identification.peptide_index import Digestion, build_peptide_index
-    from engine.identification.protein_index import build_protein_index
     from engine.jobs.progress import Progress
+    from engine.peptides.peptide_index import Digestion, build_peptide_index
+    from engine.peptides.protein_index import build_protein_index
 
     proteins = [one.replace("X", "L").replace("U", "S").replace("O", "T") for one in random_proteins(7, 60)[0] if len(one) > 10]
     (tmp_path / "proteins.fasta").write_text("".join(f">protein{i}\n{one}\n" for i, one in enumerate(proteins)), encoding="ascii")

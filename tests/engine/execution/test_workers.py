@@ -349,9 +349,9 @@ def searched(shim: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
     """Searches on cards; what came of it, and what was told."""
     from search_inputs import random_search
 
-    from engine.identification import scoring
+    from engine.matches import scoring
     from engine.identification.parameters import IdentificationParameters
-    from engine.identification.spectrum_index import SpectrumIndex
+    from engine.spectra.spectrum_index import SpectrumIndex
     from kernels.cuda.scoring import SpectrumSearch
 
     spectra, queries, peptides, modifications, settings = random_search(7, 2, most=1, n_queries=40)
@@ -410,7 +410,7 @@ def test_any_cards_and_the_processor_give_the_hits_of_the_processor(
 def test_a_fragment_index_on_any_cards_gives_the_hits_of_the_processor(
     failing: tuple[int, ...], memory: int, shim: Any, searched: Callable[..., tuple[Any, list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from engine.identification import fragment_index, scoring
+    from engine.matches import fragment_index, scoring
 
     monkeypatch.setattr(fragment_index.FragmentSearch, "is_worthwhile", lambda *_: True)
     expected, _ = searched([])
@@ -429,7 +429,7 @@ def test_a_fragment_index_on_any_cards_gives_the_hits_of_the_processor(
 def test_spectra_with_more_peaks_than_a_card_takes_go_to_the_processor_and_no_others(
     shim: Any, searched: Callable[..., tuple[Any, list[str]]], monkeypatch: pytest.MonkeyPatch, with_processor: bool
 ) -> None:
-    from engine.identification import scoring
+    from engine.matches import scoring
     from kernels.cuda.scoring import SpectrumSearch
 
     expected, _ = searched([])
@@ -452,7 +452,7 @@ def test_spectra_with_more_peaks_than_a_card_takes_go_to_the_processor_and_no_ot
 def test_what_is_searched_again_leaves_nothing_twice(
     shim: Any, searched: Callable[..., tuple[Any, list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from engine.identification import scoring
+    from engine.matches import scoring
 
     expected, _ = searched([])
 

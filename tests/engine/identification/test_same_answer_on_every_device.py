@@ -21,15 +21,15 @@ from shim_card import ShimCard, missing_compiler
 
 from engine.chemistry.modifications import parse_modification
 from engine.formats import Spectra, read_proteins
-from engine.identification import scoring
-from engine.identification.fragment_index import FragmentSearch
+from engine.matches import scoring
 from engine.identification.parameters import IdentificationParameters
-from engine.identification.peptide_index import Digestion, build_peptide_index
-from engine.identification.protein_index import build_protein_index
-from engine.identification.scoring import Matches, Search, modification_arrays
-from engine.identification.spectrum_index import SpectrumIndex, build_spectrum_index
 from engine.jobs.progress import Progress
+from engine.matches.fragment_index import FragmentSearch
+from engine.matches.scoring import Matches, Search, modification_arrays
 from engine.parameters import preset_names, read_preset
+from engine.peptides.peptide_index import Digestion, build_peptide_index
+from engine.peptides.protein_index import build_protein_index
+from engine.spectra.spectrum_index import SpectrumIndex, build_spectrum_index
 from kernels.cuda.modules import Card
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.layouts import HitArrays, PeptideArrays
@@ -210,7 +210,7 @@ def test_whether_an_index_is_made_depends_on_counts_alone(factor, prepared, monk
     search = Search(index, peptides, modifications, parameters, 2)
     search.plan(Progress())
     candidates = search._cost - scoring._COST_OF_A_QUERY
-    monkeypatch.setattr("engine.identification.fragment_index._PER_ION", factor * _border(index, search, peptides, candidates))
+    monkeypatch.setattr("engine.matches.fragment_index._PER_ION", factor * _border(index, search, peptides, candidates))
     answers = {
         FragmentSearch(index, peptides, modifications, search._settings, threads, memory, list(cards)).is_worthwhile(candidates, Progress())
         for threads in (1, 2, 16)
@@ -227,7 +227,7 @@ def _border(index: SpectrumIndex, search: Search, peptides: PeptideArrays, candi
     with pytest.MonkeyPatch.context() as patch:
         for _ in range(60):
             middle = (low * high) ** 0.5
-            patch.setattr("engine.identification.fragment_index._PER_ION", middle)
+            patch.setattr("engine.matches.fragment_index._PER_ION", middle)
             one = FragmentSearch(index, peptides, modifications, search._settings, 1, 1 << 30)
             low, high = (low, middle) if one.is_worthwhile(candidates, Progress()) else (middle, high)
     return low

@@ -15,8 +15,8 @@ from engine.jobs.progress import Cancelled, Progress
 from engine.project import Project
 from engine.sequence_search.exporting import export_hits
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.report import FORMATS
 from engine.sequence_search.search import align
+from engine.sequences.hits import FORMATS
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from engine.errors import ParameterError
 from engine.jobs.progress import Cancelled, Progress
-from engine.sequence_search.matrices import LETTERS, encode, read_matrix
 from engine.sequence_search.scoring import ScoringScheme, lane_groups, score_all
+from engine.sequences.matrices import LETTERS, encode, read_matrix
 
 ODD = "ARNDCQEGHILKMFPSTWYVBZX*UOJ"
 
@@ -43,7 +43,7 @@ def test_scores_are_biopythons(matrix, gap_open, gap_extend, scheme, random_prot
 
 
 def test_scores_of_real_proteins_are_biopythons(shared_data, scheme, independent_score):
-    from engine.sequence_search.database import decode, read_sequences
+    from engine.sequences.database import decode, read_sequences
 
     queries = read_sequences([shared_data / "sequences" / "cudasw_queries20.fasta"], Progress())
     database = read_sequences([shared_data / "sequences" / "mmseqs_DB.fasta"], Progress())

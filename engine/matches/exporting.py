@@ -1,0 +1,77 @@
+"""Export an identification to the files that other programs read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from engine.errors import ParameterError
+from engine.jobs.progress import Progress
+from engine.matches.writers.description import SearchDescription
+from engine.matches.writers.tables import IdentificationTables, database
+
+__all__ = ["FORMATS", "ExportFormat", "export"]
+
+ExportFormat = Literal["tsv", "mzid", "pepxml", "pin"]
+FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
+
+
+def export(
+    tables: str | Path | IdentificationTables,
+    format: ExportFormat,
+    out: str | Path,
+    parameters: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+    *,
+    spectra: Sequence[str | Path] = (),
+    databases: Sequence[str | Path] = (),
+    version: str = "",
+    spreadsheet_safe: bool = False,
+) -> list[Path]:
+    """Write an identification in one format; the paths of what was written.
+
+    Each file appears whole or not at all, and memory does not grow with the number of PSMs.
+
+    Parameters
+    ----------
+    tables : a run's folder with ``psms.parquet``, ``peptides.parquet`` and ``proteins.parquet``, or the tables themselves.
+    format : ``tsv`` (three tables), ``mzid`` (mzIdentML 1.2), ``pepxml`` or ``pin`` (Percolator, mokapot).
+    out : a folder for ``tsv``; the file for the others. Folders are made where they are missing.
+    parameters : of the search, by name; see `SearchDescription`. ``mzid`` and ``pepxml`` tell them.
+    progress : told of the stages, and asked whether the user wants to stop.
+    spectra, databases : the files that were searched; `version` : the program's.
+    spreadsheet_safe : of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.
+
+    Raises
+    ------
+    ParameterError : there is no such format, or a parameter cannot be understood.
+    InputError : the tables are missing or are not an identification's.
+    StorageError : the disk refused.
+    """
+    if format not in FORMATS:
+        raise ParameterError(f"There is no export format {format!r}; expected one of {', '.join(FORMATS)}")
+    out = Path(out)
+    if not isinstance(tables, IdentificationTables):
+        tables = IdentificationTables.of_folder(tables)
+    search = SearchDescription(parameters or {}, tuple(map(str, spectra)), tuple(map(str, databases)), version)
+    with database(tables, progress) as connection:
+        if format == "tsv":
+            from engine.matches.writers.tsv import COLUMNS, write_table
+
+            for table in COLUMNS:
+                write_table(connection, table, out / f"{table}.tsv", progress, spreadsheet_safe=spreadsheet_safe)
+            return [out / f"{table}.tsv" for table in COLUMNS]
+        if format == "mzid":
+            from engine.matches.writers.mzidentml import write_mzidentml
+
+            write_mzidentml(connection, out, search, progress)
+        elif format == "pepxml":
+            from engine.matches.writers.pepxml import write_pepxml
+
+            write_pepxml(connection, out, search, progress)
+        else:
+            from engine.matches.writers.pin import write_pin
+
+            write_pin(connection, out, progress)
+    return [out]

@@ -1,0 +1,362 @@
+"""Wide precursor windows: the spectra against an index of the fragment ions of all forms, in partitions of mass that fit the memory.
+
+The answers are those of scoring every candidate, with two exceptions. While candidates are chosen, an ion up to two millionths of a dalton
+beyond a peak's tolerance may count, and scores are rounded; the exact scores of the best mend that, but for nearly equal ones at the last
+ranks kept. And masses are added in another order, so that a candidate whose mass is at the very end of the precursor window, to the last
+digit of a double (1e-12 Da), may be inside by one way and outside by the other.
+`FragmentSearch.is_worthwhile` tells, by counting the work of both ways, which one is taken: the same on every device, because of those
+exceptions. Of GPUs, each has an index of the forms that its share of the queries reaches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.execution.partitions import Partition, equal_partitions
+from engine.execution.threads import run_on_threads
+from engine.execution.workers import Worker, run_on_workers, struck_when_it_fails
+from engine.identification.compilation import compile_fragment_index
+from engine.jobs.progress import Progress
+from engine.spectra.spectrum_index import SpectrumIndex
+from kernels.cpu.fragment_index import (
+    build_chunks,
+    count_forms,
+    empty_best,
+    empty_index,
+    form_code,
+    list_forms,
+    make_segments,
+    precursor_windows,
+    score_tables,
+    search_chunks,
+    why_unsupported,
+)
+from kernels.cpu.scoring import score_candidates
+from kernels.cuda.fragment_index import FragmentSearch as SearchOnCard
+from kernels.cuda.modules import Card
+from kernels.layouts import (
+    FORMS_OF_CHUNK,
+    BestArrays,
+    FragmentIndexArrays,
+    HitArrays,
+    ModificationArrays,
+    PeptideArrays,
+    QueryArrays,
+    ScoreTables,
+    ScoringSettings,
+    SegmentArrays,
+)
+
+__all__ = ["FragmentSearch"]
+
+_BUCKET_WIDTH = 0.1  # dalton, of the masses that are counted before
+_MORE_THAN_KEPT = 3  # candidates that the rounded scores choose beyond those kept
+_BYTES_OF_FORM, _BYTES_OF_POSTING = 24, 4
+_BYTES_OF_LISTED_FORM = 40  # on the way to a card, which makes the postings
+_BYTES_OF_THREAD = 32 << 20  # while it sorts the ions of a chunk
+_SHARES_OF_A_CARD = 2
+_CHUNKS_BUILT = 4  # by a thread between two looks at a cancel
+_MOST_FORMS = 512 * FORMS_OF_CHUNK  # of a partition, so that a query takes some hundredths of a second at most
+_MOST_FORMS_COUNTED, _MOST_FORMS_LISTED = 1 << 20, 1 << 18  # by a thread between two looks at a cancel
+
+# Nanoseconds of one thread, measured on one core of an EPYC 9005 with tests/benchmarks/open_search.py. Only their ratios matter.
+_PER_ION = 6.0  # scoring every candidate: an ion of a form is looked for in the bit table of peaks
+_PER_LISTED = 220.0  # building: a peptide with a combination of modifications is counted, and listed, whether it has forms or not
+_PER_POSTING = 35.0  # building
+_PER_FORM = 100.0  # building
+_PER_PAIR = 4000.0  # a query and a chunk: looking up the ends of segments, clearing counters
+_PER_VISIT = 0.7
+_PER_RANK = 0.8  # a form's counter becomes a score
+# How much longer scoring every candidate must take for an index to be made. It takes memory, and threads list its forms for a card, which
+# would have scored all of a narrow window by then.
+_TIMES_LONGER = 2.0
+_MOST_NANOSECONDS = 1e8  # between two looks at a cancel
+
+_TYPICAL_FRAGMENT = 600.0  # Th
+_CROWDING = 20.0  # ions crowd, where peaks are too, at a tenth of the places of each dalton and at few masses of the smallest fragments
+
+
+@dataclass(frozen=True)
+class _Forms:
+    """Forms in buckets of mass, of those buckets that a precursor window reaches.
+
+    `is_reached` (b,) bool; `forms` and `ions` (b + 1,) int64, sums of all buckets before, so that what lies in a window is a difference.
+    """
+
+    is_reached: NDArray[np.bool_]
+    forms: NDArray[np.int64]
+    ions: NDArray[np.int64]
+
+
+class FragmentSearch:
+    """Search of spectra against peptides with a fragment-ion index.
+
+    Parameters
+    ----------
+    memory_bytes : of one partition of the index with what building it takes. More where the forms of a tenth of a dalton need more, and
+        where the threads that build, with 32 MB each, need more than half of it.
+    cards : GPUs that search; one that fails is struck from the list. The threads list the forms, and search what no card can.
+    """
+
+    def __init__(
+        self,
+        index: SpectrumIndex,
+        peptides: PeptideArrays,
+        modifications: ModificationArrays,
+        settings: ScoringSettings,
+        threads: int,
+        memory_bytes: int,
+        cards: list[Card] | None = None,
+    ) -> None:
+        self._index, self._peptides, self._modifications, self._settings = index, peptides, modifications, settings
+        self._threads, self._memory_bytes, self._cards = threads, memory_bytes, [] if cards is None else cards
+        self._series = len(settings.n_term_series) + len(settings.c_term_series)
+        self._counted: _Forms | None = None
+
+    def is_worthwhile(self, candidates: NDArray[np.int64], progress: Progress) -> bool:
+        """Whether building an index and searching it takes far less work than scoring the `candidates` (q,) int64 of each query.
+
+        `candidates` count a peptide with a combination of modifications once for each window that it is in, as `count_candidates` does.
+        Scores that an index does not give, and sizes beyond it, are never worthwhile. The answer depends on counts alone, and neither on
+        threads nor on memory nor on cards: for the last digits it matters which way is taken.
+        """
+        charges = self._fragment_charges(self._index.queries)
+        # Counting the forms takes as long as some searches. First every peptide is taken to have one form with each combination, in reach
+        # of a window: where scoring all is no longer than building such an index, as in most searches, no closer look is needed.
+        possible = len(self._peptides.mass) * len(self._modifications.combination_mass)
+        ions = self._series * float(self._peptides.length.sum(dtype=np.int64) / max(1, len(self._peptides.mass)) - 1.0)
+        building = possible * (_PER_LISTED + _PER_FORM + _PER_POSTING * ions)
+        if _PER_ION * float((candidates * charges).sum()) * ions <= _TIMES_LONGER * building:
+            return False
+        if reason := why_unsupported(self._index.arrays, self._peptides, self._modifications, self._settings):
+            progress.message(f"Every candidate is scored, without a fragment-ion index: {reason}")
+            return False
+        compile_fragment_index(progress)
+        counted = self._count(progress)
+        forms = self._forms_of_queries(counted)
+        ions_of_form = self._ions_of_form()
+        exhaustive = _PER_ION * float((forms * charges).sum()) * ions_of_form
+        building = _PER_LISTED * possible + _PER_POSTING * float(counted.ions[-1]) + _PER_FORM * float(counted.forms[-1])
+        searching = float(self._nanoseconds(forms, ions_of_form, self._index.queries).sum())
+        return _TIMES_LONGER * (building + searching) < exhaustive
+
+    def run(self, hits: HitArrays, progress: Progress) -> None:
+        """Search all queries; write their best candidates, histograms and numbers of candidates into `hits`, which is empty."""
+        n, kept = hits.score.shape
+        best, n_buckets = empty_best(n, kept + _MORE_THAN_KEPT), len(self._count(progress).is_reached)
+        listed = self._ranges(0, n_buckets, _BYTES_OF_LISTED_FORM) if self._cards else [(0, n_buckets)]
+        for number, (low, high) in enumerate(listed, 1):
+            left = [Partition(0, n, 0.0)]
+            if self._cards:
+                left = self._search_on_cards(low, high, best, hits, _part(number, len(listed)), progress)
+            if left:
+                self._search_on_threads(low, high, left, best, hits, progress)
+        code = form_code(self._peptides, self._modifications)
+
+        def finish(part: Partition) -> None:
+            score_candidates(
+                self._index.arrays, self._index.queries, self._peptides, self._modifications, self._settings, code, best, hits,
+                part.first, part.last,
+            )  # fmt: skip
+
+        run_on_threads(finish, equal_partitions(np.ones(n), self._threads, most_cost=4096), self._threads, progress, steps=lambda _: 0)
+
+    def _count(self, progress: Progress) -> _Forms:
+        """Forms and their ions by mass; those that no precursor window reaches are not counted."""
+        if self._counted is None:
+            peptides, modifications = self._peptides, self._modifications
+            heaviest = float(peptides.mass.max(initial=0.0) + modifications.combination_mass.max())
+            forms, residues = np.zeros((2, int(heaviest / _BUCKET_WIDTH) + 1), np.int64)
+            shares = equal_partitions(
+                np.full(len(peptides.mass), len(modifications.combination_mass)), self._threads, most_cost=_MOST_FORMS_COUNTED
+            )
+            progress.stage("Counting forms", len(peptides.mass))
+            lock = Lock()
+
+            def count(share: Partition) -> None:
+                of_share = np.zeros((2, len(forms)), np.int64)
+                count_forms(peptides, modifications, share.first, share.last, _BUCKET_WIDTH, *of_share)
+                with lock:
+                    forms[:] += of_share[0]
+                    residues[:] += of_share[1]
+
+            run_on_threads(count, shares, self._threads, progress, steps=lambda share: share.last - share.first)
+            reached = np.zeros(len(forms) + 1, np.int64)
+            windows = self._windows(np.arange(len(forms)) * _BUCKET_WIDTH)
+            np.add.at(reached, windows[..., 0].ravel(), 1)
+            np.add.at(reached, windows[..., 1].ravel(), -1)
+            inside = np.cumsum(reached[:-1]) > 0
+            sums = (np.concatenate(([0], np.cumsum(one * inside))) for one in (forms, residues * self._series))
+            self._counted = _Forms(inside, *sums)
+        return self._counted
+
+    def _windows(self, buckets: NDArray[np.floating]) -> NDArray[np.int64]:
+        """Buckets in the precursor windows of each query, and one more on either side: (q, e, 2)."""
+        windows = precursor_windows(buckets, self._index.queries, self._settings, 0, len(self._index.queries.mass))
+        is_tried = self._index.queries.mass[:, None] >= self._settings.isotope_minimum_mass[None, :]
+        windows[..., 0] = np.where(is_tried, np.maximum(windows[..., 0] - 1, 0), 0)
+        return windows
+
+    def _forms_of_queries(self, counted: _Forms) -> NDArray[np.int64]:
+        """Forms in the windows of each query, to a bucket."""
+        windows = self._windows(np.arange(len(counted.forms) - 1) * _BUCKET_WIDTH)
+        return (counted.forms[windows[..., 1]] - counted.forms[windows[..., 0]]).sum(axis=1)
+
+    def _fragment_charges(self, queries: QueryArrays) -> NDArray[np.int64]:
+        """How many charges of fragments are looked for, of each query."""
+        return np.maximum(1, np.minimum(self._settings.max_fragment_charge, queries.charge - 1))
+
+    def _ions_of_form(self) -> float:
+        """Ions of one charge of a form, on average; 0 before the forms are counted."""
+        return 0.0 if self._counted is None else float(self._counted.ions[-1] / max(1, self._counted.forms[-1]))
+
+    def _nanoseconds(self, forms: NDArray[np.int64], ions_of_form: float, queries: QueryArrays) -> NDArray[np.float64]:
+        """What searching queries with so many forms in their windows takes one thread."""
+        spectra, settings = self._index.arrays, self._settings
+        n_peaks = np.diff(spectra.offsets)[queries.spectrum]
+        # Of the range of m/z, the share that tolerances cover, as the ions see it.
+        reach = min(1.0, _CROWDING * 2.0 * (settings.fragment_absolute + settings.fragment_relative * _TYPICAL_FRAGMENT))
+        covered = np.minimum(1.0, n_peaks * reach / np.maximum(queries.mass, 100.0))
+        charges = self._fragment_charges(queries)
+        chunks = forms / FORMS_OF_CHUNK + 1.0
+        visits = chunks * FORMS_OF_CHUNK * ions_of_form * charges * covered
+        return np.where(n_peaks > 0, chunks * _PER_PAIR + visits * _PER_VISIT + forms * _PER_RANK, 0.0)
+
+    def _ranges(self, low: int, high: int, bytes_of_form: int, bytes_of_posting: int = 0) -> list[tuple[int, int]]:
+        """Runs of the buckets `low:high` that fit the memory; those without forms are left out."""
+        assert self._counted is not None
+        forms, ions = self._counted.forms, self._counted.ions
+        room = max(self._memory_bytes - self._threads * _BYTES_OF_THREAD, self._memory_bytes // 2)
+        size = np.maximum((forms * bytes_of_form + ions * bytes_of_posting) / room, forms * (bytes_of_posting > 0) / _MOST_FORMS)
+        cuts = [low]
+        while cuts[-1] < high:
+            reached = int(np.searchsorted(size, size[cuts[-1]] + 1.0, side="right")) - 1
+            cuts.append(min(high, max(cuts[-1] + 1, reached)))
+        return [(first, last) for first, last in pairwise(cuts) if forms[last] > forms[first]]
+
+    def _search_on_cards(self, low: int, high: int, best: BestArrays, hits: HitArrays, part: str, progress: Progress) -> list[Partition]:
+        """The forms in a run of buckets on the cards, each with a share of the queries; the queries that no card could search."""
+        arrays, queries, settings = self._index.arrays, self._index.queries, self._settings
+        n, tables = len(queries.mass), score_tables(arrays, settings)
+        form_mass, form_number = self._list(low, high, f"Indexing fragments{part}", progress)
+        windows, segments = precursor_windows(form_mass, queries, settings, 0, n), self._segments(tables, progress)
+
+        def search(card: Card, share: Partition) -> Generator[int, None, None]:
+            of_share = windows[share.first : share.last]
+            filled = of_share[of_share[..., 0] < of_share[..., 1]]
+            if len(filled) == 0:
+                yield share.last
+                return
+            first, last = int(filled[:, 0].min()), int(filled[:, 1].max())
+            offsets = segments.offsets[share.first : share.last + 1]
+            own = slice(offsets[0], offsets[-1])
+            of_queries = SegmentArrays(offsets - offsets[0], segments.low[own], segments.high[own], segments.weight[own])
+            with struck_when_it_fails(self._cards, card):
+                on_card = SearchOnCard(card, self._peptides, self._modifications, settings, form_mass[first:last], form_number[first:last])
+                yield from on_card.search_chunks(
+                    of_queries, np.clip(of_share - first, 0, last - first), tables, share.first, share.last, best, hits.histogram,
+                    hits.histogram_width, hits.n_candidates,
+                )  # fmt: skip
+
+        progress.stage(f"Scoring spectra{part}", n)
+        workers = [Worker(card.name, partial(search, card)) for card in self._cards]
+        cost = self._nanoseconds((windows[..., 1] - windows[..., 0]).sum(axis=1), self._ions_of_form(), queries)
+        shares = equal_partitions(cost, len(workers), per_worker=_SHARES_OF_A_CARD if len(workers) > 1 else 1)
+        return run_on_workers(workers, shares, progress)
+
+    def _segments(self, tables: ScoreTables, progress: Progress) -> SegmentArrays:
+        """What all queries look for."""
+        arrays, queries, n = self._index.arrays, self._index.queries, len(self._index.queries.mass)
+        cuts = sorted(equal_partitions(np.ones(n), self._threads, per_worker=2), key=lambda cut: cut.first)
+
+        def make(cut: Partition) -> SegmentArrays:
+            return SegmentArrays(*make_segments(arrays, queries, self._settings, tables, cut.first, cut.last))
+
+        made = run_on_threads(make, cuts, self._threads, progress, steps=lambda _: 0)
+        counts = np.concatenate([np.diff(one.offsets) for one in made])
+        return SegmentArrays(
+            np.concatenate(([0], np.cumsum(counts))),
+            np.concatenate([one.low for one in made]),
+            np.concatenate([one.high for one in made]),
+            np.concatenate([one.weight for one in made]),
+        )
+
+    def _search_on_threads(
+        self, low: int, high: int, left: Sequence[Partition], best: BestArrays, hits: HitArrays, progress: Progress
+    ) -> None:
+        """The forms in a run of buckets on the processor, for the queries that are left."""
+        ranges = self._ranges(low, high, _BYTES_OF_FORM, _BYTES_OF_POSTING)
+        for number, one in enumerate(ranges, 1):
+            part = _part(number, len(ranges))
+            index = self._build(*one, f"Indexing fragments{part}", progress)
+            self._search(index, left, best, hits, f"Scoring spectra{part}", progress)
+            del index
+
+    def _list(self, low: int, high: int, title: str, progress: Progress) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Masses and numbers of the forms in a run of buckets, those apart that no precursor window reaches."""
+        counted = self._count(progress)
+        progress.stage(title)
+
+        def listed(piece: Partition) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+            begin, end = (low + piece.first) * _BUCKET_WIDTH, (low + piece.last) * _BUCKET_WIDTH
+            mass, number = list_forms(self._peptides, self._modifications, begin, end)
+            reached = counted.is_reached[np.minimum((mass / _BUCKET_WIDTH).astype(np.int64), len(counted.is_reached) - 1)]
+            return (mass, number) if reached.all() else (mass[reached], number[reached])
+
+        forms = np.diff(counted.forms[low : high + 1])
+        pieces = sorted(equal_partitions(forms, 1, most_cost=_MOST_FORMS_LISTED, per_worker=1), key=lambda piece: piece.first)
+        masses, numbers = zip(*run_on_threads(listed, pieces, self._threads, progress), strict=True)
+        return np.concatenate(masses), np.concatenate(numbers)
+
+    def _build(self, low: int, high: int, title: str, progress: Progress) -> FragmentIndexArrays:
+        """The index of the forms in a run of buckets."""
+        peptides, modifications, settings = self._peptides, self._modifications, self._settings
+        code = form_code(peptides, modifications)
+        index = empty_index(peptides, modifications, settings, *self._list(low, high, title, progress))
+        n_chunks = len(index.chunk_start) - 1
+        progress.stage(title, n_chunks)
+
+        def build(first: int) -> None:
+            build_chunks(peptides, modifications, settings, code, index, first, min(n_chunks, first + _CHUNKS_BUILT))
+
+        run_on_threads(
+            build, range(0, n_chunks, _CHUNKS_BUILT), self._threads, progress, steps=lambda first: min(_CHUNKS_BUILT, n_chunks - first)
+        )
+        return index
+
+    def _search(
+        self, index: FragmentIndexArrays, left: Sequence[Partition], best: BestArrays, hits: HitArrays, title: str, progress: Progress
+    ) -> None:
+        """The queries that are left against the index of one range of mass."""
+        arrays, queries, settings = self._index.arrays, self._index.queries, self._settings
+        tables, code = score_tables(arrays, settings), form_code(self._peptides, self._modifications)
+        n = len(queries.mass)
+        windows = precursor_windows(index.form_mass, queries, settings, 0, n)
+        forms = (windows[..., 1] - windows[..., 0]).sum(axis=1)
+        cost = np.where(forms > 0, self._nanoseconds(forms, len(index.key) / max(1, len(index.form_mass)), queries), 0.0)
+        progress.stage(title, sum(part.last - part.first for part in left))
+
+        def search(part: Partition) -> None:
+            segments = SegmentArrays(*make_segments(arrays, queries, settings, tables, part.first, part.last))
+            search_chunks(
+                index, segments, windows[part.first : part.last], tables, code, settings, part.first, part.last, best, hits.histogram,
+                hits.histogram_width, hits.n_candidates,
+            )  # fmt: skip
+
+        parts = [
+            Partition(part.first + cut.first, part.first + cut.last, cut.cost)
+            for part in left
+            for cut in equal_partitions(cost[part.first : part.last], self._threads, most_cost=_MOST_NANOSECONDS)
+        ]
+        run_on_threads(search, parts, self._threads, progress, steps=lambda part: part.last - part.first)
+
+
+def _part(number: int, of: int) -> str:
+    return f" (part {number} of {of})" if of > 1 else ""

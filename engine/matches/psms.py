@@ -1,0 +1,271 @@
+"""Peptide-spectrum matches as columns that no longer depend on the index they were found in, and the features that rescoring learns
+from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.enzymes import Enzyme
+from engine.chemistry.masses import ISOTOPE_SPACING
+from engine.chemistry.modifications import SearchModification
+from engine.matches.scoring import Matches
+from engine.peptides.peptide_index import PeptideIndex
+from engine.peptides.protein_index import ProteinIndex
+from kernels.cpu.digestion import MISSED_CLEAVAGE_SHIFT
+
+__all__ = ["Psms", "collect_psms", "joined_psms", "peptide_families", "rescoring_features", "search_score"]
+
+_NO_MODIFICATION = 255
+
+
+@dataclass(frozen=True)
+class Psms:
+    """n matches, with their peptides' places in the protein index and their modifications.
+
+    Attributes
+    ----------
+    spectrum, charge, rank, isotope_error : (n,) int64; `spectrum` is the row of the spectra read.
+    position, length, missed_cleavages : (n,) int64; `position` is that of the first residue of the first occurrence, in the protein index.
+    occurrence_offsets : (n + 1,) int64; occurrences : positions of all occurrences, of targets only for a target.
+    modification_offsets : (n + 1,) int64; modification_site (0 N-terminus, 1..L, L + 1), modification : (m,) int64, ascending by site;
+        `modification` is a row of `modifications`, fixed ones included.
+    observed_mass, calculated_mass : (n,) float64, dalton; observed as measured, without correction for the isotope error.
+    score, delta_score, expectation, n_candidates, features : see `engine.matches.scoring.Matches`.
+    is_decoy : (n,) bool.
+    peptide_family : (n,) int64, the same for all forms of a peptide (I = L) and for its decoy partner: what rescoring keeps together.
+    modifications : what `modification` refers to.
+    """
+
+    spectrum: NDArray[np.int64]
+    charge: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    isotope_error: NDArray[np.int64]
+    position: NDArray[np.int64]
+    length: NDArray[np.int64]
+    missed_cleavages: NDArray[np.int64]
+    occurrence_offsets: NDArray[np.int64]
+    occurrences: NDArray[np.int64]
+    modification_offsets: NDArray[np.int64]
+    modification_site: NDArray[np.int64]
+    modification: NDArray[np.int64]
+    n_variable: NDArray[np.int64]
+    observed_mass: NDArray[np.float64]
+    calculated_mass: NDArray[np.float64]
+    score: NDArray[np.float64]
+    delta_score: NDArray[np.float64]
+    expectation: NDArray[np.float64]
+    n_candidates: NDArray[np.int64]
+    features: dict[str, NDArray[np.float64]]
+    is_decoy: NDArray[np.bool_]
+    peptide_family: NDArray[np.int64]
+    modifications: tuple[SearchModification, ...]
+
+    def __len__(self) -> int:
+        return len(self.spectrum)
+
+    @property
+    def mass_error_ppm(self) -> NDArray[np.float64]:
+        """(n,) float64, error of the observed mass after correction for the isotope error, parts per million."""
+        return (self.observed_mass - self.isotope_error * ISOTOPE_SPACING - self.calculated_mass) / self.calculated_mass * 1e6
+
+    def take(self, rows: NDArray[np.int64]) -> Psms:
+        """Some of the rows, in the order given."""
+        chosen: dict[str, object] = {"modifications": self.modifications}
+        chosen["features"] = {name: column[rows] for name, column in self.features.items()}
+        chosen["occurrence_offsets"], (chosen["occurrences"],) = _take_lists(self.occurrence_offsets, rows, self.occurrences)
+        chosen["modification_offsets"], (chosen["modification_site"], chosen["modification"]) = _take_lists(
+            self.modification_offsets, rows, self.modification_site, self.modification
+        )
+        for field in fields(self):
+            if field.name not in chosen:
+                chosen[field.name] = getattr(self, field.name)[rows]
+        return Psms(**chosen)  # type: ignore[arg-type]
+
+
+def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinIndex, variable: Sequence[SearchModification]) -> Psms:
+    """Matches with all that the indexes know of them."""
+    n, peptide = len(matches), matches.peptide
+    position = peptides.position[peptide].astype(np.int64)
+    length = peptides.length[peptide].astype(np.int64)
+    is_decoy = position >= proteins.first_decoy_residue
+    starts, stops = peptides.pointer[peptide], peptides.pointer[peptide + 1]
+    occurrence_offsets, index = _ranges(starts, stops)
+    occurrences = peptides.occurrence[index].astype(np.int64)
+    # A target peptide may also occur in decoys; these places say nothing and are left out.
+    row = np.repeat(np.arange(n), np.diff(occurrence_offsets))
+    kept = is_decoy[row] | (occurrences < proteins.first_decoy_residue)
+    occurrences, row = occurrences[kept], row[kept]
+    occurrence_offsets = _offsets(np.bincount(row, minlength=n))
+
+    fixed = peptides.digestion.fixed
+    has = matches.modification != _NO_MODIFICATION
+    rows = [np.nonzero(has)[0]]
+    sites = [matches.site[has].astype(np.int64)]
+    which = [matches.modification[has].astype(np.int64)]
+    offsets, index = _ranges(position, position + length)
+    residues = np.asarray(proteins.proteins.residues)[index]
+    residue_row = np.repeat(np.arange(n), length)
+    for number, modification in enumerate(fixed, start=len(variable)):
+        if modification.position == "anywhere":
+            carries = np.isin(residues, np.frombuffer(modification.residues.encode(), np.uint8))
+            rows.append(residue_row[carries])
+            sites.append(np.flatnonzero(carries) - offsets[residue_row[carries]] + 1)
+        else:
+            rows.append(np.arange(n))
+            sites.append(np.zeros(n, np.int64) if modification.position == "peptide N-term" else length + 1)
+        which.append(np.full(len(rows[-1]), number, np.int64))
+    all_rows, all_sites, all_which = np.concatenate(rows), np.concatenate(sites), np.concatenate(which)
+    order = np.lexsort((all_which, all_sites, all_rows))
+    modifications = (*variable, *fixed)
+    mass = np.array([modification.mass for modification in variable] or [0.0])
+    variable_mass = np.where(has, mass[np.where(has, matches.modification, 0)], 0.0).sum(axis=1)
+    return Psms(
+        spectrum=matches.spectrum,
+        charge=matches.charge,
+        rank=matches.rank,
+        isotope_error=matches.isotope_error,
+        position=position,
+        length=length,
+        missed_cleavages=(peptides.flags[peptide] >> MISSED_CLEAVAGE_SHIFT).astype(np.int64),
+        occurrence_offsets=occurrence_offsets,
+        occurrences=occurrences,
+        modification_offsets=_offsets(np.bincount(all_rows, minlength=n)),
+        modification_site=all_sites[order],
+        modification=all_which[order],
+        n_variable=has.sum(axis=1),
+        observed_mass=matches.query_mass,
+        calculated_mass=peptides.mass[peptide] + variable_mass,
+        score=matches.score,
+        delta_score=matches.delta_score,
+        expectation=matches.expectation,
+        n_candidates=matches.n_candidates,
+        features=matches.features,
+        is_decoy=is_decoy,
+        peptide_family=peptide_families(residues, offsets, peptides.digestion.enzyme),
+        modifications=modifications,
+    )
+
+
+def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], enzyme: Enzyme) -> NDArray[np.int64]:
+    """A number for each peptide that its decoy partner shares, and that changes with its other residues.
+
+    A decoy by reversal or shuffling holds its partner's residues in another order, but for those at which the enzyme cuts: reversal hands
+    these on to the neighbour. So the number is a hash of the residues without them, whatever their order. Peptides of the same composition
+    share it too, which costs nothing but a little freedom in splitting them.
+
+    Parameters
+    ----------
+    residues : uint8 (r,), capital letters of all peptides in a row. offsets : int64 (n + 1,), where each begins.
+
+    Returns
+    -------
+    int64 (n,).
+
+    Examples
+    --------
+    >>> from engine.chemistry.enzymes import enzyme
+    >>> letters = np.frombuffer(b"PEPTLDEKEDITPEPRPEPSLDEK", np.uint8)
+    >>> first, decoy, other = peptide_families(letters, np.array([0, 8, 16, 24]), enzyme("Trypsin")).tolist()
+    >>> first == decoy, first == other
+    (True, False)
+    """
+    cutting = np.frombuffer((enzyme.after + enzyme.before).encode(), np.uint8) - ord("A")
+    # Random numbers that add up differently for different residues (SplitMix64 of the letter, Steele 2014, OOPSLA).
+    state = np.arange(1, 27, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    number = state ^ (state >> np.uint64(31))
+    number[ord("I") - 65] = number[ord("L") - 65]
+    if not enzyme.is_unspecific:
+        number[cutting] = 0
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(number[residues - 65])))  # modulo 2^64, as their differences
+    return (sums[offsets[1:]] - sums[offsets[:-1]]).view(np.int64)
+
+
+def joined_psms(first: Psms, second: Psms) -> Psms:
+    """The rows of both, those of `first` before those of `second`."""
+    joined: dict[str, object] = {"modifications": (*first.modifications, *second.modifications)}
+    joined["features"] = {name: np.concatenate((first.features[name], second.features[name])) for name in first.features}
+    joined["modification"] = np.concatenate((first.modification, second.modification + len(first.modifications)))
+    for field in fields(Psms):
+        if field.name in joined:
+            continue
+        a, b = getattr(first, field.name), getattr(second, field.name)
+        joined[field.name] = np.concatenate((a, b[1:] + a[-1])) if field.name.endswith("_offsets") else np.concatenate((a, b))
+    return Psms(**joined)  # type: ignore[arg-type]
+
+
+def search_score(psms: Psms) -> NDArray[np.float64]:
+    """What orders matches before anything is learnt, on a scale like -log10 of a probability; (n,) float64, comparable between spectra.
+
+    Two logarithms that fail in different places: of the number of candidates expected to score as well, which is fitted to the spectrum's
+    own candidates (unsure where they are few), and of the binomial probability of matching so many ions, times the number of candidates
+    (blind to intensities). The second takes ions for independent, which they are not: it spreads about twice as far on spectra without a
+    right answer, and counts half. So this is a score and no count by chance; `Psms.expectation` alone is the count.
+    """
+    by_counts = psms.features["chance"] + np.log10(psms.n_candidates + 1.0)
+    return -(2.0 * psms.expectation + by_counts) / 3.0
+
+
+def rescoring_features(psms: Psms, is_confident: NDArray[np.bool_]) -> dict[str, NDArray[np.float64]]:
+    """Columns that tell right matches from wrong ones, by name; each (n,) float64.
+
+    `is_confident` marks rows from which the instrument's systematic mass errors are estimated (their medians), so that what counts is the
+    distance to these and not to zero.
+    """
+    measured, length = psms.features, psms.length.astype(np.float64)
+    confident = is_confident if is_confident.sum() >= 10 else np.ones(len(psms), bool)
+    precursor_error, fragment_error = psms.mass_error_ppm, measured["mean_fragment_error"]
+    bonds = np.maximum(length - 1, 1)
+    return {
+        "expectation": -psms.expectation,
+        "chance": -measured["chance"],
+        "chance_expectation": -measured["chance"] - np.log10(psms.n_candidates + 1.0),
+        "hyperscore": measured["hyperscore"],
+        "delta_score": psms.delta_score,
+        "log_candidates": np.log1p(psms.n_candidates),
+        "xcorr": measured["xcorr"],
+        "ksdp": np.sqrt(measured["ksdp"]),
+        "spectral_dot_product": measured["spectral_dot_product"],
+        "matched_share": measured["matched_ions"] / np.maximum(measured["total_ions"], 1),
+        "matched_ions": measured["matched_ions"],
+        "n_term_share": measured["matched_n_term_ions"] / bonds,
+        "c_term_share": measured["matched_c_term_ions"] / bonds,
+        "c_term_dot_product": measured["c_term_dot_product"],
+        "longest_run_share": measured["longest_run"] / bonds,
+        "complementary_share": measured["complementary_pairs"] / bonds,
+        "explained_weight": measured["explained_weight"],
+        "top_peaks_matched": measured["top_peaks_matched"],
+        "fragment_error": measured["mean_absolute_fragment_error"],
+        "fragment_error_bias": np.abs(fragment_error - np.median(fragment_error[confident])) if len(psms) else fragment_error,
+        "precursor_error": np.abs(precursor_error - np.median(precursor_error[confident])) if len(psms) else precursor_error,
+        "isotope_error_1": (psms.isotope_error == 1).astype(np.float64),
+        "isotope_error_other": ((psms.isotope_error != 0) & (psms.isotope_error != 1)).astype(np.float64),
+        "charge_2": (psms.charge == 2).astype(np.float64),
+        "charge_3": (psms.charge == 3).astype(np.float64),
+        "charge_4_or_more": (psms.charge >= 4).astype(np.float64),
+        "length": length,
+        "missed_cleavages": psms.missed_cleavages.astype(np.float64),
+        "variable_modifications": psms.n_variable.astype(np.float64),
+        "mass": psms.observed_mass,
+    }
+
+
+def _offsets(counts: NDArray[np.integer]) -> NDArray[np.int64]:
+    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+
+
+def _ranges(starts: NDArray[np.integer], stops: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Offsets and flat indexes of the ranges `starts[i]:stops[i]`."""
+    lengths = (np.asarray(stops) - np.asarray(starts)).astype(np.int64)
+    offsets = _offsets(lengths)
+    return offsets, np.arange(offsets[-1]) + np.repeat(np.asarray(starts).astype(np.int64) - offsets[:-1], lengths)
+
+
+def _take_lists(offsets: NDArray[np.int64], rows: NDArray[np.int64], *values: NDArray) -> tuple[NDArray[np.int64], tuple[NDArray, ...]]:
+    new, index = _ranges(offsets[:-1][rows], offsets[1:][rows])
+    return new, tuple(column[index] for column in values)

@@ -1,0 +1,379 @@
+"""Plan and score: the queries against the peptide dictionary, in partitions of equal cost, and the best hits of each spectrum."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations_with_replacement
+from math import factorial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.fragments import SERIES_MASS
+from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
+from engine.chemistry.modifications import SearchModification
+from engine.chemistry.tolerance import Tolerance
+from engine.execution.partitions import Partition, equal_partitions, falling_partitions
+from engine.execution.threads import StopFlag, run_on_threads, stop_flag
+from engine.execution.workers import Worker, run_on_workers, struck_when_it_fails, work_on_threads
+from engine.identification.parameters import IdentificationParameters
+from engine.jobs.progress import Progress
+from engine.matches.fragment_index import FragmentSearch
+from engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative
+from kernels.cpu.scoring import count_candidates, feature_names, measure_matches, search_queries
+from kernels.cuda.modules import Card
+from kernels.cuda.scoring import MOST_PEAKS, SpectrumSearch
+from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings
+
+__all__ = ["Matches", "Search", "modification_arrays", "scoring_settings"]
+
+_SCORES = ("spectral-dot-product", "ksdp", "hyperscore", "xcorr")
+_PLACES = ("anywhere", "peptide N-term", "peptide C-term", "protein N-term", "protein C-term")
+_KEPT = 5  # candidates kept for each query: the next different peptide gives the delta score
+_HISTOGRAM_BINS = 96
+_MOST_CANDIDATES = 300_000  # of a partition: about a tenth of a second between two steps of the progress
+_MASS_OF_AN_ISOTOPE = 1800.0
+_LEAST_ISOTOPE_HEIGHT = 0.02
+_MASS_OF_A_LOOK = 800.0  # dalton: where the forms of a candidate cost as much as finding it, on an H200
+_MB = 1_000_000
+_COST_OF_A_QUERY = 50  # in candidates: the bit table of its peaks
+_HEAVIEST_END = 100.0  # dalton that an ion series adds to the residues, and more
+_LONGEST = 64  # residues of a peptide, and one
+_ALL_LETTERS = np.uint32(0xFFFFFFFF)
+_HISTOGRAM_WIDTH = {"spectral-dot-product": 0.1, "ksdp": 0.5, "hyperscore": 0.5, "xcorr": 0.05}
+"""Width of a bin of the candidates' scores: the histogram spans what a good match reaches."""
+
+
+@dataclass(frozen=True)
+class Matches:
+    """Rows of peptide-spectrum matches, by spectrum and rank.
+
+    Attributes
+    ----------
+    spectrum, charge, rank : (n,) int64; rank counts from 1. query_mass : (n,) float64, dalton.
+    peptide : (n,) int64, row of the peptide dictionary. isotope_error : (n,) int64.
+    site, modification : (n, s) uint8, variable modifications as in `kernels.layouts.HitArrays`.
+    score, delta_score : (n,) float64; delta to the best candidate of the same spectrum with another sequence.
+    n_candidates : (n,) int64. expectation : (n,) float64, log10 of the number of candidates expected to score as well by chance.
+    features : name -> (n,) float64, the columns of `kernels.cpu.scoring.measure_matches`.
+    """
+
+    spectrum: NDArray[np.int64]
+    charge: NDArray[np.int64]
+    rank: NDArray[np.int64]
+    query_mass: NDArray[np.float64]
+    peptide: NDArray[np.int64]
+    isotope_error: NDArray[np.int64]
+    site: NDArray[np.uint8]
+    modification: NDArray[np.uint8]
+    score: NDArray[np.float64]
+    delta_score: NDArray[np.float64]
+    n_candidates: NDArray[np.int64]
+    expectation: NDArray[np.float64]
+    features: dict[str, NDArray[np.float64]]
+
+    def __len__(self) -> int:
+        return len(self.spectrum)
+
+
+def scoring_settings(parameters: IdentificationParameters, max_mz: float) -> ScoringSettings:
+    """Settings of the scoring kernels; `max_mz` (thomson) is the largest peak's, or the largest ion's if that is smaller."""
+    precursor = absolute_and_relative(Tolerance.parse(parameters.precursor_tolerance))
+    fragment = Tolerance.parse(parameters.fragment_tolerance)
+    # A bin about as wide as the tolerance: a peak sets few bits and few bits are set by none that matches.
+    bin_width = float(np.clip(fragment.width(1000.0), 0.01, 0.5))
+    isotope_errors = sorted(parameters.isotope_errors, reverse=True)
+    series = [(letter, SERIES_MASS[letter] + PROTON_MASS) for letter in dict.fromkeys(parameters.ion_series)]
+    low_resolution = parameters.correlation_bin > 0.5
+    return ScoringSettings(
+        *precursor,
+        np.array(isotope_errors, np.int64),
+        np.array([_isotope_minimum_mass(error) for error in isotope_errors]),
+        ISOTOPE_SPACING,
+        *absolute_and_relative(fragment),
+        np.array([offset for letter, offset in series if letter in "abc"], np.float64),
+        np.array([offset for letter, offset in series if letter in "xyz"], np.float64),
+        parameters.maximum_fragment_charge,
+        bin_width,
+        float(max_mz) + 2.0,
+        parameters.correlation_bin,
+        0.4 if low_resolution else 0.0,
+        parameters.ksdp_window,
+        parameters.ksdp_power,
+        _SCORES.index(parameters.score),
+        parameters.minimum_matched_ions,
+    )
+
+
+def _isotope_minimum_mass(error: int) -> float:
+    """Mass (dalton) from which an isotope peak is tall enough to be taken for the monoisotopic one.
+
+    With m / 1800 heavy isotopes expected in a peptide of mass m (averagine, Senko 1995), the peak of k of them has (m / 1800)^k / k! of the
+    monoisotopic height (Poisson).
+    """
+    if error <= 0:
+        return 0.0
+    return _MASS_OF_AN_ISOTOPE * (_LEAST_ISOTOPE_HEIGHT * factorial(error)) ** (1 / error)
+
+
+def _heaviest_ion(peptides: PeptideArrays, modifications: ModificationArrays) -> float:
+    """Mass (dalton) that no fragment of these peptides exceeds, nor its m/z.
+
+    A fragment may be heavier than the peptide where what is lost with the rest has a negative mass.
+    """
+    added = modifications.combination_count @ np.maximum(modifications.mass, 0.0)
+    lightest = np.nanmin([*peptides.residue_mass, peptides.n_term_mass, peptides.c_term_mass, 0.0])
+    return float(peptides.mass.max(initial=0.0) + added.max(initial=0.0) - _LONGEST * lightest) + _HEAVIEST_END
+
+
+def modification_arrays(modifications: Sequence[SearchModification], parameters: IdentificationParameters) -> ModificationArrays:
+    """Variable modifications and the combinations of them that a peptide may carry."""
+    most = parameters.maximum_modifications if modifications else 0
+    combinations = [
+        combination for size in range(most + 1) for combination in combinations_with_replacement(range(len(modifications)), size)
+    ]
+    counts = np.zeros((len(combinations), len(modifications)), np.int64)
+    for row, combination in enumerate(combinations):
+        for modification in combination:
+            counts[row, modification] += 1
+    mass = np.array([modification.mass for modification in modifications], np.float64)
+    masks = [sum(1 << ord(letter) - 65 for letter in modification.residues) or int(_ALL_LETTERS) for modification in modifications]
+    places = [_PLACES.index(modification.position) for modification in modifications]
+    # An end can carry one modification: combinations with two on the same end are impossible and only cost time.
+    ends = np.array([[place in (1, 3), place in (2, 4)] for place in places], np.int64).reshape(-1, 2)
+    counts = counts[((counts @ ends) <= 1).all(axis=1)]
+    return ModificationArrays(
+        mass, np.array(masks, np.uint32), np.array(places, np.int64), counts @ mass, np.ascontiguousarray(counts), parameters.maximum_forms
+    )
+
+
+class Search:
+    """One pass of spectra against peptides: `plan` it, then `run` it.
+
+    On the `cards` where there are any, on the processor's threads beside them when it is `with_processor`; on the threads alone where there
+    are no cards, and what the cards cannot do. A card that fails is struck from the list `cards`: what comes after does without it.
+    """
+
+    def __init__(
+        self,
+        index: SpectrumIndex,
+        peptides: PeptideArrays,
+        modifications: ModificationArrays,
+        parameters: IdentificationParameters,
+        threads: int,
+        cards: list[Card] | None = None,
+        *,
+        with_processor: bool = False,
+    ) -> None:
+        self._index, self._peptides, self._modifications = index, peptides, modifications
+        self._parameters, self._threads, self._cards = parameters, threads, [] if cards is None else cards
+        self._with_processor = with_processor
+        self._searches: dict[str, SpectrumSearch] = {}
+        # One stray peak far beyond all ions would else make the table of peaks, which each query clears, as large as it likes.
+        self._settings = scoring_settings(parameters, min(float(index.arrays.mz.max(initial=0.0)), _heaviest_ion(peptides, modifications)))
+        self._cost = np.zeros(0, np.int64)
+
+    def plan(self, progress: Progress) -> None:
+        """Count the candidates of each query and cut the queries into partitions of equal cost."""
+        n = len(self._index.queries.mass)
+        progress.stage("Planning", n)
+        cost = np.zeros(n, np.int64)
+
+        def count(part: Partition) -> None:
+            count_candidates(self._index.queries, self._peptides.mass, self._modifications, self._settings, part.first, part.last, cost)
+
+        def count_on(card: Card, part: Partition) -> Generator[int, None, None]:
+            with struck_when_it_fails(self._cards, card):
+                self._search_of(card).count_candidates(self._index.queries, part.first, part.last, cost)
+            yield part.last
+
+        # Each card counts a part, so that the dictionary comes to all of them side by side.
+        items = np.ones(n)
+        workers = [Worker(card.name, partial(count_on, card)) for card in self._cards]
+        for part in run_on_workers(workers, equal_partitions(items, max(1, len(workers)), per_worker=1), progress):
+            parts = [_moved(cut, part.first) for cut in equal_partitions(items[part.first : part.last], self._threads)]
+            run_on_threads(count, parts, self._threads, progress, steps=lambda part: part.last - part.first)
+        self._cost = cost + _COST_OF_A_QUERY
+
+    def _search_of(self, card: Card) -> SpectrumSearch:
+        """The dictionary on a card; brought there once."""
+        if card.name not in self._searches:
+            self._searches[card.name] = SpectrumSearch(card, self._peptides, self._modifications, self._settings)
+        return self._searches[card.name]
+
+    def score(self, progress: Progress) -> HitArrays:
+        """The best candidates of each query."""
+        index, queries, parameters, settings = self._index, self._index.queries, self._parameters, self._settings
+        n, kept, slots = len(queries.mass), max(_KEPT, parameters.hits_per_spectrum + 1), max(1, parameters.maximum_modifications)
+        hits = HitArrays(
+            np.full((n, kept), -np.inf, np.float32),
+            np.full((n, kept), -1, np.int64),
+            np.zeros((n, kept), np.int8),
+            np.full((n, kept, slots), 255, np.uint8),
+            np.full((n, kept, slots), 255, np.uint8),
+            np.zeros(n, np.int64),
+            np.zeros((n, _HISTOGRAM_BINS), np.int32),
+            _HISTOGRAM_WIDTH[parameters.score],
+        )
+        fragments = FragmentSearch(
+            index, self._peptides, self._modifications, settings, self._threads, parameters.index_memory * _MB, self._cards
+        )
+        if fragments.is_worthwhile(self._cost - _COST_OF_A_QUERY, progress):
+            self._searches.clear()
+            fragments.run(hits, progress)
+            return hits
+        progress.stage("Scoring spectra", n)
+
+        def score(part: Partition, stop: StopFlag) -> None:
+            _empty(hits, part.first, part.last)  # what was begun elsewhere may have left something
+            search_queries(index.arrays, queries, self._peptides, self._modifications, settings, hits, part.first, part.last, stop)
+
+        def score_on(card: Card, part: Partition) -> Generator[int, None, None]:
+            own = slice(part.first, part.last)
+            rows = HitArrays(
+                hits.score[own], hits.peptide[own], hits.isotope_error[own], hits.site[own], hits.modification[own],
+                hits.n_candidates[own], hits.histogram[own], hits.histogram_width,
+            )  # fmt: skip
+            of_part = QueryArrays(queries.spectrum[own], queries.charge[own], queries.mass[own])
+            with struck_when_it_fails(self._cards, card):
+                for end in self._search_of(card).search_queries(index.arrays, of_part, rows, 0, part.last - part.first):
+                    yield part.first + end
+
+        left = [Partition(0, n, float(self._cost.sum()))]
+        if self._cards:
+            workers = [Worker(card.name, partial(score_on, card)) for card in self._cards]
+            if self._with_processor:
+                # Each card needs a thread to feed it.
+                threads = max(1, self._threads - len(self._cards))
+                workers.append(Worker("cpu", work_on_threads(score, self._cut, threads, progress), is_processor=True))
+            # A candidate costs a look, and of each of its forms, as many as modifications find places, as many ions as it has residues.
+            power = 2 if len(self._modifications.mass) else 1
+            shares = falling_partitions(self._cost * (1.0 + (queries.mass / _MASS_OF_A_LOOK) ** power), len(workers))
+            too_full = np.flatnonzero(np.diff(index.arrays.offsets)[queries.spectrum] > MOST_PEAKS[settings.score])
+            pieces = sorted((piece for share in shares for piece in _without(share, too_full)), key=lambda piece: -piece.cost)
+            left = run_on_workers(workers, pieces, progress)
+            left += [Partition(row, row + 1, float(self._cost[row])) for row in too_full.tolist()]
+            self._searches.clear()
+        partitions = [smaller for part in left for smaller in self._cut(part)]
+        stop = stop_flag()
+        run_on_threads(
+            lambda part: score(part, stop), partitions, self._threads, progress, steps=lambda part: part.last - part.first, stop=stop
+        )
+        return hits
+
+    def run(self, progress: Progress) -> Matches:
+        """The best candidates of each spectrum, with all scores."""
+        index, settings = self._index, self._settings
+        rows = _best_rows(index, self.score(progress), self._parameters)
+        measured, stop = np.zeros((len(rows["spectrum"]), len(feature_names()))), stop_flag()
+
+        def measure(part: Partition) -> None:
+            measure_matches(
+                index.arrays, rows["spectrum"], rows["charge"], self._peptides, rows["peptide"], self._modifications.mass, rows["site"],
+                rows["modification"], settings, part.first, part.last, measured, stop,
+            )  # fmt: skip
+
+        parts = equal_partitions(np.ones(len(measured)), self._threads)
+        run_on_threads(measure, parts, self._threads, progress, steps=lambda _: 0, stop=stop)
+        return Matches(**rows, features=dict(zip(feature_names(), np.ascontiguousarray(measured.T), strict=True)))
+
+    def _cut(self, part: Partition) -> list[Partition]:
+        """Partitions for threads: of equal cost, and short enough for the progress to be seen."""
+        cuts = equal_partitions(self._cost[part.first : part.last], self._threads, most_cost=_MOST_CANDIDATES)
+        return [_moved(cut, part.first) for cut in cuts]
+
+
+def _empty(hits: HitArrays, first: int, last: int) -> None:
+    """No hits for the queries `first:last`."""
+    for column, nothing in (
+        (hits.score, -np.inf), (hits.peptide, -1), (hits.isotope_error, 0), (hits.site, 255), (hits.modification, 255),
+        (hits.n_candidates, 0), (hits.histogram, 0),
+    ):  # fmt: skip
+        column[first:last] = nothing
+
+
+def _moved(part: Partition, by: int) -> Partition:
+    return Partition(part.first + by, part.last + by, part.cost)
+
+
+def _without(part: Partition, rows: NDArray[np.int64]) -> list[Partition]:
+    """What a partition consists of when some of the ascending `rows` are taken out."""
+    inside = rows[np.searchsorted(rows, part.first) : np.searchsorted(rows, part.last)].tolist()
+    of_item = part.cost / max(1, part.last - part.first)
+    bounds = zip([part.first, *(row + 1 for row in inside)], [*inside, part.last], strict=True)
+    return [Partition(first, last, of_item * (last - first)) for first, last in bounds if first < last]
+
+
+def _best_rows(index: SpectrumIndex, hits: HitArrays, parameters: IdentificationParameters) -> dict[str, NDArray]:
+    """Hits of all charges of a spectrum together, the best first, with delta scores; at most `hits_per_spectrum` of each spectrum."""
+    queries = index.queries
+    exponent = 1.0 / parameters.ksdp_power if parameters.score == "ksdp" else 1.0
+    query, column = np.nonzero(hits.peptide >= 0)
+    score = hits.score[query, column].astype(np.float64)
+    order = np.lexsort((column, query, -score, queries.spectrum[query]))
+    query, column, score = query[order], column[order], score[order]
+    spectrum, peptide = queries.spectrum[query], hits.peptide[query, column]
+    n = len(spectrum)
+    is_first = np.ones(n, bool)
+    is_first[1:] = spectrum[1:] != spectrum[:-1]
+    start = np.maximum.accumulate(np.where(is_first, np.arange(n), 0))
+    rank = np.arange(n) - start + 1
+    # The next row of the same spectrum with another sequence; the last score looked at stands in where all are arrangements of one. No
+    # further than with one hit for a spectrum: more of them must not change the first.
+    rival = np.full(n, 0.0)
+    open_rows = np.ones(n, bool)
+    for step in range(1, _KEPT):
+        other = np.minimum(np.arange(n) + step, max(n - 1, 0))
+        same_spectrum = (np.arange(n) + step < n) & (spectrum[other] == spectrum)
+        rival = np.where(open_rows & same_spectrum, score[other], rival)
+        open_rows &= same_spectrum & (peptide[other] == peptide)
+    reported = rank <= parameters.hits_per_spectrum
+    rows = query[reported], column[reported]
+    return {
+        "spectrum": spectrum[reported],
+        "charge": queries.charge[rows[0]],
+        "rank": rank[reported],
+        "query_mass": queries.mass[rows[0]],
+        "peptide": peptide[reported],
+        "isotope_error": hits.isotope_error[rows].astype(np.int64),
+        "site": hits.site[rows],
+        "modification": hits.modification[rows],
+        "score": score[reported],
+        "delta_score": (score - rival)[reported],
+        "n_candidates": hits.n_candidates[rows[0]],
+        "expectation": _expectation(hits, rows[0], score[reported], rank[reported] == 1, exponent),
+    }
+
+
+def _expectation(
+    hits: HitArrays, query: NDArray[np.int64], score: NDArray[np.float64], is_first: NDArray[np.bool_], exponent: float
+) -> NDArray[np.float64]:
+    """log10 of how many candidates of the query are expected to reach `score` by chance.
+
+    The logarithm of the number of candidates that reach a score falls in a straight line at its upper end (Fenyö & Beavis 2003), or, for
+    a score with a long tail, in one over the score to the power of `exponent`. The line is fitted to the candidates of the query but for
+    the best; the fewer they are, the more its slope is drawn to that of all queries together, of which there is one for each spectrum: that
+    of the rows where `is_first`.
+    """
+    histogram = hits.histogram[query].astype(np.float64)
+    x = (np.arange(histogram.shape[1]) * hits.histogram_width) ** exponent
+    best = np.minimum((hits.score[query, 0] / hits.histogram_width).astype(np.int64), histogram.shape[1] - 1)
+    rows = np.arange(len(query))
+    histogram[rows, best] = np.maximum(histogram[rows, best] - 1, 0)
+    reaching = np.cumsum(histogram[:, ::-1], axis=1)[:, ::-1]
+    total = reaching[:, :1]
+    # The upper third of the candidates with a score, where the line is straight; counts weigh by their own number.
+    weight = np.where((reaching >= 1) & (reaching <= total / 3) & (x > 0), np.minimum(reaching, 50.0), 0.0)
+    y = np.log(np.maximum(reaching, 1.0))
+    sum_w = weight.sum(axis=1)
+    safe = np.maximum(sum_w, 1e-9)
+    mean_x, mean_y = (weight * x).sum(axis=1) / safe, (weight * y).sum(axis=1) / safe
+    spread_x = (weight * x * x).sum(axis=1) - mean_x**2 * sum_w
+    spread_xy = (weight * y * x).sum(axis=1) - mean_x * mean_y * sum_w
+    common = spread_xy[is_first].sum() / max(spread_x[is_first].sum(), 1e-9)
+    prior = 50.0 * hits.histogram_width**exponent
+    slope = np.minimum((spread_xy + common * prior) / (spread_x + prior), 0.2 * common)
+    reached = np.maximum(score, 0.0) ** exponent
+    return np.where(sum_w > 0, mean_y + slope * (reached - mean_x), np.log(total[:, 0] + 1.0) + common * reached) / np.log(10.0)

@@ -1,0 +1,382 @@
+"""Report: statistics of the matches, and the tables of PSMs, peptides, protein groups and spectra."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.peptidoforms import write_many
+from engine.identification.parameters import IdentificationParameters
+from engine.jobs.progress import Progress
+from engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
+from engine.matches.psms import Psms, joined_psms, rescoring_features, search_score
+from engine.matches.rescoring import rescore
+from engine.peptides.protein_index import ProteinIndex
+from engine.spectra.columns import Spectra
+from engine.statistics.posterior_error import posterior_error_probabilities
+from engine.statistics.target_decoy import best_by_group, false_share_interval, q_values
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Counted", "Scored", "Tables", "identified_proteins", "score_statistics", "spectra_table", "write_tables"]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Matches with their statistics; n rows.
+
+    `score` decides the order of all matches: the learnt one, or `search_score`. `q_value` and `posterior_error` (n,) float64, NaN for rows
+    of rank 2 and worse: only the best match of a spectrum competes, so nothing is known of the others. `features` are those that
+    rescoring used.
+    """
+
+    psms: Psms
+    score: NDArray[np.float64]
+    q_value: NDArray[np.float64]
+    posterior_error: NDArray[np.float64]
+    features: dict[str, NDArray[np.float64]]
+    message: str
+
+    def sorted(self) -> Scored:
+        """The same rows, first the best of each spectrum, the best score first: the order in which they are looked at."""
+        order = np.lexsort((-self.score, self.psms.rank))
+        features = {name: column[order] for name, column in self.features.items()}
+        taken = (self.psms.take(order), self.score[order], self.q_value[order], self.posterior_error[order])
+        return Scored(*taken, features, self.message)
+
+
+class Counted(NamedTuple):
+    """How many targets and decoys are accepted at the false discovery rate."""
+
+    targets: int
+    decoys: int
+
+    @classmethod
+    def of(cls, accepted: NDArray[np.bool_], is_decoy: NDArray[np.bool_]) -> Counted:
+        """Count accepted rows."""
+        decoys = int(np.count_nonzero(accepted & is_decoy))
+        return cls(int(np.count_nonzero(accepted)) - decoys, decoys)
+
+    def certainty(self) -> dict[str, float]:
+        """The counts, and the 95 % interval of the share of false ones among the targets."""
+        low, high = false_share_interval(*self)
+        return {"targets": self.targets, "decoys": self.decoys, "false_share_low": round(low, 6), "false_share_high": round(high, 6)}
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of an identification and what is counted at the false discovery rate.
+
+    `counted` has ``psms``, ``peptides`` (peptidoforms) and ``proteins`` (groups); `n_sequences` are the different sequences among the
+    peptides counted.
+    """
+
+    psms: pa.Table
+    peptides: pa.Table
+    proteins: pa.Table
+    counted: dict[str, Counted]
+    n_sequences: int
+
+
+def score_statistics(
+    psms: Psms, parameters: IdentificationParameters, threads: int = 1, progress: Progress | None = None, *, second: Psms | None = None
+) -> Scored:
+    """Rescore the matches where there is enough to learn from, and estimate q-values and posterior error probabilities by the decoys among
+    the best of each spectrum.
+
+    The matches of a `second` pass are scored by what is learnt from the first. Then of each spectrum those of the pass with the better
+    best match stay, and all compete in one list. Lists of their own would hold few decoys, and "down to the first decoy" is no 1 %: of
+    the second passes of small runs 9 % were wrong that way.
+    """
+    n_first = len(psms)
+    psms = psms if second is None else joined_psms(psms, second)
+    initial, unknown = search_score(psms), np.full(len(psms), np.nan)
+    if parameters.decoys == "none":
+        return Scored(psms, initial, unknown, unknown, {}, "no decoys: no false discovery rate can be estimated")
+    learns = (psms.rank == 1) & (np.arange(len(psms)) < n_first)
+    confident = np.zeros(len(psms), bool)
+    confident[learns] = (q_values(initial[learns], psms.is_decoy[learns], plus_one=parameters.plus_one) <= 0.01) & ~psms.is_decoy[learns]
+    features = rescoring_features(psms, confident)
+    score, message = initial, "rescoring is off"
+    if parameters.rescoring == "automatic":
+        matrix = np.column_stack(list(features.values())) if len(psms) else np.empty((0, len(features)))
+        outcome = rescore(matrix, list(features), psms.is_decoy, psms.peptide_family, initial, learns, threads=threads, progress=progress)
+        score, message = outcome.score, outcome.message
+    if second is not None:
+        kept = _rows_of_better_pass(psms, score, n_first)
+        psms, score, features = psms.take(kept), score[kept], {name: column[kept] for name, column in features.items()}
+    q_value, posterior_error = np.full((2, len(psms)), np.nan)
+    first = psms.rank == 1
+    q_value[first] = q_values(score[first], psms.is_decoy[first], plus_one=parameters.plus_one)
+    if first.any():
+        posterior_error[first] = posterior_error_probabilities(score[first], psms.is_decoy[first])
+    return Scored(psms, score, q_value, posterior_error, features, message)
+
+
+def _rows_of_better_pass(psms: Psms, score: NDArray[np.float64], n_first: int) -> NDArray[np.int64]:
+    """Rows of the pass, the first `n_first` rows or the others, in which the best match of their spectrum scores better."""
+    best = np.full((2, int(psms.spectrum.max(initial=-1)) + 1), -np.inf)
+    is_second = (np.arange(len(psms)) >= n_first).astype(np.int64)
+    ranked = psms.rank == 1
+    best[is_second[ranked], psms.spectrum[ranked]] = score[ranked]
+    return np.flatnonzero((best[1] > best[0])[psms.spectrum] == (is_second == 1))
+
+
+def identified_proteins(scored: Scored, proteins: ProteinIndex, fdr: float) -> NDArray[np.int64]:
+    """Targets with a peptide at the false discovery rate, ascending."""
+    rows = np.flatnonzero((scored.q_value <= fdr) & ~scored.psms.is_decoy)
+    return np.unique(proteins.protein_of(scored.psms.take(rows).occurrences))
+
+
+def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, parameters: IdentificationParameters) -> Tables:
+    """The tables of PSMs, peptides and protein groups, with the statistics of peptides and groups."""
+    scored = scored.sorted()
+    psms = scored.psms
+    sequences = _sequences(psms, proteins)
+    names = [modification.name for modification in psms.modifications]
+    masses = [modification.mass for modification in psms.modifications]
+    texts = write_many(sequences, psms.modification_offsets, psms.modification_site, psms.modification, names, masses)
+    peptide_of_row = _numbered(texts, psms.is_decoy)
+    peptides = _Peptides.of(scored, peptide_of_row, parameters)
+    psm_table = _psm_table(scored, spectra, proteins, sequences, texts, peptides.q_value[peptide_of_row])
+    peptide_table = _peptide_table(peptides, psm_table)
+    groups, protein_table = _protein_table(scored, peptides, sequences, proteins, parameters)
+    accepted = peptides.q_value <= parameters.fdr
+    return Tables(
+        psm_table,
+        peptide_table,
+        protein_table,
+        {
+            "psms": Counted.of(scored.q_value <= parameters.fdr, psms.is_decoy),
+            "peptides": Counted.of(accepted, peptides.is_decoy),
+            "proteins": Counted.of(groups.q_value <= parameters.fdr, groups.is_decoy),
+        },
+        len({sequences[row] for row in peptides.best_row[accepted & ~peptides.is_decoy].tolist()}),
+    )
+
+
+@dataclass(frozen=True)
+class _Peptides:
+    """p distinct peptidoforms: best row of rank 1, number of accepted PSMs, and statistics by their best PSM."""
+
+    best_row: NDArray[np.int64]
+    n_psms: NDArray[np.int64]
+    score: NDArray[np.float64]
+    is_decoy: NDArray[np.bool_]
+    q_value: NDArray[np.float64]
+    posterior_error: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, scored: Scored, peptide_of_row: NDArray[np.int64], parameters: IdentificationParameters) -> _Peptides:
+        n = int(peptide_of_row.max(initial=-1)) + 1
+        # A peptidoform that is nowhere best keeps its row, with nothing in its statistics.
+        ranked = np.where(scored.psms.rank == 1, scored.score, -np.inf)
+        best_row = best_by_group(peptide_of_row, ranked)
+        score, is_decoy = scored.score[best_row], scored.psms.is_decoy[best_row]
+        n_psms = np.bincount(peptide_of_row[scored.q_value <= parameters.fdr], minlength=n)
+        q_value, posterior_error = np.full(n, np.nan), np.full(n, np.nan)
+        counted = scored.psms.rank[best_row] == 1
+        if parameters.decoys != "none" and counted.any():
+            q_value[counted] = q_values(score[counted], is_decoy[counted], plus_one=parameters.plus_one)
+            posterior_error[counted] = posterior_error_probabilities(score[counted], is_decoy[counted])
+        return cls(best_row, n_psms, score, is_decoy, q_value, posterior_error)
+
+
+def _numbered(texts: list[str], is_decoy: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """A number for each distinct text, targets and decoys apart, in the order of their first rows."""
+    numbers: dict[tuple[str, bool], int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in zip(texts, is_decoy.tolist(), strict=True)], np.int64)
+
+
+def _sequences(psms: Psms, proteins: ProteinIndex) -> list[str]:
+    residues = bytes(np.asarray(proteins.proteins.residues))
+    ends = (psms.position + psms.length).tolist()
+    return [residues[a:b].decode("ascii") for a, b in zip(psms.position.tolist(), ends, strict=True)]
+
+
+def _psm_table(
+    scored: Scored,
+    spectra: Spectra,
+    proteins: ProteinIndex,
+    sequences: list[str],
+    texts: list[str],
+    peptide_q_value: NDArray[np.float64],
+) -> pa.Table:
+    import pyarrow as pa
+
+    psms, measured, of = scored.psms, scored.psms.features, scored.psms.spectrum
+    scan, retention_time = spectra.scan[of], spectra.retention_time[of]
+    spectrum_ids = pa.array(spectra.identifier).take(pa.array(of))
+    unimod = pa.array([modification.unimod_id for modification in psms.modifications], pa.int32())
+    names = pa.array([modification.name for modification in psms.modifications], pa.string())
+    masses = pa.array([modification.mass for modification in psms.modifications], pa.float64())
+    which = pa.array(psms.modification)
+    modification_lists = pa.array(psms.modification_offsets, pa.int32())
+    protein = proteins.protein_of(psms.occurrences)
+    offsets = np.asarray(proteins.proteins.offsets)
+    length_of_each = np.repeat(psms.length, np.diff(psms.occurrence_offsets))
+    protein_lists = pa.array(psms.occurrence_offsets, pa.int32())
+    columns: dict[str, pa.Array] = {
+        "spectrum_file": pa.array(spectra.files).take(pa.array(spectra.file[of])),
+        "spectrum_id": spectrum_ids,
+        "scan": pa.array(scan, mask=scan < 0),
+        "retention_time": pa.array(retention_time, mask=np.isnan(retention_time)),
+        "precursor_mz": pa.array(spectra.precursor_mz[of]),
+        "charge": pa.array(psms.charge, pa.int8()),
+        "observed_mass": pa.array(psms.observed_mass),
+        "calculated_mass": pa.array(psms.calculated_mass),
+        "mass_error_ppm": pa.array(psms.mass_error_ppm),
+        "isotope_error": pa.array(psms.isotope_error, pa.int8()),
+        "peptide": pa.array(texts, pa.string()),
+        "sequence": pa.array(sequences, pa.string()),
+        "proteins": pa.ListArray.from_arrays(protein_lists, _accessions(proteins, protein)),
+        "missed_cleavages": pa.array(psms.missed_cleavages, pa.int8()),
+        "matched_ions": pa.array(measured["matched_ions"].astype(np.int16)),
+        "total_ions": pa.array(measured["total_ions"].astype(np.int16)),
+        "spectral_dot_product": pa.array(measured["spectral_dot_product"]),
+        "hyperscore": pa.array(measured["hyperscore"]),
+        "score": pa.array(scored.score),
+        "delta_score": pa.array(psms.delta_score),
+        "q_value": pa.array(scored.q_value, from_pandas=True),
+        "posterior_error_probability": pa.array(scored.posterior_error, from_pandas=True),
+        "rank": pa.array(psms.rank, pa.int8()),
+        "is_decoy": pa.array(psms.is_decoy),
+        "psm_id": pa.array(np.arange(len(psms))),
+        "spectrum_index": pa.array(spectra.index[of]),
+        "spectrum": pa.array(of),
+        "peptide_q_value": pa.array(peptide_q_value, from_pandas=True),
+        "search_score": pa.array(psms.score),
+        "xcorr": pa.array(measured["xcorr"]),
+        "ksdp": pa.array(measured["ksdp"]),
+        "expectation": pa.array(10.0**psms.expectation),
+        "modification_positions": pa.ListArray.from_arrays(modification_lists, pa.array(psms.modification_site, pa.int16())),
+        "modification_names": pa.ListArray.from_arrays(modification_lists, names.take(which)),
+        "modification_masses": pa.ListArray.from_arrays(modification_lists, masses.take(which)),
+        "modification_unimod": pa.ListArray.from_arrays(modification_lists, unimod.take(which)),
+        "protein_starts": pa.ListArray.from_arrays(protein_lists, pa.array(psms.occurrences - offsets[protein] + 1, pa.int32())),
+        "residues_before": pa.ListArray.from_arrays(protein_lists, _flanks(proteins, psms.occurrences - 1, protein)),
+        "residues_after": pa.ListArray.from_arrays(protein_lists, _flanks(proteins, psms.occurrences + length_of_each, protein)),
+    }
+    for name, column in scored.features.items():
+        columns[f"feature_{name}"] = pa.array(column.astype(np.float32))
+    return pa.table(columns)
+
+
+def _accessions(proteins: ProteinIndex, protein: NDArray[np.int64]) -> pa.Array:
+    """Accessions of proteins by number, as an Arrow array."""
+    import pyarrow as pa
+
+    distinct, inverse = np.unique(protein, return_inverse=True)
+    return pa.array([proteins.proteins.accession(i) for i in distinct.tolist()], pa.string()).take(pa.array(inverse))
+
+
+def _flanks(proteins: ProteinIndex, position: NDArray[np.int64], protein: NDArray[np.int64]) -> pa.Array:
+    """The residue at each position, "-" where that lies outside the protein."""
+    import pyarrow as pa
+
+    offsets, residues = np.asarray(proteins.proteins.offsets), np.asarray(proteins.proteins.residues)
+    outside = (position < offsets[protein]) | (position >= offsets[protein + 1])
+    letter = np.where(outside, ord("-"), residues[position.clip(0, max(0, len(residues) - 1))])
+    return pa.array([chr(code) for code in range(128)], pa.string()).take(pa.array(letter))
+
+
+def _peptide_table(peptides: _Peptides, psm_table: pa.Table) -> pa.Table:
+    import pyarrow as pa
+
+    best = psm_table.take(pa.array(peptides.best_row))
+    return pa.table(
+        {
+            "peptide": best["peptide"],
+            "sequence": best["sequence"],
+            "proteins": best["proteins"],
+            "n_psms": pa.array(peptides.n_psms, pa.int32()),
+            "best_score": pa.array(peptides.score),
+            "q_value": pa.array(peptides.q_value, from_pandas=True),
+            "is_decoy": pa.array(peptides.is_decoy),
+            "posterior_error_probability": pa.array(peptides.posterior_error, from_pandas=True),
+            "calculated_mass": best["calculated_mass"],
+            "best_psm": best["psm_id"],
+        }
+    )
+
+
+def _protein_table(
+    scored: Scored, peptides: _Peptides, sequences: list[str], proteins: ProteinIndex, parameters: IdentificationParameters
+) -> tuple[ProteinGroups, pa.Table]:
+    """Groups from the peptides at the false discovery rate (from all, where there are no decoys), by the sequences' best forms."""
+    import pyarrow as pa
+
+    offsets = np.asarray(proteins.proteins.offsets)
+    accepted = np.flatnonzero((peptides.q_value <= parameters.fdr) | (parameters.decoys == "none"))
+    accepted = accepted[np.argsort(-peptides.score[accepted], kind="stable")]
+    rows = scored.psms.take(peptides.best_row[accepted])
+    # Forms of one sequence are one peptide here: its best form's score, all forms' PSMs.
+    sequence = _numbered([sequences[row] for row in peptides.best_row[accepted].tolist()], rows.is_decoy)
+    first = np.unique(sequence, return_index=True)[1]
+    n_psms = np.bincount(sequence, peptides.n_psms[accepted], len(first)).astype(np.int64)
+    evidence = rows.take(first)
+    groups = infer_protein_groups(
+        evidence.occurrence_offsets,
+        proteins.protein_of(evidence.occurrences),
+        peptides.score[accepted][first],
+        evidence.is_decoy,
+        n_psms,
+        np.arange(len(proteins)) >= proteins.n_targets,
+        decoy_partner=proteins.partners(),
+        plus_one=parameters.plus_one,
+    )
+    start = evidence.occurrences - offsets[proteins.protein_of(evidence.occurrences)]
+    stop = start + np.repeat(evidence.length, np.diff(evidence.occurrence_offsets))
+    covered = coverage(np.diff(offsets), proteins.protein_of(evidence.occurrences), start, stop)
+    first_member = groups.members[groups.member_offsets[:-1]]
+    accessions = pa.ListArray.from_arrays(pa.array(groups.member_offsets, pa.int32()), _accessions(proteins, groups.members))
+    q_value = error = np.full(len(groups), np.nan)
+    if parameters.decoys != "none" and len(groups):
+        q_value, error = groups.q_value, np.ones(len(groups))
+        counts = ~groups.is_beaten
+        error[counts] = posterior_error_probabilities(groups.score[counts], groups.is_decoy[counts])
+    table = pa.table(
+        {
+            "group": pa.array([";".join(members) for members in accessions.to_pylist()], pa.string()),
+            "accessions": accessions,
+            "description": pa.array([proteins.proteins.description(i) for i in first_member.tolist()], pa.string()),
+            "n_peptides": pa.array(groups.n_peptides, pa.int32()),
+            "n_unique_peptides": pa.array(groups.n_unique_peptides, pa.int32()),
+            "n_psms": pa.array(groups.n_psms, pa.int32()),
+            "coverage": pa.array(covered[first_member]),
+            "score": pa.array(groups.score),
+            "q_value": pa.array(q_value, from_pandas=True),
+            "is_decoy": pa.array(groups.is_decoy),
+            "razor_peptides": pa.array(groups.n_razor_peptides, pa.int32()),
+            "posterior_error_probability": pa.array(error, from_pandas=True),
+            "length": pa.array(np.diff(offsets)[first_member], pa.int32()),
+            "sequence": pa.array([proteins.proteins.sequence(i) for i in first_member.tolist()], pa.string()),
+        }
+    )
+    return groups, table
+
+
+def spectra_table(spectra: Spectra) -> pa.Table:
+    """The spectra with their peaks as read, a row each, so that they can be drawn without the file they came from."""
+    import pyarrow as pa
+
+    offsets = pa.array(spectra.offsets, pa.int64())
+    return pa.table(
+        {
+            "spectrum": pa.array(np.arange(len(spectra))),
+            "spectrum_file": pa.array(spectra.files).take(pa.array(spectra.file)),
+            "spectrum_id": pa.array(spectra.identifier),
+            "scan": pa.array(spectra.scan, mask=spectra.scan < 0),
+            "spectrum_index": pa.array(spectra.index),
+            "retention_time": pa.array(spectra.retention_time, mask=np.isnan(spectra.retention_time)),
+            "precursor_mz": pa.array(spectra.precursor_mz),
+            "precursor_intensity": pa.array(spectra.precursor_intensity),
+            "charge_mask": pa.array(spectra.charge_mask),
+            "mz": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.mz)),
+            "intensity": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.intensity)),
+        }
+    )

@@ -1,0 +1,495 @@
+"""mzIdentML 1.2 (Vizcaino et al. 2017, Mol Cell Proteomics 16:1275): the identification standard of the PSI.
+
+The file is written from start to end while DuckDB gives the rows in the order that it needs; no part of it stands in memory as a whole.
+Names of what refers to each other are numbers of rows: ``Pep_7`` is peptidoform 7, ``PE_7_2`` its place in the second of its proteins,
+``SII_12`` the PSM with ``psm_id`` 12.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+from engine.chemistry.masses import mz
+from engine.formats.writers.atomic import atomic_file
+from engine.formats.writers.xml import attribute, attributes, number
+from engine.jobs.progress import Progress
+from engine.matches.writers.description import SearchDescription, file_address
+from engine.matches.writers.tables import columns, rows, scalar, text_literal
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["write_mzidentml"]
+
+_FILE_FORMATS = {
+    ".mzml": ("MS:1000584", "mzML format"),
+    ".mzxml": ("MS:1000566", "ISB mzXML format"),
+    ".mgf": ("MS:1001062", "Mascot MGF format"),
+    ".ms2": ("MS:1001466", "MS2 format"),
+    ".dta": ("MS:1000613", "DTA format"),
+    ".pkl": ("MS:1000565", "Micromass PKL format"),
+}
+
+_INDEX_FORMAT = ("MS:1000774", "multiple peak list nativeID format")
+_NATIVE_FORMATS = (
+    (r"controllerType=\d+ controllerNumber=\d+ scan=\d+", ("MS:1000768", "Thermo nativeID format")),
+    (r"function=\d+ process=\d+ scan=\d+", ("MS:1000769", "Waters nativeID format")),
+    (r"sample=\d+ period=\d+ cycle=\d+ experiment=\d+", ("MS:1000770", "WIFF nativeID format")),
+    (r"frame=\d+ scan=\d+", ("MS:1002818", "Bruker TDF nativeID format")),
+    (r"scanId=\d+", ("MS:1001508", "Agilent MassHunter nativeID format")),
+    (r"scan=\d+", ("MS:1000776", "scan number only nativeID format")),
+    (r"spectrum=\d+", ("MS:1000777", "spectrum identifier nativeID format")),
+    (r"index=\d+", _INDEX_FORMAT),
+)
+"""How the identifiers of an mzML look, by who made the file."""
+
+_NATIVE, _BY_SCAN = (".mzml", ""), (".mzxml", ".ms2")
+"""Kinds of files whose spectra the format calls by their own identifier, or by their scan number; those of all others by their index."""
+
+_SPECIFICITY_RULES = {
+    "peptide N-term": ("MS:1001189", "modification specificity peptide N-term"),
+    "peptide C-term": ("MS:1001190", "modification specificity peptide C-term"),
+    "protein N-term": ("MS:1002057", "modification specificity protein N-term"),
+    "protein C-term": ("MS:1002058", "modification specificity protein C-term"),
+}
+
+_SCORES = (
+    ("hyperscore", "MS:1001331", "X!Tandem:hyperscore"),
+    ("q_value", "MS:1002354", "PSM-level q-value"),
+    # The local false discovery rate of a PSM is its posterior error probability.
+    ("posterior_error_probability", "MS:1002351", "PSM-level local FDR"),
+)
+_OTHER_SCORES = (
+    *(("score", "score"), ("delta_score", "delta score"), ("spectral_dot_product", "spectral dot product"), ("xcorr", "XCorr")),
+    *(("ksdp", "KSDP"), ("search_score", "search score"), ("peptide_q_value", "peptide q-value"), ("mass_error_ppm", "mass error (ppm)")),
+)
+"""Scores that the vocabulary has no term for, or only a term for another program's own."""
+
+_PIECE = 2_000
+
+
+def write_mzidentml(connection: duckdb.DuckDBPyConnection, out: Path, search: SearchDescription, progress: Progress | None = None) -> None:
+    """Write the identification of a `tables.database` connection to `out`.
+
+    All PSMs are written, decoys and lower ranks too; ``passThreshold`` is true for targets of rank 1 within the search's false discovery
+    rate. A protein group's evidence are the PSMs of rank 1 that pass, or all of rank 1 where none does. Without any PSM the list is empty,
+    which readers take and the schema does not.
+
+    Raises
+    ------
+    StorageError : the disk refused.
+    """
+    _prepare(connection)
+    if progress is not None:
+        progress.stage(f"writing {out.name}", scalar(connection, "SELECT count(*) FROM psms"))
+    files = _spectrum_files(connection, search)
+    has_proteins = scalar(connection, "SELECT count(*) FROM proteins") > 0
+    with atomic_file(out) as file:
+        for part in (
+            _head(search),
+            _sequences(connection, search),
+            _analysis(files, len(_databases(search)), has_proteins),
+            _protocols(search, has_proteins),
+            _inputs(connection, search, files),
+        ):
+            _write(file, part, progress)
+        file.write(b'<AnalysisData>\n<SpectrumIdentificationList id="SIL">\n')
+        for lines, n_rows in _spectra(connection, search, files):
+            file.write("".join(lines).encode())
+            if progress is not None:
+                progress.advance(n_rows)
+        file.write(b"</SpectrumIdentificationList>\n")
+        if has_proteins:
+            _write(file, _protein_groups(connection, search), progress)
+        file.write(b"</AnalysisData>\n</DataCollection>\n</MzIdentML>\n")
+
+
+def _prepare(connection: duckdb.DuckDBPyConnection) -> None:
+    """Number the peptidoforms, in the order of their first PSM, and the accessions."""
+    connection.execute(
+        """
+        CREATE TEMP TABLE forms AS
+        SELECT row_number() OVER (ORDER BY first_psm) AS form, * FROM (
+            SELECT peptide, min(psm_id) AS first_psm, arg_min(sequence, psm_id) AS sequence, arg_min(is_decoy, psm_id) AS is_decoy,
+                arg_min(modification_positions, psm_id) AS positions, arg_min(modification_names, psm_id) AS names,
+                arg_min(modification_masses, psm_id) AS masses, arg_min(modification_unimod, psm_id) AS unimod,
+                arg_min(proteins, psm_id) AS proteins, arg_min(protein_starts, psm_id) AS starts,
+                arg_min(residues_before, psm_id) AS befores, arg_min(residues_after, psm_id) AS afters
+            FROM psms GROUP BY peptide)
+        """
+    )
+    connection.execute(
+        """
+        CREATE TEMP TABLE accessions AS
+        SELECT row_number() OVER (ORDER BY accession) AS protein, accession
+        FROM (SELECT unnest(proteins) AS accession FROM forms UNION SELECT unnest(accessions) FROM proteins)
+        """
+    )
+    connection.execute(
+        """
+        CREATE TEMP TABLE evidence AS
+        SELECT form, place, protein, accession, start, before, after, is_decoy, len AS length FROM (
+            SELECT form, is_decoy, length(sequence) AS len, generate_subscripts(proteins, 1) AS place, unnest(proteins) AS accession,
+                unnest(starts) AS start, unnest(befores) AS before, unnest(afters) AS after
+            FROM forms) JOIN accessions USING (accession)
+        """
+    )
+
+
+def _write(file: BinaryIO, lines: Iterable[str], progress: Progress | None) -> None:
+    for line in lines:
+        file.write(line.encode())
+        if progress is not None:
+            progress.check()
+
+
+def _term(accession: str, name: str, value: object = None) -> str:
+    vocabulary = accession.partition(":")[0].replace("MS", "PSI-MS")
+    return f"<cvParam{attributes(cvRef=vocabulary, accession=accession, name=name, value=value)}/>\n"
+
+
+def _user(name: str, value: object) -> str:
+    return f"<userParam{attributes(name=name, value=value)}/>\n"
+
+
+def _head(search: SearchDescription) -> Iterator[str]:
+    yield (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        '<MzIdentML id="proteoscope" version="1.2.0" xmlns="http://psidev.info/psi/pi/mzIdentML/1.2" '
+        'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
+        'xsi:schemaLocation="http://psidev.info/psi/pi/mzIdentML/1.2 http://www.psidev.info/files/mzIdentML1.2.0.xsd" '
+        f'creationDate="{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}">\n'
+        "<cvList>\n"
+        '<cv id="PSI-MS" fullName="PSI-MS" uri="https://raw.githubusercontent.com/HUPO-PSI/psi-ms-CV/master/psi-ms.obo"/>\n'
+        '<cv id="UNIMOD" fullName="UNIMOD" uri="http://www.unimod.org/obo/unimod.obo"/>\n'
+        '<cv id="UO" fullName="UNIT-ONTOLOGY" uri="https://raw.githubusercontent.com/bio-ontology-research-group/unit-ontology/master/unit.obo"/>\n'
+        "</cvList>\n"
+    )
+    version = attributes(version=search.version or None)
+    yield f'<AnalysisSoftwareList>\n<AnalysisSoftware id="Proteoscope" name="Proteoscope"{version}>\n<SoftwareName>\n'
+    # The vocabulary has no term for this program; this one is meant for such, with the name as its value.
+    yield _term("MS:1000799", "custom unreleased software tool", "Proteoscope")
+    yield "</SoftwareName>\n</AnalysisSoftware>\n</AnalysisSoftwareList>\n"
+
+
+def _sequences(connection: duckdb.DuckDBPyConnection, search: SearchDescription) -> Iterator[str]:
+    if not scalar(connection, "SELECT count(*) FROM forms") and not scalar(connection, "SELECT count(*) FROM accessions"):
+        return
+    yield "<SequenceCollection>\n"
+    known = columns(connection, "proteins")
+    length, sequence = ("length" if "length" in known else "NULL"), ("sequence" if "sequence" in known else "NULL")
+    query = f"""
+        SELECT protein, accession, any_value(description), any_value(length), any_value(sequence)
+        FROM accessions LEFT JOIN (SELECT accessions[1] AS accession, description, {length} AS length, {sequence} AS sequence FROM proteins)
+        USING (accession) GROUP BY protein, accession ORDER BY protein
+        """
+    for protein, accession, description, n_residues, residues in rows(connection, query):
+        yield f'<DBSequence id="DBSeq_{protein}"{attributes(accession=accession, searchDatabase_ref="SDB_1", length=n_residues)}>\n'
+        if residues:
+            yield f"<Seq>{attribute(residues.replace('*', ''))}</Seq>\n"
+        if description:
+            yield _term("MS:1001088", "protein description", description)
+        yield "</DBSequence>\n"
+    for form, residues, *modifications in rows(
+        connection, "SELECT form, sequence, positions, names, masses, unimod FROM forms ORDER BY form"
+    ):
+        yield f'<Peptide id="Pep_{form}">\n<PeptideSequence>{residues}</PeptideSequence>\n'
+        for position, name, mass, unimod in zip(*modifications, strict=True):
+            yield _modification(residues, position, name, mass, unimod)
+        yield "</Peptide>\n"
+    prefix = search.decoy_prefix
+    by_prefix = f" OR starts_with(accession, {text_literal(prefix)})" if prefix else ""
+    for form, place, protein, start, end, before, after, is_decoy in rows(
+        connection,
+        f"SELECT form, place, protein, start, start + length - 1, before, after, is_decoy{by_prefix} FROM evidence ORDER BY form, place",
+    ):
+        yield (
+            f'<PeptideEvidence id="PE_{form}_{place}" peptide_ref="Pep_{form}" dBSequence_ref="DBSeq_{protein}"'
+            f"{attributes(start=start, end=end, pre=before, post=after, isDecoy=bool(is_decoy))}/>\n"
+        )
+    yield "</SequenceCollection>\n"
+
+
+def _modification(residues: str, position: int, name: str, mass: float, unimod: int | None) -> str:
+    residue = residues[position - 1] if 1 <= position <= len(residues) else None
+    term = _term("MS:1001460", "unknown modification", name) if unimod is None else _term(f"UNIMOD:{unimod}", name)
+    placed = attributes(location=position, residues=residue, monoisotopicMassDelta=f"{mass:.6f}")
+    return f"<Modification{placed}>\n{term}</Modification>\n"
+
+
+def _spectrum_files(connection: duckdb.DuckDBPyConnection, search: SearchDescription) -> dict[str, int]:
+    """The spectrum files, those without a PSM too, each with its number, from 1."""
+    named = [row[0] for row in connection.execute("SELECT DISTINCT spectrum_file FROM psms ORDER BY 1").fetchall()]
+    addresses = {search.address_of(file) for file in named}
+    silent = [path for path in map(str, search.spectra) if file_address(path) not in addresses]
+    # The schema wants at least one.
+    return {file: number for number, file in enumerate([*named, *silent] or ["unknown"], start=1)}
+
+
+def _databases(search: SearchDescription) -> list[str]:
+    """The databases. The tables do not say which protein is of which: all are said to be of the first."""
+    return [str(path) for path in search.databases] or ["unknown"]
+
+
+def _analysis(files: dict[str, int], n_databases: int, has_proteins: bool) -> Iterator[str]:
+    yield (
+        '<AnalysisCollection>\n<SpectrumIdentification id="SI" spectrumIdentificationProtocol_ref="SIP" '
+        'spectrumIdentificationList_ref="SIL">\n'
+    )
+    for file_number in files.values():
+        yield f'<InputSpectra spectraData_ref="SD_{file_number}"/>\n'
+    for database_number in range(1, n_databases + 1):
+        yield f'<SearchDatabaseRef searchDatabase_ref="SDB_{database_number}"/>\n'
+    yield "</SpectrumIdentification>\n"
+    if has_proteins:
+        yield (
+            '<ProteinDetection id="PD" proteinDetectionProtocol_ref="PDP" proteinDetectionList_ref="PDL">\n'
+            '<InputSpectrumIdentifications spectrumIdentificationList_ref="SIL"/>\n</ProteinDetection>\n'
+        )
+    yield "</AnalysisCollection>\n"
+
+
+def _protocols(search: SearchDescription, has_proteins: bool) -> Iterator[str]:
+    yield '<AnalysisProtocolCollection>\n<SpectrumIdentificationProtocol id="SIP" analysisSoftware_ref="Proteoscope">\n<SearchType>\n'
+    yield _term("MS:1001083", "ms-ms search") + "</SearchType>\n<AdditionalSearchParams>\n"
+    yield _term("MS:1001211", "parent mass type mono") + _term("MS:1001256", "fragment mass type mono")
+    yield _term("MS:1002495", "no special processing")
+    for name, value in search.named_values():
+        yield _user(name, value)
+    yield "</AdditionalSearchParams>\n"
+    if search.modifications:
+        yield "<ModificationParams>\n"
+        for one, is_fixed in search.modifications:
+            placed = attributes(fixedMod=is_fixed, massDelta=f"{one.mass:.6f}", residues=" ".join(one.residues) or ".")
+            yield f"<SearchModification{placed}>\n"
+            if one.position in _SPECIFICITY_RULES:
+                yield f"<SpecificityRules>\n{_term(*_SPECIFICITY_RULES[one.position])}</SpecificityRules>\n"
+            if one.unimod_id is None:
+                yield _term("MS:1001460", "unknown modification", one.name)
+            else:
+                yield _term(f"UNIMOD:{one.unimod_id}", one.name)
+            yield "</SearchModification>\n"
+        yield "</ModificationParams>\n"
+    yield from _enzyme(search)
+    for element, name in (("FragmentTolerance", "fragment_tolerance"), ("ParentTolerance", "precursor_tolerance")):
+        yield from _tolerance(search, element, name)
+    yield "<Threshold>\n" + _term("MS:1002260", "PSM:FDR threshold", number(search.threshold)) + "</Threshold>\n"
+    yield "</SpectrumIdentificationProtocol>\n"
+    if has_proteins:
+        yield '<ProteinDetectionProtocol id="PDP" analysisSoftware_ref="Proteoscope">\n<Threshold>\n'
+        yield _term("MS:1002369", "protein group-level global FDR", number(search.threshold))
+        yield "</Threshold>\n</ProteinDetectionProtocol>\n"
+    yield "</AnalysisProtocolCollection>\n"
+
+
+def _enzyme(search: SearchDescription) -> Iterator[str]:
+    agent = search.enzyme
+    if agent is None:
+        return
+    accession, name = agent.accession, agent.name
+    if search.specificity == "non-specific":
+        accession, name = "MS:1001956", "unspecific cleavage"
+    described = attributes(name=name, missedCleavages=search.missed_cleavages, semiSpecific=search.specificity == "semi-specific")
+    yield f'<Enzymes independent="false">\n<Enzyme id="ENZ_1"{described}>\n<EnzymeName>\n'
+    yield _term(accession, name) + "</EnzymeName>\n</Enzyme>\n</Enzymes>\n"
+
+
+def _tolerance(search: SearchDescription, element: str, name: str) -> Iterator[str]:
+    tolerance = search.tolerance(name)
+    if tolerance is None:
+        return
+    accession, unit = ("UO:0000169", "parts per million") if tolerance.unit == "ppm" else ("UO:0000221", "dalton")
+    yield f"<{element}>\n"
+    for term in (("MS:1001412", "search tolerance plus value"), ("MS:1001413", "search tolerance minus value")):
+        described = attributes(accession=term[0], name=term[1], value=number(tolerance.value))
+        yield f'<cvParam cvRef="PSI-MS"{described} unitCvRef="UO" unitAccession="{accession}" unitName="{unit}"/>\n'
+    yield f"</{element}>\n"
+
+
+def _inputs(connection: duckdb.DuckDBPyConnection, search: SearchDescription, files: dict[str, int]) -> Iterator[str]:
+    yield "<DataCollection>\n<Inputs>\n"
+    has_decoys = scalar(connection, "SELECT count(*) FROM forms WHERE is_decoy") > 0 or search.parameters.get("decoys", "none") != "none"
+    for database_number, database in enumerate(_databases(search), start=1):
+        described = attributes(id=f"SDB_{database_number}", location=file_address(database), name=Path(database).name)
+        yield f"<SearchDatabase{described}>\n<FileFormat>\n{_term('MS:1001348', 'FASTA format')}</FileFormat>\n"
+        yield f"<DatabaseName>\n{_user('name', Path(database).name)}</DatabaseName>\n"
+        yield _term("MS:1001073", "database type amino acid")
+        if has_decoys:
+            yield from _decoys(search)
+        yield "</SearchDatabase>\n"
+    for file, file_number in files.items():
+        identifier = scalar(connection, f"SELECT any_value(spectrum_id) FROM psms WHERE spectrum_file = {text_literal(file)}")
+        named_by = _identifier_format(file, identifier or "")
+        yield f'<SpectraData id="SD_{file_number}"{attributes(location=search.address_of(file), name=Path(file).name)}>\n'
+        if _suffix(file) in _FILE_FORMATS:
+            yield f"<FileFormat>\n{_term(*_FILE_FORMATS[_suffix(file)])}</FileFormat>\n"
+        yield f"<SpectrumIDFormat>\n{_term(*named_by)}</SpectrumIDFormat>\n</SpectraData>\n"
+    yield "</Inputs>\n"
+
+
+def _decoys(search: SearchDescription) -> Iterator[str]:
+    yield _term("MS:1001197", "DB composition target+decoy")
+    if search.decoy_prefix:
+        yield _term("MS:1001283", "decoy DB accession regexp", "^" + re.escape(search.decoy_prefix))
+    made = search.parameters.get("decoys")
+    if made in ("reverse", "pseudo-reverse"):
+        yield _term("MS:1001195", "decoy DB type reverse")
+    elif made == "shuffle":
+        yield _term("MS:1001196", "decoy DB type randomized")
+
+
+def _suffix(file: str) -> str:
+    return Path(file.lower().removesuffix(".gz")).suffix
+
+
+def _identifier_format(file: str, identifier: str) -> tuple[str, str]:
+    if _suffix(file) in _NATIVE:
+        return next((term for pattern, term in _NATIVE_FORMATS if re.search(pattern, identifier)), ("MS:1000824", "no nativeID format"))
+    if _suffix(file) in _BY_SCAN:
+        return ("MS:1000776", "scan number only nativeID format")
+    return _INDEX_FORMAT
+
+
+class _Psm(NamedTuple):
+    """What is written of a PSM and its spectrum; the values of the scores follow."""
+
+    spectrum: int
+    file: str
+    identifier: str
+    scan: int | None
+    place_in_file: int
+    retention_time: float | None
+    psm: int
+    rank: int
+    charge: int
+    precursor_mz: float
+    calculated_mass: float
+    form: int
+    n_proteins: int
+    passes: bool
+    matched_ions: int
+    total_ions: int
+
+
+def _spectra(connection: duckdb.DuckDBPyConnection, search: SearchDescription, files: dict[str, int]) -> Iterator[tuple[list[str], int]]:
+    """The identified spectra with their PSMs, in pieces with the number of PSMs in each."""
+    present = columns(connection, "psms")
+    # The beginning of each score's line, up to its value.
+    scores = {
+        **{column: f'<cvParam cvRef="PSI-MS" accession="{accession}" name="{name}" value="' for column, accession, name in _SCORES},
+        **{column: f'<userParam name="{name}" value="' for column, name in _OTHER_SCORES if column in present},
+    }
+    query = f"""
+        SELECT spectrum, spectrum_file, spectrum_id, scan, spectrum_index, retention_time, psm_id, rank, charge, precursor_mz,
+            calculated_mass, form, len(forms.proteins),
+            rank = 1 AND NOT psms.is_decoy AND coalesce(q_value <= {number(search.threshold, 17)}, false), matched_ions, total_ions,
+            {", ".join(scores)}
+        FROM psms JOIN forms USING (peptide) ORDER BY spectrum_file, spectrum, rank, psm_id
+        """
+    n_columns = len(_Psm._fields)
+    lines: list[str] = []
+    n_psms = 0
+    for _, group in groupby(rows(connection, query), key=itemgetter(0, 1)):
+        items = [(_Psm._make(row[:n_columns]), row[n_columns:]) for row in group]
+        spectrum = items[0][0]
+        reference = attributes(spectrumID=_identifier(spectrum), spectraData_ref=f"SD_{files[spectrum.file]}")
+        lines.append(f'<SpectrumIdentificationResult id="SIR_{spectrum.spectrum}"{reference}>\n')
+        for psm, values in items:
+            lines += _item(psm)
+            lines += [f'{begin}{number(value)}"/>\n' for begin, value in zip(scores.values(), values, strict=True) if value is not None]
+            lines.append("</SpectrumIdentificationItem>\n")
+        lines += _spectrum_terms(spectrum)
+        lines.append("</SpectrumIdentificationResult>\n")
+        n_psms += len(items)
+        if n_psms >= _PIECE:
+            yield lines, n_psms
+            lines, n_psms = [], 0
+    yield lines, n_psms
+
+
+def _item(psm: _Psm) -> Iterator[str]:
+    """A PSM up to its scores."""
+    yield (
+        f'<SpectrumIdentificationItem id="SII_{psm.psm}" rank="{psm.rank}" chargeState="{psm.charge}" peptide_ref="Pep_{psm.form}" '
+        f'experimentalMassToCharge="{psm.precursor_mz:.6f}" calculatedMassToCharge="{mz(psm.calculated_mass, psm.charge):.6f}" '
+        f'passThreshold="{"true" if psm.passes else "false"}">\n'
+    )
+    for place in range(1, psm.n_proteins + 1):
+        yield f'<PeptideEvidenceRef peptideEvidence_ref="PE_{psm.form}_{place}"/>\n'
+    yield f'<cvParam cvRef="PSI-MS" accession="MS:1001121" name="number of matched peaks" value="{psm.matched_ions}"/>\n'
+    yield f'<userParam name="predicted ions" value="{psm.total_ions}"/>\n'
+
+
+def _spectrum_terms(spectrum: _Psm) -> Iterator[str]:
+    if spectrum.scan is not None:
+        yield _term("MS:1001115", "scan number(s)", spectrum.scan)
+    if _suffix(spectrum.file) == ".mgf":
+        yield _term("MS:1000796", "spectrum title", spectrum.identifier)
+    if spectrum.retention_time is not None:
+        yield (
+            f'<cvParam cvRef="PSI-MS" accession="MS:1000894" name="retention time" value="{number(spectrum.retention_time)}" '
+            'unitCvRef="UO" unitAccession="UO:0000010" unitName="second"/>\n'
+        )
+
+
+def _identifier(spectrum: _Psm) -> str:
+    """What the format wants a spectrum to be called by: the native ID of mzML, ``scan=`` of mzXML and MS2, ``index=`` of peak lists."""
+    kind = _suffix(spectrum.file)
+    if kind in _NATIVE:
+        return spectrum.identifier
+    if kind in _BY_SCAN and spectrum.scan is not None:
+        return f"scan={spectrum.scan}"
+    return f"index={spectrum.place_in_file}"
+
+
+def _protein_groups(connection: duckdb.DuckDBPyConnection, search: SearchDescription) -> Iterator[str]:
+    threshold = number(search.threshold, 17)
+    connection.execute("CREATE TEMP TABLE numbered_groups AS SELECT row_number() OVER () AS number, * FROM proteins")
+    connection.execute(
+        f"""
+        CREATE TEMP TABLE support AS
+        SELECT number, member, protein, form, place, psm_id FROM (
+            SELECT number, member, protein, form, place, psm_id, q_value <= {threshold} AS passes,
+                bool_or(q_value <= {threshold}) OVER (PARTITION BY number) AS any_passes
+            FROM (SELECT number, generate_subscripts(accessions, 1) AS member, unnest(accessions) AS accession FROM numbered_groups)
+            JOIN evidence USING (accession) JOIN forms USING (form) JOIN psms USING (peptide) WHERE rank = 1)
+        WHERE passes OR NOT any_passes
+        """
+    )
+    n_passing = scalar(connection, f"SELECT count(*) FROM numbered_groups WHERE q_value <= {threshold} AND NOT is_decoy")
+    query = """
+        SELECT number, member, protein, form, place, psm_id, q_value, is_decoy, score, coverage, n_peptides
+        FROM support JOIN numbered_groups USING (number) ORDER BY number, member, form, place, psm_id
+        """
+    yield '<ProteinDetectionList id="PDL">\n'
+    for group, members in groupby(rows(connection, query), key=itemgetter(0)):
+        supports = list(members)
+        q_value, is_decoy, score, coverage, n_peptides = supports[0][6:]
+        passes = q_value is not None and q_value <= search.threshold and not is_decoy
+        yield f'<ProteinAmbiguityGroup id="PAG_{group}">\n'
+        for (member, protein), places in groupby(supports, key=itemgetter(1, 2)):
+            placed = attributes(id=f"PDH_{group}_{member}", dBSequence_ref=f"DBSeq_{protein}", passThreshold=passes)
+            yield f"<ProteinDetectionHypothesis{placed}>\n"
+            for (form, place), psms in groupby(places, key=itemgetter(3, 4)):
+                yield f'<PeptideHypothesis peptideEvidence_ref="PE_{form}_{place}">\n'
+                for support in psms:
+                    yield f'<SpectrumIdentificationItemRef spectrumIdentificationItem_ref="SII_{support[5]}"/>\n'
+                yield "</PeptideHypothesis>\n"
+            # Members of a group hold the same peptides: none leads the others.
+            yield _term("MS:1002401", "leading protein") + _term("MS:1001097", "distinct peptide sequences", n_peptides)
+            if member == 1 and coverage is not None:
+                yield _term("MS:1001093", "sequence coverage", number(100 * coverage, 6))
+            yield "</ProteinDetectionHypothesis>\n"
+        if q_value is not None:
+            yield _term("MS:1002373", "protein group-level q-value", number(q_value))
+        yield _term("MS:1002415", "protein group passes threshold", "true" if passes else "false")
+        if score is not None:
+            yield _user("score", number(score))
+        yield "</ProteinAmbiguityGroup>\n"
+    yield _term("MS:1002404", "count of identified proteins", n_passing) + "</ProteinDetectionList>\n"

@@ -1,0 +1,270 @@
+"""pepXML of the Trans-Proteomic Pipeline (Keller et al. 2005, Mol Syst Biol 1:2005.0017), schema 1.22.
+
+PSMs of one spectrum with different charges are different queries there; each keeps its rank among all PSMs of its spectrum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import count, groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.chemistry.masses import HYDROGEN_MASS, RESIDUE_MASS, WATER_MASS
+from engine.formats.writers.atomic import atomic_file
+from engine.formats.writers.xml import attribute, attributes, number
+from engine.jobs.progress import Progress
+from engine.matches.writers.description import SearchDescription
+from engine.matches.writers.tables import columns, rows, scalar, text_literal
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from engine.chemistry.enzymes import Enzyme
+    from engine.chemistry.modifications import SearchModification
+
+__all__ = ["write_pepxml"]
+
+_NAMESPACE = "http://regis-web.systemsbiology.net/pepXML"
+_SCHEMA = "http://sashimi.sourceforge.net/schema_revision/pepXML/pepXML_v122.xsd"
+_HYDROXYL_MASS = WATER_MASS - HYDROGEN_MASS
+_LETTERS = "ACDEFGHIKLMNPQRSTUVWYO"
+_PIECE = 2_000
+
+_SCORES = (
+    *("hyperscore", "score", "delta_score", "spectral_dot_product", "xcorr", "ksdp", "search_score"),
+    *("q_value", "peptide_q_value", "posterior_error_probability", "isotope_error"),
+)
+
+
+def write_pepxml(connection: duckdb.DuckDBPyConnection, out: Path, search: SearchDescription, progress: Progress | None = None) -> None:
+    """Write the PSMs of a `tables.database` connection to `out`, decoys and lower ranks too.
+
+    ``start_scan`` is the scan number, or the position of the spectrum in its file, counted from 1, where it has none.
+
+    Raises
+    ------
+    StorageError : the disk refused.
+    """
+    if progress is not None:
+        progress.stage(f"writing {out.name}", scalar(connection, "SELECT count(*) FROM psms"))
+    named = [row[0] for row in connection.execute("SELECT DISTINCT spectrum_file FROM psms ORDER BY 1").fetchall()]
+    files = named or [str(path) for path in search.spectra] or ["unknown"]
+    indexes = count(1)
+    with atomic_file(out) as file:
+        file.write(_head(out).encode())
+        for number_of_file, spectrum_file in enumerate(files, start=1):
+            file.write("".join(_run_summary(spectrum_file, number_of_file, search)).encode())
+            for lines, n_psms in _queries(connection, spectrum_file, search, indexes):
+                file.write("".join(lines).encode())
+                if progress is not None:
+                    progress.advance(n_psms)
+            file.write(b"</msms_run_summary>\n")
+        file.write(b"</msms_pipeline_analysis>\n")
+
+
+def _head(out: Path) -> str:
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<msms_pipeline_analysis date="{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}" summary_xml="{attribute(out.name)}" xmlns="{_NAMESPACE}" '
+        f'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:schemaLocation="{_NAMESPACE} {_SCHEMA}">\n'
+    )
+
+
+def _stem_and_suffix(file: str) -> tuple[str, str]:
+    """``run`` and ``.mzML.gz`` of ``folder/run.mzML.gz``."""
+    name = Path(file).name
+    unpacked = name[:-3] if name.lower().endswith(".gz") else name
+    stem = Path(unpacked).stem
+    return stem, name[len(stem) :]
+
+
+def _run_summary(file: str, search_id: int, search: SearchDescription) -> Iterator[str]:
+    _, suffix = _stem_and_suffix(file)
+    base = file.removesuffix(suffix)
+    yield f"<msms_run_summary{attributes(base_name=base, raw_data_type='raw', raw_data=suffix)}>\n"
+    if search.enzyme is not None:
+        yield from _enzyme(search.enzyme, search.specificity)
+    described = attributes(
+        base_name=base,
+        search_engine="Proteoscope",
+        search_engine_version=search.version or None,
+        precursor_mass_type="monoisotopic",
+        fragment_mass_type="monoisotopic",
+        search_id=search_id,
+    )
+    yield f"<search_summary{described}>\n"
+    yield f"<search_database{attributes(local_path=str(search.databases[0]) if search.databases else 'unknown', type='AA')}/>\n"
+    if search.enzyme is not None and search.missed_cleavages is not None:
+        n_termini = {"specific": 2, "semi-specific": 1}.get(search.specificity, 0)
+        constraint = attributes(enzyme=search.enzyme.name, max_num_internal_cleavages=search.missed_cleavages, min_number_termini=n_termini)
+        yield f"<enzymatic_search_constraint{constraint}/>\n"
+    on_residues = [one for one in search.modifications if one[0].position == "anywhere"]
+    for one, is_fixed in on_residues:
+        yield from _residue_modifications(one, is_fixed)
+    for one, is_fixed in search.modifications:
+        if one.position != "anywhere":
+            yield _terminal_modification(one, is_fixed)
+    for name, value in search.named_values():
+        yield f"<parameter{attributes(name=name, value=value)}/>\n"
+    yield "</search_summary>\n"
+
+
+def _enzyme(enzyme: Enzyme, specificity: str) -> Iterator[str]:
+    fidelity = {"specific": "specific", "semi-specific": "semispecific"}.get(specificity, "nonspecific")
+    yield f"<sample_enzyme{attributes(name=enzyme.name, fidelity=fidelity)}>\n"
+    for sense, cut, no_cut in (("C", enzyme.after, enzyme.not_before), ("N", enzyme.before, "")):
+        if cut:
+            yield f"<specificity{attributes(sense=sense, cut=cut, no_cut=no_cut or None)}/>\n"
+    if not enzyme.after and not enzyme.before:
+        yield '<specificity sense="C" cut=""/>\n'
+    yield "</sample_enzyme>\n"
+
+
+def _residue_modifications(one: SearchModification, is_fixed: bool) -> Iterator[str]:
+    for residue in one.residues or _LETTERS:
+        described = attributes(
+            aminoacid=residue,
+            massdiff=f"{one.mass:+.6f}",
+            mass=f"{_residue_mass(residue) + one.mass:.6f}",
+            variable="N" if is_fixed else "Y",
+            description=one.name,
+        )
+        yield f"<aminoacid_modification{described}/>\n"
+
+
+def _terminal_modification(one: SearchModification, is_fixed: bool) -> str:
+    is_front = one.position.endswith("N-term")
+    described = attributes(
+        terminus="N" if is_front else "C",
+        massdiff=f"{one.mass:+.6f}",
+        mass=f"{(HYDROGEN_MASS if is_front else _HYDROXYL_MASS) + one.mass:.6f}",
+        variable="N" if is_fixed else "Y",
+        protein_terminus="Y" if one.position.startswith("protein") else "N",
+        description=f"{one.name} ({one.residues})" if one.residues else one.name,
+    )
+    return f"<terminal_modification{described}/>\n"
+
+
+def _residue_mass(residue: str) -> float:
+    return float(RESIDUE_MASS[ord(residue) - ord("A")])
+
+
+class _Psm(NamedTuple):
+    """What is written of a PSM and its spectrum; the values of the scores follow."""
+
+    spectrum: int
+    charge: int
+    identifier: str
+    scan: int
+    retention_time: float | None
+    observed_mass: float
+    calculated_mass: float
+    rank: int
+    sequence: str
+    proteins: Sequence[str]
+    befores: Sequence[str]
+    afters: Sequence[str]
+    matched_ions: int
+    total_ions: int
+    missed_cleavages: int
+    positions: Sequence[int]
+    masses: Sequence[float]
+
+
+def _queries(
+    connection: duckdb.DuckDBPyConnection, file: str, search: SearchDescription, indexes: Iterator[int]
+) -> Iterator[tuple[list[str], int]]:
+    """The spectra of a file with their PSMs, in pieces with the number of PSMs in each."""
+    present = columns(connection, "psms")
+    scores = [name for name in _SCORES if name in present]
+    query = f"""
+        SELECT spectrum, charge, spectrum_id, coalesce(scan, spectrum_index + 1), retention_time, observed_mass, calculated_mass, rank,
+            sequence, proteins, residues_before, residues_after, matched_ions, total_ions, missed_cleavages, modification_positions,
+            modification_masses, {", ".join(scores)}
+        FROM psms WHERE spectrum_file = {text_literal(file)} ORDER BY spectrum, charge, rank, psm_id
+        """
+    stem, _ = _stem_and_suffix(file)
+    n_columns = len(_Psm._fields)
+    lines: list[str] = []
+    n_psms = 0
+    for _, group in groupby(rows(connection, query), key=itemgetter(0, 1)):
+        hits = [(_Psm._make(row[:n_columns]), row[n_columns:]) for row in group]
+        lines.append(_query_head(hits[0][0], stem, next(indexes)))
+        for psm, values in hits:
+            lines += _hit(psm, search.enzyme)
+            lines += [
+                f'<search_score name="{name}" value="{number(value)}"/>\n'
+                for name, value in zip(scores, values, strict=True)
+                if value is not None
+            ]
+            lines.append("</search_hit>\n")
+        lines.append("</search_result>\n</spectrum_query>\n")
+        n_psms += len(hits)
+        if n_psms >= _PIECE:
+            yield lines, n_psms
+            lines, n_psms = [], 0
+    yield lines, n_psms
+
+
+def _query_head(psm: _Psm, stem: str, index: int) -> str:
+    described = attributes(
+        spectrum=f"{stem}.{psm.scan:05d}.{psm.scan:05d}.{psm.charge}",
+        spectrumNativeID=psm.identifier,
+        start_scan=psm.scan,
+        end_scan=psm.scan,
+        precursor_neutral_mass=f"{psm.observed_mass:.6f}",
+        assumed_charge=psm.charge,
+        index=index,
+        retention_time_sec=None if psm.retention_time is None else number(psm.retention_time),
+    )
+    return f"<spectrum_query{described}>\n<search_result>\n"
+
+
+def _hit(psm: _Psm, enzyme: Enzyme | None) -> Iterator[str]:
+    """A PSM up to its scores."""
+    before, after = psm.befores[0], psm.afters[0]
+    termini = None if enzyme is None else _n_enzymatic_termini(psm.sequence, before, after, enzyme)
+    described = (
+        f'hit_rank="{psm.rank}" peptide="{psm.sequence}" peptide_prev_aa="{before}" peptide_next_aa="{after}" '
+        f'protein="{attribute(psm.proteins[0])}" num_tot_proteins="{len(psm.proteins)}" num_matched_ions="{psm.matched_ions}" '
+        f'tot_num_ions="{psm.total_ions}" calc_neutral_pep_mass="{psm.calculated_mass:.6f}" '
+        f'massdiff="{psm.observed_mass - psm.calculated_mass:.6f}"{attributes(num_tol_term=termini)} '
+        f'num_missed_cleavages="{psm.missed_cleavages}" is_rejected="0"'
+    )
+    yield f"<search_hit {described}>\n"
+    for protein, one_before, one_after in zip(psm.proteins[1:], psm.befores[1:], psm.afters[1:], strict=True):
+        described = attributes(protein=protein, peptide_prev_aa=one_before, peptide_next_aa=one_after)
+        yield f"<alternative_protein{described}/>\n"
+    if psm.positions:
+        yield from _modification_info(psm)
+
+
+def _modification_info(psm: _Psm) -> Iterator[str]:
+    """Masses of modified residues and ends: of the residue (or of H and OH) with all that sits there."""
+    added: dict[int, float] = {}
+    for position, mass in zip(psm.positions, psm.masses, strict=True):
+        added[position] = added.get(position, 0.0) + mass
+    front, back = added.pop(0, None), added.pop(len(psm.sequence) + 1, None)
+    ends = attributes(
+        mod_nterm_mass=None if front is None else f"{HYDROGEN_MASS + front:.6f}",
+        mod_cterm_mass=None if back is None else f"{_HYDROXYL_MASS + back:.6f}",
+    )
+    yield f"<modification_info{ends}>\n"
+    for position, mass in sorted(added.items()):
+        yield f'<mod_aminoacid_mass position="{position}" mass="{_residue_mass(psm.sequence[position - 1]) + mass:.6f}"/>\n'
+    yield "</modification_info>\n"
+
+
+def _n_enzymatic_termini(sequence: str, before: str, after: str, enzyme: Enzyme) -> int:
+    """How many ends of a peptide the enzyme made, or are ends of the protein."""
+    table = enzyme.cleavage_table()
+
+    def is_cut(left: str, right: str) -> bool:
+        if not (left.isalpha() and right.isalpha()):
+            return "-" in (left, right)
+        return bool(table[ord(left) - ord("A"), ord(right) - ord("A")])
+
+    return is_cut(before, sequence[0]) + is_cut(sequence[-1], after)

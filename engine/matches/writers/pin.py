@@ -1,0 +1,69 @@
+"""PIN, the tab-separated input of Percolator and mokapot.
+
+Columns: ``SpecId Label ScanNr ExpMass CalcMass``, the features, ``Peptide Proteins``; proteins beyond the first follow as further fields
+(https://github.com/percolator/percolator/wiki/Interface). Masses are neutral, in dalton. A peptide stands between the residues beside it in
+its first protein, ``K.PEPTIDE.R``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.formats.writers.atomic import atomic_file
+from engine.jobs.progress import Progress
+from engine.matches.writers.tables import columns, identifier, scalar, write_lines
+
+if TYPE_CHECKING:
+    import duckdb
+
+__all__ = ["write_pin"]
+
+_PLAIN_FEATURES = {
+    "length": "length(sequence)",
+    "charge": "charge",
+    "missed_cleavages": "missed_cleavages",
+    "matched_ions": "matched_ions",
+    "matched_fraction": "matched_ions / greatest(total_ions, 1)",
+    "spectral_dot_product": "spectral_dot_product",
+    "hyperscore": "hyperscore",
+    "delta_score": "delta_score",
+    "absolute_mass_error_ppm": "abs(mass_error_ppm)",
+    "absolute_isotope_error": "abs(isotope_error)",
+}
+"""Features where the table holds none. Score, q-value and error probability are not among them: they may have learnt from the labels."""
+
+
+def write_pin(connection: duckdb.DuckDBPyConnection, out: Path, progress: Progress | None = None) -> None:
+    """Write the PSMs of a `tables.database` connection to `out`.
+
+    Features are the columns ``feature_*`` of the table, or some plain ones where it has none; a missing value is 0. ``ScanNr`` is the scan
+    number where all PSMs have one and come from one file; else the row of the spectrum among all searched, counted from 1: Percolator tells
+    spectra apart by that number.
+
+    Raises
+    ------
+    StorageError : the disk refused.
+    """
+    features = {name: identifier(name) for name in columns(connection, "psms") if name.startswith("feature_")} or _PLAIN_FEATURES
+    if progress is not None:
+        progress.stage(f"writing {out.name}", scalar(connection, "SELECT count(*) FROM psms"))
+    has_scans = scalar(connection, "SELECT count(DISTINCT spectrum_file) <= 1 AND count(scan) = count(*) FROM psms")
+    cells = [
+        "replace(parse_filename(spectrum_file), chr(9), ' ') || '_' || spectrum || '_' || charge || '_' || rank",
+        "CASE WHEN is_decoy THEN '-1' ELSE '1' END",
+        "CAST(scan AS VARCHAR)" if has_scans else "CAST(spectrum + 1 AS VARCHAR)",
+        "format('{:.6f}', observed_mass)",
+        "format('{:.6f}', calculated_mass)",
+        *map(_feature, features.values()),
+        "concat(coalesce(residues_before[1], '-'), '.', peptide, '.', coalesce(residues_after[1], '-'))",
+        "array_to_string(proteins, chr(9))",
+    ]
+    with atomic_file(out) as file:
+        file.write(("\t".join(["SpecId", "Label", "ScanNr", "ExpMass", "CalcMass", *features, "Peptide", "Proteins"]) + "\n").encode())
+        write_lines(connection, f"SELECT concat_ws(chr(9), {', '.join(cells)}) || chr(10) FROM psms", file, progress)
+
+
+def _feature(value: str) -> str:
+    text = f"format('{{:.7g}}', CAST({value} AS DOUBLE))"
+    return f"CASE WHEN {text} IN ('nan', '-nan', 'inf', '-inf') THEN '0' ELSE coalesce({text}, '0') END"

@@ -1,0 +1,1 @@
+"""Proteins cut into peptides, and the index of them that all searches of spectra share."""

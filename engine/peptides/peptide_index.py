@@ -1,0 +1,374 @@
+"""Peptide inverted index: the dictionary of distinct peptides in order of mass, and for each the list of its places in the proteins.
+
+Li's thesis, chapter 3: a dictionary entry holds mass, position, length, a pointer into the inverted lists and thereby the number of
+proteins;
+duplicates are found by a 64-bit signature and verified. When the digest would exceed the memory budget, it is built in mass partitions
+that the
+counts of a first pass choose. Modified forms are made while searching and are not stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.enzymes import Enzyme, enzyme
+from engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
+from engine.chemistry.modifications import SearchModification, parse_modification
+from engine.execution.threads import available_threads, run_on_threads
+from engine.execution.workers import one_line
+from engine.identification.parameters import IdentificationParameters
+from engine.jobs.progress import Progress
+from engine.peptides.protein_index import ProteinIndex
+from engine.project.columns import open_column, require
+from kernels.cpu.digestion import SIGNATURE_TAIL, count_peptides, digest_proteins, merge_peptides
+from kernels.cpu.soundness import peptides_are_sound
+from kernels.cuda.digestion import count_peptides as count_on_card
+from kernels.cuda.modules import Card, DeviceError, DeviceMemoryError
+from kernels.layouts import PeptideArrays
+
+__all__ = ["Digestion", "PeptideIndex", "build_peptide_index", "open_peptide_index"]
+
+_UNIT = 1e9  # integer masses are in 1e-9 Da
+_BYTES_PER_ENTRY = 48  # while building: 26 of the unsorted entry, and some runs' dictionary entries, inverted lists and what NumPy copies
+_RUNS_AT_A_TIME = 8  # for each thread
+_ENDS = {"specific": 2, "semi-specific": 1, "non-specific": 0}
+_BUCKET_WIDTH = 100_000_000  # 0.1 Da
+_PEPTIDES_OF_A_LOOK = 1 << 19
+_ENTRY = (np.int64, np.uint64, np.uint32, np.uint8, np.uint8, np.uint32)  # mass, signature, position, length, flags and letters
+_COLUMNS: dict[str, type] = {
+    "mass": np.float64,
+    "position": np.uint32,
+    "length": np.uint8,
+    "flags": np.uint8,
+    "letters": np.uint32,
+    "pointer": np.int64,
+    "occurrence": np.uint32,
+}
+
+
+@dataclass(frozen=True)
+class Digestion:
+    """How proteins become peptides.
+
+    `required_ends`: 2 specific, 1 semi-specific, 0 non-specific. Masses in dalton. `fixed` are modifications that every peptide carries.
+    """
+
+    enzyme: Enzyme
+    required_ends: int
+    max_missed: int
+    min_length: int
+    max_length: int
+    clip_methionine: bool
+    min_mass: float
+    max_mass: float
+    fixed: tuple[SearchModification, ...] = ()
+
+    @classmethod
+    def of(cls, parameters: IdentificationParameters, specificity: str) -> Digestion:
+        """The digestion that parameters describe, with a specificity of "specific", "semi-specific" or "non-specific"."""
+        agent = enzyme(parameters.enzyme)
+        return cls(
+            agent,
+            0 if agent.is_unspecific else _ENDS[specificity],
+            parameters.missed_cleavages,
+            parameters.minimum_length,
+            parameters.maximum_length,
+            parameters.clip_methionine,
+            parameters.minimum_mass,
+            parameters.maximum_mass,
+            tuple(parse_modification(name) for name in parameters.fixed_modifications),
+        )
+
+    def residue_mass(self) -> NDArray[np.float64]:
+        """(26,) float64, dalton, with fixed modifications; NaN for letters that have no mass."""
+        masses = RESIDUE_MASS.copy()
+        for modification in self.fixed:
+            if modification.position == "anywhere":
+                for letter in modification.residues:
+                    masses[ord(letter) - 65] += modification.mass
+        return masses
+
+    def terminal_mass(self, end: str) -> float:
+        """Dalton that fixed modifications add to the peptide's "N-term" or "C-term"."""
+        return sum((modification.mass for modification in self.fixed if modification.position == f"peptide {end}"), 0.0)
+
+
+@dataclass(frozen=True)
+class PeptideIndex:
+    """n distinct peptides in order of mass, as memory-mapped columns.
+
+    Attributes
+    ----------
+    mass : (n,) float64, dalton, neutral, with fixed modifications.
+    position : (n,) uint32, place of the first residue of the first occurrence in the protein index.
+    length : (n,) uint8. flags : (n,) uint8, see `kernels.cpu.digestion`. letters : (n,) uint32, bit k: letter k occurs.
+    pointer : (n + 1,) int64; occurrence : (pointer[n],) uint32: the positions of peptide i are `occurrence[pointer[i]:pointer[i + 1]]`,
+        ascending,
+        so that a peptide is a target when its first position is.
+    """
+
+    mass: NDArray[np.float64]
+    position: NDArray[np.uint32]
+    length: NDArray[np.uint8]
+    flags: NDArray[np.uint8]
+    letters: NDArray[np.uint32]
+    pointer: NDArray[np.int64]
+    occurrence: NDArray[np.uint32]
+    digestion: Digestion
+
+    def __len__(self) -> int:
+        return len(self.mass)
+
+    def arrays(self, proteins: ProteinIndex) -> PeptideArrays:
+        """What the kernels take."""
+        return PeptideArrays(
+            np.asarray(self.mass),
+            np.asarray(self.position),
+            np.asarray(self.length),
+            np.asarray(self.flags),
+            np.asarray(self.letters),
+            np.asarray(proteins.proteins.residues),
+            self.digestion.residue_mass(),
+            self.digestion.terminal_mass("N-term"),
+            self.digestion.terminal_mass("C-term"),
+        )
+
+
+class _ArrayFile:
+    """A .npy file of a one-dimensional array whose length is known only at the end."""
+
+    _HEADER_BYTES = 128
+
+    def __init__(self, path: Path, dtype: type) -> None:
+        self._file = path.open("wb")
+        self._dtype = np.dtype(dtype)
+        self._file.write(bytes(self._HEADER_BYTES))
+        self.length = 0
+
+    def append(self, values: NDArray) -> None:
+        np.ascontiguousarray(values, self._dtype).tofile(self._file)
+        self.length += len(values)
+
+    def __enter__(self) -> _ArrayFile:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        text = repr({"descr": self._dtype.str, "fortran_order": False, "shape": (self.length,)})
+        header = (
+            b"\x93NUMPY\x01\x00" + (self._HEADER_BYTES - 10).to_bytes(2, "little") + text.ljust(self._HEADER_BYTES - 11).encode() + b"\n"
+        )
+        with self._file:
+            self._file.seek(0)
+            self._file.write(header)
+
+
+def build_peptide_index(
+    folder: Path,
+    proteins: ProteinIndex,
+    digestion: Digestion,
+    *,
+    selected: NDArray[np.int64] | None = None,
+    threads: int,
+    cards: list[Card] | None = None,
+    memory_bytes: int,
+    progress: Progress,
+) -> PeptideIndex:
+    """Digest the proteins (all, or those `selected`) and write the index into `folder`.
+
+    The first pass, which counts, runs on the first of the `cards` that can do it, or on threads; the second on threads. A card that fails
+    is struck from the list.
+    Memory: at most about `memory_bytes` beyond the proteins, unless a single mass bucket needs more. Time: two passes over the digest
+    and a sort inside runs; on disk 22 bytes for each distinct peptide and 4 for each occurrence.
+    """
+    residues, offsets = np.asarray(proteins.proteins.residues), np.asarray(proteins.proteins.offsets)
+    selection, n_targets = None, proteins.n_targets
+    if selected is not None:
+        selection, n_targets = _Selection(residues, offsets, selected), int(np.searchsorted(selected, proteins.n_targets))
+        residues, offsets = selection.residues, selection.offsets
+    digest = _Digest(residues, offsets, n_targets, digestion, threads, [] if cards is None else cards)
+    progress.stage("Counting peptides")
+    buckets = digest.count(progress)
+    progress.stage("Building the peptide index", int(buckets.sum()))
+    with ExitStack() as stack:
+        files = {name: stack.enter_context(_ArrayFile(folder / f"peptide_{name}.npy", kind)) for name, kind in _COLUMNS.items()}
+        for run_of_bucket in _passes(buckets, max(1, memory_bytes // _BYTES_PER_ENTRY), 32 * threads):
+            for columns in digest.runs(run_of_bucket, progress):
+                if selection is not None:
+                    for name in ("position", "occurrence"):
+                        columns[name] = selection.original_position(columns[name])
+                columns["pointer"] += files["occurrence"].length
+                for name, file in files.items():
+                    file.append(columns[name])
+        files["pointer"].append(np.array([files["occurrence"].length]))
+    return open_peptide_index(folder, proteins, digestion)
+
+
+def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestion) -> PeptideIndex:
+    """Open the index in `folder` by memory map, and look at every column.
+
+    Parameters
+    ----------
+    proteins, digestion : from which and how it was made.
+
+    Raises
+    ------
+    UnsoundIndexError : something in it is not as `build_peptide_index` writes it.
+    """
+    columns = {name: open_column(folder / f"peptide_{name}.npy", kind) for name, kind in _COLUMNS.items()}
+    n, pointer, occurrence = len(columns["mass"]), columns["pointer"], columns["occurrence"]
+    of_peptides = ("position", "length", "flags", "letters")
+    same = all(len(columns[name]) == n for name in of_peptides) and len(pointer) == n + 1
+    require(same, f"{folder}: columns of the peptides have different lengths")
+    require(pointer[0] == 0 and pointer[-1] == len(occurrence), f"{folder}: the lists of the peptides do not lead from start to end")
+    if n:
+        least, most = columns["mass"][[0, -1]].tolist()
+        inside = digestion.min_mass - 1 / _UNIT <= least and most <= digestion.max_mass + 1 / _UNIT
+        require(inside, f"{folder}: a peptide's mass is not within its bounds")
+        n_pieces = 1 + n // _PEPTIDES_OF_A_LOOK
+        bounds = [(n * k // n_pieces, len(occurrence) * k // n_pieces) for k in range(n_pieces + 1)]
+
+        def is_sound(k: int) -> bool:
+            (first, first_place), (last, last_place) = bounds[k], bounds[k + 1]
+            return peptides_are_sound(
+                *columns.values(), len(proteins.proteins.residues), digestion.min_length, digestion.max_length, first, last, first_place,
+                last_place,
+            )  # fmt: skip
+
+        with ThreadPoolExecutor(available_threads()) as pool:
+            require(all(pool.map(is_sound, range(n_pieces))), f"{folder}: a number of the peptides is not within its bounds")
+    return PeptideIndex(**columns, digestion=digestion)
+
+
+def _passes(buckets: NDArray[np.int64], most: int, n_runs: int) -> Iterator[NDArray[np.int64]]:
+    """Plan of the passes over the digest: for each, the run of every bucket (negative: not in this pass).
+
+    A pass holds at most `most` peptides (more only where a single bucket does), in at most about `n_runs` runs of nearly equal count.
+    """
+    total = np.cumsum(buckets)
+    low = 0
+    while low < len(buckets):
+        before = total[low - 1] if low else 0
+        high = max(low + 1, int(np.searchsorted(total, before + most, side="right")))
+        inside = total[low:high] - before
+        run_of_bucket = np.full(len(buckets), -1, np.int64)
+        run = np.minimum((inside - 1).clip(0) * n_runs // max(1, int(inside[-1])), n_runs - 1)
+        run_of_bucket[low:high] = np.unique(run, return_inverse=True)[1]
+        yield run_of_bucket
+        low = high
+
+
+class _Digest:
+    """The digest of proteins: counted on a card or on threads, enumerated on threads."""
+
+    def __init__(
+        self,
+        residues: NDArray[np.uint8],
+        offsets: NDArray[np.int64],
+        n_targets: int,
+        digestion: Digestion,
+        threads: int,
+        cards: list[Card],
+    ) -> None:
+        masses = digestion.residue_mass()
+        terminal = WATER_MASS + digestion.terminal_mass("N-term") + digestion.terminal_mass("C-term")
+        self._residues, self._offsets, self._threads, self._cards = residues, offsets, threads, cards
+        self._first_decoy = int(offsets[n_targets])
+        self._settings = (
+            digestion.enzyme.cleavage_table(),
+            np.where(np.isnan(masses), -1, np.rint(np.nan_to_num(masses) * _UNIT)).astype(np.int64),
+            round(terminal * _UNIT),
+            digestion.required_ends,
+            digestion.max_missed,
+            digestion.min_length,
+            digestion.max_length,
+            digestion.clip_methionine,
+            round(digestion.min_mass * _UNIT),
+            round(digestion.max_mass * _UNIT),
+            _BUCKET_WIDTH,
+        )
+        self.n_buckets = round(digestion.max_mass * _UNIT) // _BUCKET_WIDTH + 1
+        cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], 16 * threads + 1).astype(np.int64)[1:-1]).tolist()
+        self._counts = np.zeros((0, self.n_buckets), np.int64)
+        self._shares = list(zip([0, *cuts], [*cuts, len(offsets) - 1], strict=True))
+
+    def count(self, progress: Progress) -> NDArray[np.int64]:
+        """(buckets,) int64, peptides in each mass bucket; the first pass over the digest."""
+        bounds = np.array([first for first, _ in self._shares] + [len(self._offsets) - 1])
+        self._counts = np.zeros((len(self._shares), self.n_buckets), np.int64)
+
+        def count(share: int) -> None:
+            part = bounds[share : share + 2], self._counts[share : share + 1]
+            count_peptides(self._residues, self._offsets, part[0], *self._settings, part[1])
+
+        for card in list(self._cards):
+            try:
+                count_on_card(self._residues, self._offsets, bounds, *self._settings, self._counts, card=card, check=progress.check)
+                return self._counts.sum(axis=0)
+            except DeviceError as error:
+                progress.message(f"{one_line(error)}; the peptides are counted elsewhere")
+                if not isinstance(error, DeviceMemoryError):
+                    self._cards.remove(card)
+        run_on_threads(count, range(len(self._shares)), self._threads, progress, steps=lambda _: 0)
+        return self._counts.sum(axis=0)
+
+    def runs(self, run_of_bucket: NDArray[np.int64], progress: Progress) -> Iterator[dict[str, NDArray]]:
+        """Dictionary and inverted lists of each run, in order of mass; pointers count from the run's first occurrence. Call `count`
+        before."""
+        n_runs, inside = int(run_of_bucket.max()) + 1, run_of_bucket >= 0
+        counts = np.stack([np.bincount(run_of_bucket[inside], share[inside], n_runs).astype(np.int64) for share in self._counts])
+        run_offsets = np.concatenate(([0], np.cumsum(counts.sum(axis=0))))
+        cursors = run_offsets[:-1] + np.concatenate((np.zeros((1, n_runs), np.int64), np.cumsum(counts, axis=0)[:-1]))
+        entries = [np.empty(run_offsets[-1], kind) for kind in _ENTRY]
+
+        def fill(share: int) -> None:
+            bounds = self._shares[share]
+            digest_proteins(self._residues, self._offsets, *bounds, *self._settings, run_of_bucket, cursors[share], True, *entries)
+
+        run_on_threads(fill, range(len(self._shares)), self._threads, progress, steps=lambda _: 0)
+        sizes = np.diff(run_offsets).tolist()
+
+        def merge(run: int) -> dict[str, NDArray]:
+            return _merged(self._residues, self._first_decoy, *(column[run_offsets[run] : run_offsets[run + 1]] for column in entries))
+
+        # Some at a time: the next take the memory that these leave, which is sooner done than asking the system for more.
+        for first in range(0, n_runs, _RUNS_AT_A_TIME * self._threads):
+            some = range(first, min(n_runs, first + _RUNS_AT_A_TIME * self._threads))
+            yield from run_on_threads(merge, some, self._threads, progress, steps=lambda run: sizes[run])
+
+
+def _merged(
+    residues: NDArray[np.uint8],
+    first_decoy: int,
+    mass: NDArray[np.int64],
+    signature: NDArray[np.uint64],
+    *others: NDArray,
+) -> dict[str, NDArray]:
+    """Dictionary and inverted lists of a run; `others` are the further columns of its entries."""
+    columns: dict[str, NDArray] = {name: np.empty(len(mass), kind) for name, kind in _COLUMNS.items()}
+    # Above the mass, which takes 44 bits up to 17,000 Da, there is room for 20 bits of the signature: most ties are settled by one sort.
+    order = np.argsort((mass.view(np.uint64) << (np.uint64(64) - SIGNATURE_TAIL)) | (signature >> SIGNATURE_TAIL))
+    distinct = merge_peptides(residues, first_decoy, order, mass, signature, *others, *columns.values())
+    return {name: column if name == "occurrence" else column[:distinct] for name, column in columns.items()}
+
+
+class _Selection:
+    """The sequences of some proteins as a database of its own that remembers where they came from."""
+
+    def __init__(self, residues: NDArray[np.uint8], offsets: NDArray[np.int64], selected: NDArray[np.int64]) -> None:
+        lengths = np.diff(offsets)[selected]
+        self.offsets = np.concatenate(([0], np.cumsum(lengths)))
+        self._shift = offsets[selected] - self.offsets[:-1]
+        self.residues = residues[np.arange(self.offsets[-1]) + np.repeat(self._shift, lengths)]
+
+    def original_position(self, position: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Where positions of the selection stand in all proteins; their order stays when the selection was ascending."""
+        protein = np.searchsorted(self.offsets, position, side="right") - 1
+        return (position + self._shift[protein]).astype(np.uint32)

@@ -1,0 +1,1 @@
+"""Sequences packed into databases, how they are compared, aligned and written."""

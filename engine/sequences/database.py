@@ -1,0 +1,251 @@
+"""The packed protein database: sequences by length, in memory-mapped columns, read from FASTA once and opened again in milliseconds.
+
+Residues are one byte each and a sequence takes eight more, besides its name and description. The user's cache keeps a database under the
+digest of the FASTA files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+from engine.formats import Proteins, read_proteins
+from engine.jobs.progress import Progress
+from engine.project.cache import index_store
+from engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
+from engine.project.index_store import IndexStore
+from engine.sequences.matrices import LETTERS, encode
+
+__all__ = [
+    "SequenceDatabase",
+    "cache_store",
+    "decode",
+    "looks_like_nucleotides",
+    "nucleotide_counts",
+    "open_database",
+    "read_sequences",
+]
+
+_FORMAT = 2
+_NAME = "sequences"
+_COLUMNS = {
+    "residues": np.int8,
+    "lengths": np.uint32,
+    "file_index": np.uint32,
+    "accessions": np.uint8,
+    "accession_lengths": np.uint32,
+    "descriptions": np.uint8,
+    "description_lengths": np.uint32,
+}
+_DESCRIPTION = "database.json"
+_NUCLEOTIDES = np.isin(np.arange(len(LETTERS)), [LETTERS.index(letter) for letter in "ACGTUN"])
+_PIECE = 1 << 22
+_LETTERS_TO_JUDGE, _NUCLEOTIDE_SHARE = 30, 0.95
+
+
+@dataclass(frozen=True)
+class SequenceDatabase:
+    """n protein sequences, shortest first; those of one length in the order of the files.
+
+    Attributes
+    ----------
+    residues : (total,) int8, codes of `engine.sequences.matrices`. offsets : (n + 1,) int64 into it.
+    file_index : (n,) uint32, place of each sequence in the files, from 0.
+    accession_bytes, description_bytes : uint8, UTF-8, with their offsets (n + 1,) int64.
+    n_repeated_names : sequences whose accession stood before in the files.
+    n_nucleotides : sequences that look like DNA or RNA, see `looks_like_nucleotides`.
+    """
+
+    residues: NDArray[np.int8]
+    offsets: NDArray[np.int64]
+    file_index: NDArray[np.uint32]
+    accession_bytes: NDArray[np.uint8]
+    accession_offsets: NDArray[np.int64]
+    description_bytes: NDArray[np.uint8]
+    description_offsets: NDArray[np.int64]
+    n_repeated_names: int
+    n_nucleotides: int
+
+    def __len__(self) -> int:
+        return len(self.file_index)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """(n,) int64, residues of each sequence."""
+        return np.diff(self.offsets)
+
+    @property
+    def n_residues(self) -> int:
+        """Residues of all sequences."""
+        return int(self.offsets[-1])
+
+    def codes(self, i: int) -> NDArray[np.int8]:
+        """Residues of sequence `i`."""
+        return self.residues[self.offsets[i] : self.offsets[i + 1]]
+
+    def accession(self, i: int) -> str:
+        """First word of the header of sequence `i`, empty where there is none."""
+        return bytes(self.accession_bytes[self.accession_offsets[i] : self.accession_offsets[i + 1]]).decode()
+
+    def description(self, i: int) -> str:
+        """The rest of that header."""
+        return bytes(self.description_bytes[self.description_offsets[i] : self.description_offsets[i + 1]]).decode()
+
+
+def decode(codes: NDArray[np.int8]) -> str:
+    """The letters of residue codes."""
+    return np.frombuffer(LETTERS.encode(), np.uint8)[codes].tobytes().decode("ascii")
+
+
+def nucleotide_counts(residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many letters of each sequence are A, C, G, T, U or N.
+
+    Parameters
+    ----------
+    residues : (total,) int8, codes of `engine.sequences.matrices`. offsets : (n + 1,) int64, where each sequence begins in it.
+
+    Returns
+    -------
+    (n,) int64.
+    """
+    counts = np.zeros(len(offsets) - 1, np.int64)
+    filled = np.flatnonzero(np.diff(offsets))
+    for some in _pieces(offsets[filled]):
+        first, last = filled[some.start], filled[some.stop - 1]
+        is_nucleotide = _NUCLEOTIDES[residues[offsets[first] : offsets[last + 1]]]
+        counts[filled[some]] = np.add.reduceat(is_nucleotide, offsets[filled[some]] - offsets[first], dtype=np.int64)
+    return counts
+
+
+def looks_like_nucleotides(lengths: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which sequences look like DNA or RNA: at least 95 % of their letters are A, C, G, T, U or N.
+
+    Fewer than 30 letters may be a peptide of these by chance: sequences so short are judged as one, all of them together.
+
+    Parameters
+    ----------
+    lengths, counts : (n,) int64, letters of each sequence, and those of `nucleotide_counts`.
+
+    Returns
+    -------
+    (n,) bool.
+    """
+    is_short = lengths < _LETTERS_TO_JUDGE
+    n_letters, n_found = np.where(is_short, lengths[is_short].sum(), lengths), np.where(is_short, counts[is_short].sum(), counts)
+    return (lengths > 0) & (n_letters >= _LETTERS_TO_JUDGE) & (n_found >= _NUCLEOTIDE_SHARE * n_letters)
+
+
+def cache_store() -> IndexStore:
+    """Where packed databases are kept: the user's cache."""
+    return index_store(_NAME)
+
+
+def read_sequences(paths: Sequence[Path], progress: Progress) -> SequenceDatabase:
+    """Read FASTA files into memory, every record of them, shortest first.
+
+    Raises
+    ------
+    InputError : a file is missing, empty, damaged or no FASTA, or holds a character that is no residue.
+    """
+    return _by_length(read_proteins(paths, progress=progress, every_record=True))
+
+
+def open_database(paths: Sequence[Path], digests: Sequence[str], store: IndexStore, progress: Progress) -> SequenceDatabase:
+    """The packed database of FASTA files, opened where `store` has it, else packed there first.
+
+    Parameters
+    ----------
+    digests : SHA-256 of each file.
+
+    Raises
+    ------
+    InputError : see `read_sequences`. StorageError : it could not be kept.
+    """
+    parts = {"format": _FORMAT, "files": list(digests)}
+    progress.stage("Opening the database")
+    title = ", ".join(path.name for path in paths)
+    return store.get(parts, title, lambda folder: _write(folder, read_sequences(paths, progress)), _open, progress)
+
+
+def _by_length(proteins: Proteins) -> SequenceDatabase:
+    lengths = np.diff(proteins.offsets)
+    order = np.argsort(lengths, kind="stable")
+    residues, offsets = _take(encode(proteins.residues), proteins.offsets, order)
+    accessions = _take(proteins.accession_bytes, proteins.accession_offsets, order)
+    descriptions = _take(proteins.description_bytes, proteins.description_offsets, order)
+    names = len({proteins.accession(i) for i in range(len(proteins))})
+    n_nucleotides = int(looks_like_nucleotides(np.diff(offsets), nucleotide_counts(residues, offsets)).sum())
+    return SequenceDatabase(residues, offsets, order.astype(np.uint32), *accessions, *descriptions, len(proteins) - names, n_nucleotides)
+
+
+def _take(values: NDArray, offsets: NDArray[np.int64], order: NDArray[np.int64]) -> tuple[NDArray, NDArray[np.int64]]:
+    """The runs of a CSR column in another order."""
+    new = _offsets(np.diff(offsets)[order])
+    taken = np.empty(new[-1], values.dtype)
+    # In pieces, since the places of the values take eight times the room of the values.
+    for some in _pieces(new[:-1]):
+        start, stop = new[some.start], new[some.stop]
+        shift = np.repeat(offsets[order[some]] - new[some], np.diff(new[some.start : some.stop + 1]))
+        taken[start:stop] = values[np.arange(start, stop) + shift]
+    return taken, new
+
+
+def _pieces(starts: NDArray[np.int64]) -> list[slice]:
+    """Runs of sequences, given by where they begin, of some `_PIECE` values each, or one that is longer."""
+    if not len(starts):
+        return []
+    cuts = np.unique(np.searchsorted(starts, np.arange(0, int(starts[-1]) + 1, _PIECE), side="right") - 1)
+    return [slice(first, last) for first, last in pairwise([*cuts.tolist(), len(starts)])]
+
+
+def _offsets(lengths: NDArray) -> NDArray[np.int64]:
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def _write(folder: Path, database: SequenceDatabase) -> None:
+    if len(database) > np.iinfo(np.uint32).max or np.max(database.lengths, initial=0) > np.iinfo(np.uint32).max:
+        raise InputError(folder, "more than 4,294,967,295 sequences or residues in one", remedy="Split the database")
+    columns = (
+        database.residues, database.lengths.astype(np.uint32), database.file_index,
+        database.accession_bytes, np.diff(database.accession_offsets).astype(np.uint32),
+        database.description_bytes, np.diff(database.description_offsets).astype(np.uint32),
+    )  # fmt: skip
+    for name, column in zip(_COLUMNS, columns, strict=True):
+        np.save(folder / f"{name}.npy", np.ascontiguousarray(column))
+    description = {"n_repeated_names": database.n_repeated_names, "n_nucleotides": database.n_nucleotides}
+    (folder / _DESCRIPTION).write_text(json.dumps(description), encoding="utf-8")
+
+
+def _open(folder: Path) -> SequenceDatabase:
+    residues, lengths, file_index, accessions, accession_lengths, descriptions, description_lengths = (
+        open_column(folder / f"{name}.npy", kind) for name, kind in _COLUMNS.items()
+    )
+    description = read_numbers(folder / _DESCRIPTION, ("n_repeated_names", "n_nucleotides"))
+    n = len(file_index)
+    columns = (lengths, accession_lengths, description_lengths)
+    require(n and all(len(one) == n for one in columns), f"{folder}: columns of the database have different lengths, or none")
+    database = SequenceDatabase(
+        residues, _offsets(lengths), file_index, accessions, _offsets(accession_lengths), descriptions, _offsets(description_lengths),
+        description["n_repeated_names"], description["n_nucleotides"],
+    )  # fmt: skip
+    checked_offsets(database.offsets, len(residues), f"{folder}: residues")
+    checked_texts(accessions, database.accession_offsets, f"{folder}: accessions")
+    checked_texts(descriptions, database.description_offsets, f"{folder}: descriptions")
+    require((lengths[1:] >= lengths[:-1]).all(), f"{folder}: the sequences of the database are not in order of length")
+    in_bounds = residues.min(initial=0) >= 0 and residues.max(initial=0) < len(LETTERS)
+    require(in_bounds, f"{folder}: the database holds residues that do not exist")
+    is_there = np.zeros(n, bool)
+    is_there[file_index[file_index < n]] = True
+    require(is_there.all(), f"{folder}: the places of the sequences in their files are not each another")
+    counts_are_possible = max(database.n_repeated_names, database.n_nucleotides) <= n
+    require(counts_are_possible, f"{folder}: more sequences are told of than there are")
+    return database

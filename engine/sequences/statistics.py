@@ -1,0 +1,321 @@
+"""Bit scores and E-values of local alignments.
+
+Scores of unrelated sequences follow ``P(S >= x) = 1 - exp(-K A(x) exp(-lambda x))`` (Karlin and Altschul 1990, PNAS 87:2264; with gaps
+Altschul and others 2001, NAR 29:351). ``A`` is the product of the two lengths less what an alignment of that score takes of each: the
+finite-size correction of Park, Sheetlin, Ma, Madden and Spouge (2012, BMC Research Notes 5:286).
+
+* Where NCBI's tables have the matrix and the gap costs, all constants come from them.
+* Elsewhere lambda and K are fitted by maximum likelihood to scores of the search itself, or of random sequences where the search has too
+  few; the other constants follow from lambda as they do in NCBI's tables. Related pairs among the scores are kept out by truncation: a pair
+  counts only up to a bound that chance hardly passes, with the likelihood of a score below it.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import exp, inf, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+import resources
+from engine.sequence_search.scoring import ScoringScheme
+from engine.sequences.matrices import LETTERS, Matrix, read_matrix
+
+__all__ = [
+    "BACKGROUND",
+    "ScoreStatistics",
+    "default_gap_costs",
+    "expected_score",
+    "fit",
+    "random_sequences",
+    "tabulated",
+    "ungapped_lambda",
+]
+
+LN_2 = log(2.0)
+_FREQUENCIES = {
+    "A": 0.07805, "R": 0.05129, "N": 0.04487, "D": 0.05364, "C": 0.01925, "Q": 0.04264, "E": 0.06295, "G": 0.07377, "H": 0.02199,
+    "I": 0.05142, "L": 0.09019, "K": 0.05744, "M": 0.02243, "F": 0.03856, "P": 0.05203, "S": 0.07120, "T": 0.05841, "W": 0.01330,
+    "Y": 0.03216, "V": 0.06441,
+}  # fmt: skip
+BACKGROUND: NDArray[np.float64] = np.array([_FREQUENCIES.get(letter, 0.0) for letter in LETTERS])
+"""(27,) share of each residue code in proteins (Robinson and Robinson 1991, PNAS 88:8880)."""
+
+_GAP_COSTS = {
+    "BLOSUM45": (14, 2), "BLOSUM50": (13, 2), "BLOSUM62": (11, 1), "BLOSUM80": (10, 1), "BLOSUM90": (10, 1), "PAM30": (9, 1),
+    "PAM70": (10, 1), "PAM250": (14, 2), "IDENTITY": (15, 2),
+    "DAYHOFF": (14, 2), "GONNET": (14, 2),  # NCBI has none; both have the scale of PAM250
+}  # fmt: skip
+
+# How a, the residues that an alignment takes for each unit of score, and alpha, their variance, go with lambda in NCBI's 85 gapped rows:
+# a = a of no gaps * (1 + 6.8 (lambda of no gaps / lambda - 1)) within 7 % (rms), alpha = 3.07 a^2 / lambda within 12 %; 2.35 without gaps.
+_LENGTH_BY_LAMBDA, _VARIANCE_BY_LENGTH, _UNGAPPED_VARIANCE_BY_LENGTH = 6.8, 3.07, 2.35
+
+_LEAST_LENGTH = 30  # shorter sequences tell of their ends rather than of chance
+_FEWEST_PAIRS, _MOST_PAIRS = 2000, 30_000
+_TAIL = 3e-3  # share of the scores of chance that truncation gives up
+_FIRST_BOUND = 4.0  # in spreads of the middle half, above it: passed by chance in one pair of a thousand
+_ROUNDS = 8
+_LENGTH_GROUPS = 256
+_GOLDEN = (5**0.5 - 1) / 2
+_TWO_PI = 2.0 * np.pi
+
+
+@dataclass(frozen=True)
+class ScoreStatistics:
+    """What turns scores into bit scores and E-values.
+
+    Attributes
+    ----------
+    lambda_, K : of the distribution of chance. a, b : mean length that an alignment takes of a sequence, ``a S + b``. alpha, beta : the
+        same of its variance; sigma, tau : of the covariance of the two lengths.
+    source : where they come from, in words. n_pairs : scores fitted to, 0 for a table.
+    """
+
+    lambda_: float
+    K: float
+    a: float
+    b: float
+    alpha: float
+    beta: float
+    sigma: float
+    tau: float
+    source: str
+    n_pairs: int = 0
+
+    def bit_scores(self, scores: NDArray[np.integer]) -> NDArray[np.float64]:
+        """``(lambda S - ln K) / ln 2``."""
+        return (self.lambda_ * np.asarray(scores, np.float64) - log(self.K)) / LN_2
+
+    def e_values(
+        self, scores: NDArray[np.integer], query_length: int, subject_lengths: NDArray[np.integer], database_residues: int
+    ) -> NDArray[np.float64]:
+        """How many subjects of the whole database chance lets score so high.
+
+        Parameters
+        ----------
+        scores, subject_lengths : (n,) of one query. database_residues : of all subjects together.
+        """
+        y, n = np.asarray(scores, np.float64), np.maximum(np.asarray(subject_lengths, np.float64), 1.0)
+        return self.K * np.exp(self._log_pairs(y, np.full(len(y), float(query_length)), n)) * (database_residues / n)
+
+    def least_scores(
+        self, max_e_value: float, query_length: int, subject_lengths: NDArray[np.integer], database_residues: int, most: int
+    ) -> NDArray[np.int64]:
+        """Scores below which no E-value is as small as `max_e_value`: what spares computing the E-values of nearly all subjects.
+
+        Found for groups of subjects of about the same length, and for twice the E-value, since lengths differ within a group.
+
+        Parameters
+        ----------
+        subject_lengths : (n,) ascending. most : the largest score there is.
+
+        Returns
+        -------
+        (n,) int64, from 1 to `most` + 1.
+        """
+        n = len(subject_lengths)
+        cuts = np.unique(np.linspace(0, n, _LENGTH_GROUPS + 1).astype(np.int64))
+        ends = np.concatenate((subject_lengths[cuts[:-1]], subject_lengths[cuts[1:] - 1]))
+        low, high = np.zeros(len(ends), np.int64), np.full(len(ends), most + 1)
+        while (high - low > 1).any():
+            middle = np.maximum(1, (low + high) // 2)
+            passes = self.e_values(middle, query_length, ends, database_residues) <= 2.0 * max_e_value
+            low, high = np.where(passes, low, middle), np.where(passes, middle, high)
+        return np.repeat(high.reshape(2, -1).min(axis=0), np.diff(cuts))
+
+    def _log_pairs(self, y: NDArray[np.float64], m: NDArray[np.float64], n: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``ln(A(y) exp(-lambda y))``. `A` is the expected product of what is left of the two lengths, taken as normally distributed."""
+        from kernels.cpu.alignment import normal_tail
+
+        if self.alpha == 0.0:  # nothing is known of the lengths that alignments take
+            return np.log(np.maximum(m, 1.0) * n) - self.lambda_ * y
+        taken = self.a * y + self.b
+        deviation = np.sqrt(np.maximum(2.0 * self.alpha / self.lambda_, self.alpha * y + self.beta))
+        area, both = np.ones(len(y)), np.maximum(2.0 * self.sigma / self.lambda_, self.sigma * y + self.tau)
+        for length in (m, n):
+            left = (length - taken) / deviation
+            chance = normal_tail(-left)
+            area *= deviation * (left * chance + np.exp(-0.5 * left * left) / np.sqrt(_TWO_PI))
+            both *= chance
+        return np.log(np.maximum(area + both, 1e-300)) - self.lambda_ * y
+
+
+@lru_cache(maxsize=1)
+def _table() -> dict[tuple[str, str, str], dict[str, float]]:
+    text = resources.path("statistics", "karlin_altschul.tsv").read_text(encoding="utf-8")
+    rows = csv.DictReader((line for line in text.splitlines() if not line.startswith("#")), delimiter="\t")
+    keys = ("matrix", "gap_open", "gap_extend")
+    return {(row["matrix"], row["gap_open"], row["gap_extend"]): {k: float(v) for k, v in row.items() if k not in keys} for row in rows}
+
+
+def tabulated(scheme: ScoringScheme) -> ScoreStatistics | None:
+    """NCBI's constants for a matrix and gap costs, or None where there are none. A file that holds a matrix of NCBI's counts as it."""
+    name = next((name for name in _GAP_COSTS if scheme.matrix.scores_as(read_matrix(name))), "")
+    row = _table().get((name, str(scheme.gap_open), str(scheme.gap_extend)))
+    if row is None:
+        return None
+    ungapped = _table()[name, "-", "-"]
+    return _complete(
+        scheme, row["lambda"], row["K"], (row["a"], row["alpha"], row["sigma"]), (ungapped["a"], ungapped["alpha"]), "NCBI's table", 0
+    )
+
+
+def _complete(
+    scheme: ScoringScheme,
+    lambda_: float,
+    k: float,
+    rates: tuple[float, float, float],
+    ungapped: tuple[float, float],
+    source: str,
+    n_pairs: int,
+) -> ScoreStatistics:
+    """The constants at score zero follow from the rates with and without gaps (Park and others 2012)."""
+    a, alpha, sigma = rates
+    twice = 2.0 * scheme.first_residue_cost
+    at_zero = (twice * (ungapped[0] - a), twice * (ungapped[1] - alpha), twice * (ungapped[1] - sigma))
+    return ScoreStatistics(lambda_, k, a, at_zero[0], alpha, at_zero[1], sigma, at_zero[2], source, n_pairs)
+
+
+def default_gap_costs(matrix: str) -> tuple[int, int]:
+    """Gap opening and extension that suit a matrix: NCBI's where it has some, 11 and 1 for most others."""
+    return _GAP_COSTS.get(matrix, (11, 1))
+
+
+def expected_score(matrix: Matrix) -> float:
+    """Mean score of two residues of chance; the theory of local alignment wants it negative."""
+    return float(BACKGROUND @ matrix.scores @ BACKGROUND)
+
+
+def ungapped_lambda(matrix: Matrix) -> float | None:
+    """The lambda of alignments without gaps: where the mean of ``exp(lambda s)`` is one. None where chance scores grow with length."""
+    weights, scores = np.outer(BACKGROUND, BACKGROUND), matrix.scores.astype(np.float64)
+    if expected_score(matrix) >= 0 or scores[weights > 0].max() <= 0:
+        return None
+    low, high = 0.0, 1.0 / matrix.greatest
+    while (weights * np.exp(high * scores)).sum() < 1:
+        high *= 2
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if (weights * np.exp(middle * scores)).sum() < 1 else (low, middle)
+    return high
+
+
+def random_sequences(lengths: Sequence[int] | NDArray[np.integer], seed: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+    """Sequences of chance: codes and offsets, as `engine.sequence_search.scoring.score_all` takes them."""
+    generator = np.random.default_rng(seed)
+    codes = generator.choice(len(LETTERS), int(sum(lengths)), p=BACKGROUND / BACKGROUND.sum()).astype(np.int8)
+    return codes, np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+
+
+def fit(
+    scores: NDArray[np.integer],
+    query_lengths: NDArray[np.integer],
+    subject_lengths: NDArray[np.integer],
+    scheme: ScoringScheme,
+    source: str,
+) -> ScoreStatistics | None:
+    """Fit lambda and K to the scores of a search; None where too few pairs are long enough or the scores do not vary.
+
+    Parameters
+    ----------
+    scores : (queries, subjects), those of related pairs among them as long as they are few.
+    source : what the scores are of, for people.
+    """
+    queries, subjects = np.asarray(query_lengths, np.float64), np.asarray(subject_lengths, np.float64)
+    rows, columns = np.flatnonzero(queries >= _LEAST_LENGTH), np.flatnonzero(subjects >= _LEAST_LENGTH)
+    n_pairs = len(rows) * len(columns)
+    if n_pairs < _FEWEST_PAIRS:
+        return None
+    taken = np.unique(np.linspace(0, n_pairs - 1, min(n_pairs, _MOST_PAIRS)).astype(np.int64))
+    row, column = rows[taken // len(columns)], columns[taken % len(columns)]
+    sample = _Sample(scores[row, column].astype(np.float64), queries[row], subjects[column], scheme)
+    return sample.fit(source)
+
+
+class _Sample:
+    """Scores to fit to, with the lengths of the pairs."""
+
+    def __init__(self, x: NDArray[np.float64], m: NDArray[np.float64], n: NDArray[np.float64], scheme: ScoringScheme) -> None:
+        self._x, self._m, self._n, self._scheme = x, m, n, scheme
+        self._ungapped = ungapped_lambda(scheme.matrix)
+        self._bound = np.full(len(x), np.percentile(x, 75) + _FIRST_BOUND * (np.percentile(x, 75) - np.percentile(x, 25) + 1))
+
+    def fit(self, source: str) -> ScoreStatistics | None:
+        """The constants of the largest likelihood, or None."""
+        low, high = np.percentile(self._x, (10, 75))
+        if high - low < 1:
+            return None
+        # The middle of the distribution spans about 2 / lambda between these percentiles.
+        lambda_ = 2.0 / float(high - low)
+        statistics = None
+        for _ in range(_ROUNDS):
+            before = lambda_
+            lambda_ = exp(_largest(lambda value: self._likelihood(exp(value))[0], log(lambda_ / 3), log(lambda_ * 3)))
+            likelihood, K = self._likelihood(lambda_)
+            if not np.isfinite(likelihood):
+                return None
+            n_pairs = int((self._x < self._bound).sum())
+            statistics = self._statistics(lambda_, K, source, n_pairs)
+            if abs(lambda_ / before - 1) < 1e-3:
+                break
+            self._bound = np.floor(self._x_of_chance(statistics))
+        return statistics
+
+    def _x_of_chance(self, statistics: ScoreStatistics) -> NDArray[np.float64]:
+        """The score that chance passes for a share `_TAIL` of such pairs."""
+        y = (np.log(statistics.K * self._m * self._n) - log(_TAIL)) / statistics.lambda_
+        for _ in range(3):
+            excess = log(statistics.K) + statistics._log_pairs(y, self._m, self._n) - log(_TAIL)
+            y = np.maximum(y + excess / statistics.lambda_, 1.0)
+        return y
+
+    def _statistics(self, lambda_: float, k: float, source: str, n_pairs: int) -> ScoreStatistics:
+        if self._ungapped is None:
+            return ScoreStatistics(lambda_, k, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, source, n_pairs)
+        weights, scores = np.outer(BACKGROUND, BACKGROUND), self._scheme.matrix.scores.astype(np.float64)
+        # Without gaps a is lambda / H, H being the mean of lambda s in related pairs.
+        relative_entropy = self._ungapped * float((weights * scores * np.exp(self._ungapped * scores)).sum())
+        a_ungapped = self._ungapped / relative_entropy
+        a = a_ungapped * (1 + _LENGTH_BY_LAMBDA * max(0.0, self._ungapped / lambda_ - 1))
+        alpha = _VARIANCE_BY_LENGTH * a * a / lambda_
+        alpha_ungapped = _UNGAPPED_VARIANCE_BY_LENGTH * a_ungapped**2 / self._ungapped
+        return _complete(self._scheme, lambda_, k, (a, alpha, alpha), (a_ungapped, alpha_ungapped), source, n_pairs)
+
+    def _likelihood(self, lambda_: float) -> tuple[float, float]:
+        """The log-likelihood at the best K for this lambda, and that K.
+
+        With ``g = A(x) exp(-lambda x)``, a score below its bound has the likelihood
+        ``K (g(x) - g(x + 1)) exp(-K (g(x + 1/2) - g(bound)))``; the best K is where the derivative by K vanishes.
+        """
+        below = self._x < self._bound
+        x, m, n, bound = self._x[below], self._m[below], self._n[below], self._bound[below]
+        statistics = self._statistics(lambda_, 1.0, "", 0)
+        log_g, log_next = statistics._log_pairs(x, m, n), statistics._log_pairs(x + 1, m, n)
+        total = float((np.exp((log_g + log_next) / 2) - np.exp(statistics._log_pairs(bound, m, n))).sum())
+        if not (total > 0 and np.isfinite(total)):
+            return -inf, 0.0
+        # Far below the scores that are fitted, where the correction of the lengths gives way, the step could turn negative.
+        fall = np.minimum(log_next - log_g, -1e-6)
+        K = len(x) / total
+        return len(x) * (log(K) - 1.0) + float((log_g + np.log(-np.expm1(fall))).sum()), K
+
+
+def _largest(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function of one peak is largest, by golden section."""
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_left, at_right = function(left), function(right)
+    while high - low > 1e-3:
+        if at_left >= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - _GOLDEN * (high - low)
+            at_left = function(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + _GOLDEN * (high - low)
+            at_right = function(right)
+    return (low + high) / 2

@@ -1,0 +1,1 @@
+"""Spectra as columns, and made ready to be searched."""

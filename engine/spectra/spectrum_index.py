@@ -1,0 +1,89 @@
+"""Spectrum index: preprocessed spectra, and the queries (a spectrum with an assumed charge) in order of precursor mass.
+
+Queries in order of mass are the precursor bins: neighbours look at the same stretch of the peptide dictionary. The fragment bins are a
+bit table
+of the peaks of the spectrum being searched (12.5 KB for 2,000 Th in bins of 0.02), in which the scoring kernel finds a match or a miss
+in O(1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.masses import PROTON_MASS
+from engine.chemistry.tolerance import Tolerance
+from engine.execution.partitions import equal_partitions
+from engine.execution.threads import run_on_threads
+from engine.identification.parameters import IdentificationParameters
+from engine.jobs.progress import Progress
+from engine.spectra.columns import Spectra
+from kernels.cpu.preprocessing import preprocess_spectra
+from kernels.layouts import QueryArrays, SpectrumArrays
+
+__all__ = ["SpectrumIndex", "absolute_and_relative", "build_spectrum_index"]
+
+_TRANSFORMS = ("none", "square-root", "logarithm", "rank")
+_MOST_CHARGE = 31
+
+
+@dataclass(frozen=True)
+class SpectrumIndex:
+    """What is searched.
+
+    Attributes
+    ----------
+    arrays : preprocessed peaks of all spectra (those with too few peaks have none).
+    queries : in order of mass. n_searched : spectra with at least one query.
+    """
+
+    arrays: SpectrumArrays
+    queries: QueryArrays
+    n_searched: int
+
+
+def absolute_and_relative(tolerance: Tolerance) -> tuple[float, float]:
+    """A tolerance as the kernels take it: (dalton, fraction)."""
+    return (0.0, tolerance.value * 1e-6) if tolerance.unit == "ppm" else (tolerance.value, 0.0)
+
+
+def build_spectrum_index(spectra: Spectra, parameters: IdentificationParameters, threads: int, progress: Progress) -> SpectrumIndex:
+    """Preprocess the spectra and list the queries."""
+    n = len(spectra)
+    charges = _charges(spectra.charge_mask, parameters)
+    # Only electron transfer leaves precursors with fewer charges; elsewhere there would be fragments at these places.
+    is_electron_transfer = bool(set("cz") & set(parameters.ion_series))
+    known = np.where((charges.sum(axis=1) == 1) & is_electron_transfer, charges.argmax(axis=1), 0)
+    count = np.zeros(n, np.int64)
+    mz, weight, correlation = np.empty_like(spectra.mz), np.empty_like(spectra.intensity), np.empty_like(spectra.intensity)
+    progress.stage("Preprocessing spectra", n)
+    absolute, relative = absolute_and_relative(Tolerance.parse(parameters.fragment_tolerance))
+
+    def preprocess(part):  # type: ignore[no-untyped-def]
+        preprocess_spectra(
+            spectra.offsets, spectra.mz, spectra.intensity, spectra.precursor_mz, known, part.first, part.last, parameters.peaks_per_window,
+            parameters.window_width, parameters.precursor_removal, absolute, relative, parameters.deisotope,
+            _TRANSFORMS.index(parameters.intensity_transform), parameters.minimum_fragment_mz, count, mz, weight, correlation,
+        )  # fmt: skip
+
+    parts = equal_partitions(np.diff(spectra.offsets), threads)
+    run_on_threads(preprocess, parts, threads, progress, steps=lambda part: part.last - part.first)
+    count[count < parameters.minimum_peaks] = 0
+    offsets = np.concatenate(([0], np.cumsum(count)))
+    source = np.arange(offsets[-1]) + np.repeat(spectra.offsets[:-1] - offsets[:-1], count)
+    arrays = SpectrumArrays(offsets, mz[source], weight[source], correlation[source])
+    spectrum, charge = np.nonzero(charges & (count > 0)[:, None] & np.isfinite(spectra.precursor_mz)[:, None])
+    mass = (spectra.precursor_mz[spectrum] - PROTON_MASS) * charge
+    order = np.argsort(mass, kind="stable")
+    queries = QueryArrays(spectrum[order].astype(np.int64), charge[order].astype(np.int64), mass[order])
+    return SpectrumIndex(arrays, queries, int(np.count_nonzero(np.bincount(spectrum, minlength=n))))
+
+
+def _charges(mask: NDArray[np.uint32], parameters: IdentificationParameters) -> NDArray[np.bool_]:
+    """(n, charges) bool: the charges that the file gives, or those to try where it gives none."""
+    table = (mask[:, None] >> np.arange(_MOST_CHARGE, dtype=np.uint32)[None, :]) & 1 > 0
+    table[:, 0] = False
+    table[~table.any(axis=1), parameters.minimum_charge : parameters.maximum_charge + 1] = True
+    return table

@@ -1,0 +1,1 @@
+"""Error rates from targets and decoys."""

@@ -1,0 +1,276 @@
+"""Open searches with a fragment-ion index: the matches of scoring every candidate, in any memory, and masses that nobody listed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pyteomics import mass as pyteomics_mass
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "shim"))
+
+from shim_card import ShimCard, missing_compiler
+
+from engine.chemistry.modifications import parse_modification
+from engine.formats import Spectra, read_proteins, read_spectra
+from engine.identification.parameters import IdentificationParameters
+from engine.jobs.progress import Cancelled, Progress, ProgressEvent
+from engine.matches.fragment_index import FragmentSearch
+from engine.matches.scoring import Matches, Search, modification_arrays, scoring_settings
+from engine.parameters import read_preset
+from engine.peptides.peptide_index import Digestion, PeptideIndex, build_peptide_index
+from engine.peptides.protein_index import ProteinIndex, build_protein_index
+from engine.spectra.spectrum_index import SpectrumIndex, build_spectrum_index
+from kernels.cuda.modules import Card
+from kernels.layouts import HitArrays
+
+PROTON, PHOSPHO, CARBAMIDOMETHYL = 1.00727646688, 79.966331, 57.02146372
+OPEN = IdentificationParameters.checked(read_preset("identify", "open"))
+
+
+@dataclass(frozen=True)
+class Database:
+    proteins: ProteinIndex
+    peptides: PeptideIndex
+
+    def sequence(self, peptide: int) -> str:
+        start = int(self.peptides.position[peptide])
+        return bytes(self.proteins.proteins.residues[start : start + int(self.peptides.length[peptide])]).decode()
+
+
+def database(folder: Path, files: list[Path]) -> Database:
+    digestion = Digestion.of(OPEN, "specific")
+    index = build_protein_index(
+        folder, read_proteins(files), database="x.fasta", decoys="reverse", decoy_prefix="DECOY_", cleaves=digestion.enzyme.cleavage_table()
+    )
+    return Database(index, build_peptide_index(folder, index, digestion, threads=2, memory_bytes=1 << 28, progress=Progress()))
+
+
+@pytest.fixture(scope="module")
+def shewanella(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Database:
+    return database(tmp_path_factory.mktemp("shewanella"), [shared_data / "proteomes" / "shew.fasta"])
+
+
+@pytest.fixture(scope="module")
+def sample(shared_data: Path) -> Spectra:
+    """A real sample of that organism."""
+    return read_spectra([shared_data / "spectra" / "qc_shew_qe" / "QC_Shew_18_02_Excerpt.mzXML"])
+
+
+@pytest.fixture(scope="module")
+def real(sample: Spectra) -> Spectra:
+    """Sixty of its spectra."""
+    return sample.only(np.arange(0, 300, 5))
+
+
+def prepared(spectra: Spectra, held: Database, parameters: IdentificationParameters, threads: int = 2) -> tuple[SpectrumIndex, Search]:
+    variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
+    index = build_spectrum_index(spectra, parameters, threads, Progress())
+    search = Search(index, held.peptides.arrays(held.proteins), modification_arrays(variable, parameters), parameters, threads)
+    search.plan(Progress())
+    return index, search
+
+
+def stages(search: Search) -> tuple[Matches, list[str]]:
+    """The matches, and the titles of all stages."""
+    seen: list[str] = []
+    return search.run(Progress(lambda event: seen.append(event.stage))), list(dict.fromkeys(seen))
+
+
+def without_index(monkeypatch: pytest.MonkeyPatch, search: Search) -> Matches:
+    with monkeypatch.context() as patch:
+        patch.setattr(FragmentSearch, "is_worthwhile", lambda *_: False)
+        matches, seen = stages(search)
+    assert "Indexing fragments" not in seen
+    return matches
+
+
+def assert_same(found: Matches, expected: Matches) -> None:
+    for name in ("spectrum", "charge", "rank", "peptide", "isotope_error", "site", "modification", "score", "n_candidates"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
+    np.testing.assert_allclose(found.delta_score, expected.delta_score, atol=1e-6)
+    # Fitted to a histogram, of which a few rounded scores fall into the next bin; whether a bin takes part in the fit may hang on one.
+    difference = np.abs(found.expectation - expected.expectation)
+    assert np.quantile(difference, 0.9) < 0.01
+    assert difference.max() < 0.5
+    for name, values in expected.features.items():
+        np.testing.assert_array_equal(found.features[name], values, name)
+
+
+CHANGES: dict[str, dict[str, Any]] = {
+    "the preset": {},
+    "spectral dot product": {"score": "spectral-dot-product", "hits_per_spectrum": 10},
+    "3 Da, with modifications": {
+        "precursor_tolerance": "3 Da",
+        "variable_modifications": ["Oxidation (M)", "Acetyl (Protein N-term)", "Deamidated (NQ)"],
+        "maximum_modifications": 2,
+        "isotope_errors": [-1, 0, 1],
+    },
+    "wide fragments": {"precursor_tolerance": "20 Da", "fragment_tolerance": "0.5 Da", "deisotope": False, "maximum_fragment_charge": 1},
+}
+
+
+@pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
+def test_an_open_search_finds_what_scoring_every_candidate_finds(
+    changes: dict[str, Any], shewanella: Database, real: Spectra, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spectra = real if "variable_modifications" not in changes else real.only(np.arange(0, 300, 15))
+    _, search = prepared(spectra, shewanella, OPEN.changed(**changes))
+    with monkeypatch.context() as patch:
+        patch.setattr(FragmentSearch, "is_worthwhile", lambda *_: True)
+        found, seen = stages(search)
+    assert "Indexing fragments" in seen
+    assert "Scoring spectra" in seen
+    assert len(np.unique(found.spectrum)) >= 0.8 * np.count_nonzero(np.diff(spectra.offsets))
+    assert_same(found, without_index(monkeypatch, search))
+
+
+def empty_hits(n: int) -> HitArrays:
+    return HitArrays(
+        np.full((n, 5), -np.inf, np.float32), np.full((n, 5), -1, np.int64), np.zeros((n, 5), np.int8), np.full((n, 5, 3), 255, np.uint8),
+        np.full((n, 5, 3), 255, np.uint8), np.zeros(n, np.int64), np.zeros((n, 96), np.int32), 0.5,
+    )  # fmt: skip
+
+
+def fragment_search(
+    spectra: Spectra, held: Database, parameters: IdentificationParameters, threads: int, memory: int, cards: Sequence[Card] = ()
+) -> FragmentSearch:
+    index, _ = prepared(spectra, held, parameters)
+    variable = modification_arrays(tuple(parse_modification(name) for name in parameters.variable_modifications), parameters)
+    settings = scoring_settings(parameters, float(index.arrays.mz.max()))
+    return FragmentSearch(index, held.peptides.arrays(held.proteins), variable, settings, threads, memory, list(cards))
+
+
+def test_memory_and_threads_do_not_change_the_hits(shewanella: Database, real: Spectra) -> None:
+    spectra, parameters = (
+        real.only(np.arange(0, 300, 20)),
+        OPEN.changed(precursor_tolerance="10 Da", variable_modifications=["Oxidation (M)"]),
+    )
+    answers, n_parts = [], []
+    for threads, memory in ((2, 1 << 30), (1, 4 << 20), (3, 1 << 20)):
+        search, seen = fragment_search(spectra, shewanella, parameters, threads, memory), set()
+        hits = empty_hits(search._index.queries.mass.size)
+        search.run(hits, Progress(lambda event, seen=seen: seen.add(event.stage)))  # type: ignore[misc]
+        answers.append(hits)
+        n_parts.append(sum(stage.startswith("Indexing") for stage in seen))
+    assert n_parts[0] == 1
+    assert n_parts[2] > n_parts[1] > 3
+    for other in answers[1:]:
+        for name, one, two in zip(HitArrays._fields, answers[0], other, strict=True):
+            assert np.array_equal(np.asarray(one), np.asarray(two)), name
+
+
+@pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+@pytest.mark.parametrize("full", [(False,), (False, False), (True, False), (True,)], ids=["one", "two", "one full, one not", "a full one"])
+def test_cards_find_what_threads_find(full: tuple[bool, ...], shewanella: Database, real: Spectra) -> None:
+    """What a card has no memory for is searched by the others, or by threads."""
+    spectra, parameters = real.only(np.arange(0, 300, 60)), OPEN.changed(precursor_tolerance="1 Da")
+    answers, on_cards = [], tuple(ShimCard() for _ in full)
+    for card, is_full in zip(on_cards, full, strict=True):
+        card.largest_buffer = 1000 if is_full else 1 << 40
+    for cards in ((), on_cards):
+        search, hits = fragment_search(spectra, shewanella, parameters, 2, 1 << 26, cards), empty_hits(5)
+        search.run(hits, Progress())
+        answers.append(hits)
+    assert (answers[0].peptide[:, 0] >= 0).sum() >= 3
+    for name, one, other in zip(HitArrays._fields, *answers, strict=True):
+        assert np.array_equal(np.asarray(one), np.asarray(other)), name
+
+
+def test_an_index_is_made_only_where_it_saves_work(shewanella: Database, sample: Spectra) -> None:
+    for changes, expected in (
+        ({}, True),
+        ({"precursor_tolerance": "40 Da", "variable_modifications": ["Oxidation (M)"]}, True),
+        ({"precursor_tolerance": "10 ppm"}, False),
+        ({"score": "ksdp"}, False),
+        ({"score": "xcorr"}, False),
+        ({"maximum_fragment_charge": 5, "ion_series": "abcxyz"}, False),  # more ions than a counter counts
+    ):
+        _, search = prepared(sample, shewanella, OPEN.changed(**changes))
+        search_by_index = fragment_search(sample, shewanella, OPEN.changed(**changes), 2, 1 << 29)
+        assert search_by_index.is_worthwhile(search._cost, Progress()) == expected, changes
+    few = sample.only(np.arange(1))
+    _, search = prepared(few, shewanella, OPEN)
+    assert not fragment_search(few, shewanella, OPEN, 2, 1 << 29).is_worthwhile(search._cost, Progress())
+
+
+def test_narrow_windows_are_known_without_counting_the_forms(shewanella: Database, real: Spectra, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FragmentSearch, "_count", lambda *_: pytest.fail("the forms were counted"))
+    for window in ("10 ppm", "0.5 Da"):
+        parameters = OPEN.changed(precursor_tolerance=window, variable_modifications=["Oxidation (M)"])
+        _, search = prepared(real, shewanella, parameters)
+        assert not fragment_search(real, shewanella, parameters, 2, 1 << 29).is_worthwhile(search._cost, Progress())
+
+
+def test_a_wide_search_without_an_index_says_why(shewanella: Database, real: Spectra) -> None:
+    parameters = OPEN.changed(score="xcorr")
+    _, search = prepared(real, shewanella, parameters)
+    told: list[str] = []
+    progress = Progress(lambda event: told.append(event.message))
+    assert not fragment_search(real, shewanella, parameters, 2, 1 << 29).is_worthwhile(search._cost, progress)
+    assert told == ["Every candidate is scored, without a fragment-ion index: the score is not a sum over matching ions"]
+
+
+@pytest.mark.parametrize("stage", ["Counting forms", "Indexing fragments", "Scoring spectra"])
+def test_a_cancel_stops_at_any_stage(stage: str, shewanella: Database, real: Spectra) -> None:
+    _, search = prepared(real, shewanella, OPEN)
+
+    def listen(event: ProgressEvent) -> None:
+        if event.stage == stage:
+            progress.cancel()
+
+    progress = Progress(listen)
+    with pytest.raises(Cancelled):
+        search.run(progress)
+
+
+def shifted(spectra: Spectra, row: int, sequence: str, site: int) -> tuple[np.ndarray, float]:
+    """Peaks of a spectrum whose peptide has a phosphate at a site (from 1), and the precursor: ions that hold the site are heavier."""
+    mz = spectra.mz[spectra.offsets[row] : spectra.offsets[row + 1]].copy()
+    charge = int(spectra.charge_mask[row]).bit_length() - 1
+    for i in range(1, len(sequence)):
+        for ion, part in (("b", sequence[:i]), ("y", sequence[i:])):
+            holds = site <= i if ion == "b" else site > i
+            for z in range(1, max(2, charge) if holds else 1):
+                at = pyteomics_mass.fast_mass(part, ion_type=ion, charge=z) + CARBAMIDOMETHYL * part.count("C") / z
+                mz[np.abs(mz - at) < 3e-5 * at] += PHOSPHO / z
+    return mz, float(spectra.precursor_mz[row]) + PHOSPHO / charge
+
+
+def test_a_mass_that_nobody_listed_is_found_on_real_spectra(shared_data: Path, tmp_path: Path) -> None:
+    """Synthetic peptides, with a phosphate written into spectrum and precursor; the open search knows of no modification."""
+    source = shared_data / "spectra" / "known_ids" / "proteometools_171_kuester_test.mgf"
+    spectra = read_spectra([source])
+    lines = source.read_text(encoding="utf-8").splitlines()
+    titles, sequences = ([line[len(key) :] for line in lines if line.startswith(key)] for key in ("TITLE=", "SEQ="))
+    known = dict(zip(titles, sequences, strict=True))
+    rows = [row for row, title in enumerate(spectra.identifier) if len(known[title]) >= 9 and "M" not in known[title]]
+    assert len(rows) > 60
+    (tmp_path / "known.fasta").write_text("".join(f">known{i}\n{one}\n" for i, one in enumerate(sorted(set(known.values())))))
+    held = database(tmp_path, [shared_data / "proteomes" / "shew.fasta", tmp_path / "known.fasta"])
+    mz, precursors = spectra.mz.copy(), spectra.precursor_mz.copy()
+    intensity, random = spectra.intensity.copy(), np.random.default_rng(3)
+    for row in rows:
+        sequence = known[spectra.identifier[row]]
+        peaks, precursors[row] = shifted(spectra, row, sequence, int(random.integers(2, len(sequence))))
+        order = np.argsort(peaks)
+        part = slice(spectra.offsets[row], spectra.offsets[row + 1])
+        mz[part], intensity[part] = peaks[order], intensity[part][order]
+    changed = replace(spectra, mz=mz, intensity=intensity, precursor_mz=precursors).only(np.array(rows))
+    _, search = prepared(changed, held, OPEN)
+    matches, seen = stages(search)
+    assert "Indexing fragments" in seen
+    delta = matches.query_mass - held.peptides.mass[matches.peptide]
+    right = [
+        held.sequence(int(peptide)).replace("I", "L") == known[changed.identifier[int(spectrum)]].replace("I", "L")
+        for spectrum, peptide in zip(matches.spectrum, matches.peptide, strict=True)
+    ]
+    assert sum(right) >= 0.7 * len(rows)
+    # A precursor may have been taken one isotope too heavy.
+    assert np.median(np.abs(delta[right] - PHOSPHO)) < 0.01
+    assert np.mean(np.abs(delta[right] - PHOSPHO) < 1.02) > 0.95

@@ -1,0 +1,217 @@
+"""Rescoring against a peer's solver, against mixtures whose truth is known, and against noise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.matches import rescoring
+from engine.jobs.progress import Cancelled, Progress
+from engine.matches.rescoring import rescore
+from engine.statistics.target_decoy import q_values
+
+
+def simulated_run(
+    n: int, n_true: int, seed: int, n_features: int = 12
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Features, decoy labels, peptides, initial score and truth of n matches; the features add to what the initial score tells."""
+    rng = np.random.default_rng(seed)
+    is_true = np.arange(n) < n_true
+    is_decoy = ~is_true & (rng.random(n) < 0.5)
+    shift = np.append([2.0, 1.5, 1.5, 1.0], np.zeros(n_features - 4))
+    features = rng.normal(size=(n, n_features)) + np.outer(is_true, shift)
+    initial = 1.0 * features[:, 0]
+    initial[is_true] += 0.8
+    order = rng.permutation(n)
+    return features[order], is_decoy[order], np.arange(n)[order], initial[order], is_true[order]
+
+
+def repeated(run: tuple[np.ndarray, ...], copies: int, noise: float) -> tuple[np.ndarray, ...]:
+    """Every match so many times, with noise in its features: the replicates of a sample."""
+    rng = np.random.default_rng(copies)
+    features, is_decoy, peptide, initial, is_true = (np.concatenate([column] * copies) for column in run)
+    return features + noise * rng.normal(size=features.shape), is_decoy, peptide, initial, is_true
+
+
+def names(features: np.ndarray) -> list[str]:
+    return [f"feature {number}" for number in range(features.shape[1])]
+
+
+def accepted(score: np.ndarray, is_decoy: np.ndarray) -> np.ndarray:
+    return np.flatnonzero((q_values(score, is_decoy) <= 0.01) & ~is_decoy)
+
+
+def test_features_that_tell_more_than_the_search_score_give_more_targets_and_true_ones() -> None:
+    features, is_decoy, peptide, initial, is_true = simulated_run(2_000, 800, 1)
+    result = rescore(features, names(features), is_decoy, peptide, initial)
+    rows = accepted(result.score, is_decoy)
+    assert result.used
+    assert result.accepted_after == len(rows) > 1.1 * result.accepted_before
+    assert np.mean(~is_true[rows]) < 0.025
+    assert result.weights.shape == (50, 13), "ten divisions into five folds"
+    assert (result.weights[:, 1:4].min(axis=1) > np.abs(result.weights[:, 4:12]).max(axis=1)).all(), "informative features weigh most"
+
+
+@pytest.mark.parametrize(("n", "n_true"), [(140, 80), (600, 90), (2_000, 300)])
+def test_rescoring_adds_no_false_targets_beyond_those_of_the_search_score(n: int, n_true: int) -> None:
+    """Small sets exceed 1 % without the + 1; the rescored ones do so no more than the search score's, within the standard error."""
+    before, after, gain = [], [], []
+    for seed in range(60):
+        features, is_decoy, peptide, initial, is_true = simulated_run(n, n_true, seed)
+        result = rescore(features, names(features), is_decoy, peptide, initial, minimum_peptides=0, divisions=2)
+        for proportions, score in ((before, initial), (after, result.score)):
+            rows = accepted(score, is_decoy)
+            proportions.append(np.mean(~is_true[rows]) if len(rows) else 0.0)
+        gain.append(result.accepted_after - result.accepted_before)
+    error = np.hypot(np.std(before), np.std(after)) / np.sqrt(len(before))
+    assert np.mean(after) <= np.mean(before) + 3 * error
+    assert np.mean(after) < 0.025
+    assert np.mean(gain) > 0
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_replicates_of_a_sample_add_no_false_targets(noise: float) -> None:
+    """Five copies of each match. Folds by match would show every model the answers: then false ones are five times as many."""
+    shares = {"by peptide": [], "by match": []}
+    for seed in range(20):
+        features, is_decoy, peptide, initial, is_true = repeated(simulated_run(400, 200, seed, 40), 5, noise)
+        for how, numbers in (("by peptide", peptide), ("by match", np.arange(len(peptide)))):
+            rows = accepted(rescore(features, names(features), is_decoy, numbers, initial, divisions=2).score, is_decoy)
+            shares[how].append(np.mean(~is_true[rows]) if len(rows) else 0.0)
+    assert np.mean(shares["by peptide"]) < 0.02
+    assert np.mean(shares["by match"]) > 2 * np.mean(shares["by peptide"]), "else this test could not tell"
+
+
+def test_matches_that_do_not_compete_change_nothing_and_are_scored_alike() -> None:
+    run = simulated_run(600, 300, 4)
+    features, is_decoy, peptide, initial, _ = run
+    alone = rescore(features, names(features), is_decoy, peptide, initial)
+    rng = np.random.default_rng(1)
+    more = [np.concatenate((column, column[:200])) for column in run]
+    more[0][700:] += rng.normal(size=12)
+    competes = np.arange(800) < 600
+    together = rescore(more[0], names(features), more[1], more[2], more[3], competes)
+    np.testing.assert_array_equal(alone.score, together.score[:600])
+    np.testing.assert_array_equal(together.score[600:700], alone.score[:100])
+    assert together.accepted_after == alone.accepted_after
+
+
+def test_pure_noise_stays_noise() -> None:
+    """Without any truth the targets before the first decoy are about 1."""
+    found = []
+    for seed in range(60):
+        features, is_decoy, peptide, initial, _ = simulated_run(300, 0, seed, 20)
+        found.append(rescore(features, names(features), is_decoy, peptide, initial, minimum_peptides=0).accepted_after)
+        assert not rescore(features, names(features), is_decoy, peptide, initial).used
+    assert np.mean(found) < 2
+
+
+def test_labels_shuffled_over_spectra_leave_nothing_to_learn() -> None:
+    features, is_decoy, peptide, initial, _ = simulated_run(1_000, 400, 5)
+    shuffled = np.random.default_rng(5).permutation(is_decoy)
+    assert rescore(features, names(features), shuffled, peptide, initial, minimum_peptides=0).accepted_after < 20
+
+
+def test_no_model_sees_the_peptides_that_it_scores() -> None:
+    """Swapping the labels of one peptide's matches changes the models of the folds that it is not in, and no other."""
+    features, is_decoy, peptide, initial, _ = repeated(simulated_run(800, 400, 7), 3, 0.1)
+    first = rescore(features, names(features), is_decoy, peptide, initial, folds=3, divisions=4)
+    changed = is_decoy.copy()
+    changed[peptide == 3] ^= True
+    second = rescore(features, names(features), changed, peptide, initial, folds=3, divisions=4)
+    direction = [w / np.linalg.norm(w, axis=1, keepdims=True) for w in (first.weights, second.weights)]
+    same = np.isclose(direction[0], direction[1], rtol=1e-9, atol=1e-12).all(axis=1)
+    assert same.reshape(4, 3).sum(axis=1).tolist() == [1, 1, 1, 1], "its own fold's in each division"
+
+
+def test_rows_in_another_order_and_a_second_run_give_the_same_scores() -> None:
+    features, is_decoy, peptide, initial, _ = simulated_run(500, 250, 3)
+    order = np.random.default_rng(0).permutation(len(initial))
+    first = rescore(features, names(features), is_decoy, peptide, initial)
+    again = rescore(features, names(features), is_decoy, peptide, initial)
+    other = rescore(features[order], names(features), is_decoy[order], peptide[order], initial[order])
+    np.testing.assert_array_equal(first.score, again.score)
+    np.testing.assert_allclose(first.score[order], other.score, rtol=1e-6, atol=1e-8)
+
+
+def test_models_learnt_side_by_side_are_those_learnt_one_after_the_other() -> None:
+    features, is_decoy, peptide, score, _ = simulated_run(500, 250, 3)
+    one, several = (rescore(features, names(features), is_decoy, peptide, score, threads=threads) for threads in (1, 3))
+    assert len(one.weights)
+    assert np.array_equal(one.score, several.score)
+    assert np.array_equal(one.weights, several.weights)
+
+
+def test_learning_can_be_cancelled() -> None:
+    features, is_decoy, peptide, score, _ = simulated_run(500, 250, 3)
+    progress = Progress()
+    progress.cancel()
+    with pytest.raises(Cancelled):
+        rescore(features, names(features), is_decoy, peptide, score, progress=progress)
+
+
+def test_units_and_constant_columns_do_not_matter() -> None:
+    features, is_decoy, peptide, initial, _ = simulated_run(500, 250, 5)
+    scaled = np.column_stack([features * 10.0 ** np.arange(-6, 6), np.full(len(features), 7.0)])
+    first = rescore(features, names(features), is_decoy, peptide, initial)
+    second = rescore(scaled, names(scaled), is_decoy, peptide, 1e3 * initial + 5)
+    assert first.used
+    np.testing.assert_allclose(first.score, second.score, rtol=1e-6, atol=1e-6)
+
+
+def test_where_too_few_targets_are_found_the_search_score_stays_and_the_message_says_so() -> None:
+    features, is_decoy, peptide, initial, _ = simulated_run(100, 5, 1)
+    result = rescore(features, names(features), is_decoy, peptide, initial)
+    assert not result.used
+    assert "too few" in result.message
+    np.testing.assert_array_equal(result.score, initial)
+    assert result.weights.shape == (0, 13)
+
+
+def test_useless_features_cost_little_and_admit_nothing_false() -> None:
+    """It is not looked at which score accepts more: then the luckier one would be kept. So noise may cost some targets."""
+    before, after, false = 0, 0, 0
+    for seed in range(10):
+        _, is_decoy, peptide, initial, is_true = simulated_run(2_000, 900, seed)
+        noise = np.random.default_rng(seed).normal(size=(len(initial), 30))
+        result = rescore(noise, names(noise), is_decoy, peptide, initial, divisions=2)
+        assert result.used
+        before, after = before + result.accepted_before, after + result.accepted_after
+        false += np.count_nonzero(~is_true[accepted(result.score, is_decoy)])
+    assert after > 0.8 * before
+    assert false < 0.015 * after
+
+
+def test_empty_and_decoyless_runs_are_skipped() -> None:
+    nothing = rescore(np.empty((0, 3)), ["a", "b", "c"], np.empty(0, bool), np.empty(0, np.int64), np.empty(0))
+    assert not nothing.used
+    assert len(nothing.score) == 0
+    without = rescore(np.ones((60, 1)), ["a"], np.zeros(60, bool), np.arange(60), np.arange(60.0))
+    assert not without.used
+    assert "no decoys" in without.message
+
+
+def test_a_feature_that_is_not_finite_is_named() -> None:
+    features = np.ones((3, 2))
+    features[1, 1] = np.nan
+    with pytest.raises(ValueError, match="not finite: second"):
+        rescore(features, ["first", "second"], np.array([True, False, False]), np.arange(3), np.arange(3.0))
+
+
+def test_the_solver_agrees_with_scikit_learn() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    features, is_decoy, _, _, _ = simulated_run(400, 200, 9)
+    table = np.column_stack([features, np.ones(len(features))])
+    peer = LogisticRegression(C=1 / 20.0, tol=1e-10, max_iter=1_000).fit(features, ~is_decoy)
+    found = rescoring._logistic_regression(table, ~is_decoy, 20.0)
+    np.testing.assert_allclose(found, np.append(peer.coef_[0], peer.intercept_), rtol=1e-3, atol=1e-4)
+
+
+def test_a_large_run_is_divided_less_often_than_a_small_one() -> None:
+    """Learning is what rescoring costs: at most some 40,000 rows are learnt from, in each fold, and at least two divisions."""
+    divisions = {}
+    for n in (500, 10_000, 40_000):
+        features, is_decoy, peptide, initial, _ = simulated_run(n, n // 3, 1, 5)
+        divisions[n] = len(rescore(features, names(features), is_decoy, peptide, initial, iterations=1).weights) // 5
+    assert divisions == {500: 10, 10_000: 4, 40_000: 2}

@@ -1,0 +1,90 @@
+"""One per cent means one per cent: mixtures of true and false matches whose truth is known, over many repeats."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.matches.protein_groups import infer_protein_groups
+from engine.statistics.posterior_error import posterior_error_probabilities
+from engine.statistics.target_decoy import q_values
+
+REPEATS = 150
+
+
+def mixture(rng: np.random.Generator, n: int, share_true: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores, decoy labels, truth: false matches fall on targets and decoys alike; hyperscore-like skewed scores."""
+    is_true = rng.random(n) < share_true
+    is_decoy = ~is_true & (rng.random(n) < 0.5)
+    return np.where(is_true, rng.normal(6.0, 1.5, n), rng.gumbel(0.0, 1.0, n)), is_decoy, is_true
+
+
+def false_and_accepted(score: np.ndarray, is_decoy: np.ndarray, is_true: np.ndarray, level: float, plus_one: bool) -> tuple[int, int]:
+    accepted = ~is_decoy & (q_values(score, is_decoy, plus_one=plus_one) <= level)
+    return int((accepted & ~is_true).sum()), int(accepted.sum())
+
+
+@pytest.mark.parametrize("share_true", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize("level", [0.01, 0.05])
+def test_the_false_share_among_accepted_matches_is_the_level(share_true: float, level: float) -> None:
+    """Pooled over repeats, within 4 standard deviations of a binomial count, twice as wide since the decoys vary too."""
+    rng = np.random.default_rng(17)
+    counts = np.array([false_and_accepted(*mixture(rng, 4_000, share_true), level, False) for _ in range(REPEATS)])
+    false, accepted = counts.sum(axis=0)
+    deviation = np.sqrt(2 * level * accepted)
+    # Each repeat may exceed its level by one match at most: the ratio counts decoys only down to the next one.
+    assert abs(false - level * accepted) < 4 * deviation + REPEATS
+
+
+def test_with_plus_one_the_expected_false_share_stays_below_the_level_in_small_sets() -> None:
+    rng = np.random.default_rng(5)
+    shares = []
+    for _ in range(400):
+        false, accepted = false_and_accepted(*mixture(rng, 400, 0.5), 0.02, True)
+        shares.append(false / max(accepted, 1))
+    assert np.mean(shares) < 0.02 + 2 * np.std(shares) / np.sqrt(len(shares))
+
+
+def test_nothing_is_accepted_where_nothing_is_true() -> None:
+    rng = np.random.default_rng(9)
+    accepted = [false_and_accepted(*mixture(rng, 2_000, 0.0), 0.01, False)[1] for _ in range(REPEATS)]
+    assert np.mean(accepted) < 1.6, "a run of targets before the first decoy has a mean length of 1"
+
+
+def test_posterior_error_probabilities_are_calibrated() -> None:
+    """Among targets of probability about x, a share of about x is false."""
+    rng = np.random.default_rng(23)
+    probability, false = [], []
+    for _ in range(20):
+        score, is_decoy, is_true = mixture(rng, 10_000, 0.5)
+        probability.append(posterior_error_probabilities(score, is_decoy)[~is_decoy])
+        false.append(~is_true[~is_decoy])
+    probability, false = np.concatenate(probability), np.concatenate(false)
+    for low, high in ((0.0, 0.02), (0.02, 0.1), (0.1, 0.3), (0.3, 0.6), (0.6, 0.9)):
+        inside = (probability >= low) & (probability < high)
+        assert false[inside].mean() == pytest.approx(probability[inside].mean(), abs=0.003 + 0.1 * high)
+
+
+def test_protein_groups_at_one_per_cent_are_false_in_one_per_cent() -> None:
+    """True peptides gather on 600 proteins, false ones fall anywhere among 6,000 targets or 6,000 decoys."""
+    rng = np.random.default_rng(31)
+    n_proteins, n_present, false, accepted = 6_000, 600, 0, 0
+    for _ in range(40):
+        score, is_decoy, is_true = mixture(rng, 5_000, 0.6)
+        anywhere = rng.integers(0, n_proteins, len(score))
+        protein = np.where(is_true, rng.integers(0, n_present, len(score)), np.where(is_decoy, n_proteins + anywhere, anywhere))
+        passed = q_values(score, is_decoy) <= 0.05
+        groups = infer_protein_groups(
+            np.arange(passed.sum() + 1),
+            protein[passed],
+            score[passed],
+            is_decoy[passed],
+            np.ones(passed.sum(), np.int64),
+            np.arange(2 * n_proteins) >= n_proteins,
+        )
+        found = ~groups.is_decoy & (groups.q_value <= 0.01)
+        first = groups.members[groups.member_offsets[:-1]]
+        false += int((first[found] >= n_present).sum())
+        accepted += int(found.sum())
+    assert accepted > 40 * 0.9 * n_present
+    assert false / accepted < 0.013

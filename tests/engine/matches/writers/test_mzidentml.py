@@ -1,0 +1,263 @@
+"""mzIdentML says what the tables say, as pyteomics reads it, and is valid where the schema is at hand."""
+
+import gzip
+import importlib.util
+import os
+import re
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from lxml import etree
+from pyteomics import mzid
+
+from engine.formats.writers.xml import attribute
+from engine.matches.exporting import export
+from tests.engine.identification_tables import Identification, identification
+
+LEFT_OPEN = ("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+"""pyteomics asks psims, where it is installed, for the vocabulary, and that leaves its file open."""
+
+NAMESPACE = {"m": "http://psidev.info/psi/pi/mzIdentML/1.2"}
+
+
+@pytest.fixture(scope="module")
+def small() -> Identification:
+    return identification()
+
+
+def write(one: Identification, folder: Path, **parameters) -> Path:
+    (path,) = export(
+        one.write(folder),
+        "mzid",
+        folder / "x.mzid",
+        {**one.parameters, **parameters},
+        spectra=one.spectra,
+        databases=["/data/odd & <db>.fasta", "/data/contaminants.fasta"],
+        version="1.0",
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def path(small, tmp_path_factory) -> Path:
+    return write(small, tmp_path_factory.mktemp("mzid"))
+
+
+@pytest.fixture(scope="module")
+def root(path) -> etree._Element:
+    return etree.parse(path, etree.XMLParser(resolve_entities=False, no_network=True)).getroot()
+
+
+def psims_file(*parts: str) -> Path:
+    """A file that the package psims ships: the schema and the vocabulary."""
+    found = importlib.util.find_spec("psims")
+    folder = Path(found.origin).parent if found and found.origin else Path(os.environ.get("PROTEOSCOPE_PSIMS", "/nowhere"))
+    file = folder.joinpath(*parts)
+    if not file.is_file():
+        pytest.skip("the package psims, which ships the PSI's schema and vocabulary, is not there (PROTEOSCOPE_PSIMS may name its folder)")
+    return file
+
+
+def validate(path: Path) -> None:
+    schema = etree.XMLSchema(etree.parse(psims_file("validation", "xsd", "mzIdentML1.2.0.xsd")))
+    schema.assertValid(etree.parse(path))
+
+
+def test_it_is_valid(path):
+    validate(path)
+
+
+@pytest.mark.parametrize("specificity", ["specific", "semi-specific", "non-specific"])
+def test_it_is_valid_whatever_is_known_of_the_search(small, tmp_path, specificity):
+    validate(write(small, tmp_path, specificity=specificity))
+    export(small.write(tmp_path), "mzid", tmp_path / "bare.mzid")
+    validate(tmp_path / "bare.mzid")
+
+
+@pytest.mark.filterwarnings(*LEFT_OPEN)
+def test_no_psm_gives_a_file_that_can_be_read(tmp_path):
+    path = write(identification(0), tmp_path)
+    with mzid.read(str(path), use_index=False) as reader:
+        assert list(reader) == []
+    # The schema has no way to say that nothing was found; that is its only complaint.
+    with pytest.raises(etree.DocumentInvalid, match=r"SpectrumIdentificationList.*Missing child element") as refusal:
+        validate(path)
+    assert len(refusal.value.error_log) == 1
+
+
+def test_terms_are_those_of_the_vocabulary(root):
+    names = {}
+    with gzip.open(psims_file("controlled_vocabulary", "vendor", "psi-ms.obo.gz"), "rt", encoding="utf-8") as file:
+        for accession, name in re.findall(r"^id: (MS:\d+)\nname: (.*)$", file.read(), re.MULTILINE):
+            names[accession] = name.replace("\\", "")
+    used = {(one.get("accession"), one.get("name")) for one in root.iter("{*}cvParam") if one.get("cvRef") == "PSI-MS"}
+    assert {accession for accession, _ in used} - set(names) <= {"MS:1003434"}
+    assert all(names.get(accession, name) == name for accession, name in used)
+
+
+@pytest.mark.filterwarnings(*LEFT_OPEN)
+def test_every_psm_is_read_back(small, path):
+    expected = defaultdict(list)
+    for row in small.psms.to_pylist():
+        expected[row["spectrum"]].append(row)
+    with mzid.read(str(path), retrieve_refs=True) as reader:
+        results = {int(result["id"].removeprefix("SIR_")) if "id" in result else i: result for i, result in enumerate(reader)}
+    assert len(results) == len(expected)
+    by_reference = {(Path(result["location"]).name, result["spectrumID"]): result for result in results.values()}
+    assert len(by_reference) == len(expected)
+    for rows in expected.values():
+        _check_result(by_reference, rows)
+
+
+def _check_result(by_reference: dict, rows: list[dict]) -> None:
+    first = rows[0]
+    in_mgf = first["spectrum_file"].endswith(".mgf")
+    name = Path(first["spectrum_file"]).as_uri().rpartition("/")[2]
+    result = by_reference[name, f"index={first['spectrum_index']}" if in_mgf else first["spectrum_id"]]
+    assert result.get("spectrum title") == (first["spectrum_id"] if in_mgf else None)
+    assert result.get("retention time") == first["retention_time"]
+    assert result.get("scan number(s)") == first["scan"]
+    items = result["SpectrumIdentificationItem"]
+    assert [item["rank"] for item in items] == [row["rank"] for row in rows]
+    for item, row in zip(items, rows, strict=True):
+        assert item["chargeState"] == row["charge"]
+        assert item["experimentalMassToCharge"] == pytest.approx(row["precursor_mz"], abs=1e-6)
+        assert item["calculatedMassToCharge"] == pytest.approx(row["calculated_mass"] / row["charge"] + 1.00727646688, abs=1e-6)
+        assert item["passThreshold"] == (row["rank"] == 1 and not row["is_decoy"] and row["q_value"] <= 0.01)
+        assert item["X!Tandem:hyperscore"] == pytest.approx(row["hyperscore"], rel=1e-7)
+        assert item["PSM-level q-value"] == pytest.approx(row["q_value"], rel=1e-7)
+        assert item["PSM-level local FDR"] == pytest.approx(row["posterior_error_probability"], rel=1e-7)
+        assert item["number of matched peaks"] == row["matched_ions"]
+        assert ("delta score" in item) == (row["delta_score"] is not None)
+        assert ("KSDP" in item) == (row["ksdp"] == row["ksdp"])
+        assert item["PeptideSequence"] == row["sequence"]
+        told = [(one["location"], one.get("residues"), one["monoisotopicMassDelta"]) for one in item.get("Modification", [])]
+        residues = f" {row['sequence']} "
+        assert told == [
+            (position, [residues[position]] if residues[position].strip() else None, pytest.approx(delta, abs=1e-6))
+            for position, delta in zip(row["modification_positions"], row["modification_masses"], strict=True)
+        ]
+        evidence = item["PeptideEvidenceRef"]
+        assert [one["accession"] for one in evidence] == [attribute_text(accession) for accession in row["proteins"]]
+        assert [one["start"] for one in evidence] == row["protein_starts"]
+        assert [one["end"] for one in evidence] == [start + len(row["sequence"]) - 1 for start in row["protein_starts"]]
+        assert [one["pre"] for one in evidence] == row["residues_before"]
+        assert [one["post"] for one in evidence] == row["residues_after"]
+        assert {bool(one.get("isDecoy")) for one in evidence} == {row["is_decoy"]}
+
+
+def attribute_text(text: str) -> str:
+    return etree.fromstring(f'<a b="{attribute(text)}"/>').get("b")
+
+
+def test_places_are_where_the_protein_says(small, root):
+    """Each peptide is found in its protein's sequence at the place told, between the residues told."""
+    sequences = {one.get("id"): small.database[one.get("accession")].sequence for one in root.iterfind(".//m:DBSequence", NAMESPACE)}
+    peptides = {one.get("id"): one.findtext("m:PeptideSequence", namespaces=NAMESPACE) for one in root.iterfind(".//m:Peptide", NAMESPACE)}
+    n_checked = 0
+    for one in root.iterfind(".//m:PeptideEvidence", NAMESPACE):
+        protein = f"-{sequences[one.get('dBSequence_ref')]}-"
+        start, end = int(one.get("start")), int(one.get("end"))
+        assert protein[start : end + 1] == peptides[one.get("peptide_ref")]
+        assert (protein[start - 1], protein[end + 1]) == (one.get("pre"), one.get("post"))
+        n_checked += 1
+    assert n_checked > len(peptides)
+
+
+def test_modifications_have_their_unimod_terms(small, root):
+    expected = set()
+    for row in small.psms.to_pylist():
+        expected |= set(zip(row["modification_names"], row["modification_unimod"], strict=True))
+    told = set()
+    for one in root.iterfind(".//m:Modification/m:cvParam", NAMESPACE):
+        if one.get("cvRef") == "UNIMOD":
+            told.add((one.get("name"), int(one.get("accession").removeprefix("UNIMOD:"))))
+        else:
+            assert (one.get("accession"), one.get("name")) == ("MS:1001460", "unknown modification")
+            told.add((one.get("value"), None))
+    assert told == expected
+    searched = {
+        (one.find("m:cvParam", NAMESPACE).get("name"), one.get("fixedMod"), one.get("residues"))
+        for one in root.iterfind(".//m:SearchModification", NAMESPACE)
+    }
+    assert searched == {
+        ("Carbamidomethyl", "true", "C"),
+        ("Oxidation", "false", "M"),
+        ("Phospho", "false", "S T Y"),
+        ("Acetyl", "false", "."),
+        ("Amidated", "false", "."),
+        ("unknown modification", "false", "K"),
+    }
+    assert [one.get("accession") for one in root.iterfind(".//m:SpecificityRules/m:cvParam", NAMESPACE)] == ["MS:1002057", "MS:1001190"]
+
+
+def test_every_reference_leads_somewhere(root):
+    names = [one.get("id") for one in root.iter() if one.get("id") is not None]
+    assert len(names) == len(set(names))
+    references = {value for one in root.iter("{*}*") for name, value in one.attrib.items() if name.endswith("_ref")}
+    assert references <= set(names)
+
+
+def test_the_search_is_described(root):
+    def terms(place: str) -> dict[str, tuple[str | None, str | None]]:
+        return {
+            one.get("accession"): (one.get("value"), one.get("unitAccession"))
+            for one in root.iterfind(f".//m:{place}/m:cvParam", NAMESPACE)
+        }
+
+    assert terms("FragmentTolerance") == {"MS:1001412": ("0.02", "UO:0000221"), "MS:1001413": ("0.02", "UO:0000221")}
+    assert terms("ParentTolerance") == {"MS:1001412": ("10", "UO:0000169"), "MS:1001413": ("10", "UO:0000169")}
+    assert set(terms("EnzymeName")) == {"MS:1001251"}
+    assert terms("SpectrumIdentificationProtocol/m:Threshold") == {"MS:1002260": ("0.01", None)}
+    assert terms("SearchDatabase")["MS:1001283"] == ("^DECOY_", None)
+    assert [one.get("location") for one in root.iterfind(".//m:SpectraData", NAMESPACE)] == [
+        "file:///data/a%20folder/run%201%20%26%202.mzML",
+        "file:///data/a%20folder/sp%C3%A4te.mgf",
+    ]
+    assert [one.get("accession") for one in root.iterfind(".//m:SpectrumIDFormat/m:cvParam", NAMESPACE)] == ["MS:1000768", "MS:1000774"]
+    parameters = {one.get("name"): one.get("value") for one in root.iterfind(".//m:AdditionalSearchParams/m:userParam", NAMESPACE)}
+    assert parameters["isotope_errors"] == "0, 1"
+
+
+def test_protein_groups_rest_on_the_psms_that_pass(small, root):
+    psms = small.psms.to_pylist()
+    groups = root.findall(".//m:ProteinAmbiguityGroup", NAMESPACE)
+    assert len(groups) == len(small.proteins)
+    accessions = {one.get("id"): one.get("accession") for one in root.iterfind(".//m:DBSequence", NAMESPACE)}
+    for group, row in zip(groups, small.proteins.to_pylist(), strict=True):
+        hypotheses = group.findall("m:ProteinDetectionHypothesis", NAMESPACE)
+        assert [accessions[one.get("dBSequence_ref")] for one in hypotheses] == row["accessions"]
+        assert {one.get("passThreshold") for one in hypotheses} == {"true" if row["q_value"] <= 0.01 and not row["is_decoy"] else "false"}
+        told = {one.get("accession"): one.get("value") for one in group.iterfind("m:cvParam", NAMESPACE)}
+        assert float(told["MS:1002373"]) == pytest.approx(row["q_value"])
+        for hypothesis in hypotheses:
+            accession = accessions[hypothesis.get("dBSequence_ref")]
+            own = [one for one in psms if one["rank"] == 1 and accession in one["proteins"]]
+            passing = [one for one in own if one["q_value"] <= 0.01]
+            expected = {f"SII_{one['psm_id']}" for one in passing or own}
+            support = {one.get("spectrumIdentificationItem_ref") for one in hypothesis.iter("{*}SpectrumIdentificationItemRef")}
+            assert support == expected or (not passing and support < {f"SII_{one['psm_id']}" for one in psms})
+    n_passing = sum(row["q_value"] <= 0.01 and not row["is_decoy"] for row in small.proteins.to_pylist())
+    (count,) = root.findall("m:DataCollection/m:AnalysisData/m:ProteinDetectionList/m:cvParam", NAMESPACE)
+    assert (count.get("accession"), count.get("value")) == ("MS:1002404", str(n_passing))
+
+
+def test_attributes_hold_any_text():
+    """Whatever an accession holds, a reader gets it back, but for the control characters that XML has no place for."""
+    text = "".join(map(chr, [*range(0x20, 0x7F), 0xE9, 0x3A9, 0x1F600]))
+    assert attribute_text(text) == text
+    assert attribute_text("a\x00\x01\tb\n\ufffe") == "a   b  "
+
+
+@pytest.mark.peers
+@pytest.mark.skipif("PROTEOSCOPE_PEER_PYTHON" not in os.environ, reason="PROTEOSCOPE_PEER_PYTHON names no Python with pyopenms")
+def test_openms_reads_it(small, path):
+    script = (
+        "import sys, pyopenms as o; runs, spectra = [], o.PeptideIdentificationList();"
+        "o.MzIdentMLFile().load(sys.argv[1], runs, spectra);"
+        "print('READ', spectra.size(), sum(len(spectra[i].getHits()) for i in range(spectra.size())))"
+    )
+    done = subprocess.run([os.environ["PROTEOSCOPE_PEER_PYTHON"], "-c", script, str(path)], check=True, capture_output=True, text=True)
+    assert f"READ {len(set(small.psms['spectrum'].to_pylist()))} {len(small.psms)}" in done.stdout

@@ -1,0 +1,83 @@
+"""PIN is what Percolator and mokapot take: a header, labels of 1 and -1, numbers, and proteins at the end."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from engine.matches.exporting import export
+from engine.matches.writers.tables import IdentificationTables
+from tests.engine.identification_tables import Identification, identification
+
+PEPTIDE = re.compile(r"[A-Z-]\..+\.[A-Z-]")
+
+
+@pytest.fixture(scope="module")
+def small() -> Identification:
+    return identification()
+
+
+def lines_of(tables: IdentificationTables, path) -> list[list[str]]:
+    export(tables, "pin", path)
+    return [line.split("\t") for line in path.read_text(encoding="utf-8").removesuffix("\n").split("\n")]
+
+
+def of(one: Identification, **replaced) -> IdentificationTables:
+    return IdentificationTables(replaced.get("psms", one.psms), one.peptides, one.proteins)
+
+
+def test_each_line_follows_the_documented_grammar(small, tmp_path):
+    header, *lines = lines_of(of(small), tmp_path / "x.pin")
+    features = [name for name in small.psms.column_names if name.startswith("feature_")]
+    assert header == ["SpecId", "Label", "ScanNr", "ExpMass", "CalcMass", *features, "Peptide", "Proteins"]
+    assert len({line[0] for line in lines}) == len(lines) == len(small.psms)
+    for line, row in zip(lines, small.psms.to_pylist(), strict=True):
+        assert line[1] == ("-1" if row["is_decoy"] else "1")
+        assert int(line[2]) > 0
+        numbers = [float(value) for value in line[3 : 5 + len(features)]]
+        assert numbers[:2] == pytest.approx([row["observed_mass"], row["calculated_mass"]], abs=1e-6)
+        for number, name in zip(numbers[2:], features, strict=True):
+            assert number == pytest.approx(0.0 if row[name] != row[name] else row[name], rel=1e-6)
+        assert PEPTIDE.fullmatch(line[5 + len(features)])
+        assert line[5 + len(features)] == f"{row['residues_before'][0]}.{row['peptide']}.{row['residues_after'][0]}"
+        assert line[6 + len(features) :] == row["proteins"]
+
+
+def test_spectra_of_several_files_are_told_apart_and_scans_kept_where_they_do(small, tmp_path):
+    _, *lines = lines_of(of(small), tmp_path / "both.pin")
+    assert [int(line[2]) for line in lines] == [spectrum + 1 for spectrum in small.psms["spectrum"].to_pylist()]
+    one_file = small.psms.filter([scan is not None for scan in small.psms["scan"].to_pylist()])
+    _, *lines = lines_of(of(small, psms=one_file), tmp_path / "one.pin")
+    assert [int(line[2]) for line in lines] == one_file["scan"].to_pylist()
+
+
+def test_without_features_plain_ones_are_made_and_none_knows_the_labels(small, tmp_path):
+    bare = small.psms.drop_columns([name for name in small.psms.column_names if name.startswith("feature_")])
+    header, *lines = lines_of(of(small, psms=bare), tmp_path / "x.pin")
+    features = header[5:-2]
+    assert "hyperscore" in features
+    assert not {"score", "q_value", "posterior_error_probability", "is_decoy", "rank"} & set(features)
+    assert all(float(value) == float(value) for line in lines for value in line[5 : 5 + len(features)])
+
+
+def test_no_psm_gives_a_header(tmp_path):
+    lines = lines_of(of(identification(0)), tmp_path / "x.pin")
+    assert len(lines) == 1
+
+
+@pytest.mark.peers
+@pytest.mark.skipif("PROTEOSCOPE_PEER_PYTHON" not in os.environ, reason="PROTEOSCOPE_PEER_PYTHON names no Python with mokapot")
+def test_mokapot_reads_it(small, tmp_path):
+    export(of(small), "pin", tmp_path / "x.pin")
+    script = (
+        "import sys, json, mokapot; psms = mokapot.read_pin(sys.argv[1]);"
+        "print(json.dumps([len(psms.data), int(psms.targets.sum()), list(psms.features.columns)]))"
+    )
+    command = [os.environ["PROTEOSCOPE_PEER_PYTHON"], "-W", "ignore", "-c", script, str(tmp_path / "x.pin")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    n_psms, n_targets, features = json.loads(done.stdout)
+    assert n_psms == len(small.psms)
+    assert n_targets == small.psms["is_decoy"].to_pylist().count(False)
+    assert features == [name for name in small.psms.column_names if name.startswith("feature_")]

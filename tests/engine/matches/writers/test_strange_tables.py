@@ -1,0 +1,128 @@
+"""Tables that a stranger made: names of columns are names and nothing else, and no query reaches a file beside the tables."""
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.errors import InputError, ProteoscopeError
+from engine.matches.exporting import FORMATS, export
+from engine.matches.writers.tables import IdentificationTables, database
+from engine.matches.writers.tsv import write_table
+from tests.engine.identification_tables import PARAMETERS, identification
+
+
+@pytest.fixture(scope="module")
+def small():
+    return identification()
+
+
+@pytest.fixture
+def secret(tmp_path):
+    path = tmp_path / "secret.txt"
+    path.write_text("what nobody else may read")
+    return path
+
+
+def evil_names(secret, out):
+    read = f"(SELECT content FROM read_text('{secret}'))"
+    return [
+        f"""a" || {read} || \"""",
+        f"""a", {read} AS "b""",
+        f"""feature_a" || {read} || \"""",
+        f"""feature_a"; COPY (SELECT 1) TO '{out}'; SELECT \"""",
+        f"""feature_a" AS DOUBLE)) FROM psms; COPY (SELECT 1) TO '{out}'; --""",
+        'quote " inside',
+        "feature_UPPER",
+        "",
+    ]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_names_of_columns_run_nothing(small, tmp_path, secret, format):
+    written = tmp_path / "written.csv"
+    folder = small.write(tmp_path / "results")
+    clean = tmp_path / "clean"
+    export(folder, format, clean, PARAMETERS)
+    for name in ("psms", "peptides", "proteins"):
+        table = pq.read_table(folder / f"{name}.parquet")
+        for column in evil_names(secret, written):
+            table = table.append_column(column, pa.array([1.5] * len(table)))
+        pq.write_table(table, folder / f"{name}.parquet")
+    target = tmp_path / "exported"
+    export(folder, format, target, PARAMETERS)
+    assert not written.exists()
+    for one, other in [(target, clean)] if clean.is_file() else [(target / path.name, path) for path in clean.iterdir()]:
+        # The date, to a second, may differ, and so may the file's own name.
+        lines = [
+            [line for line in path.read_text(encoding="utf-8").splitlines() if "Date=" not in line and " date=" not in line]
+            for path in (one, other)
+        ]
+        assert lines[0] == lines[1]
+        assert "nobody else" not in one.read_text(encoding="utf-8")
+
+
+def test_a_name_is_a_name_in_tables_from_memory_too(small, tmp_path, secret):
+    names = [name for name in evil_names(secret, tmp_path / "written.csv") if name]
+    psms = small.psms
+    for name in names:
+        psms = psms.append_column(name, pa.array([1.5] * len(psms)))
+    with database(IdentificationTables(psms, small.peptides, small.proteins)) as connection:
+        write_table(connection, "psms", tmp_path / "psms.tsv")
+    header, first = (tmp_path / "psms.tsv").read_text(encoding="utf-8").splitlines()[:2]
+    assert header.split("\t")[-len(names) :] == names
+    assert first.split("\t")[-len(names) :] == ["1.5"] * len(names)
+    assert not (tmp_path / "written.csv").exists()
+
+
+@pytest.mark.parametrize("of_files", [True, False])
+def test_no_query_reaches_a_file_beside_the_tables(small, tmp_path, secret, of_files):
+    folder = small.write(tmp_path / "results [x]? *'")
+    pq.write_table(small.psms, folder / "psmss.parquet")
+    tables = IdentificationTables.of_folder(folder) if of_files else IdentificationTables(small.psms, small.peptides, small.proteins)
+    out = tmp_path / "out.csv"
+    refused = [
+        f"SELECT * FROM read_text('{secret}')",
+        f"SELECT * FROM '{secret}'",
+        f"SELECT * FROM read_parquet('{tmp_path}/*/psmss.parquet')",
+        f"COPY (SELECT 1) TO '{out}'",
+        f"ATTACH '{tmp_path / 'other.duckdb'}'",
+        "SET enable_external_access = true",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SELECT * FROM small",
+    ]
+    with database(tables) as connection:
+        assert connection.execute("SELECT count(*) FROM psms").fetchall() == [(len(small.psms),)]
+        for query in refused:
+            with pytest.raises(duckdb.Error):
+                connection.execute(query).fetchall()
+        assert connection.execute("SELECT count(*) FROM psms JOIN peptides USING (peptide)").fetchall()[0][0] > 0
+    assert not out.exists()
+
+
+def test_what_is_larger_than_the_memory_still_spills(small, tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.matches.writers.tables._MEMORY", "60MB")
+    folder = small.write(tmp_path / "results")
+    n = 1_000_000
+    pq.write_table(pa.table({"peptide": [f"P{(i * 7919) % n:012d}" * 4 for i in range(n)]}), folder / "peptides.parquet")
+    with database(IdentificationTables.of_folder(folder)) as connection:
+        rows = connection.execute("SELECT peptide FROM peptides ORDER BY peptide").fetchmany(2)
+    assert rows == [("P000000000000" * 4,), ("P000000000001" * 4,)]
+
+
+def test_too_little_memory_is_told_as_memory(small, tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.matches.writers.tables._MEMORY", "1MB")
+    folder = small.write(tmp_path / "results")
+    pq.write_table(pa.table({"peptide": [f"P{i:099d}" for i in range(300_000)]}), folder / "peptides.parquet")
+    with pytest.raises(ProteoscopeError, match="memory") as told, database(IdentificationTables.of_folder(folder)) as connection:
+        connection.execute("SELECT list(peptide ORDER BY peptide DESC) FROM peptides").fetchall()
+    assert not isinstance(told.value, InputError)
+    assert "cannot be read" not in str(told.value)
+
+
+def test_a_table_without_a_column_of_ours_is_refused(small, tmp_path):
+    folder = small.write(tmp_path / "results")
+    pq.write_table(pa.table({"stranger": [1]}), folder / "peptides.parquet")
+    with pytest.raises(InputError, match="holds no column of an identification"):
+        export(folder, "tsv", tmp_path / "out")

@@ -1,0 +1,220 @@
+"""The tables of tab-separated values say what the Parquet tables say, under the names and in the order that others rely on."""
+
+import csv
+import math
+import resource
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.errors import InputError, ParameterError, StorageError
+from engine.jobs.progress import Cancelled, Progress
+from engine.matches.exporting import export
+from engine.matches.writers.tables import IdentificationTables
+from tests.engine.identification_tables import Identification, identification, many_psms
+
+COLUMNS = {
+    "psms": """
+        spectrum_file spectrum_id scan retention_time precursor_mz charge observed_mass calculated_mass mass_error_ppm isotope_error peptide
+        sequence proteins missed_cleavages matched_ions total_ions spectral_dot_product hyperscore score delta_score q_value
+        posterior_error_probability rank is_decoy""",
+    "peptides": "peptide sequence proteins n_psms best_score q_value is_decoy",
+    "proteins": "group accessions description n_peptides n_unique_peptides n_psms coverage score q_value is_decoy",
+}
+
+
+@pytest.fixture(scope="module")
+def small() -> Identification:
+    return identification()
+
+
+@pytest.fixture(scope="module")
+def exported(small, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("tsv")
+    paths = export(small.write(folder / "results"), "tsv", folder / "exports")
+    assert paths == [folder / "exports" / name for name in ("psms.tsv", "peptides.tsv", "proteins.tsv")]
+    return folder / "exports"
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+@pytest.mark.parametrize("table", ["psms", "peptides", "proteins"])
+def test_the_columns_that_others_rely_on_come_first_and_in_order(small, exported, table):
+    names = COLUMNS[table].split()
+    header = (exported / f"{table}.tsv").read_text(encoding="utf-8").splitlines()[0].split("\t")
+    assert header[: len(names)] == names
+    assert set(header) == set(getattr(small, table).column_names)
+
+
+@pytest.mark.parametrize("table", ["psms", "peptides", "proteins"])
+def test_every_cell_is_read_back(small, exported, table):
+    written, expected = read(exported / f"{table}.tsv"), getattr(small, table).to_pylist()
+    assert len(written) == len(expected) > 0
+    for line, row in zip(written, expected, strict=True):
+        for name, value in row.items():
+            _check(line[name], value, name)
+
+
+def _check(text: str, value: object, name: str) -> None:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        assert text == "", name
+    elif isinstance(value, bool):
+        assert text == ("true" if value else "false")
+    elif isinstance(value, float):
+        absolute = {"retention_time": 5e-4, "mass_error_ppm": 5e-5, "coverage": 5e-5}.get(name, 5e-7) if abs(value) > 1e-3 else 0
+        assert float(text) == pytest.approx(
+            value, rel=1e-6 if name.startswith("feature") else 1e-9, abs=absolute if abs(value) > 1e-3 else 0
+        )
+        assert len(text) <= 20
+    elif isinstance(value, list):
+        assert text.count(";") == max(0, len(value) - 1)
+        for part, one in zip(text.split(";"), value, strict=False):
+            _check(part, one, name)
+    elif isinstance(value, str):
+        assert text == value.replace("\t", " ")
+    else:
+        assert text == str(value)
+
+
+def test_duckdb_reads_it_as_it_is(small, exported):
+    path = exported / "psms.tsv"
+    types = dict(duckdb.sql(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM read_csv('{path}', delim = '\t'))").fetchall())
+    assert types["is_decoy"] == "BOOLEAN"
+    assert types["scan"] == "BIGINT"
+    assert types["q_value"] == "DOUBLE"
+    row = duckdb.sql(f"SELECT count(*), count(scan), sum(is_decoy::int), max(hyperscore) FROM read_csv('{path}', delim = '\t')").fetchall()[
+        0
+    ]
+    scores = small.psms["hyperscore"].to_pylist()
+    assert row[:3] == (len(scores), len(scores) - small.psms["scan"].null_count, sum(small.psms["is_decoy"].to_pylist()))
+    assert row[3] == pytest.approx(max(scores), rel=1e-9)
+
+
+def test_no_psm_gives_tables_of_headers(tmp_path):
+    empty = identification(0)
+    export(empty.write(tmp_path), "tsv", tmp_path / "exports")
+    assert {path.name: len(path.read_text().splitlines()) for path in (tmp_path / "exports").iterdir()} == {
+        "psms.tsv": 1,
+        "peptides.tsv": 1,
+        "proteins.tsv": 1,
+    }
+
+
+def test_arrow_tables_serve_as_well_as_files_and_folders_may_have_any_name(small, exported, tmp_path):
+    folder = tmp_path / "it's [a] *folder*? ä%"
+    export(small.write(folder), "tsv", folder / "out")
+    export(IdentificationTables(small.psms, small.peptides, small.proteins), "tsv", tmp_path / "memory")
+    for name in ("psms.tsv", "peptides.tsv", "proteins.tsv"):
+        assert (folder / "out" / name).read_bytes() == (tmp_path / "memory" / name).read_bytes() == (exported / name).read_bytes()
+
+
+def test_what_is_no_identification_is_refused(small, tmp_path):
+    with pytest.raises(InputError, match=r"psms\.parquet: does not exist"):
+        export(tmp_path, "tsv", tmp_path / "out")
+    with pytest.raises(ParameterError, match="no export format 'xlsx'; expected one of tsv, mzid, pepxml, pin"):
+        export(tmp_path, "xlsx", tmp_path / "out")
+    small.write(tmp_path)
+    pq.write_table(small.psms.drop_columns(["hyperscore"]), tmp_path / "psms.parquet")
+    with pytest.raises(InputError, match="lacks the columns hyperscore"):
+        export(tmp_path, "tsv", tmp_path / "out")
+    (tmp_path / "psms.parquet").write_bytes(b"garbage")
+    with pytest.raises(InputError, match="cannot be read as the tables"):
+        export(tmp_path, "tsv", tmp_path / "out")
+    assert list((tmp_path / "out").glob("*")) == []
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(small, tmp_path):
+    script = (
+        "import resource, sys; from engine.matches.exporting import export; from engine.errors import StorageError\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
+        "try: export(sys.argv[1], 'tsv', sys.argv[2])\n"
+        "except StorageError as error: print(error)"
+    )
+    small.write(tmp_path / "in")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "psms.tsv").write_text("old")
+    done = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "in", tmp_path / "out"],
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": ":".join(sys.path)},
+    )
+    assert "psms.tsv: the file grew beyond the limit" in done.stdout, done.stderr
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["psms.tsv"]
+    assert (tmp_path / "out" / "psms.tsv").read_text() == "old"
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match="a file"):
+        export(tmp_path / "in", "tsv", tmp_path / "file")
+
+
+def test_a_run_of_22690_psms_is_written_with_all_its_rows(small, tmp_path):
+    tables = IdentificationTables(many_psms(small, 22_690), small.peptides, small.proteins)
+    export(tables, "tsv", tmp_path)
+    assert len((tmp_path / "psms.tsv").read_bytes().splitlines()) == 22_691
+
+
+def test_memory_does_not_grow_with_the_psms_and_a_cancel_is_obeyed_at_once(small, tmp_path):
+    large = many_psms(small, 300_000)
+    small.write(tmp_path)
+    pq.write_table(large, tmp_path / "psms.parquet", row_group_size=1 << 17)
+    del large
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    export(tmp_path, "tsv", tmp_path / "out")
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert (tmp_path / "out" / "psms.tsv").stat().st_size > 100e6
+    assert grown < 500_000, "kilobytes"
+
+    (tmp_path / "out" / "psms.tsv").unlink()
+    progress = Progress()
+    cancelled_at = []
+    threading.Timer(0.15, lambda: (cancelled_at.append(time.perf_counter()), progress.cancel())).start()
+    with pytest.raises(Cancelled):
+        export(tmp_path, "tsv", tmp_path / "out", progress=progress)
+    assert time.perf_counter() - cancelled_at[0] < 0.5
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["peptides.tsv", "proteins.tsv"]
+
+
+FORMULAS = ["=1+1", "+cmd|' /C calc'!A1", "-2+3", "@SUM(A1)", " =1", "\t=1", '=HYPERLINK("http://x")', "＝1"]
+HARMLESS = ["sp|P1|ONE", "a=b", "x-1", "", '"=1"', "[Acetyl]-PEPTIDE"]
+
+
+@pytest.fixture(scope="module")
+def with_formulas(small) -> IdentificationTables:
+    """The small identification, with texts in it that a spreadsheet would take for formulas."""
+    texts = (FORMULAS + HARMLESS)[: small.psms.num_rows]
+    assert len(texts) == len(FORMULAS + HARMLESS)
+    psms = small.psms.slice(0, len(texts))
+    for name, column in (("spectrum_id", pa.array(texts)), ("proteins", pa.array([[text, "=2"] for text in texts]))):
+        psms = psms.set_column(psms.column_names.index(name), name, column)
+    mass_errors = pa.array([-1.5] * len(texts))
+    psms = psms.set_column(psms.column_names.index("mass_error_ppm"), "mass_error_ppm", mass_errors)
+    return IdentificationTables(psms, small.peptides, small.proteins)
+
+
+def test_texts_for_a_spreadsheet_are_no_formulas_and_numbers_stay_numbers(with_formulas, tmp_path):
+    texts = FORMULAS + HARMLESS
+    export(with_formulas, "tsv", tmp_path / "safe", spreadsheet_safe=True)
+    written = read(tmp_path / "safe" / "psms.tsv")
+    expected = ["'" + text.replace("\t", " ") for text in FORMULAS] + HARMLESS
+    assert [line["spectrum_id"] for line in written] == expected
+    # The second of a list stands in the middle of its cell.
+    assert [line["proteins"] for line in written] == [f"{text};=2" for text in expected]
+    assert {line["mass_error_ppm"] for line in written} == {"-1.5000"}
+    assert len(written) == len(texts)
+
+
+def test_without_the_wish_for_a_spreadsheet_texts_stay_as_they_are(with_formulas, tmp_path):
+    export(with_formulas, "tsv", tmp_path / "plain")
+    assert [line["spectrum_id"] for line in read(tmp_path / "plain" / "psms.tsv")] == [
+        text.replace("\t", " ") for text in FORMULAS + HARMLESS
+    ]

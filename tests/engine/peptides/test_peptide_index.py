@@ -1,0 +1,258 @@
+"""The peptide inverted index against the reference digest, with masses added up by pyteomics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyteomics import mass as pyteomics_mass
+
+from engine.chemistry.enzymes import Specificity, digest, enzyme
+from engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
+from engine.chemistry.modifications import parse_modification
+from engine.formats.proteins import Proteins
+from engine.jobs.progress import Cancelled, Progress
+from engine.peptides.peptide_index import Digestion, PeptideIndex, build_peptide_index, open_peptide_index
+from engine.peptides.protein_index import ProteinIndex, build_protein_index
+
+SPECIFICITIES: tuple[Specificity, ...] = ("non-specific", "semi-specific", "specific")
+WITHOUT_MASS = set("BXZ")
+ALL_LETTERS = "ACDEFGHIKLMNPQRSTVWY" * 4 + "KKRRPPMM" + "UOBXZJ"
+Entry = tuple[str, int, tuple[int, ...]]
+
+
+def protein_index(folder: Path, sequences: list[str], decoys: str = "reverse", agent: str = "Trypsin") -> ProteinIndex:
+    folder.mkdir(exist_ok=True)
+    names = [f"P{i}" for i in range(len(sequences))]
+
+    def column(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        return np.frombuffer("".join(texts).encode(), np.uint8).copy(), np.cumsum([0, *map(len, texts)]).astype(np.int64)
+
+    held = Proteins(*column(sequences), *column(names), *column([""] * len(names)))
+    cleaves = enzyme(agent).cleavage_table()
+    return build_protein_index(folder, held, database="x.fasta", decoys=decoys, decoy_prefix="DECOY_", cleaves=cleaves)
+
+
+def digestion(agent: str = "Trypsin", ends: int = 2, missed: int = 2, **changes: Any) -> Digestion:
+    values: dict[str, Any] = {
+        "min_length": 5, "max_length": 30, "clip_methionine": True, "min_mass": 300.0, "max_mass": 4000.0, "fixed": (),
+    }  # fmt: skip
+    return Digestion(enzyme(agent), ends, missed, **{**values, **changes})
+
+
+def build(folder: Path, proteins: ProteinIndex, how: Digestion, threads: int = 2, memory: int = 1 << 28, **more: Any) -> PeptideIndex:
+    folder.mkdir(exist_ok=True)
+    return build_peptide_index(folder, proteins, how, threads=threads, memory_bytes=memory, progress=Progress(), **more)
+
+
+def listed(index: PeptideIndex, proteins: ProteinIndex) -> list[Entry]:
+    """(sequence, flags, positions) in the order of the index, with checks of what must hold in any index."""
+    text = bytes(np.asarray(proteins.proteins.residues)).decode()
+    bounds = index.pointer.tolist()
+    assert len(bounds) == len(index) + 1
+    assert bounds[0] == 0
+    assert bounds[-1] == len(index.occurrence)
+    entries = []
+    for i in range(len(index)):
+        places = tuple(index.occurrence[bounds[i] : bounds[i + 1]].tolist())
+        assert list(places) == sorted(set(places)), "positions ascend"
+        assert places[0] == index.position[i]
+        entries.append((text[places[0] : places[0] + int(index.length[i])], int(index.flags[i]), places))
+    assert len({entry[0] for entry in entries}) == len(entries), "peptides are distinct"
+    assert np.all(np.diff(index.mass) >= 0)
+    return entries
+
+
+def letter_mass(letter: str, how: Digestion) -> int:
+    """In 1e-9 dalton."""
+    added = sum(one.mass for one in how.fixed if one.position == "anywhere" and letter in one.residues)
+    return round((RESIDUE_MASS[ord(letter) - 65] + added) * 1e9)
+
+
+def reference(proteins: ProteinIndex, how: Digestion, chosen: list[int] | None = None) -> dict[str, Entry]:
+    held = proteins.proteins
+    found: dict[str, Entry] = {}
+    terminal = round((WATER_MASS + sum(one.mass for one in how.fixed if one.position != "anywhere")) * 1e9)
+    for number in range(len(held)) if chosen is None else chosen:
+        sequence = held.sequence(number)
+        spans = digest(
+            sequence,
+            how.enzyme,
+            how.max_missed,
+            SPECIFICITIES[how.required_ends],
+            how.min_length,
+            how.max_length,
+            how.clip_methionine,
+        )
+        for start, stop, missed in spans:
+            peptide = sequence[start:stop]
+            if WITHOUT_MASS & set(peptide):
+                continue
+            if not round(how.min_mass * 1e9) <= terminal + sum(letter_mass(one, how) for one in peptide) <= round(how.max_mass * 1e9):
+                continue
+            at_start = start == 0 or (how.clip_methionine and start == 1 and sequence[0] == "M")
+            _, flags, places = found.get(peptide, (peptide, missed << 2, ()))
+            first_is_target = not places or places[0] < proteins.first_decoy_residue
+            if number < proteins.n_targets or not places or not first_is_target:
+                flags |= int(at_start) | int(stop == len(sequence)) << 1
+            found[peptide] = (peptide, flags, (*places, int(held.offsets[number]) + start))
+    return found
+
+
+SEQUENCES = st.lists(st.text(ALL_LETTERS, max_size=60).map(lambda text: text + text[:12]), min_size=1, max_size=4)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    SEQUENCES,
+    st.sampled_from(["Trypsin", "Trypsin/P", "Asp-N", "V8-DE", "Lys-N", "Chymotrypsin", "PepsinA", "no cleavage"]),
+    st.integers(0, 2),
+    st.integers(0, 3),
+    st.booleans(),
+    st.booleans(),
+)
+def test_random_proteins_give_the_peptides_of_the_reference_digest(
+    tmp_path: Path, sequences: list[str], agent: str, ends: int, missed: int, clip: bool, modified: bool
+) -> None:
+    fixed = tuple(parse_modification(name) for name in ("Carbamidomethyl (C)", "TMT6plex (N-term)", "TMT6plex (K)")) if modified else ()
+    how = digestion(agent, ends, missed, clip_methionine=clip, fixed=fixed)
+    if ends == 0:
+        how = digestion(agent, ends, 62, clip_methionine=clip, fixed=fixed, max_length=12)
+    proteins = protein_index(tmp_path / "index", sequences, "pseudo-reverse", agent)
+    found = listed(build(tmp_path / "index", proteins, how), proteins)
+    assert {entry[0]: entry for entry in found} == reference(proteins, how)
+
+
+def random_proteome(n: int = 40, seed: int = 3, letters: str = ALL_LETTERS) -> list[str]:
+    random = np.random.default_rng(seed)
+    sequences = ["M" + "".join(random.choice(list(letters), random.integers(1, 300))) for _ in range(n)]
+    return [*sequences, sequences[0], sequences[1][:100] + sequences[2][50:], "", "M"]
+
+
+def test_masses_are_those_of_pyteomics(tmp_path: Path) -> None:
+    proteins = protein_index(tmp_path, random_proteome(letters="ACDEFGHIKLMNPQRSTVWYUO"))
+    index = build(tmp_path, proteins, digestion(fixed=(parse_modification("Carbamidomethyl (C)"), parse_modification("Amidated (C-term)"))))
+    assert len(index) > 500
+    masses = {**pyteomics_mass.std_aa_mass}
+    for (sequence, _, _), found in zip(listed(index, proteins), index.mass, strict=True):
+        expected = pyteomics_mass.fast_mass(sequence, aa_mass=masses) + 57.02146372 * sequence.count("C") - 0.98401558
+        assert found == pytest.approx(expected, abs=3e-5)
+
+
+def test_equal_compositions_have_masses_equal_to_the_last_bit(tmp_path: Path) -> None:
+    """Integer masses do not depend on the order of the sum."""
+    proteins = protein_index(tmp_path, random_proteome(letters="GASPVTK"))
+    index = build(tmp_path, proteins, digestion())
+    by_composition: dict[str, set[float]] = {}
+    for (sequence, _, _), found in zip(listed(index, proteins), index.mass, strict=True):
+        by_composition.setdefault("".join(sorted(sequence)), set()).add(float(found))
+    assert max(map(len, by_composition.values())) == 1
+    assert len(by_composition) < len(index)
+    assert len(set().union(*by_composition.values())) <= len(by_composition)
+
+
+@pytest.mark.parametrize("ends", [2, 1])
+def test_threads_and_memory_do_not_change_the_index(tmp_path: Path, ends: int) -> None:
+    proteins = protein_index(tmp_path, random_proteome(15 if ends == 2 else 4))
+    how = digestion(ends=ends, max_mass=2000.0)
+    first = build(tmp_path / "a", proteins, how, threads=1)
+    expected = {
+        name: np.array(getattr(first, name)) for name in ("mass", "position", "length", "flags", "letters", "pointer", "occurrence")
+    }
+    for number, (threads, memory) in enumerate([(2, 1 << 28), (5, 1 << 28), (1, 40_000), (3, 10_000), (2, 2_000)]):
+        other = build(tmp_path / f"b{number}", proteins, how, threads, memory)
+        for name, column in expected.items():
+            assert np.array_equal(getattr(other, name), column), (name, threads, memory)
+
+
+@pytest.mark.parametrize("memory", [1 << 28, 30_000])
+def test_selected_proteins_are_digested_alone_and_keep_their_positions(tmp_path: Path, memory: int) -> None:
+    proteins = protein_index(tmp_path, random_proteome())
+    how, chosen = digestion(), [0, 3, 17, 41, 44, 47, 60]
+    index = build(tmp_path, proteins, how, memory=memory, selected=np.array(chosen))
+    assert {entry[0]: entry for entry in listed(index, proteins)} == reference(proteins, how, chosen)
+
+
+def test_all_selected_is_the_whole_index(tmp_path: Path) -> None:
+    proteins = protein_index(tmp_path, random_proteome())
+    whole = build(tmp_path / "a", proteins, digestion())
+    same = build(tmp_path / "b", proteins, digestion(), selected=np.arange(len(proteins)))
+    assert listed(whole, proteins) == listed(same, proteins)
+
+
+def test_a_peptide_of_a_target_and_a_decoy_is_a_target(tmp_path: Path) -> None:
+    proteins = protein_index(tmp_path, ["GGAAAAAKLLLDR", "KAAAAAGGR"])
+    index = build(tmp_path, proteins, digestion(missed=0))
+    entry = next(one for one in listed(index, proteins) if one[0] == "GGAAAAAK")
+    assert entry[2] == (0, 13 + 9 + 13 + 1)
+    assert entry[2][0] < proteins.first_decoy_residue <= entry[2][1]
+
+
+def test_limits_are_inclusive(tmp_path: Path) -> None:
+    proteins = protein_index(tmp_path, ["GASPVTLNDK"], "none")
+    mass = pyteomics_mass.fast_mass("GASPVTLNDK")
+    exact = sum(round(float(RESIDUE_MASS[ord(letter) - 65]) * 1e9) for letter in "GASPVTLNDK") + round(WATER_MASS * 1e9)
+    assert exact * 1e-9 == pytest.approx(mass, abs=1e-5)
+    for change in ({"min_mass": exact / 1e9}, {"max_mass": exact / 1e9}, {"min_length": 10}, {"max_length": 10}):
+        assert len(build(tmp_path, proteins, digestion(**change))) == 1, change
+    for change in ({"min_mass": (exact + 1) / 1e9}, {"max_mass": (exact - 1) / 1e9}, {"min_length": 11}, {"max_length": 9}):
+        assert len(build(tmp_path, proteins, digestion(**change))) == 0, change
+
+
+def test_letters_without_a_mass_break_peptides_and_u_and_o_do_not(tmp_path: Path) -> None:
+    proteins = protein_index(tmp_path, ["AGIAUAAK", "GAOTAAAR", "LLXLLLLK", "MMB*MMMK", "TTTTTZR", "VVVVJVVK"], "none")
+    index = build(tmp_path, proteins, digestion())
+    found = {entry[0]: float(mass) for entry, mass in zip(listed(index, proteins), index.mass, strict=True)}
+    assert set(found) == {"AGIAUAAK", "GAOTAAAR", "VVVVJVVK"}
+    plain = pyteomics_mass.fast_mass("AGIAAAK")
+    assert found["AGIAUAAK"] - plain == pytest.approx(150.95363, abs=1e-4)  # selenocysteine, C3H5NOSe
+    assert found["GAOTAAAR"] - pyteomics_mass.fast_mass("GATAAAR") == pytest.approx(237.147727, abs=1e-4)  # pyrrolysine, C12H19N3O2
+
+
+def test_the_index_opens_again_by_memory_map(tmp_path: Path) -> None:
+    proteins = protein_index(tmp_path, random_proteome())
+    built = build(tmp_path, proteins, digestion())
+    opened = open_peptide_index(tmp_path, proteins, digestion())
+    assert listed(opened, proteins) == listed(built, proteins)
+    assert all(isinstance(getattr(opened, name), np.memmap) for name in ("mass", "position", "occurrence"))
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+def test_an_index_without_peptides_opens_too(tmp_path: Path) -> None:
+    proteins = protein_index(tmp_path, ["AAA", ""], "none")
+    assert len(build(tmp_path, proteins, digestion())) == 0
+    assert open_peptide_index(tmp_path, proteins, digestion()).pointer.tolist() == [0]
+
+
+def test_a_cancel_stops_the_digest(tmp_path: Path) -> None:
+    proteins, progress = protein_index(tmp_path, random_proteome()), Progress()
+    progress.cancel()
+    with pytest.raises(Cancelled):
+        build_peptide_index(tmp_path, proteins, digestion(), threads=2, memory_bytes=1 << 28, progress=progress)
+
+
+def test_what_the_kernels_take_are_the_columns(tmp_path: Path) -> None:
+    proteins = protein_index(tmp_path, random_proteome(5))
+    how = digestion(fixed=tuple(parse_modification(one) for one in ("Carbamidomethyl (C)", "Acetyl (N-term)", "Amidated (C-term)")))
+    arrays = build(tmp_path, proteins, how).arrays(proteins)
+    assert arrays.residue_mass[ord("C") - 65] == pytest.approx(160.030649, abs=1e-5)
+    assert arrays.n_term_mass == pytest.approx(42.010565, abs=1e-5)
+    assert arrays.c_term_mass == pytest.approx(-0.984016, abs=1e-5)
+    for i in range(0, len(arrays.mass), 7):
+        start = int(arrays.position[i])
+        letters = arrays.residues[start : start + int(arrays.length[i])]
+        total = arrays.residue_mass[letters - 65].sum() + arrays.n_term_mass + arrays.c_term_mass + WATER_MASS
+        assert arrays.mass[i] == pytest.approx(total, abs=1e-6)
+
+
+def test_an_end_of_a_decoy_is_not_an_end_of_the_target_peptide(tmp_path: Path) -> None:
+    # Reversed, the second protein begins with a peptide that stands in the middle of the first.
+    proteins = protein_index(tmp_path / "proteins", ["GGGGKACDEFGHIKLLLLR", "RLLLKIHGFEDCA"])
+    entries = listed(build(tmp_path / "peptides", proteins, digestion(missed=0)), proteins)
+    (entry,) = (entry for entry in entries if entry[0] == "ACDEFGHIK")
+    assert entry[1] == 0
+    assert len(entry[2]) == 2

@@ -1,0 +1,166 @@
+"""The protein index: order of targets, contaminants and decoys, and what the user is told about a database that cannot work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engine.chemistry.enzymes import enzyme
+from engine.errors import InputError, ParameterError
+from engine.formats import read_proteins
+from engine.formats.proteins import Proteins
+from engine.peptides.protein_index import ProteinIndex, build_protein_index, open_protein_index
+
+CLEAVES = enzyme("Trypsin").cleavage_table()
+Records = list[tuple[str, str, str]]
+
+
+def column(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    encoded = [text.encode() for text in texts]
+    offsets = np.concatenate(([0], np.cumsum([len(one) for one in encoded]))).astype(np.int64)
+    return np.frombuffer(b"".join(encoded), np.uint8).copy(), offsets
+
+
+def proteins(records: Records) -> Proteins:
+    names, descriptions, sequences = ([record[i] for record in records] for i in range(3))
+    return Proteins(*column(sequences), *column(names), *column(descriptions))
+
+
+def build(
+    folder: Path, records: Records, decoys: str = "reverse", prefix: str = "DECOY_", contaminants: Records | None = None
+) -> ProteinIndex:
+    folder.mkdir(exist_ok=True)
+    extra = proteins(contaminants) if contaminants else None
+    return build_protein_index(
+        folder, proteins(records), database="some.fasta", decoys=decoys, decoy_prefix=prefix, cleaves=CLEAVES, contaminants=extra
+    )
+
+
+def rows(index: ProteinIndex) -> Records:
+    held = index.proteins
+    return [(held.accession(i), held.description(i), held.sequence(i)) for i in range(len(index))]
+
+
+TARGETS: Records = [("sp|P1|ä", "first β protein", "MAGIC"), ("P2", "", "WRLDK"), ("P3", "empty", ""), ("P4", "last", "AXB*UK")]
+CLEAN: Records = [(name, text, sequence.replace("*", "X")) for name, text, sequence in TARGETS]
+
+
+def test_reversed_decoys_stand_behind_all_targets(tmp_path: Path) -> None:
+    index = build(tmp_path, TARGETS)
+    assert rows(index) == CLEAN + [(f"DECOY_{name}", text, sequence[::-1]) for name, text, sequence in CLEAN]
+    assert index.n_targets == 4
+    assert index.n_contaminants == 0
+    assert index.first_decoy_residue == sum(len(record[2]) for record in TARGETS)
+    assert index.partners().tolist() == [4, 5, 6, 7, 0, 1, 2, 3]
+
+
+def test_contaminants_stand_before_the_decoys_and_have_their_own(tmp_path: Path) -> None:
+    index = build(tmp_path, TARGETS, contaminants=[("KRT", "keratin", "SLQK")])
+    assert [name for name, _, _ in rows(index)] == [
+        "sp|P1|ä", "P2", "P3", "P4", "CONT_KRT", "DECOY_sp|P1|ä", "DECOY_P2", "DECOY_P3", "DECOY_P4", "DECOY_CONT_KRT",
+    ]  # fmt: skip
+    assert rows(index)[4] == ("CONT_KRT", "keratin", "SLQK")
+    assert rows(index)[9] == ("DECOY_CONT_KRT", "keratin", "KQLS")
+    assert (index.n_targets, index.n_contaminants) == (5, 1)
+
+
+def test_no_decoys_when_none_are_wanted(tmp_path: Path) -> None:
+    index = build(tmp_path, TARGETS, "none")
+    assert rows(index) == CLEAN
+    assert index.n_targets == len(index) == 4
+    assert index.partners().tolist() == [-1] * 4
+    assert index.first_decoy_residue == len(index.proteins.residues)
+
+
+def test_existing_decoys_are_gathered_from_among_the_targets(tmp_path: Path) -> None:
+    records = [
+        ("rev_A", "d", "CCC"),
+        ("A", "a", "MK"),
+        ("revB", "looks alike", "GGGG"),
+        ("rev_B", "e", ""),
+        ("B", "b", "WW"),
+        ("rev_", "", "L"),
+    ]
+    index = build(tmp_path, records, "existing", "rev_")
+    assert rows(index) == [records[i] for i in (1, 2, 4, 0, 3, 5)]
+    assert index.n_targets == 3
+    assert index.partners().tolist() == [3, -1, 4, 0, 2, -1]
+
+
+@pytest.mark.parametrize("decoys", ["existing", "reverse", "shuffle", "none"])
+def test_a_database_of_decoys_only_is_refused(tmp_path: Path, decoys: str) -> None:
+    with pytest.raises(InputError, match="every protein is a decoy") as told:
+        build(tmp_path, [("DECOY_A", "", "MK"), ("DECOY_B", "", "MR")], decoys)
+    assert told.value.path == "some.fasta"
+
+
+def test_a_prefix_that_matches_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no accession begins with the decoy prefix 'XXX_'") as told:
+        build(tmp_path, TARGETS, "existing", "XXX_")
+    assert told.value.remedy
+
+
+def test_decoys_in_a_database_that_is_to_get_decoys_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="1 accessions begin with 'DECOY_'"):
+        build(tmp_path, [*TARGETS, ("DECOY_P1", "", "MM")], "reverse")
+
+
+def test_an_empty_database_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no protein"):
+        build(tmp_path, [])
+
+
+def test_contaminants_cannot_join_existing_decoys(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="contaminants"):
+        build(tmp_path, [("A", "", "MK"), ("DECOY_A", "", "KM")], "existing", contaminants=[("C", "", "AA")])
+
+
+@pytest.mark.parametrize("decoys", ["reverse", "pseudo-reverse", "shuffle", "none"])
+def test_the_index_opens_again_by_memory_map(tmp_path: Path, decoys: str) -> None:
+    built = build(tmp_path, TARGETS, decoys)
+    opened = open_protein_index(tmp_path)
+    assert rows(opened) == rows(built)
+    assert (opened.n_targets, opened.decoy_prefix, opened.n_contaminants) == (built.n_targets, "DECOY_", 0)
+    assert isinstance(opened.proteins.residues, np.memmap)
+
+
+def test_each_residue_knows_its_protein(tmp_path: Path) -> None:
+    index = build(tmp_path, TARGETS)
+    expected = [number for number, record in enumerate(rows(index)) for _ in record[2]]
+    assert index.protein_of(np.arange(len(expected))).tolist() == expected
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.sampled_from(["A", "ä", "rev_", "rev_x", "re", ""]), st.text("AKR", max_size=6)), min_size=1, max_size=8))
+def test_any_interleaving_of_existing_decoys(tmp_path: Path, parts: list[tuple[str, str]]) -> None:
+    records = [(f"{name}{i}" if name != "rev_" else name, f"δ{i}", sequence) for i, (name, sequence) in enumerate(parts)]
+    decoys = [record for record in records if record[0].startswith("rev_")]
+    targets = [record for record in records if not record[0].startswith("rev_")]
+    if not decoys or not targets:
+        with pytest.raises(InputError):
+            build(tmp_path / "index", records, "existing", "rev_")
+        return
+    index = build(tmp_path / "index", records, "existing", "rev_")
+    assert rows(index) == targets + decoys
+
+
+def test_a_stop_at_the_end_of_a_file_s_sequence_does_not_cost_its_last_peptide(tmp_path: Path) -> None:
+    path = tmp_path / "stops.fasta"
+    path.write_text(">A one\nMAGICK\nLAST*\n>B\nWW*RK\n", encoding="ascii")
+    index = build_protein_index(tmp_path, read_proteins([path]), database=str(path), decoys="none", decoy_prefix="DECOY_", cleaves=CLEAVES)
+    assert rows(index) == [("A", "one", "MAGICKLAST"), ("B", "", "WWXRK")]
+
+
+@pytest.mark.parametrize("decoys", ["reverse", "existing", "none"])
+@pytest.mark.parametrize("prefix", ["rev_", "REV_", "Rev_", "DECOY_", "decoy_", "XXX_", "xxx_", "reverse_"])
+def test_a_database_of_decoys_alone_is_refused_whatever_their_prefix(tmp_path: Path, prefix: str, decoys: str) -> None:
+    records = [(f"{prefix}sp|P{i}|X", "", "PEPTIDEK") for i in range(3)]
+    with pytest.raises(InputError, match=f"begins with '{prefix}'|every protein is a decoy"):
+        build(tmp_path, records, decoys, "DECOY_")
+    # One that is a target is enough.
+    if decoys != "existing" and prefix != "DECOY_":
+        assert build(tmp_path, [*records, ("sp|Q1|Y", "", "ELVISK")], decoys, "DECOY_").n_targets == 4

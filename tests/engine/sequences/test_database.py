@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import os
+import time
+
+import numpy as np
+import pytest
+
+from engine.errors import InputError
+from engine.jobs.progress import Progress
+from engine.project.digests import file_digest
+from engine.project.index_store import IndexStore
+from engine.sequences.database import cache_store, decode, looks_like_nucleotides, nucleotide_counts, open_database, read_sequences
+from engine.sequences.matrices import encode
+
+RECORDS = [("first one", "MKVW"), ("second", "acdefghiu*oj"), ("third  with   words", ""), ("first again", "MKV"), ("b", "W")]
+
+
+def test_sequences_stand_by_length_and_know_their_place_in_the_file(fasta):
+    database = read_sequences([fasta("a.fasta", RECORDS)], Progress())
+    assert database.lengths.tolist() == [0, 1, 3, 4, 12]
+    assert database.file_index.tolist() == [2, 4, 3, 0, 1]
+    assert [decode(database.codes(i)) for i in range(5)] == ["", "W", "MKV", "MKVW", "ACDEFGHIU*OJ"]
+    assert [database.accession(i) for i in range(5)] == ["third", "b", "first", "first", "second"]
+    assert database.description(0) == "with   words"
+    assert database.n_repeated_names == 1
+    assert database.n_nucleotides == 0
+
+
+def test_a_packed_database_opens_again_as_it_was_read(fasta, tmp_path, monkeypatch):
+    path, store = fasta("a.fasta", RECORDS), IndexStore(tmp_path / "store", "sequences")
+    built = open_database([path], [file_digest(path)], store, Progress())
+    monkeypatch.setattr("engine.sequences.database.read_sequences", lambda *args: pytest.fail("it was read again"))
+    opened = open_database([path], [file_digest(path)], store, Progress())
+    read = read_sequences([path], Progress())
+    for one in (built, opened):
+        for name in ("residues", "offsets", "file_index", "accession_bytes", "description_bytes", "description_offsets"):
+            assert np.array_equal(getattr(one, name), getattr(read, name)), name
+        assert (one.n_repeated_names, one.n_nucleotides) == (1, 0)
+
+
+def test_headers_without_descriptions_can_be_packed(fasta, tmp_path):
+    path = fasta("a.fasta", [("a", "MK"), ("b", "M")])
+    database = open_database([path], [file_digest(path)], IndexStore(tmp_path / "store", "sequences"), Progress())
+    assert database.description(0) == ""
+
+
+def test_long_columns_are_sorted_in_pieces(fasta, random_protein, monkeypatch):
+    path = fasta("a.fasta", [(str(k), random_protein(k, 1 + 7 * k % 50)) for k in range(60)])
+    whole = read_sequences([path], Progress())
+    monkeypatch.setattr("engine.sequences.database._PIECE", 16)
+    pieces = read_sequences([path], Progress())
+    assert np.array_equal(whole.residues, pieces.residues)
+    assert np.array_equal(whole.description_bytes, pieces.description_bytes)
+
+
+def nucleotides_among(*sequences):
+    residues = encode(np.frombuffer("".join(sequences).encode(), np.uint8))
+    offsets = np.concatenate(([0], np.cumsum([len(one) for one in sequences])))
+    return looks_like_nucleotides(np.diff(offsets), nucleotide_counts(residues, offsets)).tolist()
+
+
+def test_dna_is_told_from_proteins(random_protein):
+    dna, rna, protein = random_protein(1, 300, "ACGT"), random_protein(1, 300, "ACGURYN" + "ACGU" * 20), random_protein(1, 300)
+    assert nucleotides_among(dna, "", rna, protein, protein, "") == [True, False, True, False, False, False]
+    assert nucleotides_among() == []
+
+
+@pytest.mark.parametrize(("n_others", "is_dna"), [(5, True), (6, False)])
+def test_five_letters_in_a_hundred_may_be_others(n_others, is_dna):
+    assert nucleotides_among("ACGTN" * 19 + "ACGTN"[n_others:] + "W" * n_others, "MKV" * 20)[0] is is_dna
+
+
+def test_sequences_too_short_to_tell_are_judged_together():
+    assert nucleotides_among("GATTACA") == [False]
+    assert nucleotides_among("GATTACA", "ACGT" * 5, "MKVWLQEHRDIFSPYMKVWLQEHRDIFSPYMKV", "") == [False] * 4
+    assert nucleotides_among("GATTACA", "ACGT" * 6, "MKVWLQEHRDIFSPYMKVWLQEHRDIFSPYMKV", "") == [True, True, False, False]
+    assert nucleotides_among("GATTACA", "ACGT" * 6, "MKVWLQEHRDI") == [False] * 3
+
+
+def test_sequences_are_judged_in_pieces_as_in_one(random_protein, monkeypatch):
+    sequences = [random_protein(k, 3 * k % 120, "ACGT" if k % 3 else "ARNDCQEGHILKMFPSTWYV") for k in range(90)]
+    whole = nucleotides_among(*sequences)
+    assert 30 < sum(whole) < 60
+    monkeypatch.setattr("engine.sequences.database._PIECE", 100)
+    assert nucleotides_among(*sequences) == whole
+
+
+def test_a_database_says_how_many_of_its_sequences_look_like_dna(fasta, random_protein):
+    records = [("p", random_protein(1, 85)), ("d", random_protein(2, 900, "ACGT")), ("e", random_protein(3, 40, "ACGU"))]
+    assert read_sequences([fasta("a.fasta", records)], Progress()).n_nucleotides == 2
+
+
+def test_the_cache_keeps_the_databases_used_last(fasta, random_protein, tmp_path, monkeypatch):
+    monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(IndexStore.__init__, "__kwdefaults__", {"byte_limit": 60_000, "grace_seconds": 600.0})
+    files = [fasta(f"{k}.fasta", [("p", random_protein(k, 20_000))]) for k in range(4)]
+    for k, path in enumerate(files):
+        open_database([path], [file_digest(path)], cache_store(), Progress())
+        for manifest in (tmp_path / "cache").rglob("manifest.json"):  # an hour later
+            os.utime(manifest, (manifest.stat().st_atime, manifest.stat().st_mtime - 3600))
+        if k == 2:
+            open_database([files[1]], [file_digest(files[1])], cache_store(), Progress())
+    kept = [np.load(file) for file in (tmp_path / "cache").rglob("residues.npy")]
+    used = [read_sequences([files[k]], Progress()).residues for k in (1, 3)]
+    assert len(kept) == 2 and all(any(np.array_equal(one, other) for other in kept) for one in used)
+
+
+@pytest.mark.parametrize("text", ["", ">\n", ">name\n", ">name\n>other\n\n"])
+def test_files_without_residues_are_refused(tmp_path, text):
+    path = tmp_path / "empty.fasta"
+    path.write_text(text)
+    with pytest.raises(InputError):
+        read_sequences([path], Progress())
+
+
+def test_twenty_thousand_proteins_take_little_room_and_open_in_milliseconds(shared_data, tmp_path):
+    path, store = shared_data / "sequences" / "mmseqs_DB.fasta", IndexStore(tmp_path, "sequences")
+    digest = file_digest(path)
+    database = open_database([path], [digest], store, Progress())
+    folder = store.path(store.key({"format": 2, "files": [digest]}))
+    size = sum(file.stat().st_size for file in folder.iterdir())
+    names = len(database.accession_bytes) + len(database.description_bytes) + 8 * len(database)
+    assert (len(database), database.n_residues) == (20_000, 9_055_569)
+    assert size - names <= 1.1 * database.n_residues
+    seconds = []
+    for _ in range(5):
+        began = time.perf_counter()
+        open_database([path], [digest], store, Progress())
+        seconds.append(time.perf_counter() - began)
+    assert min(seconds) < 0.05

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+import resources
+from engine.errors import InputError, ParameterError
+from engine.sequences.matrices import LETTERS, encode, matrix_name, matrix_names, read_matrix
+from engine.sequences.statistics import ungapped_lambda
+
+BIOPYTHONS = ("BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM90", "PAM30", "PAM70", "PAM250")
+
+
+@pytest.mark.parametrize("name", BIOPYTHONS)
+def test_shipped_matrices_are_biopythons(name):
+    from Bio.Align import substitution_matrices
+
+    theirs, ours = substitution_matrices.load(name), read_matrix(name)
+    for a in "ARNDCQEGHILKMFPSTWYVBZX*":
+        for b in "ARNDCQEGHILKMFPSTWYVBZX*":
+            assert ours.scores[LETTERS.index(a), LETTERS.index(b)] == theirs[a, b]
+
+
+def test_dayhoff_and_gonnet_are_the_published_matrices_rounded():
+    from Bio.Align import substitution_matrices
+
+    for name, theirs, factor in (("DAYHOFF", "DAYHOFF", 10), ("GONNET", "GONNET1992", 1)):
+        published, ours = substitution_matrices.load(theirs), read_matrix(name)
+        for a in "ARNDCQEGHILKMFPSTWYV":
+            for b in "ARNDCQEGHILKMFPSTWYV":
+                assert ours.scores[LETTERS.index(a), LETTERS.index(b)] == round(round(factor * published[a, b], 1))
+
+
+def test_blosumn_is_parasails():
+    parasail = pytest.importorskip("parasail", reason="parasail is not installed: pip install parasail")
+    ours, letters = read_matrix("BLOSUMN").scores, [LETTERS.index(letter) for letter in "ARNDCQEGHILKMFPSTWYVBZX*"]
+    assert np.array_equal(ours[np.ix_(letters, letters)], parasail.Matrix("blosumn").matrix[:24, :24])
+
+
+def test_identity_scores_as_blast_does():
+    """As blastp 2.12.0 -matrix IDENTITY scores 66 residues: with themselves, with B, X, Z for three of them, these with themselves."""
+    own = encode(np.frombuffer(b"MKVLAARNDCQEGHILKMFPSTWYVMKVLAARNDCQEGHILKMFPSTWYVWWHHCCDDEEFFGGKK", np.uint8))
+    changed = own.copy()
+    changed[23:26] = [LETTERS.index(letter) for letter in "BXZ"]
+    scores = read_matrix("IDENTITY").scores
+    assert [int(scores[one, other].sum()) for one, other in ((own, own), (own, changed), (changed, changed))] == [594, 552, 580]
+
+
+@pytest.mark.parametrize("name", [*BIOPYTHONS, "BLOSUM80", "IDENTITY"])
+def test_matrices_have_the_scale_that_ncbis_tables_were_made_for(name):
+    lines = resources.path("statistics", "karlin_altschul.tsv").read_text().splitlines()
+    rows = csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t")
+    published = next(float(row["lambda"]) for row in rows if row["matrix"] == name and row["gap_open"] == "-")
+    assert ungapped_lambda(read_matrix(name)) == pytest.approx(published, abs=2e-4)
+
+
+def test_every_shipped_matrix_can_be_read_and_is_symmetric():
+    assert len(matrix_names()) == 69
+    for name in matrix_names():
+        assert np.array_equal(read_matrix(name).scores, read_matrix(name).scores.T)
+
+
+def test_names_are_taken_in_any_case_and_wrong_ones_get_a_hint():
+    assert matrix_name("blosum62") == "BLOSUM62"
+    with pytest.raises(ParameterError, match="did you mean BLOSUM62"):
+        matrix_name("BLOSSUM62")
+    with pytest.raises(ParameterError, match="BLOSUM30 to BLOSUM100, BLOSUMN, DAYHOFF, GONNET, IDENTITY, PAM10 to PAM500, or give a file"):
+        matrix_name("MINE")
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path):
+    path = tmp_path / "windows.txt"
+    path.write_bytes(b"\xef\xbb\xbf   A  C\r\nA  5 -2\r\nC -2  7\r\n")
+    assert read_matrix(str(path)).scores[LETTERS.index("C"), LETTERS.index("A")] == -2
+
+
+def test_u_o_and_j_score_as_x():
+    matrix = read_matrix("BLOSUM62").scores
+    x = LETTERS.index("X")
+    for letter in "UOJ":
+        code = LETTERS.index(letter)
+        for other in "ARNDCQEGHILKMFPSTWYVBZX*":
+            assert matrix[code, LETTERS.index(other)] == matrix[x, LETTERS.index(other)]
+        assert matrix[code, code] == matrix[x, x]
+
+
+def test_a_file_of_few_letters_is_filled_up(tmp_path):
+    path = tmp_path / "own.txt"
+    path.write_text("# mine\n   A  C\nA  5 -2 # alike\nc -2  7\n")
+    matrix = read_matrix(str(path)).scores
+    a, c, w, star = (LETTERS.index(letter) for letter in "ACW*")
+    assert (matrix[a, a], matrix[a, c], matrix[c, c], matrix[a, w], matrix[w, w], matrix[star, a]) == (5, -2, 7, -1, -1, -2)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "holds no matrix"),
+        ("A C\nA 1 2\n", "different letters"),
+        ("A C\nA 1\nC 1 2\n", "line 2"),
+        ("A C\nA 1 x\nC 1 2\n", "'x' is not a whole number"),
+        ("A C\nA 1 0.5\nC 1 2\n", "whole number"),
+        ("A A\nA 1 2\nA 1 2\n", "twice"),
+        ("A C\nA 1 2\nA 1 2\n", "second time"),
+        ("A 1\nA 1 2\n", "'1' is not a letter"),
+        ("A C\nA 1 9999999\nC 1 2\n", "not within"),
+    ],
+)
+def test_a_broken_file_is_an_error_that_says_what_is_wrong(tmp_path, text, said):
+    path = tmp_path / "broken.txt"
+    path.write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_matrix(str(path))
+
+
+def test_codes_are_the_places_of_the_letters():
+    assert encode(np.frombuffer(LETTERS.encode(), np.uint8)).tolist() == list(range(27))
+
+
+@pytest.mark.parametrize("wish", ["B" * 5000, "BLOSUM62" * 100_000, "a\0b"])
+def test_a_name_that_no_file_can_have_is_told_shortly(wish):
+    with pytest.raises(ParameterError, match="there is no matrix") as caught:
+        matrix_name(wish)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("A\nA " + "9" * 4000 + "\n", "the score 9+... is not within"),
+        ("A\nA " + "9" * 5000 + "\n", "is not a whole number"),
+        ("ﬆ\nﬆ 1\n", "'ﬆ' is not a letter"),  # its capitals are two letters, S and T
+        ("A " * 400_000 + "\n", "the letter A stands here twice"),
+        ("A\nA 1\n" * 300_000, "too large"),
+    ],
+)
+def test_a_hostile_matrix_is_told_shortly(tmp_path, content, said):
+    (tmp_path / "mine.txt").write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=said) as caught:
+        read_matrix(str(tmp_path / "mine.txt"))
+    assert len(str(caught.value)) < 500 + len(str(tmp_path))
+
+
+def test_a_matrix_that_never_ends_is_not_read_to_its_end():
+    with pytest.raises(InputError, match="too large"):
+        read_matrix("/dev/zero")

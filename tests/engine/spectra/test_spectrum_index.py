@@ -1,0 +1,126 @@
+"""The spectrum index: which queries are made of which spectra, and that their peaks are the preprocessed ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.chemistry.tolerance import Tolerance
+from engine.identification.parameters import IdentificationParameters
+from engine.jobs.progress import Cancelled, Progress
+from engine.spectra.columns import Spectra
+from engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative, build_spectrum_index
+
+PROTON = 1.00727646688
+Peaks = list[tuple[float, float]]
+
+
+def spectra(peaks: list[Peaks], precursor_mz: list[float], charge_masks: list[int]) -> Spectra:
+    n = len(peaks)
+    flat = [peak for one in peaks for peak in one]
+    return Spectra(
+        ("x.mgf",), np.zeros(n, np.int32), [f"index={i}" for i in range(n)], np.full(n, -1), np.arange(n), np.full(n, np.nan),
+        np.array(precursor_mz, np.float64), np.zeros(n, np.float32), np.array(charge_masks, np.uint32),
+        np.cumsum([0, *map(len, peaks)]).astype(np.int64), np.array([peak[0] for peak in flat], np.float64),
+        np.array([peak[1] for peak in flat], np.float32),
+    )  # fmt: skip
+
+
+def plain(**changes: Any) -> IdentificationParameters:
+    values: dict[str, Any] = {
+        "minimum_peaks": 1, "peaks_per_window": 100, "precursor_removal": 0, "deisotope": False, "intensity_transform": "none",
+        "minimum_fragment_mz": 0,
+    }  # fmt: skip
+    return IdentificationParameters(**{**values, **changes})
+
+
+def build(held: Spectra, parameters: IdentificationParameters, threads: int = 2) -> SpectrumIndex:
+    return build_spectrum_index(held, parameters, threads, Progress())
+
+
+def queries(index: SpectrumIndex) -> list[tuple[int, int, float]]:
+    return list(zip(index.queries.spectrum.tolist(), index.queries.charge.tolist(), index.queries.mass.tolist(), strict=True))
+
+
+THREE: Peaks = [(200.0, 3.0), (300.0, 4.0), (400.0, 12.0)]
+
+
+def test_weights_have_unit_length_and_follow_the_spectra() -> None:
+    index = build(spectra([THREE, [], THREE[1:]], [500.0] * 3, [4] * 3), plain())
+    assert index.arrays.offsets.tolist() == [0, 3, 3, 5]
+    assert index.arrays.mz.tolist() == [200.0, 300.0, 400.0, 300.0, 400.0]
+    assert index.arrays.weight == pytest.approx([3 / 13, 4 / 13, 12 / 13, 4 / 160**0.5, 12 / 160**0.5])
+    assert index.n_searched == 2
+
+
+@pytest.mark.parametrize(
+    ("mask", "charges"), [(0b100, [2]), (0b1100, [2, 3]), (0b10, [1]), (0, [2, 3, 4]), (1, [2, 3, 4]), (1 << 20, [20])]
+)
+def test_charges_are_those_of_the_file_or_all_that_may_be(mask: int, charges: list[int]) -> None:
+    index = build(spectra([THREE], [500.0], [mask]), plain(minimum_charge=2, maximum_charge=4))
+    expected = [(0, charge, pytest.approx((500.0 - PROTON) * charge, rel=1e-12)) for charge in charges]
+    assert queries(index) == expected
+    assert index.n_searched == 1
+
+
+def test_queries_stand_in_order_of_mass() -> None:
+    index = build(spectra([THREE] * 4, [700.0, 300.0, 500.0, 450.0], [0b1100, 0, 0b10, 0b100]), plain())
+    found = queries(index)
+    assert [mass for _, _, mass in found] == sorted(mass for _, _, mass in found)
+    assert sorted((spectrum, charge) for spectrum, charge, _ in found) == [(0, 2), (0, 3), (1, 2), (1, 3), (1, 4), (2, 1), (3, 2)]
+
+
+def test_spectra_with_few_peaks_or_no_precursor_are_not_searched() -> None:
+    held = spectra([THREE, THREE[:2], THREE, [], THREE], [500.0, 500.0, float("nan"), 500.0, float("inf")], [4] * 5)
+    index = build(held, plain(minimum_peaks=3))
+    assert [spectrum for spectrum, _, _ in queries(index)] == [0]
+    assert index.n_searched == 1
+    assert index.arrays.offsets.tolist() == [0, 3, 3, 6, 6, 9]
+
+
+def test_only_a_known_charge_removes_charge_reduced_precursors() -> None:
+    """Of an ion that may have charge 2 or 3 nothing is known but its m/z."""
+    peaks: Peaks = [(400.0, 1.0), (401.0, 1.0), (600.0, 1.0), (800.0, 1.0), (900.0, 1.0)]
+    held = spectra([peaks, peaks, peaks], [400.0] * 3, [0b100, 0b1100, 0])
+    index = build(held, plain(precursor_removal=1.5, ion_series="cz"))
+    kept = [index.arrays.mz[a:b].tolist() for a, b in zip(index.arrays.offsets, index.arrays.offsets[1:], strict=False)]
+    assert kept == [[600.0, 900.0], [600.0, 800.0, 900.0], [600.0, 800.0, 900.0]]
+
+
+def test_collisions_leave_no_charge_reduced_precursors_to_remove() -> None:
+    peaks: Peaks = [(400.0, 1.0), (401.0, 1.0), (600.0, 1.0), (800.0, 1.0), (900.0, 1.0)]
+    index = build(spectra([peaks], [400.0], [0b100]), plain(precursor_removal=1.5, ion_series="by"))
+    assert index.arrays.mz.tolist() == [600.0, 800.0, 900.0]
+
+
+def test_no_spectra() -> None:
+    index = build(spectra([], [], []), plain())
+    assert queries(index) == []
+    assert index.n_searched == 0
+    assert index.arrays.offsets.tolist() == [0]
+
+
+def test_any_number_of_threads_makes_the_same_index() -> None:
+    random = np.random.default_rng(1)
+    many = [[(float(mz), float(height)) for mz, height in zip(np.sort(random.uniform(100, 1500, n)), random.uniform(1, 9, n), strict=True)]
+            for n in random.integers(0, 120, 60)]  # fmt: skip
+    held = spectra(many, random.uniform(300, 900, 60).tolist(), random.integers(0, 16, 60).tolist())
+    first = build(held, IdentificationParameters(), 1)
+    for threads in (2, 5):
+        other = build(held, IdentificationParameters(), threads)
+        for one, same in zip((*first.arrays, *first.queries), (*other.arrays, *other.queries), strict=True):
+            assert np.array_equal(np.asarray(one), np.asarray(same))
+
+
+def test_tolerances_become_dalton_and_fraction() -> None:
+    assert absolute_and_relative(Tolerance.parse("0.5 Da")) == (0.5, 0.0)
+    assert absolute_and_relative(Tolerance.parse("20 ppm")) == (0.0, pytest.approx(2e-5))
+
+
+def test_a_cancel_stops_the_preprocessing() -> None:
+    progress = Progress()
+    progress.cancel()
+    with pytest.raises(Cancelled):
+        build_spectrum_index(spectra([THREE], [500.0], [4]), plain(), 1, progress)

@@ -1,0 +1,84 @@
+"""Posterior error probabilities against mixtures whose truth is known."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.statistics.posterior_error import posterior_error_probabilities
+from engine.statistics.target_decoy import q_values
+
+
+def normal_mixture(n: int, share_true: float, seed: int, shift: float = 3.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores, decoy labels and the true posterior error probability: false scores N(0, 1), true ones N(shift, 1)."""
+    rng = np.random.default_rng(seed)
+    is_true = rng.random(n) < share_true
+    is_decoy = ~is_true & (rng.random(n) < 0.5)
+    score = rng.normal(size=n) + shift * is_true
+    false_density = (1 - share_true) / 2 * np.exp(-(score**2) / 2)
+    true_density = share_true * np.exp(-((score - shift) ** 2) / 2)
+    return score, is_decoy, false_density / (false_density + true_density)
+
+
+@pytest.mark.parametrize(("n", "bound"), [(1_000, 0.06), (10_000, 0.025), (100_000, 0.015)])
+def test_the_curve_is_near_the_truth_of_a_normal_mixture(n: int, bound: float) -> None:
+    for seed in range(5):
+        score, is_decoy, truth = normal_mixture(n, 0.5, seed)
+        found = posterior_error_probabilities(score, is_decoy)
+        targets = ~is_decoy
+        assert np.abs(found - truth)[targets].mean() < bound
+
+
+@pytest.mark.parametrize("share_true", [0.1, 0.5, 0.9])
+def test_the_mean_over_accepted_targets_is_their_false_discovery_rate(share_true: float) -> None:
+    score, is_decoy, _ = normal_mixture(50_000, share_true, 11)
+    found, q = posterior_error_probabilities(score, is_decoy), q_values(score, is_decoy)
+    for level in (0.01, 0.05):
+        accepted = ~is_decoy & (q <= level)
+        assert found[accepted].mean() == pytest.approx(level, rel=0.25)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(-20, 20), st.booleans()), max_size=60), st.sampled_from([1e-6, 1.0, 1e6]))
+def test_any_input_gives_probabilities_that_fall_with_the_score(matches: list[tuple[int, bool]], unit: float) -> None:
+    score, is_decoy = np.array([m[0] for m in matches], float) * unit, np.array([m[1] for m in matches], bool)
+    found = posterior_error_probabilities(score, is_decoy)
+    assert found.shape == score.shape
+    assert np.isfinite(found).all()
+    assert ((found >= 0) & (found <= 1)).all()
+    ranked = found[np.argsort(score)]
+    assert (np.diff(ranked) <= 1e-12).all()
+    for value in np.unique(score):
+        assert len(np.unique(found[score == value])) == 1
+
+
+def test_separated_classes_are_told_apart() -> None:
+    score = np.append(np.linspace(0, 1, 200), np.linspace(10, 11, 200))
+    found = posterior_error_probabilities(score, np.arange(400) < 200)
+    assert found[:200].min() > 0.9
+    assert found[200:].max() < 0.05
+
+
+def test_without_any_target_every_match_is_false() -> None:
+    assert (posterior_error_probabilities(np.arange(4.0), np.ones(4, bool)) == 1).all()
+
+
+def test_scores_without_information_give_no_confidence() -> None:
+    rng = np.random.default_rng(3)
+    assert posterior_error_probabilities(rng.normal(size=5_000), rng.random(5_000) < 0.5).mean() > 0.9
+
+
+def test_scores_that_are_not_finite_are_refused() -> None:
+    with pytest.raises(ValueError, match="finite"):
+        posterior_error_probabilities(np.array([1.0, np.inf]), np.array([True, False]))
+
+
+def test_a_million_matches_take_well_under_a_second() -> None:
+    score, is_decoy, _ = normal_mixture(1_000_000, 0.5, 2)
+    began = time.process_time()
+    posterior_error_probabilities(score, is_decoy)
+    assert time.process_time() - began < 1.5
