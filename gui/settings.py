@@ -12,7 +12,7 @@ import platformdirs
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from engine.errors import StorageError
-from engine.formats.writers.atomic import atomic_file
+from engine.files import atomic_file
 
 __all__ = ["MIGRATIONS", "SearchSettings", "Settings", "SettingsFile", "default_settings_path"]
 

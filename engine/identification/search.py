@@ -19,8 +19,8 @@ from engine.execution.clock import StageClock
 from engine.execution.devices import Device, chosen_device, gpus, processor
 from engine.execution.threads import available_threads
 from engine.execution.workers import cards
+from engine.files import atomic_file, storage_errors, sync_folder
 from engine.formats import Spectra, read_proteins, read_spectra
-from engine.formats.writers.atomic import atomic_file, storage_errors, sync_folder
 from engine.identification.compilation import compile_kernels, kernels_are_compiled
 from engine.identification.parameters import IdentificationParameters
 from engine.jobs.background import Background

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from engine.errors import InputError, StorageError
-from engine.formats.writers.atomic import storage_error, storage_errors, sync_file, sync_folder, temporary_sibling
+from engine.files import storage_error, storage_errors, sync_file, sync_folder, temporary_sibling
 from engine.project import schema
 
 __all__ = ["Database", "gone_error", "is_network_file_system"]

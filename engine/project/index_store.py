@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from engine.errors import StorageError
-from engine.formats.writers.atomic import storage_errors, sync_file, sync_folder, temporary_sibling
+from engine.files import storage_errors, sync_file, sync_folder, temporary_sibling
 from engine.jobs.progress import Progress
 from engine.project.columns import UnsoundIndexError
 from engine.project.digests import parts_digest

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from engine.errors import StorageError
-from engine.formats.writers.atomic import storage_error
+from engine.files import storage_error
 from engine.jobs.progress import Progress
 
 __all__ = ["FileLock", "ProcessIdentity"]

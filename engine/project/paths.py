@@ -12,7 +12,7 @@ import stat
 from pathlib import Path
 
 from engine.errors import InputError, StorageError
-from engine.formats.writers.atomic import storage_error
+from engine.files import storage_error
 
 __all__ = [
     "DATABASE",

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from engine.errors import InputError, ParameterError, StorageError
-from engine.formats.writers.atomic import is_temporary, storage_errors, sync_folder
+from engine.files import is_temporary, storage_errors, sync_folder
 from engine.jobs.progress import Cancelled, Progress
 from engine.project.database import Database, gone_error
 from engine.project.digests import canonical_json, file_digest

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import ParameterError, StorageError
-from engine.formats.writers.atomic import atomic_file, atomic_path, storage_errors
+from engine.files import atomic_file, atomic_path, storage_errors
 from engine.project.digests import file_digest
 
 if TYPE_CHECKING:

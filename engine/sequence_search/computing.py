@@ -13,12 +13,12 @@ from pathlib import Path
 from engine.errors import StorageError
 from engine.execution.devices import Device, chosen_device, gpus, processor
 from engine.execution.workers import cards
-from engine.formats.writers.atomic import atomic_file
+from engine.files import atomic_file
 from engine.jobs.progress import Progress
 from engine.project.cache import cache_folder
 from engine.sequence_search.division import PROCESSOR, DividedScorer, Share
-from engine.sequence_search.scoring import ScoringScheme
 from engine.sequences.database import SequenceDatabase
+from engine.sequences.scheme import ScoringScheme
 
 __all__ = ["Computing"]
 

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from engine.execution.partitions import Partition
 from engine.execution.workers import Worker, run_on_workers
 from engine.jobs.progress import Progress
-from engine.sequence_search.scoring import STEP_CELLS, ProcessorScorer, ScoringScheme, score_all
+from engine.sequence_search.scoring import STEP_CELLS, ProcessorScorer, score_all
+from engine.sequences.scheme import ScoringScheme
 from kernels.cuda.modules import Card, DeviceError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from engine.errors import InputError, ParameterError, StorageError
 from engine.execution.clock import StageClock
 from engine.execution.partitions import equal_partitions
 from engine.execution.threads import available_threads, run_on_threads
-from engine.formats.writers.atomic import atomic_file
+from engine.files import atomic_file
 from engine.jobs.progress import Progress, RecordingProgress
 from engine.project import Project, RunInput
 from engine.project.digests import file_digest
@@ -26,7 +26,7 @@ from engine.project.paths import check_folder_name
 from engine.sequence_search.computing import Computing
 from engine.sequence_search.division import DividedScorer, Share
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.scoring import ScoringScheme, score_all
+from engine.sequence_search.scoring import score_all
 from engine.sequences.alignment import align_pair
 from engine.sequences.database import SequenceDatabase, cache_store, decode, open_database, read_sequences
 from engine.sequences.hits import (
@@ -40,6 +40,7 @@ from engine.sequences.hits import (
     hits_table,
 )
 from engine.sequences.matrices import matrix_names, read_matrix
+from engine.sequences.scheme import ScoringScheme
 from engine.sequences.statistics import ScoreStatistics, fit, random_sequences, tabulated, ungapped_lambda
 from engine.version import VERSION
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.jobs.progress import Progress
-from engine.sequence_search.scoring import ScoringScheme
 from engine.sequences.matrices import LETTERS
+from engine.sequences.scheme import ScoringScheme
 
 __all__ = ["Alignment", "align_pair"]
 

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.formats.writers.atomic import atomic_file
+from engine.files import atomic_file
+from engine.formats.spreadsheet import no_formula
 from engine.jobs.progress import Progress
-from engine.matches.writers.tsv import no_formula
 from engine.sequences.alignment import Alignment
 from engine.sequences.statistics import ScoreStatistics
 from engine.version import VERSION

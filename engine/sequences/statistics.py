@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import resources
-from engine.sequence_search.scoring import ScoringScheme
 from engine.sequences.matrices import LETTERS, Matrix, read_matrix
+from engine.sequences.scheme import ScoringScheme
 
 __all__ = [
     "BACKGROUND",

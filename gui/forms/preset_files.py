@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from engine.formats.writers.atomic import atomic_file
+from engine.files import atomic_file
 
 __all__ = ["preset_text", "write_preset"]
 

@@ -10,7 +10,7 @@ from typing import Any
 from PySide6.QtCore import QLocale, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from engine.formats.writers.atomic import atomic_file
+from engine.files import atomic_file
 from engine.jobs import Progress
 from engine.parameters import SearchParameters
 from engine.sequence_search.parameters import SequenceSearchParameters

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine.errors import StorageError
-from engine.formats.writers.atomic import atomic_file
+from engine.files import atomic_file
 from gui.tables.columns import Column
 from gui.tables.model import Index, ParquetTableModel
 

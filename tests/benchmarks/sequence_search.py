@@ -48,9 +48,10 @@ from sequence_peers import PEERS, installed, run_peer  # noqa: E402
 from engine.jobs.progress import Progress  # noqa: E402
 from engine.project.digests import file_digest  # noqa: E402
 from engine.project.index_store import IndexStore  # noqa: E402
-from engine.sequence_search.scoring import ScoringScheme, score_all  # noqa: E402
+from engine.sequence_search.scoring import score_all  # noqa: E402
 from engine.sequences.database import SequenceDatabase, decode, open_database, read_sequences  # noqa: E402
 from engine.sequences.matrices import read_matrix  # noqa: E402
+from engine.sequences.scheme import ScoringScheme  # noqa: E402
 from engine.sequences.statistics import tabulated  # noqa: E402
 
 SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)

@@ -58,9 +58,10 @@ sys.path.insert(0, str(REPOSITORY))
 from figures import usable_gpus  # noqa: E402
 
 from engine.jobs.progress import Progress  # noqa: E402
-from engine.sequence_search.scoring import ScoringScheme, score_all  # noqa: E402
+from engine.sequence_search.scoring import score_all  # noqa: E402
 from engine.sequences.database import SequenceDatabase, read_sequences  # noqa: E402
 from engine.sequences.matrices import read_matrix  # noqa: E402
+from engine.sequences.scheme import ScoringScheme  # noqa: E402
 from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, AlignmentSearch  # noqa: E402
 from kernels.cuda.modules import CudaCard, card  # noqa: E402
 

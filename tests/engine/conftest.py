@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.sequence_search.scoring import ScoringScheme
 from engine.sequences.matrices import LETTERS, encode, read_matrix
+from engine.sequences.scheme import ScoringScheme
 
 MZ = (100.5, 200.25, 300.125)
 INTENSITY = (10.0, 20.0, 30.0)

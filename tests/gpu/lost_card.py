@@ -20,9 +20,9 @@ from search_inputs import random_search
 
 from engine.execution.devices import chosen_device
 from engine.execution.workers import cards
-from engine.matches import scoring
 from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Progress
+from engine.matches import scoring
 from engine.spectra.spectrum_index import SpectrumIndex
 from kernels.cuda import modules
 from kernels.cuda.scoring import SpectrumSearch

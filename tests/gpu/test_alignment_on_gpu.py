@@ -13,9 +13,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
 from alignment_inputs import LETTERS, database, plain_scores, random_sequences, scored
 
 from engine.jobs.progress import Progress
-from engine.sequence_search.scoring import ScoringScheme, score_all
+from engine.sequence_search.scoring import score_all
 from engine.sequences.database import read_sequences
 from engine.sequences.matrices import Matrix, read_matrix
+from engine.sequences.scheme import ScoringScheme
 from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, AlignmentSearch
 
 pytestmark = pytest.mark.gpu

@@ -156,9 +156,9 @@ def test_real_spectra_agree_with_the_processor(score, name, number, shared_data)
 def test_all_cards_together_and_with_the_processor_give_the_hits_of_the_processor(wish, number, monkeypatch):
     from engine.execution.devices import chosen_device
     from engine.execution.workers import cards
-    from engine.matches import scoring
     from engine.identification.parameters import IdentificationParameters
     from engine.jobs.progress import Progress
+    from engine.matches import scoring
     from engine.spectra.spectrum_index import SpectrumIndex
 
     spectra, queries, peptides, modifications, settings = random_search(500, HYPERSCORE, n_queries=3000, n_peptides=100_000)

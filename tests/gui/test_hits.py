@@ -22,11 +22,11 @@ from pytestqt.qtbot import QtBot
 from engine.jobs import Progress
 from engine.project import Project
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.scoring import ScoringScheme
 from engine.sequence_search.search import align
 from engine.sequences.alignment import align_pair
 from engine.sequences.database import read_sequences
 from engine.sequences.matrices import read_matrix
+from engine.sequences.scheme import ScoringScheme
 from gui.forms.field import Outlined
 from gui.plots.export import export_figure, figure_font
 from gui.plots.histogram import paint_histogram

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from engine.chemistry.masses import HYDROGEN_MASS, RESIDUE_MASS, WATER_MASS
-from engine.formats.writers.atomic import atomic_file
-from engine.formats.writers.xml import attribute, attributes, number
+from engine.files import atomic_file
 from engine.jobs.progress import Progress
 from engine.matches.writers.description import SearchDescription
 from engine.matches.writers.tables import columns, rows, scalar, text_literal
+from engine.matches.writers.xml import attribute, attributes, number
 
 if TYPE_CHECKING:
     import duckdb

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.formats.writers.atomic import atomic_file
+from engine.files import atomic_file
 from engine.jobs.progress import Progress
 from engine.matches.writers.tables import columns, identifier, scalar, write_lines
 

@@ -6,19 +6,19 @@ double quotes, with those inside doubled (RFC 4180); tabs and line breaks within
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.errors import InputError
-from engine.formats.writers.atomic import atomic_file
+from engine.files import atomic_file
+from engine.formats.spreadsheet import FORMULA
 from engine.jobs.progress import Progress
 from engine.matches.writers.tables import columns, identifier, scalar, write_lines
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["COLUMNS", "no_formula", "write_table"]
+__all__ = ["COLUMNS", "write_table"]
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "psms": (
@@ -38,14 +38,6 @@ _FIXED = {"retention_time": 3, "mass_error_ppm": 4, "coverage": 4, "precursor_mz
 
 _SIGNIFICANT_DOUBLE, _SIGNIFICANT_SINGLE = 10, 7
 """Digits of other numbers: what a float32 holds; and for float64 enough that scores that differ are written differently."""
-
-_FORMULA = "[ \t]*[=+@＝＋－＠-]"
-"""What a cell begins with that a spreadsheet takes for a formula, and may obey."""
-
-
-def no_formula(text: str) -> str:
-    """A text for a cell with an apostrophe before what would be a formula, by which a spreadsheet knows that it is none."""
-    return f"'{text}" if re.match(_FORMULA, text) else text
 
 
 def write_table(
@@ -103,4 +95,4 @@ def _quoted(text: str) -> str:
 
 def _no_formula(cell: str) -> str:
     """SQL for `no_formula` of a cell; a text that stands in double quotes gets the apostrophe within them."""
-    return f"""regexp_replace({cell}, '^("?)({_FORMULA})', '\\1''\\2')"""
+    return f"""regexp_replace({cell}, '^("?)({FORMULA})', '\\1''\\2')"""

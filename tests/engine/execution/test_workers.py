@@ -349,8 +349,8 @@ def searched(shim: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
     """Searches on cards; what came of it, and what was told."""
     from search_inputs import random_search
 
-    from engine.matches import scoring
     from engine.identification.parameters import IdentificationParameters
+    from engine.matches import scoring
     from engine.spectra.spectrum_index import SpectrumIndex
     from kernels.cuda.scoring import SpectrumSearch
 

@@ -25,10 +25,10 @@ if __name__ == "__main__" and str(REPOSITORY) not in sys.path:
     sys.path.insert(0, str(REPOSITORY))
 
 import numpy as np  # noqa: E402
+from tests.engine.formats.conftest import binary_array, mzml, mzml_spectrum, mzxml, mzxml_scan, term  # noqa: E402
 
 from engine.errors import ProteoscopeError  # noqa: E402
 from engine.formats import read_proteins, read_spectra  # noqa: E402
-from tests.engine.formats.conftest import binary_array, mzml, mzml_spectrum, mzxml, mzxml_scan, term  # noqa: E402
 from tests.fuzz.readers import MEMORY_BYTES, PROCESSOR_SECONDS  # noqa: E402
 
 MILLION = 1_000_000

@@ -21,9 +21,9 @@ from shim_card import ShimCard, missing_compiler
 
 from engine.chemistry.modifications import parse_modification
 from engine.formats import Spectra, read_proteins
-from engine.matches import scoring
 from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Progress
+from engine.matches import scoring
 from engine.matches.fragment_index import FragmentSearch
 from engine.matches.scoring import Matches, Search, modification_arrays
 from engine.parameters import preset_names, read_preset

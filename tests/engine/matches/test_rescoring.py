@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.matches import rescoring
 from engine.jobs.progress import Cancelled, Progress
+from engine.matches import rescoring
 from engine.matches.rescoring import rescore
 from engine.statistics.target_decoy import q_values
 

@@ -20,9 +20,9 @@ from pyteomics import mass as pyteomics_mass
 from engine.chemistry.enzymes import enzyme
 from engine.chemistry.modifications import parse_modification
 from engine.formats import Proteins, Spectra, read_proteins, read_spectra
-from engine.matches import scoring
 from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Cancelled, Progress
+from engine.matches import scoring
 from engine.matches.psms import collect_psms
 from engine.matches.scoring import Matches, Search, modification_arrays, scoring_settings
 from engine.peptides.peptide_index import Digestion, PeptideIndex, build_peptide_index

@@ -32,10 +32,11 @@ from engine.sequence_search import computing, division
 from engine.sequence_search.computing import Computing
 from engine.sequence_search.division import PROCESSOR, DividedScorer
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.scoring import ScoringScheme, score_all
+from engine.sequence_search.scoring import score_all
 from engine.sequence_search.search import align
 from engine.sequences.hits import FORMATS
 from engine.sequences.matrices import read_matrix
+from engine.sequences.scheme import ScoringScheme
 from kernels.cuda.modules import DeviceError
 
 needs_compiler = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from engine.errors import ParameterError
 from engine.jobs.progress import Cancelled, Progress
-from engine.sequence_search.scoring import ScoringScheme, lane_groups, score_all
+from engine.sequence_search.scoring import lane_groups, score_all
 from engine.sequences.matrices import LETTERS, encode, read_matrix
+from engine.sequences.scheme import ScoringScheme
 
 ODD = "ARNDCQEGHILKMFPSTWYVBZX*UOJ"
 

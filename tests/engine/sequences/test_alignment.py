@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.jobs.progress import Cancelled, Progress
-from engine.sequence_search.scoring import ScoringScheme
 from engine.sequences.alignment import align_pair
 from engine.sequences.hits import three_lines
 from engine.sequences.matrices import encode, read_matrix
+from engine.sequences.scheme import ScoringScheme
 
 
 def as_codes(text):

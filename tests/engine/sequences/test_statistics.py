@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 import resources
 from engine.jobs.progress import Progress
-from engine.sequence_search.scoring import ScoringScheme, score_all
+from engine.sequence_search.scoring import score_all
 from engine.sequences.database import read_sequences
 from engine.sequences.matrices import LETTERS, read_matrix
+from engine.sequences.scheme import ScoringScheme
 from engine.sequences.statistics import (
     BACKGROUND,
     ScoreStatistics,

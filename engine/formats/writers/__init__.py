@@ -1,1 +1,0 @@
-"""What writers of files share."""
