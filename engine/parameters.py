@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
 import resources
@@ -21,7 +22,7 @@ from engine.errors import InputError, ParameterError, shortened
 
 ParameterKind = Literal["truth", "integer", "number", "text", "choice", "list"]
 
-__all__ = ["ParameterDescription", "SearchParameters", "parameter", "preset_description", "preset_names", "read_preset"]
+__all__ = ["Editor", "ParameterDescription", "SearchParameters", "parameter", "preset_description", "preset_names", "read_preset"]
 
 
 _PLAIN = {
@@ -45,9 +46,16 @@ _MOST_EXPLAINED = 400
 """Letters of what is said of one wrong value."""
 
 
-def parameter(default: Any, *, title: str, help: str, group: str, unit: str = "", advanced: bool = False, **bounds: Any) -> Any:
+Editor = Literal["", "enzyme", "matrix", "tolerance", "ion series", "modifications", "protein files"]
+"""What a form edits a parameter with, where its kind alone does not say it."""
+
+
+def parameter(
+    default: Any, *, title: str, help: str, group: str, unit: str = "", advanced: bool = False, editor: Editor = "", **bounds: Any
+) -> Any:
     """Declare a parameter: a pydantic field with the texts that users see. `bounds` are pydantic's (ge, le, gt, lt, min_length ...)."""
-    return Field(default, title=title, description=help, json_schema_extra={"group": group, "unit": unit, "advanced": advanced}, **bounds)
+    extra: JsonDict = {"group": group, "unit": unit, "advanced": advanced, "editor": editor}
+    return Field(default, title=title, description=help, json_schema_extra=extra, **bounds)
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,7 @@ class ParameterDescription:
     minimum: float | None
     maximum: float | None
     kind: ParameterKind
+    editor: Editor
 
 
 class SearchParameters(BaseModel):
@@ -97,15 +106,23 @@ class SearchParameters(BaseModel):
         except ValidationError as error:
             raise ParameterError("; ".join(cls._explain(one) for one in error.errors())) from None
 
+    @classmethod
+    def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Values of other parameters that suit `changes`, where nobody has given them: a matrix brings its gap costs."""
+        return {}
+
     def changed(self, settings: Iterable[str] = (), **values: Any) -> Self:
-        """A copy with some values changed. `settings` are texts ``field=value``; lists are separated by commas or semicolons."""
+        """A copy with some values changed, and with what follows from them.
+
+        `settings` are texts ``field=value``; lists are separated by commas or semicolons.
+        """
         changes = dict(values)
         for setting in settings:
             name, equals, value = setting.partition("=")
             if not equals:
                 raise ParameterError(f"'{shortened(setting)}' is not a setting; write field=value, as missed_cleavages=1")
             changes[name.strip()] = value.strip()
-        return type(self).checked({**self.model_dump(), **changes}) if changes else self
+        return type(self).checked({**self.model_dump(), **self.following(changes), **changes}) if changes else self
 
     @classmethod
     def _explain(cls, error: Any) -> str:
@@ -148,6 +165,7 @@ def _description(name: str, field: FieldInfo) -> ParameterDescription:
         minimum=bounds.get("minimum"),
         maximum=bounds.get("maximum"),
         kind=containers.get(origin) or simple.get(field.annotation, "text"),
+        editor=extra.get("editor", ""),
     )
 
 

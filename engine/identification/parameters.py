@@ -26,7 +26,11 @@ class IdentificationParameters(SearchParameters):
     """All that decides the result of an identification, besides the spectra and the database."""
 
     enzyme: str = parameter(
-        "Trypsin", title="Enzyme", group=_DIGESTION, help="Protease that cut the proteins, by its name in the PSI vocabulary."
+        "Trypsin",
+        title="Enzyme",
+        group=_DIGESTION,
+        editor="enzyme",
+        help="Protease that cut the proteins, by its name in the PSI vocabulary.",
     )
     specificity: Literal["specific", "semi-specific", "non-specific"] = parameter(
         "specific", title="Specificity", group=_DIGESTION, help="How many ends of a peptide the enzyme must have cut: both, one, or none."
@@ -71,12 +75,14 @@ class IdentificationParameters(SearchParameters):
         ("Carbamidomethyl (C)",),
         title="Fixed modifications",
         group=_MODIFICATIONS,
+        editor="modifications",
         help="Carried by every such residue, as Carbamidomethyl (C).",
     )
     variable_modifications: tuple[str, ...] = parameter(
         ("Oxidation (M)",),
         title="Variable modifications",
         group=_MODIFICATIONS,
+        editor="modifications",
         help="May be carried, as Oxidation (M), Phospho (STY), Acetyl (Protein N-term).",
     )
     maximum_modifications: int = parameter(
@@ -92,7 +98,11 @@ class IdentificationParameters(SearchParameters):
         help="Arrangements of the same modifications on the sites of one peptide that are tried at most.",
     )  # fmt: skip
     precursor_tolerance: str = parameter(
-        "10 ppm", title="Precursor tolerance", group=_PRECURSOR, help="Error of the precursor mass, as 10 ppm or 0.5 Da."
+        "10 ppm",
+        title="Precursor tolerance",
+        group=_PRECURSOR,
+        editor="tolerance",
+        help="Error of the precursor mass, as 10 ppm or 0.5 Da.",
     )
     isotope_errors: tuple[int, ...] = parameter(
         (0, 1, 2, 3),
@@ -107,10 +117,15 @@ class IdentificationParameters(SearchParameters):
         4, ge=1, le=10, title="Highest charge tried", group=_PRECURSOR, help="Where the file gives no charge, charges up to here are tried."
     )
     fragment_tolerance: str = parameter(
-        "20 ppm", title="Fragment tolerance", group=_FRAGMENTS, help="Error of the fragments' m/z, as 20 ppm or 0.5 Da."
+        "20 ppm", title="Fragment tolerance", group=_FRAGMENTS, editor="tolerance", help="Error of the fragments' m/z, as 20 ppm or 0.5 Da."
     )
     ion_series: str = parameter(
-        "by", title="Ion series", group=_FRAGMENTS, pattern="^[abcxyz]+$", help="Fragment ions to match: letters of a, b, c, x, y, z."
+        "by",
+        title="Ion series",
+        group=_FRAGMENTS,
+        pattern="^[abcxyz]+$",
+        editor="ion series",
+        help="Fragment ions to match: letters of a, b, c, x, y, z.",
     )
     maximum_fragment_charge: int = parameter(
         2,
@@ -211,7 +226,11 @@ class IdentificationParameters(SearchParameters):
         "DECOY_", min_length=1, max_length=40, title="Decoy prefix", group=_DATABASE, help="What the accessions of decoys begin with."
     )
     contaminants: tuple[str, ...] = parameter(
-        (), title="Contaminants", group=_DATABASE, help="FASTA files with contaminants to search besides the database."
+        (),
+        title="Contaminants",
+        group=_DATABASE,
+        editor="protein files",
+        help="FASTA files with contaminants to search besides the database.",
     )
     second_pass: bool = parameter(
         False,
@@ -221,7 +240,7 @@ class IdentificationParameters(SearchParameters):
     )
     second_pass_modifications: tuple[str, ...] = parameter(
         ("Oxidation (M)", "Deamidated (NQ)", "Gln->pyro-Glu (N-term Q)", "Acetyl (Protein N-term)"),
-        title="Modifications of the second pass", group=_SECOND, help="Variable modifications of the second pass.",
+        title="Modifications of the second pass", group=_SECOND, editor="modifications", help="Variable modifications of the second pass.",
     )  # fmt: skip
     second_pass_specificity: Literal["specific", "semi-specific", "non-specific"] = parameter(
         "semi-specific",

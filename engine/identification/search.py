@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.chemistry.modifications import SearchModification, parse_modification
+from engine.entry import Certainty, Count
 from engine.errors import InputError, ParameterError, StorageError
 from engine.execution.clock import StageClock
 from engine.execution.devices import Device, chosen_device, gpus, processor
@@ -76,6 +77,33 @@ class IdentificationSummary:
     stages: dict[str, dict[str, float]]
     messages: tuple[str, ...] = ()
     top_proteins: tuple[tuple[str, str, int, float], ...] = field(default=())
+    fdr: float = 0.01
+
+    def counts(self) -> list[Count]:
+        """PSMs, peptides and protein groups at the false discovery rate, with how certain they are."""
+        return [
+            Count(number, one, several, Certainty(int(known["decoys"]), known["false_share_low"], known["false_share_high"]))
+            for number, one, several, known in (
+                (self.n_psms, "PSM", "PSMs", self.certainty["psms"]),
+                (self.n_peptides, "peptide", "peptides", self.certainty["peptides"]),
+                (self.n_proteins, "protein", "proteins", self.certainty["proteins"]),
+            )
+        ]
+
+    def lines(self) -> list[str]:
+        """What was searched, what was found and how certain that is, and the best proteins."""
+        lines = [
+            f"{self.n_searched:,} of {self.n_spectra:,} spectra searched against {self.n_proteins_in_database:,} proteins",
+            f"At {self.fdr * 100:.3g} % FDR:",
+        ]
+        names = "PSMs", f"peptides ({self.n_sequences:,} sequences)", "protein groups"
+        for name, one in zip(names, self.counts(), strict=True):
+            assert one.certainty is not None
+            share = f"{one.certainty.low * 100:.1f} to {one.certainty.high * 100:.1f} % false"
+            lines.append(f"  {one.number:,} {name}, with {one.certainty.decoys:,} decoys: {share} (95 % interval)")
+        for accession, description, n_peptides, coverage in self.top_proteins:
+            lines.append(f"  {accession:<24.24} {n_peptides:>4} peptides {coverage * 100:5.1f} %  {description:.70}")
+        return lines
 
 
 def identify(
@@ -183,7 +211,7 @@ def identify(
         {name: count.certainty() for name, count in tables.counted.items()},
         round(time.perf_counter() - began, 3), run.device,
         clock.stages, progress.messages,
-        tuple((row["accessions"][0], row["description"], row["n_peptides"], row["coverage"]) for row in best),
+        tuple((row["accessions"][0], row["description"], row["n_peptides"], row["coverage"]) for row in best), parameters.fdr,
     )  # fmt: skip
     _write_run_json(project.inside("run.json"), summary, parameters, inputs, threads)
     return summary

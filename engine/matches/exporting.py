@@ -19,7 +19,7 @@ FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
 
 def export(
     tables: str | Path | IdentificationTables,
-    format: ExportFormat,
+    format: str,
     out: str | Path,
     parameters: Mapping[str, Any] | None = None,
     progress: Progress | None = None,

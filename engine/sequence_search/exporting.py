@@ -11,7 +11,7 @@ from engine.errors import InputError, ParameterError, StorageError
 from engine.jobs.progress import Progress
 from engine.project import Project
 from engine.project.outputs import check_outputs
-from engine.sequences.hits import FORMATS, Hit, HitFormat, QueryHits, hit_writer, hits_schema
+from engine.sequences.hits import FORMATS, Hit, QueryHits, hit_writer, hits_schema
 
 __all__ = ["export_hits"]
 
@@ -19,9 +19,7 @@ _ROWS = 4096  # of a table in memory
 _QUERY_COLUMNS = ("query_index", "query", "description", "sequence", "n_hits")
 
 
-def export_hits(
-    project: Project, run_id: str, format: HitFormat, target: Path, progress: Progress, *, spreadsheet_safe: bool = False
-) -> int:
+def export_hits(project: Project, run_id: str, format: str, target: Path, progress: Progress, *, spreadsheet_safe: bool = False) -> int:
     """Write the hits of a finished sequence search in one format, as the search itself would have; how many there are.
 
     They are read from the run's tables, a few at a time, so that memory does not grow with their number. The file appears whole or not at

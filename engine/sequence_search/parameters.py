@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 from pydantic import field_validator
 
@@ -21,6 +22,7 @@ class SequenceSearchParameters(SearchParameters):
 
     matrix: str = parameter(
         "BLOSUM62", title="Matrix", group=_SCORING,
+        editor="matrix",
         help="Substitution matrix: BLOSUM30 to BLOSUM100, BLOSUMN, PAM10 to PAM500, DAYHOFF, GONNET, IDENTITY, or a file in NCBI's format.",
     )  # fmt: skip
     gap_open: int = parameter(
@@ -53,3 +55,13 @@ class SequenceSearchParameters(SearchParameters):
             return matrix_name(value)
         except ParameterError as error:
             raise ValueError(str(error)) from None
+
+    @classmethod
+    def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """A matrix brings the gap costs that NCBI recommends for it."""
+        if "matrix" not in changes:
+            return {}
+        from engine.sequences.statistics import default_gap_costs
+
+        gap_open, gap_extend = default_gap_costs(matrix_name(str(changes["matrix"])))
+        return {"gap_open": gap_open, "gap_extend": gap_extend}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.entry import Count
 from engine.errors import InputError, ParameterError, StorageError
 from engine.execution.clock import StageClock
 from engine.execution.partitions import equal_partitions
@@ -32,7 +33,6 @@ from engine.sequences.database import SequenceDatabase, cache_store, decode, ope
 from engine.sequences.hits import (
     FORMATS,
     Hit,
-    HitFormat,
     QueryHits,
     expected_counts,
     hit_writer,
@@ -89,6 +89,23 @@ class SequenceSearchSummary:
     best: tuple[tuple[str, str, float, str], ...]
     shares: tuple[Share, ...] = ()
 
+    def counts(self) -> list[Count]:
+        """Hits, and queries that have some where there are several."""
+        hits = Count(self.n_hits, "hit", "hits")
+        return [hits, Count(self.n_queries_with_hits, "query with hits", "queries with hits")] if self.n_queries > 1 else [hits]
+
+    def lines(self) -> list[str]:
+        """What was searched, how many hits there are and by which statistics, and the best of them."""
+        queries, subjects = Count(self.n_queries, "query", "queries"), Count(self.n_subjects, "sequence", "sequences")
+        residues = Count(self.n_residues, "residue", "residues")
+        searched = f"{queries.number:,} {queries.noun} against {subjects.number:,} {subjects.noun}"
+        found = hit_counts(self.n_queries, self.n_hits, self.n_queries_with_hits)
+        return [
+            f"{searched} ({residues.number:,} {residues.noun}); {self.gcups:.1f} GCUPS",
+            f"{found}; lambda {self.lambda_:.4g}, K {self.K:.3g}, {self.statistics}",
+            *(f"  {query:<24.24} {subject:<24.24} {e_value:8.1e}  {text:.60}" for query, subject, e_value, text in self.best),
+        ]
+
 
 def align(
     queries: Sequence[str | Path],
@@ -96,7 +113,7 @@ def align(
     out: str | Path | None,
     parameters: SequenceSearchParameters,
     *,
-    format: HitFormat = "tsv",
+    format: str = "tsv",
     all_scores: str | Path | None = None,
     project_folder: str | Path | None = None,
     device: str = "auto",
@@ -412,7 +429,7 @@ class _Search:
 
 
 def _sinks(
-    stack: ExitStack, search: _Search, out: Path | None, format: HitFormat, all_scores: Path | None, run: Run | None
+    stack: ExitStack, search: _Search, out: Path | None, format: str, all_scores: Path | None, run: Run | None
 ) -> list[Callable[[_Batch], None]]:
     """What takes each batch: the project's tables, the file of scores and that of hits; all are whole when the stack is left.
 
@@ -429,7 +446,7 @@ def _sinks(
 
 
 @contextmanager
-def _hit_file(path: Path, format: HitFormat, progress: Progress) -> Iterator[Callable[[_Batch], None]]:
+def _hit_file(path: Path, format: str, progress: Progress) -> Iterator[Callable[[_Batch], None]]:
     """Takes hits, and writes them in a format."""
     with hit_writer(path, format, progress) as writer:
 

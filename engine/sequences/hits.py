@@ -419,13 +419,13 @@ def three_lines(lines: tuple[str, str, str], query_start: int, subject_start: in
         at_query, at_subject = end_query, end_subject
 
 
-_WRITERS: dict[HitFormat, type[_Writer]] = {
+_WRITERS: dict[str, type[_Writer]] = {
     "tsv": _Tsv, "blast6": _Blast6, "sam": _Sam, "fasta": _Fasta, "clustal": _Clustal, "html": _Html,
 }  # fmt: skip
 
 
 @contextmanager
-def hit_writer(path: Path, format: HitFormat, progress: Progress, *, spreadsheet_safe: bool = False) -> Iterator[_Writer]:
+def hit_writer(path: Path, format: str, progress: Progress, *, spreadsheet_safe: bool = False) -> Iterator[_Writer]:
     """A writer whose file appears when the block ends well, and does not when it does not.
 
     `spreadsheet_safe`: of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.

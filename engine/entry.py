@@ -1,0 +1,246 @@
+"""What a search tells of itself: everything that the command line, the window, presets and exports need to offer it.
+
+An entry is light: what computes is imported when it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from engine.jobs.progress import Progress
+    from engine.parameters import SearchParameters
+    from engine.project import Project
+    from engine.tables import Table
+
+__all__ = ["Certainty", "Command", "Count", "Export", "ExportRequest", "Input", "Option", "Search", "SearchRequest", "Summary"]
+
+FileSort = Literal["spectra", "proteins"]
+
+
+@dataclass(frozen=True)
+class Input:
+    """Files that a search reads.
+
+    Attributes
+    ----------
+    name : in requests, and the kind under which a run records them. title : of their card in the window.
+    sort : what sort of files they are, by which dropped files find their place.
+    metavar, help : on the command line. option : the flag that names them there, as ``--database``; positional where it is empty.
+    several : whether more than one may be given. is_kept : whether the window still has them at its next start.
+    can_be_pasted : whether the window also takes it as text.
+    """
+
+    name: str
+    title: str
+    sort: FileSort
+    metavar: str
+    help: str
+    option: str = ""
+    several: bool = True
+    is_kept: bool = False
+    can_be_pasted: bool = False
+
+
+@dataclass(frozen=True)
+class Option:
+    """What can be wished besides parameters, since it does not decide the result, as ``--skip-broken``.
+
+    Attributes
+    ----------
+    name : of the keyword. title : in the window; where it is empty, the window does not offer it.
+    metavar : of its value on the command line; a flag has none.
+    """
+
+    name: str
+    title: str
+    help: str
+    metavar: str = ""
+
+    @property
+    def flag(self) -> str:
+        """Its name on the command line."""
+        return f"--{self.name.replace('_', '-')}"
+
+
+@dataclass(frozen=True)
+class Export:
+    """A format in which the results of a run can be written.
+
+    Attributes
+    ----------
+    name : for ``--format``. title : in the window. endings : of its files, the usual one first; a folder of files has none.
+    """
+
+    name: str
+    title: str
+    endings: tuple[str, ...] = ()
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder of files."""
+        return not self.endings
+
+
+class Command(NamedTuple):
+    """A sub-command of the search's own, besides the one that runs it. `add` declares its arguments, `run` does it."""
+
+    name: str
+    help: str
+    add: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace, Progress], None]
+
+
+class Certainty(NamedTuple):
+    """How sure a count is: decoys that were accepted too, and the 95 % interval of the share of false ones, as parts of one."""
+
+    decoys: int
+    low: float
+    high: float
+
+
+class Count(NamedTuple):
+    """How many of something were found, and how sure that is, where it is known."""
+
+    number: int
+    one: str
+    several: str
+    certainty: Certainty | None = None
+
+    @property
+    def noun(self) -> str:
+        """Its name in the number that fits."""
+        return self.one if self.number == 1 else self.several
+
+
+class Summary(Protocol):
+    """What a run tells when it is done; every search has a frozen dataclass that does so, and more.
+
+    `folder` and `run_id` are those of the project, None where there is none. `stages`: seconds and peak memory of the five steps.
+    """
+
+    @property
+    def run_id(self) -> str | None:
+        """Of the run in the project."""
+
+    @property
+    def folder(self) -> Path | None:
+        """The project's."""
+
+    @property
+    def seconds(self) -> float:
+        """Of the whole run."""
+
+    @property
+    def device(self) -> str:
+        """What computed."""
+
+    @property
+    def stages(self) -> dict[str, dict[str, float]]:
+        """See `engine.execution.clock.StageClock`."""
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What the user should know."""
+
+    def counts(self) -> list[Count]:
+        """What was found, the most interesting first."""
+
+    def lines(self) -> list[str]:
+        """What a terminal shows: what was searched, what was found, and the best of it."""
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """What somebody asks of a search, whoever it is: the command line, a window or a script.
+
+    Attributes
+    ----------
+    inputs : files by the names of the search's inputs. options : by the names of its options.
+    project : the folder that results go to, or where the run is recorded; None for no record. out, format : the file for the results of a
+        search that writes one, and its format.
+    device, threads : see `engine.execution.devices.chosen_device`; all threads when None.
+    """
+
+    inputs: Mapping[str, Sequence[Path]]
+    parameters: SearchParameters
+    project: Path | None = None
+    out: Path | None = None
+    format: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    device: str = "auto"
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """Results of a finished run that are to be written: in which format, and where to.
+
+    `spreadsheet_safe`: of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.
+    """
+
+    run_id: str
+    format: str
+    target: Path
+    spreadsheet_safe: bool = False
+
+
+@dataclass(frozen=True)
+class Search:
+    """A kind of search.
+
+    Attributes
+    ----------
+    kind : the sub-command, and the kind of its runs, presets and settings. name : as ``sequence search``.
+    purpose : what it is for, in a sentence. description, epilog : of the sub-command.
+    icon : the name of one that ships.
+    parameters : ``module:class`` of its `SearchParameters`. preset : the one to begin with.
+    run : does it. export : writes results of a finished run; the paths of what was written.
+    writes : ``project``, where results go into a project's folder (``--out DIR``), or ``file`` (``--out FILE``, a project if one likes).
+    shortcuts : parameters with an option of their own on the command line.
+    tables : ``module:name`` of its result tables, a tuple of `engine.tables.Table`, the first in the hierarchy first.
+    """
+
+    kind: str
+    name: str
+    purpose: str
+    description: str
+    icon: str
+    parameters: str
+    preset: str
+    inputs: tuple[Input, ...]
+    writes: Literal["project", "file"]
+    run: Callable[[SearchRequest, Progress], Summary]
+    tables: str
+    exports: tuple[Export, ...]
+    export: Callable[[Project, ExportRequest, Progress], list[Path]]
+    options: tuple[Option, ...] = ()
+    shortcuts: tuple[str, ...] = ()
+    epilog: str = ""
+    commands: tuple[Command, ...] = ()
+
+    @property
+    def model(self) -> type[SearchParameters]:
+        """Its parameters; loaded when first asked for."""
+        model: type[SearchParameters] = _loaded(self.parameters)
+        return model
+
+    @property
+    def result_tables(self) -> tuple[Table, ...]:
+        """Its tables; loaded when first asked for."""
+        tables: tuple[Table, ...] = _loaded(self.tables)
+        return tables
+
+    def exported_as(self, name: str) -> Export | None:
+        """The format of this name, if it has it."""
+        return next((one for one in self.exports if one.name == name), None)
+
+
+def _loaded(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

@@ -1,0 +1,65 @@
+"""The entry of the identification in the list of searches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.entry import Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.jobs.progress import Progress
+
+if TYPE_CHECKING:
+    from engine.identification.search import IdentificationSummary
+    from engine.project import Project
+
+__all__ = ["IDENTIFICATION"]
+
+
+def _run(request: SearchRequest, progress: Progress) -> IdentificationSummary:
+    from engine.identification.parameters import IdentificationParameters
+    from engine.identification.search import identify
+
+    assert isinstance(request.parameters, IdentificationParameters) and request.project is not None
+    return identify(
+        request.inputs["spectra"], request.inputs["database"], request.project, request.parameters,
+        device=request.device, threads=request.threads, progress=progress, **request.options,
+    )  # fmt: skip
+
+
+def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    from engine.identification.exporting import export_identification
+
+    return export_identification(project, request, progress)
+
+
+IDENTIFICATION = Search(
+    kind="identify",
+    name="identification",
+    purpose="Identify peptides and proteins from tandem mass spectra",
+    description="Identify peptides and proteins. Results go into a project folder: exports/*.tsv for people, run.json for scripts.",
+    icon="spectrum",
+    parameters="engine.identification.parameters:IdentificationParameters",
+    preset="high-resolution",
+    inputs=(
+        Input("spectra", "Spectra", "spectra", "SPECTRA", "mzML, mzXML, MGF, MS2, DTA or PKL files, also gzipped"),
+        Input(
+            "database", "Protein databases", "proteins", "FASTA", "protein sequences; may be given several times",
+            option="--database", is_kept=True,
+        ),
+    ),
+    options=(
+        Option(
+            "skip_broken", "Leave out spectra that cannot be read, and count them", "leave out spectra that cannot be read, and count them"
+        ),
+    ),
+    writes="project",
+    run=_run,
+    tables="engine.identification.tables:TABLES",
+    exports=(
+        Export("tsv", "Tables, tab-separated"),
+        Export("mzid", "mzIdentML", (".mzid",)),
+        Export("pepxml", "pepXML", (".pep.xml", ".pepxml")),
+        Export("pin", "Features for Percolator and mokapot", (".pin",)),
+    ),
+    export=_export,
+)  # fmt: skip

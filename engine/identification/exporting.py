@@ -1,0 +1,42 @@
+"""Export a finished identification of a project to the files that other programs read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+from engine.entry import ExportRequest
+from engine.errors import ParameterError
+from engine.jobs.progress import Progress
+from engine.matches.exporting import ExportFormat, export
+from engine.project import Project
+from engine.project.outputs import check_outputs
+from engine.version import VERSION
+
+__all__ = ["export_identification"]
+
+_TABLES = ("psms", "peptides", "proteins")
+
+
+def export_identification(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write a run in one of the formats of `engine.matches.exporting`; the paths of what was written.
+
+    Raises
+    ------
+    ParameterError : there is no such format, or something that is needed would be written over.
+    InputError : the project has no such finished run. StorageError : the disk refused, or a table is damaged.
+    Cancelled : the user asked to stop.
+    """
+    if request.format not in get_args(ExportFormat):
+        raise ParameterError(f"there is no format '{request.format}'; expected one of {', '.join(get_args(ExportFormat))}")
+    inputs = project.inputs(request.run_id)
+    paths = [project.table(name, request.run_id) for name in _TABLES]
+    run = next(one for one in project.runs() if one.id == request.run_id)
+    outputs = [request.target / f"{name}.tsv" for name in _TABLES] if request.format == "tsv" else [request.target]
+    check_outputs(outputs, [one.path for one in inputs], project.folder)
+    return export(
+        paths[0].parent, request.format, request.target, run.parameters, progress,
+        spectra=[str(one.path) for one in inputs if one.kind == "spectra"],
+        databases=[str(one.path) for one in inputs if one.kind == "database"],
+        version=VERSION, spreadsheet_safe=request.spreadsheet_safe,
+    )  # fmt: skip

@@ -1,0 +1,28 @@
+"""The list of all searches, from which the command line, the window, presets, exports and the tests that go over all of them are made.
+
+A new search is a folder with its entry, and a line here; CONTRIBUTING says how.
+"""
+
+from __future__ import annotations
+
+from engine.entry import Search
+from engine.errors import ParameterError
+from engine.identification.entry import IDENTIFICATION
+from engine.sequence_search.entry import SEQUENCE_SEARCH
+
+__all__ = ["SEARCHES", "search_of_kind"]
+
+SEARCHES: tuple[Search, ...] = (IDENTIFICATION, SEQUENCE_SEARCH)
+
+
+def search_of_kind(kind: str) -> Search:
+    """The search of a kind.
+
+    Raises
+    ------
+    ParameterError : this version of the program has none.
+    """
+    for one in SEARCHES:
+        if one.kind == kind:
+            return one
+    raise ParameterError(f"there is no search '{kind:.40}'; there are {', '.join(one.kind for one in SEARCHES)}")

@@ -1,0 +1,83 @@
+"""The entry of the sequence search in the list of searches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.entry import Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.jobs.progress import Progress
+
+if TYPE_CHECKING:
+    from engine.project import Project
+    from engine.sequence_search.search import SequenceSearchSummary
+
+__all__ = ["SEQUENCE_SEARCH"]
+
+_EPILOG = """
+Gaps: a gap of k residues costs GAP_OPEN + k * GAP_EXTEND, as BLAST counts (its 11/1 makes the first residue cost 12). Without
+--gap-open and --gap-extend the costs are those that NCBI recommends for the matrix, 11 and 1 where it says nothing.
+
+Letters: any case. U, O and J count as X. B, Z, X and * score as the matrix says; where it lacks them, B and Z count as X, X scores -1
+with everything and * the least score of the matrix. A * at a sequence's end, digits, blanks and gaps (- and .) are left out.
+
+Matrices: BLOSUM30 to BLOSUM100, BLOSUMN, PAM10 to PAM500, DAYHOFF, GONNET, IDENTITY, or a file in NCBI's format (whole numbers).
+
+E-values: lambda and K are those of NCBI's tables (BLOSUM45, 50, 62, 80, 90; PAM30, 70, 250; IDENTITY) with the finite-size correction of
+BLAST; for other matrices or gap costs they are fitted to the scores of the search, or of random sequences where the search has too few
+unrelated pairs, and the program says so.
+
+Devices: cpu; cuda, the first usable GPU; cuda:N; all, every usable GPU and the processor together, each with the share that suits its
+measured speed; auto, every usable GPU, but the processor where there is none or where it is done before a GPU would be ready.
+
+Formats: tsv (a header; positions from 1; identity and coverages from 0 to 1), blast6 (BLAST's -outfmt 6), sam, fasta (the two
+sequences of each alignment, with gaps), clustal (an alignment for each hit), html (a page with tables and alignments).
+"""
+
+
+def _run(request: SearchRequest, progress: Progress) -> SequenceSearchSummary:
+    from engine.sequence_search.parameters import SequenceSearchParameters
+    from engine.sequence_search.search import align
+
+    assert isinstance(request.parameters, SequenceSearchParameters)
+    return align(
+        request.inputs["queries"], request.inputs["database"], request.out, request.parameters, format=request.format or "tsv",
+        project_folder=request.project, device=request.device, threads=request.threads, progress=progress, **request.options,
+    )  # fmt: skip
+
+
+def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    from engine.sequence_search.exporting import export_hits
+
+    export_hits(project, request.run_id, request.format, request.target, progress, spreadsheet_safe=request.spreadsheet_safe)
+    return [request.target]
+
+
+SEQUENCE_SEARCH = Search(
+    kind="align",
+    name="sequence search",
+    purpose="Find relatives of proteins in a database, with Smith-Waterman alignments",
+    description="Align every query with every sequence of a database (Smith-Waterman, nothing left out); report hits with E-values.",
+    epilog=_EPILOG,
+    icon="search",
+    parameters="engine.sequence_search.parameters:SequenceSearchParameters",
+    preset="standard",
+    inputs=(
+        Input("queries", "Queries", "proteins", "QUERY", "FASTA file with one or more proteins, also gzipped", can_be_pasted=True),
+        Input("database", "Protein databases", "proteins", "DATABASE", "FASTA files with proteins, also gzipped", is_kept=True),
+    ),
+    options=(Option("all_scores", "", "write the scores of all pairs: int32 (queries, subjects), in file order", metavar="FILE.npy"),),
+    shortcuts=("matrix", "gap_open", "gap_extend", "max_e_value", "top", "statistics"),
+    writes="file",
+    run=_run,
+    tables="engine.sequence_search.tables:TABLES",
+    exports=(
+        Export("tsv", "Table, tab-separated", (".tsv",)),
+        Export("blast6", "Table as BLAST's format 6, without a header", (".blast6", ".b6", ".m8")),
+        Export("sam", "Alignments as SAM", (".sam",)),
+        Export("fasta", "Aligned sequences as FASTA", (".fasta", ".fa", ".faa")),
+        Export("clustal", "Alignments as Clustal", (".aln", ".clustal")),
+        Export("html", "Page to read and print, HTML", (".html", ".htm")),
+    ),
+    export=_export,
+)
