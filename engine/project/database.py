@@ -223,3 +223,6 @@ def _sqlite_errors(path: Path) -> Iterator[None]:
         else:
             reason, remedy = f"the project's database cannot be used ({text})", ""
         raise StorageError(f"{path}: {reason}" + (f". {remedy}." if remedy else ".")) from error
+    except UnicodeDecodeError as error:
+        # SQLite quotes a damaged schema in its complaint, which Python then cannot read.
+        raise StorageError(f"{path}: the project's database is damaged. Restore it from a copy.") from error
