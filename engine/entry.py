@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from engine.project import Project
     from engine.tables import Table
 
-__all__ = ["Certainty", "Command", "Count", "Export", "ExportRequest", "Input", "Option", "Search", "SearchRequest", "Summary"]
+__all__ = ["Certainty", "Command", "Count", "Demo", "Export", "ExportRequest", "Input", "Option", "Search", "SearchRequest", "Summary"]
 
 FileSort = Literal["spectra", "proteins"]
 
@@ -94,6 +94,13 @@ class Command(NamedTuple):
     help: str
     add: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace, Progress], None]
+
+
+class Demo(NamedTuple):
+    """A search of what ships with the program: sample files by the names of the inputs, and the preset for them."""
+
+    samples: Mapping[str, str]
+    preset: str
 
 
 class Certainty(NamedTuple):
@@ -223,6 +230,7 @@ class Search:
     shortcuts: tuple[str, ...] = ()
     epilog: str = ""
     commands: tuple[Command, ...] = ()
+    demo: Demo | None = None
 
     @property
     def model(self) -> type[SearchParameters]:

@@ -9,11 +9,12 @@ import shutil
 import sys
 import threading
 import unicodedata
-from typing import TextIO
+from typing import Any, TextIO
 
-from engine.jobs.progress import ProgressEvent
+from engine.command_line.interruption import cancel_on_interrupt, give_back_interrupt
+from engine.jobs.progress import Progress, ProgressEvent
 
-__all__ = ["TerminalProgress", "printable", "say"]
+__all__ = ["TerminalProgress", "interruptible", "printable", "say"]
 
 _BAR = 24
 _COMMANDS = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
@@ -83,3 +84,19 @@ class TerminalProgress:
             width = shutil.get_terminal_size().columns - 1
             print(f"\r{'':<{width}}\r", end="", file=self._stream, flush=True)
             self._drawn = False
+
+
+class interruptible:  # noqa: N801 - reads as what it does
+    """While the block runs, Ctrl-C cancels the progress: the search stops at its next look and leaves nothing half-written."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._previous: Any = None
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self._previous = cancel_on_interrupt(self._progress.cancel)
+
+    def __exit__(self, *_: object) -> None:
+        if self._previous is not None:
+            give_back_interrupt(self._previous)

@@ -53,8 +53,8 @@ def read_proteins(paths: Sequence[str | Path], *, progress: Progress | None = No
     """Read the proteins of FASTA files, in the order given.
 
     Letters become capitals; blanks, digits and gaps (``-``, ``.``) within a sequence are dropped, ``*`` at its end too. Lines that begin
-    with ``;`` are comments. Records without residues are left out. A record whose accession and sequence both stood before is left out
-    and counted in `Proteins.n_duplicates`; the same accession with another sequence is an error, because results are reported by
+    with ``;`` are comments. Records without residues are left out. A record whose accession and sequence both stood before is left out;
+    the same accession with another sequence is an error, because results are reported by
     accession and nobody could tell which of the two was found.
 
     Parameters
@@ -234,15 +234,14 @@ def _join(parts: list[_Records], every_record: bool) -> Proteins:
         kept = _without_duplicates(parts, residues, offsets, accessions)
     else:
         kept = np.arange(len(accessions))
-    n_duplicates = len(accessions) - len(kept)
-    if n_duplicates:
+    if len(kept) < len(accessions):
         mask = np.zeros(len(accessions), dtype=np.bool_)
         mask[kept] = True
         lengths = np.diff(offsets)
         residues = residues[np.repeat(mask, lengths)]
         offsets = np.concatenate([[0], np.cumsum(lengths[mask])]).astype(np.int64)
         accessions, descriptions = [accessions[i] for i in kept.tolist()], [descriptions[i] for i in kept.tolist()]
-    return Proteins(residues, offsets, *_column(accessions), *_column(descriptions), n_duplicates)
+    return Proteins(residues, offsets, *_column(accessions), *_column(descriptions))
 
 
 def _without_duplicates(

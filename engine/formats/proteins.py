@@ -20,7 +20,6 @@ class Proteins:
     offsets : (n + 1,) int64; sequence i is `residues[offsets[i]:offsets[i + 1]]`.
     accession_bytes, accession_offsets : (a,) uint8 and (n + 1,) int64, UTF-8: the first word of each header.
     description_bytes, description_offsets : (d,) uint8 and (n + 1,) int64, UTF-8: the rest of each header.
-    n_duplicates : records left out because accession and sequence stood before.
     """
 
     residues: NDArray[np.uint8]
@@ -29,7 +28,6 @@ class Proteins:
     accession_offsets: NDArray[np.int64]
     description_bytes: NDArray[np.uint8]
     description_offsets: NDArray[np.int64]
-    n_duplicates: int = 0
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
 from engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
@@ -62,4 +62,5 @@ IDENTIFICATION = Search(
         Export("pin", "Features for Percolator and mokapot", (".pin",)),
     ),
     export=_export,
+    demo=Demo({"spectra": "BSA1.mzML.gz", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "low-resolution"),
 )  # fmt: skip

@@ -10,7 +10,7 @@ exceptions. Of GPUs, each has an index of the forms that its share of the querie
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.execution.partitions import Partition, equal_partitions
+from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.execution.workers import Worker, run_on_workers, struck_when_it_fails
-from engine.identification.compilation import compile_fragment_index
 from engine.jobs.progress import Progress
 from engine.spectra.spectrum_index import SpectrumIndex
 from kernels.cpu.fragment_index import (
@@ -100,9 +100,9 @@ class FragmentSearch:
 
     Parameters
     ----------
+    resources : the cards search, the threads list the forms, and search what no card can.
     memory_bytes : of one partition of the index with what building it takes. More where the forms of a tenth of a dalton need more, and
         where the threads that build, with 32 MB each, need more than half of it.
-    cards : GPUs that search; one that fails is struck from the list. The threads list the forms, and search what no card can.
     """
 
     def __init__(
@@ -111,16 +111,16 @@ class FragmentSearch:
         peptides: PeptideArrays,
         modifications: ModificationArrays,
         settings: ScoringSettings,
-        threads: int,
+        resources: Resources,
         memory_bytes: int,
-        cards: list[Card] | None = None,
     ) -> None:
         self._index, self._peptides, self._modifications, self._settings = index, peptides, modifications, settings
-        self._threads, self._memory_bytes, self._cards = threads, memory_bytes, [] if cards is None else cards
+        self._threads, self._cards, self._progress = resources.threads, resources.cards, resources.progress
+        self._memory_bytes = memory_bytes
         self._series = len(settings.n_term_series) + len(settings.c_term_series)
         self._counted: _Forms | None = None
 
-    def is_worthwhile(self, candidates: NDArray[np.int64], progress: Progress) -> bool:
+    def is_worthwhile(self, candidates: NDArray[np.int64], compile_index: Callable[[Progress], None] | None = None) -> bool:
         """Whether building an index and searching it takes far less work than scoring the `candidates` (q,) int64 of each query.
 
         `candidates` count a peptide with a combination of modifications once for each window that it is in, as `count_candidates` does.
@@ -136,10 +136,11 @@ class FragmentSearch:
         if _PER_ION * float((candidates * charges).sum()) * ions <= _TIMES_LONGER * building:
             return False
         if reason := why_unsupported(self._index.arrays, self._peptides, self._modifications, self._settings):
-            progress.message(f"Every candidate is scored, without a fragment-ion index: {reason}")
+            self._progress.message(f"Every candidate is scored, without a fragment-ion index: {reason}")
             return False
-        compile_fragment_index(progress)
-        counted = self._count(progress)
+        if compile_index is not None:
+            compile_index(self._progress)
+        counted = self._count()
         forms = self._forms_of_queries(counted)
         ions_of_form = self._ions_of_form()
         exhaustive = _PER_ION * float((forms * charges).sum()) * ions_of_form
@@ -147,17 +148,17 @@ class FragmentSearch:
         searching = float(self._nanoseconds(forms, ions_of_form, self._index.queries).sum())
         return _TIMES_LONGER * (building + searching) < exhaustive
 
-    def run(self, hits: HitArrays, progress: Progress) -> None:
+    def run(self, hits: HitArrays) -> None:
         """Search all queries; write their best candidates, histograms and numbers of candidates into `hits`, which is empty."""
         n, kept = hits.score.shape
-        best, n_buckets = empty_best(n, kept + _MORE_THAN_KEPT), len(self._count(progress).is_reached)
+        best, n_buckets = empty_best(n, kept + _MORE_THAN_KEPT), len(self._count().is_reached)
         listed = self._ranges(0, n_buckets, _BYTES_OF_LISTED_FORM) if self._cards else [(0, n_buckets)]
         for number, (low, high) in enumerate(listed, 1):
             left = [Partition(0, n, 0.0)]
             if self._cards:
-                left = self._search_on_cards(low, high, best, hits, _part(number, len(listed)), progress)
+                left = self._search_on_cards(low, high, best, hits, _part(number, len(listed)))
             if left:
-                self._search_on_threads(low, high, left, best, hits, progress)
+                self._search_on_threads(low, high, left, best, hits)
         code = form_code(self._peptides, self._modifications)
 
         def finish(part: Partition) -> None:
@@ -166,9 +167,11 @@ class FragmentSearch:
                 part.first, part.last,
             )  # fmt: skip
 
-        run_on_threads(finish, equal_partitions(np.ones(n), self._threads, most_cost=4096), self._threads, progress, steps=lambda _: 0)
+        run_on_threads(
+            finish, equal_partitions(np.ones(n), self._threads, most_cost=4096), self._threads, self._progress, steps=lambda _: 0
+        )
 
-    def _count(self, progress: Progress) -> _Forms:
+    def _count(self) -> _Forms:
         """Forms and their ions by mass; those that no precursor window reaches are not counted."""
         if self._counted is None:
             peptides, modifications = self._peptides, self._modifications
@@ -177,7 +180,7 @@ class FragmentSearch:
             shares = equal_partitions(
                 np.full(len(peptides.mass), len(modifications.combination_mass)), self._threads, most_cost=_MOST_FORMS_COUNTED
             )
-            progress.stage("Counting forms", len(peptides.mass))
+            self._progress.stage("Counting forms", len(peptides.mass))
             lock = Lock()
 
             def count(share: Partition) -> None:
@@ -187,7 +190,7 @@ class FragmentSearch:
                     forms[:] += of_share[0]
                     residues[:] += of_share[1]
 
-            run_on_threads(count, shares, self._threads, progress, steps=lambda share: share.last - share.first)
+            run_on_threads(count, shares, self._threads, self._progress, steps=lambda share: share.last - share.first)
             reached = np.zeros(len(forms) + 1, np.int64)
             windows = self._windows(np.arange(len(forms)) * _BUCKET_WIDTH)
             np.add.at(reached, windows[..., 0].ravel(), 1)
@@ -241,12 +244,12 @@ class FragmentSearch:
             cuts.append(min(high, max(cuts[-1] + 1, reached)))
         return [(first, last) for first, last in pairwise(cuts) if forms[last] > forms[first]]
 
-    def _search_on_cards(self, low: int, high: int, best: BestArrays, hits: HitArrays, part: str, progress: Progress) -> list[Partition]:
+    def _search_on_cards(self, low: int, high: int, best: BestArrays, hits: HitArrays, part: str) -> list[Partition]:
         """The forms in a run of buckets on the cards, each with a share of the queries; the queries that no card could search."""
         arrays, queries, settings = self._index.arrays, self._index.queries, self._settings
         n, tables = len(queries.mass), score_tables(arrays, settings)
-        form_mass, form_number = self._list(low, high, f"Indexing fragments{part}", progress)
-        windows, segments = precursor_windows(form_mass, queries, settings, 0, n), self._segments(tables, progress)
+        form_mass, form_number = self._list(low, high, f"Indexing fragments{part}")
+        windows, segments = precursor_windows(form_mass, queries, settings, 0, n), self._segments(tables)
 
         def search(card: Card, share: Partition) -> Generator[int, None, None]:
             of_share = windows[share.first : share.last]
@@ -265,13 +268,13 @@ class FragmentSearch:
                     hits.histogram_width, hits.n_candidates,
                 )  # fmt: skip
 
-        progress.stage(f"Scoring spectra{part}", n)
+        self._progress.stage(f"Scoring spectra{part}", n)
         workers = [Worker(card.name, partial(search, card)) for card in self._cards]
         cost = self._nanoseconds((windows[..., 1] - windows[..., 0]).sum(axis=1), self._ions_of_form(), queries)
         shares = equal_partitions(cost, len(workers), per_worker=_SHARES_OF_A_CARD if len(workers) > 1 else 1)
-        return run_on_workers(workers, shares, progress)
+        return run_on_workers(workers, shares, self._progress)
 
-    def _segments(self, tables: ScoreTables, progress: Progress) -> SegmentArrays:
+    def _segments(self, tables: ScoreTables) -> SegmentArrays:
         """What all queries look for."""
         arrays, queries, n = self._index.arrays, self._index.queries, len(self._index.queries.mass)
         cuts = sorted(equal_partitions(np.ones(n), self._threads, per_worker=2), key=lambda cut: cut.first)
@@ -279,7 +282,7 @@ class FragmentSearch:
         def make(cut: Partition) -> SegmentArrays:
             return SegmentArrays(*make_segments(arrays, queries, self._settings, tables, cut.first, cut.last))
 
-        made = run_on_threads(make, cuts, self._threads, progress, steps=lambda _: 0)
+        made = run_on_threads(make, cuts, self._threads, self._progress, steps=lambda _: 0)
         counts = np.concatenate([np.diff(one.offsets) for one in made])
         return SegmentArrays(
             np.concatenate(([0], np.cumsum(counts))),
@@ -288,21 +291,19 @@ class FragmentSearch:
             np.concatenate([one.weight for one in made]),
         )
 
-    def _search_on_threads(
-        self, low: int, high: int, left: Sequence[Partition], best: BestArrays, hits: HitArrays, progress: Progress
-    ) -> None:
+    def _search_on_threads(self, low: int, high: int, left: Sequence[Partition], best: BestArrays, hits: HitArrays) -> None:
         """The forms in a run of buckets on the processor, for the queries that are left."""
         ranges = self._ranges(low, high, _BYTES_OF_FORM, _BYTES_OF_POSTING)
         for number, one in enumerate(ranges, 1):
             part = _part(number, len(ranges))
-            index = self._build(*one, f"Indexing fragments{part}", progress)
-            self._search(index, left, best, hits, f"Scoring spectra{part}", progress)
+            index = self._build(*one, f"Indexing fragments{part}")
+            self._search(index, left, best, hits, f"Scoring spectra{part}")
             del index
 
-    def _list(self, low: int, high: int, title: str, progress: Progress) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def _list(self, low: int, high: int, title: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Masses and numbers of the forms in a run of buckets, those apart that no precursor window reaches."""
-        counted = self._count(progress)
-        progress.stage(title)
+        counted = self._count()
+        self._progress.stage(title)
 
         def listed(piece: Partition) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
             begin, end = (low + piece.first) * _BUCKET_WIDTH, (low + piece.last) * _BUCKET_WIDTH
@@ -312,28 +313,30 @@ class FragmentSearch:
 
         forms = np.diff(counted.forms[low : high + 1])
         pieces = sorted(equal_partitions(forms, 1, most_cost=_MOST_FORMS_LISTED, per_worker=1), key=lambda piece: piece.first)
-        masses, numbers = zip(*run_on_threads(listed, pieces, self._threads, progress), strict=True)
+        masses, numbers = zip(*run_on_threads(listed, pieces, self._threads, self._progress), strict=True)
         return np.concatenate(masses), np.concatenate(numbers)
 
-    def _build(self, low: int, high: int, title: str, progress: Progress) -> FragmentIndexArrays:
+    def _build(self, low: int, high: int, title: str) -> FragmentIndexArrays:
         """The index of the forms in a run of buckets."""
         peptides, modifications, settings = self._peptides, self._modifications, self._settings
         code = form_code(peptides, modifications)
-        index = empty_index(peptides, modifications, settings, *self._list(low, high, title, progress))
+        index = empty_index(peptides, modifications, settings, *self._list(low, high, title))
         n_chunks = len(index.chunk_start) - 1
-        progress.stage(title, n_chunks)
+        self._progress.stage(title, n_chunks)
 
         def build(first: int) -> None:
             build_chunks(peptides, modifications, settings, code, index, first, min(n_chunks, first + _CHUNKS_BUILT))
 
         run_on_threads(
-            build, range(0, n_chunks, _CHUNKS_BUILT), self._threads, progress, steps=lambda first: min(_CHUNKS_BUILT, n_chunks - first)
+            build,
+            range(0, n_chunks, _CHUNKS_BUILT),
+            self._threads,
+            self._progress,
+            steps=lambda first: min(_CHUNKS_BUILT, n_chunks - first),
         )
         return index
 
-    def _search(
-        self, index: FragmentIndexArrays, left: Sequence[Partition], best: BestArrays, hits: HitArrays, title: str, progress: Progress
-    ) -> None:
+    def _search(self, index: FragmentIndexArrays, left: Sequence[Partition], best: BestArrays, hits: HitArrays, title: str) -> None:
         """The queries that are left against the index of one range of mass."""
         arrays, queries, settings = self._index.arrays, self._index.queries, self._settings
         tables, code = score_tables(arrays, settings), form_code(self._peptides, self._modifications)
@@ -341,7 +344,7 @@ class FragmentSearch:
         windows = precursor_windows(index.form_mass, queries, settings, 0, n)
         forms = (windows[..., 1] - windows[..., 0]).sum(axis=1)
         cost = np.where(forms > 0, self._nanoseconds(forms, len(index.key) / max(1, len(index.form_mass)), queries), 0.0)
-        progress.stage(title, sum(part.last - part.first for part in left))
+        self._progress.stage(title, sum(part.last - part.first for part in left))
 
         def search(part: Partition) -> None:
             segments = SegmentArrays(*make_segments(arrays, queries, settings, tables, part.first, part.last))
@@ -355,7 +358,7 @@ class FragmentSearch:
             for part in left
             for cut in equal_partitions(cost[part.first : part.last], self._threads, most_cost=_MOST_NANOSECONDS)
         ]
-        run_on_threads(search, parts, self._threads, progress, steps=lambda part: part.last - part.first)
+        run_on_threads(search, parts, self._threads, self._progress, steps=lambda part: part.last - part.first)
 
 
 def _part(number: int, of: int) -> str:

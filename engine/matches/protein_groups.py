@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.arrays import offsets_of
 from engine.statistics.target_decoy import q_values
 
 __all__ = ["ProteinGroups", "coverage", "infer_protein_groups"]
@@ -143,7 +144,7 @@ def infer_protein_groups(
     q_value = np.ones(n_groups)
     q_value[~is_beaten] = q_values(score[order][~is_beaten], is_decoy[~is_beaten], plus_one=plus_one)
     return ProteinGroups(
-        member_offsets=_offsets(np.bincount(group_of_protein[members], minlength=n_groups)),
+        member_offsets=offsets_of(np.bincount(group_of_protein[members], minlength=n_groups)),
         members=members,
         score=score[order],
         q_value=q_value,
@@ -153,7 +154,7 @@ def infer_protein_groups(
         n_unique_peptides=np.bincount(group_edge[groups_of_peptide[peptide_edge] == 1], minlength=n_groups),
         n_razor_peptides=np.bincount(razor_group[explained], minlength=n_groups),
         n_psms=np.bincount(group_edge, np.asarray(peptide_psms)[peptide_edge], n_groups).astype(np.int64),
-        peptide_group_offsets=_offsets(groups_of_peptide),
+        peptide_group_offsets=offsets_of(groups_of_peptide),
         peptide_groups=group_edge[by_peptide],
         razor_group=razor_group,
         subsumed=subsumed,
@@ -288,7 +289,7 @@ def _subsumed(
     lone = group_of_protein[protein] < 0
     peptide, protein = peptide[lone], protein[lone]
     order = np.argsort(peptide_kept, kind="stable")
-    offsets = _offsets(np.bincount(peptide_kept, minlength=n_peptides))
+    offsets = offsets_of(np.bincount(peptide_kept, minlength=n_peptides))
     length = np.diff(offsets)[peptide]
     row = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length, length) + np.repeat(offsets[peptide], length)
     n_groups = int(group_kept.max(initial=-1)) + 1
@@ -312,8 +313,3 @@ def _beaten(
         np.maximum.at(best_rival, group[rival >= 0], score[rival[rival >= 0]])
     # The target of two equal ones gives way: among false pairs that errs on the safe side.
     return (best_rival > score) | ((best_rival == score) & ~is_decoy)
-
-
-def _offsets(counts: Integers) -> Integers:
-    """CSR offsets of consecutive runs with these lengths."""
-    return np.append(0, np.cumsum(counts)).astype(np.int64)

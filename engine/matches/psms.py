@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.arrays import offsets_of, ranges
 from engine.chemistry.enzymes import Enzyme
 from engine.chemistry.masses import ISOTOPE_SPACING
 from engine.chemistry.modifications import SearchModification
@@ -93,20 +94,20 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
     length = peptides.length[peptide].astype(np.int64)
     is_decoy = position >= proteins.first_decoy_residue
     starts, stops = peptides.pointer[peptide], peptides.pointer[peptide + 1]
-    occurrence_offsets, index = _ranges(starts, stops)
+    occurrence_offsets, index = ranges(starts, stops)
     occurrences = peptides.occurrence[index].astype(np.int64)
     # A target peptide may also occur in decoys; these places say nothing and are left out.
     row = np.repeat(np.arange(n), np.diff(occurrence_offsets))
     kept = is_decoy[row] | (occurrences < proteins.first_decoy_residue)
     occurrences, row = occurrences[kept], row[kept]
-    occurrence_offsets = _offsets(np.bincount(row, minlength=n))
+    occurrence_offsets = offsets_of(np.bincount(row, minlength=n))
 
     fixed = peptides.digestion.fixed
     has = matches.modification != _NO_MODIFICATION
     rows = [np.nonzero(has)[0]]
     sites = [matches.site[has].astype(np.int64)]
     which = [matches.modification[has].astype(np.int64)]
-    offsets, index = _ranges(position, position + length)
+    offsets, index = ranges(position, position + length)
     residues = np.asarray(proteins.proteins.residues)[index]
     residue_row = np.repeat(np.arange(n), length)
     for number, modification in enumerate(fixed, start=len(variable)):
@@ -133,7 +134,7 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
         missed_cleavages=(peptides.flags[peptide] >> MISSED_CLEAVAGE_SHIFT).astype(np.int64),
         occurrence_offsets=occurrence_offsets,
         occurrences=occurrences,
-        modification_offsets=_offsets(np.bincount(all_rows, minlength=n)),
+        modification_offsets=offsets_of(np.bincount(all_rows, minlength=n)),
         modification_site=all_sites[order],
         modification=all_which[order],
         n_variable=has.sum(axis=1),
@@ -255,17 +256,6 @@ def rescoring_features(psms: Psms, is_confident: NDArray[np.bool_]) -> dict[str,
     }
 
 
-def _offsets(counts: NDArray[np.integer]) -> NDArray[np.int64]:
-    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-
-
-def _ranges(starts: NDArray[np.integer], stops: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Offsets and flat indexes of the ranges `starts[i]:stops[i]`."""
-    lengths = (np.asarray(stops) - np.asarray(starts)).astype(np.int64)
-    offsets = _offsets(lengths)
-    return offsets, np.arange(offsets[-1]) + np.repeat(np.asarray(starts).astype(np.int64) - offsets[:-1], lengths)
-
-
 def _take_lists(offsets: NDArray[np.int64], rows: NDArray[np.int64], *values: NDArray) -> tuple[NDArray[np.int64], tuple[NDArray, ...]]:
-    new, index = _ranges(offsets[:-1][rows], offsets[1:][rows])
+    new, index = ranges(offsets[:-1][rows], offsets[1:][rows])
     return new, tuple(column[index] for column in values)

@@ -26,13 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
-from engine.jobs.progress import Progress
 from engine.statistics.target_decoy import q_values
 
 __all__ = ["Rescoring", "rescore"]
@@ -73,6 +74,28 @@ class Rescoring:
     accepted_after: int
 
 
+class RescoringSettings(NamedTuple):
+    """How rescoring learns.
+
+    Attributes
+    ----------
+    folds : at least 2; each is scored by a model that was not shown it. They are split by a hash of `peptide`, hence the same way whatever
+        the order of rows.
+    divisions : so many ways of splitting are averaged; None: 10 where the run is small, 2 where it is large.
+    iterations : turns of picking positives and learning.
+    minimum_peptides : with fewer peptides among the targets at 1 % by the initial score nothing is learnt.
+    ridge : penalty on the squared weights of standardised features, against a sum of log-likelihoods.
+    seed : of the hash.
+    """
+
+    folds: int = 5
+    divisions: int | None = None
+    iterations: int = 6
+    minimum_peptides: int = 20
+    ridge: float = 10.0
+    seed: int = 1
+
+
 def rescore(
     features: NDArray[np.floating],
     names: Sequence[str],
@@ -80,15 +103,8 @@ def rescore(
     peptide: Integers,
     initial_score: Floats,
     competes: Truths | None = None,
-    *,
-    threads: int = 1,
-    progress: Progress | None = None,
-    folds: int = 5,
-    divisions: int | None = None,
-    iterations: int = 6,
-    minimum_peptides: int = 20,
-    ridge: float = 10.0,
-    seed: int = 1,
+    settings: RescoringSettings | None = None,
+    resources: Resources | None = None,
 ) -> Rescoring:
     """Score matches by a linear combination of their features that is learnt from targets and decoys.
 
@@ -102,14 +118,8 @@ def rescore(
     initial_score : float64 (n,), finite, higher is better.
     competes : bool (n,): the one match of each spectrum that takes part in the statistics; all when None. The others (lower ranks) change
         nothing and are scored by the same models.
-    threads : models learnt at a time. progress : asked between models whether the user wants to stop.
-    folds : at least 2; each is scored by a model that was not shown it. They are split by a hash of `peptide`, hence the same way whatever
-        the order of rows.
-    divisions : so many ways of splitting are averaged; None: 10 where the run is small, 2 where it is large.
-    iterations : turns of picking positives and learning.
-    minimum_peptides : with fewer peptides among the targets at 1 % by the initial score nothing is learnt.
-    ridge : penalty on the squared weights of standardised features, against a sum of log-likelihoods.
-    seed : of the hash.
+    settings, resources : the usual settings, and one thread, when None. So many models are learnt at a time as there are threads; between
+        them the progress is asked whether the user wants to stop.
 
     Returns
     -------
@@ -119,6 +129,8 @@ def rescore(
     ------
     ValueError : arrays do not match, a value is not finite, or fewer than two folds.
     """
+    settings, resources = settings or RescoringSettings(), resources or Resources(threads=1)
+    folds, divisions, minimum_peptides = settings.folds, settings.divisions, settings.minimum_peptides
     names = (*names, "initial score")
     is_decoy, peptide = np.asarray(is_decoy, bool), np.asarray(peptide, np.int64)
     initial_score = np.asarray(initial_score, np.float64)
@@ -144,15 +156,15 @@ def rescore(
     if divisions is None:
         divisions = int(np.clip(_ROWS_LEARNT // len(learnt_from), _FEWEST_DIVISIONS, _MOST_DIVISIONS))
     parts = [(division, number) for division in range(divisions) for number in range(folds)]
-    fold_of = [_fold(peptide, folds, seed + division) for division in range(divisions)]
+    fold_of = [_fold(peptide, folds, settings.seed + division) for division in range(divisions)]
 
     def learn(part: tuple[int, int]) -> Floats:
         seen = fold_of[part[0]][competes] != part[1]
-        return _learn(learnt_from[seen], decoy[seen], iterations, ridge)
+        return _learn(learnt_from[seen], decoy[seen], settings.iterations, settings.ridge)
 
     # The matrices are small: on several threads the linear algebra waits more than it works, ten times longer on a busy machine.
     with threadpool_limits(1, user_api="blas"):
-        learnt = run_on_threads(learn, parts, threads, progress or Progress(), steps=lambda _: 0)
+        learnt = run_on_threads(learn, parts, resources.threads, resources.progress, steps=lambda _: 0)
         score, models = np.zeros(len(table)), np.empty((len(parts), table.shape[1]))
         for row, ((division, number), weights) in enumerate(zip(parts, learnt, strict=True)):
             of_all = _scores(learnt_from, weights)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations_with_replacement
 from math import factorial
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,9 @@ from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
 from engine.chemistry.modifications import SearchModification
 from engine.chemistry.tolerance import Tolerance
 from engine.execution.partitions import Partition, equal_partitions, falling_partitions
+from engine.execution.resources import Resources
 from engine.execution.threads import StopFlag, run_on_threads, stop_flag
 from engine.execution.workers import Worker, run_on_workers, struck_when_it_fails, work_on_threads
-from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Progress
 from engine.matches.fragment_index import FragmentSearch
 from engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative
@@ -27,7 +28,7 @@ from kernels.cuda.modules import Card
 from kernels.cuda.scoring import MOST_PEAKS, SpectrumSearch
 from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings
 
-__all__ = ["Matches", "Search", "modification_arrays", "scoring_settings"]
+__all__ = ["MatchSettings", "Matches", "Search", "modification_arrays", "scoring_settings"]
 
 _SCORES = ("spectral-dot-product", "ksdp", "hyperscore", "xcorr")
 _PLACES = ("anywhere", "peptide N-term", "peptide C-term", "protein N-term", "protein C-term")
@@ -44,6 +45,25 @@ _LONGEST = 64  # residues of a peptide, and one
 _ALL_LETTERS = np.uint32(0xFFFFFFFF)
 _HISTOGRAM_WIDTH = {"spectral-dot-product": 0.1, "ksdp": 0.5, "hyperscore": 0.5, "xcorr": 0.05}
 """Width of a bin of the candidates' scores: the histogram spans what a good match reaches."""
+
+
+class MatchSettings(Protocol):
+    """What decides the scoring, by the names that every search's parameters have for it."""
+
+    precursor_tolerance: str
+    isotope_errors: tuple[int, ...]
+    fragment_tolerance: str
+    ion_series: str
+    maximum_fragment_charge: int
+    correlation_bin: float
+    ksdp_window: int
+    ksdp_power: float
+    score: Literal["spectral-dot-product", "ksdp", "hyperscore", "xcorr"]
+    minimum_matched_ions: int
+    maximum_modifications: int
+    maximum_forms: int
+    hits_per_spectrum: int
+    index_memory: int
 
 
 @dataclass(frozen=True)
@@ -78,7 +98,7 @@ class Matches:
         return len(self.spectrum)
 
 
-def scoring_settings(parameters: IdentificationParameters, max_mz: float) -> ScoringSettings:
+def scoring_settings(parameters: MatchSettings, max_mz: float) -> ScoringSettings:
     """Settings of the scoring kernels; `max_mz` (thomson) is the largest peak's, or the largest ion's if that is smaller."""
     precursor = absolute_and_relative(Tolerance.parse(parameters.precursor_tolerance))
     fragment = Tolerance.parse(parameters.fragment_tolerance)
@@ -128,7 +148,7 @@ def _heaviest_ion(peptides: PeptideArrays, modifications: ModificationArrays) ->
     return float(peptides.mass.max(initial=0.0) + added.max(initial=0.0) - _LONGEST * lightest) + _HEAVIEST_END
 
 
-def modification_arrays(modifications: Sequence[SearchModification], parameters: IdentificationParameters) -> ModificationArrays:
+def modification_arrays(modifications: Sequence[SearchModification], parameters: MatchSettings) -> ModificationArrays:
     """Variable modifications and the combinations of them that a peptide may carry."""
     most = parameters.maximum_modifications if modifications else 0
     combinations = [
@@ -152,8 +172,8 @@ def modification_arrays(modifications: Sequence[SearchModification], parameters:
 class Search:
     """One pass of spectra against peptides: `plan` it, then `run` it.
 
-    On the `cards` where there are any, on the processor's threads beside them when it is `with_processor`; on the threads alone where there
-    are no cards, and what the cards cannot do. A card that fails is struck from the list `cards`: what comes after does without it.
+    On the cards of the resources where there are any, on the processor's threads beside them when they are `with_processor`; on the threads
+    alone where there are no cards, and what the cards cannot do. `compile_index` is called before an index of fragments is used.
     """
 
     def __init__(
@@ -161,24 +181,22 @@ class Search:
         index: SpectrumIndex,
         peptides: PeptideArrays,
         modifications: ModificationArrays,
-        parameters: IdentificationParameters,
-        threads: int,
-        cards: list[Card] | None = None,
-        *,
-        with_processor: bool = False,
+        parameters: MatchSettings,
+        resources: Resources,
+        compile_index: Callable[[Progress], None] | None = None,
     ) -> None:
         self._index, self._peptides, self._modifications = index, peptides, modifications
-        self._parameters, self._threads, self._cards = parameters, threads, [] if cards is None else cards
-        self._with_processor = with_processor
+        self._parameters, self._resources, self._compile_index = parameters, resources, compile_index
+        self._threads, self._cards, self._progress = resources.threads, resources.cards, resources.progress
         self._searches: dict[str, SpectrumSearch] = {}
         # One stray peak far beyond all ions would else make the table of peaks, which each query clears, as large as it likes.
         self._settings = scoring_settings(parameters, min(float(index.arrays.mz.max(initial=0.0)), _heaviest_ion(peptides, modifications)))
         self._cost = np.zeros(0, np.int64)
 
-    def plan(self, progress: Progress) -> None:
+    def plan(self) -> None:
         """Count the candidates of each query and cut the queries into partitions of equal cost."""
         n = len(self._index.queries.mass)
-        progress.stage("Planning", n)
+        self._progress.stage("Planning", n)
         cost = np.zeros(n, np.int64)
 
         def count(part: Partition) -> None:
@@ -192,9 +210,9 @@ class Search:
         # Each card counts a part, so that the dictionary comes to all of them side by side.
         items = np.ones(n)
         workers = [Worker(card.name, partial(count_on, card)) for card in self._cards]
-        for part in run_on_workers(workers, equal_partitions(items, max(1, len(workers)), per_worker=1), progress):
+        for part in run_on_workers(workers, equal_partitions(items, max(1, len(workers)), per_worker=1), self._progress):
             parts = [_moved(cut, part.first) for cut in equal_partitions(items[part.first : part.last], self._threads)]
-            run_on_threads(count, parts, self._threads, progress, steps=lambda part: part.last - part.first)
+            run_on_threads(count, parts, self._threads, self._progress, steps=lambda part: part.last - part.first)
         self._cost = cost + _COST_OF_A_QUERY
 
     def _search_of(self, card: Card) -> SpectrumSearch:
@@ -203,7 +221,7 @@ class Search:
             self._searches[card.name] = SpectrumSearch(card, self._peptides, self._modifications, self._settings)
         return self._searches[card.name]
 
-    def score(self, progress: Progress) -> HitArrays:
+    def score(self) -> HitArrays:
         """The best candidates of each query."""
         index, queries, parameters, settings = self._index, self._index.queries, self._parameters, self._settings
         n, kept, slots = len(queries.mass), max(_KEPT, parameters.hits_per_spectrum + 1), max(1, parameters.maximum_modifications)
@@ -217,14 +235,12 @@ class Search:
             np.zeros((n, _HISTOGRAM_BINS), np.int32),
             _HISTOGRAM_WIDTH[parameters.score],
         )
-        fragments = FragmentSearch(
-            index, self._peptides, self._modifications, settings, self._threads, parameters.index_memory * _MB, self._cards
-        )
-        if fragments.is_worthwhile(self._cost - _COST_OF_A_QUERY, progress):
+        fragments = FragmentSearch(index, self._peptides, self._modifications, settings, self._resources, parameters.index_memory * _MB)
+        if fragments.is_worthwhile(self._cost - _COST_OF_A_QUERY, self._compile_index):
             self._searches.clear()
-            fragments.run(hits, progress)
+            fragments.run(hits)
             return hits
-        progress.stage("Scoring spectra", n)
+        self._progress.stage("Scoring spectra", n)
 
         def score(part: Partition, stop: StopFlag) -> None:
             _empty(hits, part.first, part.last)  # what was begun elsewhere may have left something
@@ -244,29 +260,29 @@ class Search:
         left = [Partition(0, n, float(self._cost.sum()))]
         if self._cards:
             workers = [Worker(card.name, partial(score_on, card)) for card in self._cards]
-            if self._with_processor:
+            if self._resources.with_processor:
                 # Each card needs a thread to feed it.
                 threads = max(1, self._threads - len(self._cards))
-                workers.append(Worker("cpu", work_on_threads(score, self._cut, threads, progress), is_processor=True))
+                workers.append(Worker("cpu", work_on_threads(score, self._cut, threads, self._progress), is_processor=True))
             # A candidate costs a look, and of each of its forms, as many as modifications find places, as many ions as it has residues.
             power = 2 if len(self._modifications.mass) else 1
             shares = falling_partitions(self._cost * (1.0 + (queries.mass / _MASS_OF_A_LOOK) ** power), len(workers))
             too_full = np.flatnonzero(np.diff(index.arrays.offsets)[queries.spectrum] > MOST_PEAKS[settings.score])
             pieces = sorted((piece for share in shares for piece in _without(share, too_full)), key=lambda piece: -piece.cost)
-            left = run_on_workers(workers, pieces, progress)
+            left = run_on_workers(workers, pieces, self._progress)
             left += [Partition(row, row + 1, float(self._cost[row])) for row in too_full.tolist()]
             self._searches.clear()
         partitions = [smaller for part in left for smaller in self._cut(part)]
         stop = stop_flag()
         run_on_threads(
-            lambda part: score(part, stop), partitions, self._threads, progress, steps=lambda part: part.last - part.first, stop=stop
+            lambda part: score(part, stop), partitions, self._threads, self._progress, steps=lambda part: part.last - part.first, stop=stop
         )
         return hits
 
-    def run(self, progress: Progress) -> Matches:
+    def run(self) -> Matches:
         """The best candidates of each spectrum, with all scores."""
         index, settings = self._index, self._settings
-        rows = _best_rows(index, self.score(progress), self._parameters)
+        rows = _best_rows(index, self.score(), self._parameters)
         measured, stop = np.zeros((len(rows["spectrum"]), len(feature_names()))), stop_flag()
 
         def measure(part: Partition) -> None:
@@ -276,7 +292,7 @@ class Search:
             )  # fmt: skip
 
         parts = equal_partitions(np.ones(len(measured)), self._threads)
-        run_on_threads(measure, parts, self._threads, progress, steps=lambda _: 0, stop=stop)
+        run_on_threads(measure, parts, self._threads, self._progress, steps=lambda _: 0, stop=stop)
         return Matches(**rows, features=dict(zip(feature_names(), np.ascontiguousarray(measured.T), strict=True)))
 
     def _cut(self, part: Partition) -> list[Partition]:
@@ -306,7 +322,7 @@ def _without(part: Partition, rows: NDArray[np.int64]) -> list[Partition]:
     return [Partition(first, last, of_item * (last - first)) for first, last in bounds if first < last]
 
 
-def _best_rows(index: SpectrumIndex, hits: HitArrays, parameters: IdentificationParameters) -> dict[str, NDArray]:
+def _best_rows(index: SpectrumIndex, hits: HitArrays, parameters: MatchSettings) -> dict[str, NDArray]:
     """Hits of all charges of a spectrum together, the best first, with delta scores; at most `hits_per_spectrum` of each spectrum."""
     queries = index.queries
     exponent = 1.0 / parameters.ksdp_power if parameters.score == "ksdp" else 1.0

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.chemistry.peptidoforms import write_many
-from engine.identification.parameters import IdentificationParameters
-from engine.jobs.progress import Progress
+from engine.execution.resources import Resources
 from engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
 from engine.matches.psms import Psms, joined_psms, rescoring_features, search_score
 from engine.matches.rescoring import rescore
@@ -22,7 +21,16 @@ from engine.statistics.target_decoy import best_by_group, false_share_interval, 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Counted", "Scored", "Tables", "identified_proteins", "score_statistics", "spectra_table", "write_tables"]
+__all__ = ["Counted", "ReportSettings", "Scored", "Tables", "identified_proteins", "score_statistics", "spectra_table", "write_tables"]
+
+
+class ReportSettings(Protocol):
+    """What decides the statistics, by the names that every search's parameters have for it."""
+
+    decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
+    rescoring: Literal["automatic", "off"]
+    plus_one: bool
+    fdr: float
 
 
 @dataclass(frozen=True)
@@ -82,9 +90,7 @@ class Tables:
     n_sequences: int
 
 
-def score_statistics(
-    psms: Psms, parameters: IdentificationParameters, threads: int = 1, progress: Progress | None = None, *, second: Psms | None = None
-) -> Scored:
+def score_statistics(psms: Psms, settings: ReportSettings, resources: Resources, second: Psms | None = None) -> Scored:
     """Rescore the matches where there is enough to learn from, and estimate q-values and posterior error probabilities by the decoys among
     the best of each spectrum.
 
@@ -95,23 +101,23 @@ def score_statistics(
     n_first = len(psms)
     psms = psms if second is None else joined_psms(psms, second)
     initial, unknown = search_score(psms), np.full(len(psms), np.nan)
-    if parameters.decoys == "none":
+    if settings.decoys == "none":
         return Scored(psms, initial, unknown, unknown, {}, "no decoys: no false discovery rate can be estimated")
     learns = (psms.rank == 1) & (np.arange(len(psms)) < n_first)
     confident = np.zeros(len(psms), bool)
-    confident[learns] = (q_values(initial[learns], psms.is_decoy[learns], plus_one=parameters.plus_one) <= 0.01) & ~psms.is_decoy[learns]
+    confident[learns] = (q_values(initial[learns], psms.is_decoy[learns], plus_one=settings.plus_one) <= 0.01) & ~psms.is_decoy[learns]
     features = rescoring_features(psms, confident)
     score, message = initial, "rescoring is off"
-    if parameters.rescoring == "automatic":
+    if settings.rescoring == "automatic":
         matrix = np.column_stack(list(features.values())) if len(psms) else np.empty((0, len(features)))
-        outcome = rescore(matrix, list(features), psms.is_decoy, psms.peptide_family, initial, learns, threads=threads, progress=progress)
+        outcome = rescore(matrix, list(features), psms.is_decoy, psms.peptide_family, initial, learns, resources=resources)
         score, message = outcome.score, outcome.message
     if second is not None:
         kept = _rows_of_better_pass(psms, score, n_first)
         psms, score, features = psms.take(kept), score[kept], {name: column[kept] for name, column in features.items()}
     q_value, posterior_error = np.full((2, len(psms)), np.nan)
     first = psms.rank == 1
-    q_value[first] = q_values(score[first], psms.is_decoy[first], plus_one=parameters.plus_one)
+    q_value[first] = q_values(score[first], psms.is_decoy[first], plus_one=settings.plus_one)
     if first.any():
         posterior_error[first] = posterior_error_probabilities(score[first], psms.is_decoy[first])
     return Scored(psms, score, q_value, posterior_error, features, message)
@@ -132,7 +138,7 @@ def identified_proteins(scored: Scored, proteins: ProteinIndex, fdr: float) -> N
     return np.unique(proteins.protein_of(scored.psms.take(rows).occurrences))
 
 
-def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, parameters: IdentificationParameters) -> Tables:
+def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, settings: ReportSettings) -> Tables:
     """The tables of PSMs, peptides and protein groups, with the statistics of peptides and groups."""
     scored = scored.sorted()
     psms = scored.psms
@@ -141,19 +147,19 @@ def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, param
     masses = [modification.mass for modification in psms.modifications]
     texts = write_many(sequences, psms.modification_offsets, psms.modification_site, psms.modification, names, masses)
     peptide_of_row = _numbered(texts, psms.is_decoy)
-    peptides = _Peptides.of(scored, peptide_of_row, parameters)
+    peptides = _Peptides.of(scored, peptide_of_row, settings)
     psm_table = _psm_table(scored, spectra, proteins, sequences, texts, peptides.q_value[peptide_of_row])
     peptide_table = _peptide_table(peptides, psm_table)
-    groups, protein_table = _protein_table(scored, peptides, sequences, proteins, parameters)
-    accepted = peptides.q_value <= parameters.fdr
+    groups, protein_table = _protein_table(scored, peptides, sequences, proteins, settings)
+    accepted = peptides.q_value <= settings.fdr
     return Tables(
         psm_table,
         peptide_table,
         protein_table,
         {
-            "psms": Counted.of(scored.q_value <= parameters.fdr, psms.is_decoy),
+            "psms": Counted.of(scored.q_value <= settings.fdr, psms.is_decoy),
             "peptides": Counted.of(accepted, peptides.is_decoy),
-            "proteins": Counted.of(groups.q_value <= parameters.fdr, groups.is_decoy),
+            "proteins": Counted.of(groups.q_value <= settings.fdr, groups.is_decoy),
         },
         len({sequences[row] for row in peptides.best_row[accepted & ~peptides.is_decoy].tolist()}),
     )
@@ -171,17 +177,17 @@ class _Peptides:
     posterior_error: NDArray[np.float64]
 
     @classmethod
-    def of(cls, scored: Scored, peptide_of_row: NDArray[np.int64], parameters: IdentificationParameters) -> _Peptides:
+    def of(cls, scored: Scored, peptide_of_row: NDArray[np.int64], settings: ReportSettings) -> _Peptides:
         n = int(peptide_of_row.max(initial=-1)) + 1
         # A peptidoform that is nowhere best keeps its row, with nothing in its statistics.
         ranked = np.where(scored.psms.rank == 1, scored.score, -np.inf)
         best_row = best_by_group(peptide_of_row, ranked)
         score, is_decoy = scored.score[best_row], scored.psms.is_decoy[best_row]
-        n_psms = np.bincount(peptide_of_row[scored.q_value <= parameters.fdr], minlength=n)
+        n_psms = np.bincount(peptide_of_row[scored.q_value <= settings.fdr], minlength=n)
         q_value, posterior_error = np.full(n, np.nan), np.full(n, np.nan)
         counted = scored.psms.rank[best_row] == 1
-        if parameters.decoys != "none" and counted.any():
-            q_value[counted] = q_values(score[counted], is_decoy[counted], plus_one=parameters.plus_one)
+        if settings.decoys != "none" and counted.any():
+            q_value[counted] = q_values(score[counted], is_decoy[counted], plus_one=settings.plus_one)
             posterior_error[counted] = posterior_error_probabilities(score[counted], is_decoy[counted])
         return cls(best_row, n_psms, score, is_decoy, q_value, posterior_error)
 
@@ -305,13 +311,13 @@ def _peptide_table(peptides: _Peptides, psm_table: pa.Table) -> pa.Table:
 
 
 def _protein_table(
-    scored: Scored, peptides: _Peptides, sequences: list[str], proteins: ProteinIndex, parameters: IdentificationParameters
+    scored: Scored, peptides: _Peptides, sequences: list[str], proteins: ProteinIndex, settings: ReportSettings
 ) -> tuple[ProteinGroups, pa.Table]:
     """Groups from the peptides at the false discovery rate (from all, where there are no decoys), by the sequences' best forms."""
     import pyarrow as pa
 
     offsets = np.asarray(proteins.proteins.offsets)
-    accepted = np.flatnonzero((peptides.q_value <= parameters.fdr) | (parameters.decoys == "none"))
+    accepted = np.flatnonzero((peptides.q_value <= settings.fdr) | (settings.decoys == "none"))
     accepted = accepted[np.argsort(-peptides.score[accepted], kind="stable")]
     rows = scored.psms.take(peptides.best_row[accepted])
     # Forms of one sequence are one peptide here: its best form's score, all forms' PSMs.
@@ -327,7 +333,7 @@ def _protein_table(
         n_psms,
         np.arange(len(proteins)) >= proteins.n_targets,
         decoy_partner=proteins.partners(),
-        plus_one=parameters.plus_one,
+        plus_one=settings.plus_one,
     )
     start = evidence.occurrences - offsets[proteins.protein_of(evidence.occurrences)]
     stop = start + np.repeat(evidence.length, np.diff(evidence.occurrence_offsets))
@@ -335,7 +341,7 @@ def _protein_table(
     first_member = groups.members[groups.member_offsets[:-1]]
     accessions = pa.ListArray.from_arrays(pa.array(groups.member_offsets, pa.int32()), _accessions(proteins, groups.members))
     q_value = error = np.full(len(groups), np.nan)
-    if parameters.decoys != "none" and len(groups):
+    if settings.decoys != "none" and len(groups):
         q_value, error = groups.q_value, np.ones(len(groups))
         counts = ~groups.is_beaten
         error[counts] = posterior_error_probabilities(groups.score[counts], groups.is_decoy[counts])

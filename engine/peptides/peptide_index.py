@@ -19,27 +19,24 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.enzymes import Enzyme, enzyme
-from engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
-from engine.chemistry.modifications import SearchModification, parse_modification
+from engine.chemistry.masses import WATER_MASS
+from engine.execution.resources import Resources
 from engine.execution.threads import available_threads, run_on_threads
 from engine.execution.workers import one_line
-from engine.identification.parameters import IdentificationParameters
-from engine.jobs.progress import Progress
+from engine.peptides.digestion import Digestion
 from engine.peptides.protein_index import ProteinIndex
 from engine.project.columns import open_column, require
 from kernels.cpu.digestion import SIGNATURE_TAIL, count_peptides, digest_proteins, merge_peptides
 from kernels.cpu.soundness import peptides_are_sound
 from kernels.cuda.digestion import count_peptides as count_on_card
-from kernels.cuda.modules import Card, DeviceError, DeviceMemoryError
+from kernels.cuda.modules import DeviceError, DeviceMemoryError
 from kernels.layouts import PeptideArrays
 
-__all__ = ["Digestion", "PeptideIndex", "build_peptide_index", "open_peptide_index"]
+__all__ = ["PeptideIndex", "build_peptide_index", "open_peptide_index"]
 
 _UNIT = 1e9  # integer masses are in 1e-9 Da
 _BYTES_PER_ENTRY = 48  # while building: 26 of the unsorted entry, and some runs' dictionary entries, inverted lists and what NumPy copies
 _RUNS_AT_A_TIME = 8  # for each thread
-_ENDS = {"specific": 2, "semi-specific": 1, "non-specific": 0}
 _BUCKET_WIDTH = 100_000_000  # 0.1 Da
 _PEPTIDES_OF_A_LOOK = 1 << 19
 _ENTRY = (np.int64, np.uint64, np.uint32, np.uint8, np.uint8, np.uint32)  # mass, signature, position, length, flags and letters
@@ -52,53 +49,6 @@ _COLUMNS: dict[str, type] = {
     "pointer": np.int64,
     "occurrence": np.uint32,
 }
-
-
-@dataclass(frozen=True)
-class Digestion:
-    """How proteins become peptides.
-
-    `required_ends`: 2 specific, 1 semi-specific, 0 non-specific. Masses in dalton. `fixed` are modifications that every peptide carries.
-    """
-
-    enzyme: Enzyme
-    required_ends: int
-    max_missed: int
-    min_length: int
-    max_length: int
-    clip_methionine: bool
-    min_mass: float
-    max_mass: float
-    fixed: tuple[SearchModification, ...] = ()
-
-    @classmethod
-    def of(cls, parameters: IdentificationParameters, specificity: str) -> Digestion:
-        """The digestion that parameters describe, with a specificity of "specific", "semi-specific" or "non-specific"."""
-        agent = enzyme(parameters.enzyme)
-        return cls(
-            agent,
-            0 if agent.is_unspecific else _ENDS[specificity],
-            parameters.missed_cleavages,
-            parameters.minimum_length,
-            parameters.maximum_length,
-            parameters.clip_methionine,
-            parameters.minimum_mass,
-            parameters.maximum_mass,
-            tuple(parse_modification(name) for name in parameters.fixed_modifications),
-        )
-
-    def residue_mass(self) -> NDArray[np.float64]:
-        """(26,) float64, dalton, with fixed modifications; NaN for letters that have no mass."""
-        masses = RESIDUE_MASS.copy()
-        for modification in self.fixed:
-            if modification.position == "anywhere":
-                for letter in modification.residues:
-                    masses[ord(letter) - 65] += modification.mass
-        return masses
-
-    def terminal_mass(self, end: str) -> float:
-        """Dalton that fixed modifications add to the peptide's "N-term" or "C-term"."""
-        return sum((modification.mass for modification in self.fixed if modification.position == f"peptide {end}"), 0.0)
 
 
 @dataclass(frozen=True)
@@ -174,17 +124,14 @@ def build_peptide_index(
     folder: Path,
     proteins: ProteinIndex,
     digestion: Digestion,
+    resources: Resources,
     *,
-    selected: NDArray[np.int64] | None = None,
-    threads: int,
-    cards: list[Card] | None = None,
     memory_bytes: int,
-    progress: Progress,
+    selected: NDArray[np.int64] | None = None,
 ) -> PeptideIndex:
     """Digest the proteins (all, or those `selected`) and write the index into `folder`.
 
-    The first pass, which counts, runs on the first of the `cards` that can do it, or on threads; the second on threads. A card that fails
-    is struck from the list.
+    The first pass, which counts, runs on the first of the cards that can do it, or on threads; the second on threads.
     Memory: at most about `memory_bytes` beyond the proteins, unless a single mass bucket needs more. Time: two passes over the digest
     and a sort inside runs; on disk 22 bytes for each distinct peptide and 4 for each occurrence.
     """
@@ -193,14 +140,15 @@ def build_peptide_index(
     if selected is not None:
         selection, n_targets = _Selection(residues, offsets, selected), int(np.searchsorted(selected, proteins.n_targets))
         residues, offsets = selection.residues, selection.offsets
-    digest = _Digest(residues, offsets, n_targets, digestion, threads, [] if cards is None else cards)
+    digest = _Digest(residues, offsets, n_targets, digestion, resources)
+    progress = resources.progress
     progress.stage("Counting peptides")
-    buckets = digest.count(progress)
+    buckets = digest.count()
     progress.stage("Building the peptide index", int(buckets.sum()))
     with ExitStack() as stack:
         files = {name: stack.enter_context(_ArrayFile(folder / f"peptide_{name}.npy", kind)) for name, kind in _COLUMNS.items()}
-        for run_of_bucket in _passes(buckets, max(1, memory_bytes // _BYTES_PER_ENTRY), 32 * threads):
-            for columns in digest.runs(run_of_bucket, progress):
+        for run_of_bucket in _passes(buckets, max(1, memory_bytes // _BYTES_PER_ENTRY), 32 * resources.threads):
+            for columns in digest.runs(run_of_bucket):
                 if selection is not None:
                     for name in ("position", "occurrence"):
                         columns[name] = selection.original_position(columns[name])
@@ -274,12 +222,12 @@ class _Digest:
         offsets: NDArray[np.int64],
         n_targets: int,
         digestion: Digestion,
-        threads: int,
-        cards: list[Card],
+        resources: Resources,
     ) -> None:
         masses = digestion.residue_mass()
         terminal = WATER_MASS + digestion.terminal_mass("N-term") + digestion.terminal_mass("C-term")
-        self._residues, self._offsets, self._threads, self._cards = residues, offsets, threads, cards
+        self._residues, self._offsets, self._progress = residues, offsets, resources.progress
+        self._threads, self._cards = resources.threads, resources.cards
         self._first_decoy = int(offsets[n_targets])
         self._settings = (
             digestion.enzyme.cleavage_table(),
@@ -295,11 +243,11 @@ class _Digest:
             _BUCKET_WIDTH,
         )
         self.n_buckets = round(digestion.max_mass * _UNIT) // _BUCKET_WIDTH + 1
-        cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], 16 * threads + 1).astype(np.int64)[1:-1]).tolist()
+        cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], 16 * self._threads + 1).astype(np.int64)[1:-1]).tolist()
         self._counts = np.zeros((0, self.n_buckets), np.int64)
         self._shares = list(zip([0, *cuts], [*cuts, len(offsets) - 1], strict=True))
 
-    def count(self, progress: Progress) -> NDArray[np.int64]:
+    def count(self) -> NDArray[np.int64]:
         """(buckets,) int64, peptides in each mass bucket; the first pass over the digest."""
         bounds = np.array([first for first, _ in self._shares] + [len(self._offsets) - 1])
         self._counts = np.zeros((len(self._shares), self.n_buckets), np.int64)
@@ -310,16 +258,16 @@ class _Digest:
 
         for card in list(self._cards):
             try:
-                count_on_card(self._residues, self._offsets, bounds, *self._settings, self._counts, card=card, check=progress.check)
+                count_on_card(self._residues, self._offsets, bounds, *self._settings, self._counts, card=card, check=self._progress.check)
                 return self._counts.sum(axis=0)
             except DeviceError as error:
-                progress.message(f"{one_line(error)}; the peptides are counted elsewhere")
+                self._progress.message(f"{one_line(error)}; the peptides are counted elsewhere")
                 if not isinstance(error, DeviceMemoryError):
                     self._cards.remove(card)
-        run_on_threads(count, range(len(self._shares)), self._threads, progress, steps=lambda _: 0)
+        run_on_threads(count, range(len(self._shares)), self._threads, self._progress, steps=lambda _: 0)
         return self._counts.sum(axis=0)
 
-    def runs(self, run_of_bucket: NDArray[np.int64], progress: Progress) -> Iterator[dict[str, NDArray]]:
+    def runs(self, run_of_bucket: NDArray[np.int64]) -> Iterator[dict[str, NDArray]]:
         """Dictionary and inverted lists of each run, in order of mass; pointers count from the run's first occurrence. Call `count`
         before."""
         n_runs, inside = int(run_of_bucket.max()) + 1, run_of_bucket >= 0
@@ -332,7 +280,7 @@ class _Digest:
             bounds = self._shares[share]
             digest_proteins(self._residues, self._offsets, *bounds, *self._settings, run_of_bucket, cursors[share], True, *entries)
 
-        run_on_threads(fill, range(len(self._shares)), self._threads, progress, steps=lambda _: 0)
+        run_on_threads(fill, range(len(self._shares)), self._threads, self._progress, steps=lambda _: 0)
         sizes = np.diff(run_offsets).tolist()
 
         def merge(run: int) -> dict[str, NDArray]:
@@ -341,7 +289,7 @@ class _Digest:
         # Some at a time: the next take the memory that these leave, which is sooner done than asking the system for more.
         for first in range(0, n_runs, _RUNS_AT_A_TIME * self._threads):
             some = range(first, min(n_runs, first + _RUNS_AT_A_TIME * self._threads))
-            yield from run_on_threads(merge, some, self._threads, progress, steps=lambda run: sizes[run])
+            yield from run_on_threads(merge, some, self._threads, self._progress, steps=lambda run: sizes[run])
 
 
 def _merged(

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.arrays import take_runs
 from engine.errors import InputError, ParameterError
 from engine.execution.threads import available_threads
 from engine.formats.proteins import Proteins
@@ -131,7 +132,7 @@ def build_protein_index(
                 database, "every protein is a decoy", place=f"decoy prefix '{decoy_prefix}'", remedy="Give a database with targets too"
             )
         order = np.concatenate((np.flatnonzero(~has_prefix), np.flatnonzero(has_prefix)))
-        residues, offsets = _take(residues, offsets, order)
+        residues, offsets = take_runs(residues, offsets, order)
         accessions, descriptions = accessions.take(order), descriptions.take(order)
         n_targets = int((~has_prefix).sum())
         if contaminants is not None:
@@ -175,7 +176,6 @@ def build_protein_index(
         "n_targets": n_targets,
         "decoy_prefix": decoy_prefix,
         "n_contaminants": n_contaminants,
-        "n_duplicates": proteins.n_duplicates,
     }
     (folder / "proteins.json").write_text(json.dumps(description), encoding="utf-8")
     return open_protein_index(folder)
@@ -188,9 +188,9 @@ def open_protein_index(folder: Path) -> ProteinIndex:
     ------
     UnsoundIndexError : something in it is not as `build_protein_index` writes it.
     """
-    description = read_numbers(folder / "proteins.json", ("n_targets", "n_contaminants", "n_duplicates"), ("decoy_prefix",))
+    description = read_numbers(folder / "proteins.json", ("n_targets", "n_contaminants"), ("decoy_prefix",))
     columns = {name: open_column(folder / f"protein_{name}.npy", kind) for name, kind in _COLUMNS.items()}
-    proteins = Proteins(**columns, n_duplicates=description["n_duplicates"])
+    proteins = Proteins(**columns)
     n = len(proteins.offsets) - 1
     lengths = {len(proteins.offsets), len(proteins.accession_offsets), len(proteins.description_offsets)}
     require(n > 0 and len(lengths) == 1, f"{folder}: columns of the proteins have different lengths, or none")
@@ -212,14 +212,6 @@ def _are_letters(residues: NDArray[np.uint8]) -> bool:
 
 def _in_alphabet(residues: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.where(residues == ord("*"), np.uint8(ord("X")), residues)
-
-
-def _take(values: NDArray, offsets: NDArray[np.int64], order: NDArray[np.int64]) -> tuple[NDArray, NDArray[np.int64]]:
-    """The runs of a CSR column in another order."""
-    lengths = np.diff(offsets)[order]
-    new = np.concatenate(([0], np.cumsum(lengths)))
-    index = np.arange(new[-1]) + np.repeat(offsets[order] - new[:-1], lengths)
-    return values[index], new
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +236,7 @@ class _Texts:
         )
 
     def take(self, order: NDArray[np.int64]) -> _Texts:
-        return _Texts(*_take(self.characters, self.offsets, order))
+        return _Texts(*take_runs(self.characters, self.offsets, order))
 
     def starts_with(self, prefix: bytes) -> NDArray[np.bool_]:
         """Which texts begin with `prefix` (none when it is empty)."""

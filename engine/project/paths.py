@@ -16,9 +16,11 @@ from engine.files import storage_error
 
 __all__ = [
     "DATABASE",
+    "EXPORTS",
     "LOCK",
     "OWN_NAMES",
     "RESULTS",
+    "RUN_JSON",
     "check_folder_name",
     "entries",
     "inside",
@@ -28,7 +30,8 @@ __all__ = [
 ]
 
 DATABASE, LOCK, RESULTS = "project.sqlite", "project.lock", "results"
-OWN_NAMES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}-journal", LOCK, RESULTS, "exports", "run.json")
+EXPORTS, RUN_JSON = "exports", "run.json"
+OWN_NAMES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", f"{DATABASE}-journal", LOCK, RESULTS, EXPORTS, RUN_JSON)
 """What the program reads or writes in a project's folder."""
 
 _RUN_ID = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*-[0-9]{4,19}")

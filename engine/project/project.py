@@ -5,6 +5,7 @@
     PROJECT/project.sqlite           runs, parameters, inputs with digests, log, register of results
     PROJECT/project.lock             held by the process that is writing a run
     PROJECT/results/RUN/NAME.parquet immutable tables
+    PROJECT/exports/NAME.tsv         tables of the last run that has such, for people; PROJECT/run.json is its record
 
 A run's files are written and flushed first and registered last, in the one transaction that also marks the run as done. So a kill at any
 moment leaves either the whole result or none, and what was left behind is swept when the project is next opened or written.
@@ -31,6 +32,7 @@ from engine.project.database import Database, gone_error
 from engine.project.digests import canonical_json, file_digest
 from engine.project.locks import FileLock, ProcessIdentity
 from engine.project.paths import DATABASE, LOCK, RESULTS, check_folder_name, entries, inside, is_run_id, refuse_links
+from engine.project.publishing import has_unpublished, publish
 from engine.project.records import (
     DamagedRowError,
     InputRecord,
@@ -207,6 +209,9 @@ class Project:
             if not wanted and not is_project(self.folder):
                 raise gone_error(self.folder) from error
             raise
+        else:
+            # The run is kept now, whatever becomes of this; the next opening would do it too.
+            publish(self.folder, run_id)
         finally:
             lock.release()
 
@@ -410,11 +415,21 @@ class Project:
                 leftover = self.inside(RESULTS, row["id"])
                 if leftover.is_dir():
                     shutil.rmtree(leftover, ignore_errors=True)
+        self._publish_pending()
         own = [entry for entry in entries(self.folder) if entry.name.startswith(f".{DATABASE}.")]
         of_runs = [entry for run in entries(self.inside(RESULTS)) for entry in entries(run)]
         for temporary in [*own, *of_runs]:
             if is_temporary(temporary) and temporary.is_file() and not temporary.is_symlink():
                 temporary.unlink(missing_ok=True)
+
+    def _publish_pending(self) -> None:
+        """Show the exports of a run that a kill kept from it; of several, the last one's."""
+        with self._database.transaction() as connection:
+            rows = connection.execute("SELECT id FROM runs WHERE status = 'done' ORDER BY number").fetchall()
+        pending = [row["id"] for row in rows if is_run_id(row["id"]) and has_unpublished(self.folder, row["id"])]
+        with contextlib.suppress(StorageError):  # a full disk: the next time
+            for run_id in pending:
+                publish(self.folder, run_id)
 
 
 def _busy(folder: Path, lock: FileLock) -> StorageError:

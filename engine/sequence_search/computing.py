@@ -7,15 +7,18 @@ import importlib
 import importlib.util
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from engine.errors import StorageError
-from engine.execution.devices import Device, chosen_device, gpus, processor
-from engine.execution.workers import cards
+from engine.execution.devices import gpus, processor
+from engine.execution.looking import DeviceLook
+from engine.execution.resources import Resources
+from engine.execution.threads import available_threads
 from engine.files import atomic_file
 from engine.jobs.progress import Progress
 from engine.project.cache import cache_folder
+from engine.search_run import Asked
 from engine.sequence_search.division import PROCESSOR, DividedScorer, Share
 from engine.sequences.database import SequenceDatabase
 from engine.sequences.scheme import ScoringScheme
@@ -25,82 +28,36 @@ __all__ = ["Computing"]
 _SHORT_SECONDS = 1.5  # a GPU takes as long to be found and made ready
 _LEAST_CELLS_OF_A_THREAD = 8e9  # in a second: an old processor
 _LETTERS_OF_A_PACKED_BYTE = 4
-_LOOK_SECONDS = 0.05
 
 
 class Computing:
     """The device of a search, and what is known of its speed.
 
-    Parameters
-    ----------
-    wish : see `engine.sequence_search.search.align`. queries, databases : the files, whose sizes tell how much work there is.
-    threads : of the processor.
+    The sizes of the files that are `asked` for tell how much work there is.
     """
 
-    def __init__(self, wish: str, queries: Sequence[Path], databases: Sequence[Path], threads: int) -> None:
+    def __init__(self, asked: Asked) -> None:
+        wish, threads = asked.device, asked.threads or available_threads()
         self._threads = threads
         self._speeds = _remembered(_speeds_file())
-        cells = float(_letters(queries)) * _letters(databases)
+        cells = float(_letters(asked.files["queries"])) * _letters(asked.files["database"])
         is_short = cells < _SHORT_SECONDS * self._speeds.get(self._key(PROCESSOR), threads * _LEAST_CELLS_OF_A_THREAD)
-        self._wish = "cpu" if wish == "auto" and is_short else wish
-        self._device: Device | None = None
-        self._error: Exception | None = None
-        # A driver that hangs must not keep the program from ending.
-        self._looking = threading.Thread(target=self._look, name="proteoscope-looking", daemon=True)
-        self._looking.start()
-        if self._wish.startswith(("cuda", "all")) or (self._wish == "auto" and len(self._speeds) > 1):
+        self.look = DeviceLook("cpu" if wish == "auto" and is_short else wish)
+        """For the device, begun: done on the processor before a GPU would be ready, the work takes the processor."""
+        if self.look.wish.startswith(("cuda", "all")) or (self.look.wish == "auto" and len(self._speeds) > 1):
             threading.Thread(target=_import_ahead, name="proteoscope-importing").start()
 
-    def _look(self) -> None:
-        try:
-            self._device = chosen_device(self._wish)
-        except Exception as error:  # it belongs to whoever asks for the device
-            self._error = error
-
-    def complain(self) -> None:
-        """Raise what is already known to be wrong with the wish, before more work is done for nothing; see `device`."""
-        if self._error is not None:
-            raise self._error
-
-    def device(self, progress: Progress) -> Device:
-        """The device, when it is found.
-
-        Raises
-        ------
-        ParameterError : the wish names a device that is not there or not usable, and why. Cancelled : the user asked to stop.
-        """
-        if self._looking.is_alive():
-            progress.stage("Looking for GPUs")
-        while self._looking.is_alive():
-            progress.check()
-            self._looking.join(_LOOK_SECONDS)
-        self.complain()
-        assert self._device is not None
-        return self._device
-
-    def scorer(self, database: SequenceDatabase, scheme: ScoringScheme, progress: Progress) -> DividedScorer:
-        """What scores the database, on all devices of the wish that can be opened.
-
-        Raises
-        ------
-        ParameterError, Cancelled : see `device`.
-        """
-        device = self.device(progress)
-        opened = cards(device, progress)
-        if device.with_processor:
+    def scorer(self, database: SequenceDatabase, scheme: ScoringScheme, resources: Resources) -> DividedScorer:
+        """What scores the database, on all devices of the wish that could be opened."""
+        opened = resources.cards
+        if resources.with_processor:
             # A thread drives each card.
             self._threads = max(1, self._threads - len(opened))
         known = {name: self._speeds.get(self._key(name)) for name in (*(card.name for card in opened), PROCESSOR)}
-        scorer = DividedScorer(
-            database.residues, database.offsets, scheme, self._threads, opened, with_processor=device.with_processor,
+        return DividedScorer(
+            database.residues, database.offsets, scheme, self._threads, opened, with_processor=resources.with_processor,
             speeds={name: speed for name, speed in known.items() if speed is not None},
         )  # fmt: skip
-        progress.message(f"Scoring on {' and '.join(scorer.devices)}: {device.description if opened else processor().description}")
-        if self._wish in ("auto", "all"):
-            for gpu in gpus():
-                if gpu.numbers and not gpu.usable:
-                    progress.message(f"{gpu.name} is not used: {gpu.reason}", "warning")
-        return scorer
 
     def finish(self, scorer: DividedScorer, progress: Progress) -> None:
         """Say what each device did, and remember how fast it was."""
@@ -128,8 +85,10 @@ def _import_ahead() -> None:
             importlib.import_module("cupy")
 
 
-def _letters(files: Sequence[Path]) -> int:
-    return sum(path.stat().st_size * (_LETTERS_OF_A_PACKED_BYTE if path.suffix == ".gz" else 1) for path in files)
+def _letters(files: Iterable[str | Path]) -> int:
+    """About how many, of the files that are there."""
+    paths = [path for path in map(Path, files) if path.is_file()]
+    return sum(path.stat().st_size * (_LETTERS_OF_A_PACKED_BYTE if path.suffix == ".gz" else 1) for path in paths)
 
 
 def _speeds_file() -> Path:

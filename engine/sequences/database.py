@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.arrays import offsets_of, pieces, take_runs
 from engine.errors import InputError
 from engine.formats import Proteins, read_proteins
 from engine.jobs.progress import Progress
@@ -46,7 +46,6 @@ _COLUMNS = {
 }
 _DESCRIPTION = "database.json"
 _NUCLEOTIDES = np.isin(np.arange(len(LETTERS)), [LETTERS.index(letter) for letter in "ACGTUN"])
-_PIECE = 1 << 22
 _LETTERS_TO_JUDGE, _NUCLEOTIDE_SHARE = 30, 0.95
 
 
@@ -117,7 +116,7 @@ def nucleotide_counts(residues: NDArray[np.int8], offsets: NDArray[np.int64]) ->
     """
     counts = np.zeros(len(offsets) - 1, np.int64)
     filled = np.flatnonzero(np.diff(offsets))
-    for some in _pieces(offsets[filled]):
+    for some in pieces(offsets[filled]):
         first, last = filled[some.start], filled[some.stop - 1]
         is_nucleotide = _NUCLEOTIDES[residues[offsets[first] : offsets[last + 1]]]
         counts[filled[some]] = np.add.reduceat(is_nucleotide, offsets[filled[some]] - offsets[first], dtype=np.int64)
@@ -177,38 +176,12 @@ def open_database(paths: Sequence[Path], digests: Sequence[str], store: IndexSto
 def _by_length(proteins: Proteins) -> SequenceDatabase:
     lengths = np.diff(proteins.offsets)
     order = np.argsort(lengths, kind="stable")
-    residues, offsets = _take(encode(proteins.residues), proteins.offsets, order)
-    accessions = _take(proteins.accession_bytes, proteins.accession_offsets, order)
-    descriptions = _take(proteins.description_bytes, proteins.description_offsets, order)
+    residues, offsets = take_runs(encode(proteins.residues), proteins.offsets, order)
+    accessions = take_runs(proteins.accession_bytes, proteins.accession_offsets, order)
+    descriptions = take_runs(proteins.description_bytes, proteins.description_offsets, order)
     names = len({proteins.accession(i) for i in range(len(proteins))})
     n_nucleotides = int(looks_like_nucleotides(np.diff(offsets), nucleotide_counts(residues, offsets)).sum())
     return SequenceDatabase(residues, offsets, order.astype(np.uint32), *accessions, *descriptions, len(proteins) - names, n_nucleotides)
-
-
-def _take(values: NDArray, offsets: NDArray[np.int64], order: NDArray[np.int64]) -> tuple[NDArray, NDArray[np.int64]]:
-    """The runs of a CSR column in another order."""
-    new = _offsets(np.diff(offsets)[order])
-    taken = np.empty(new[-1], values.dtype)
-    # In pieces, since the places of the values take eight times the room of the values.
-    for some in _pieces(new[:-1]):
-        start, stop = new[some.start], new[some.stop]
-        shift = np.repeat(offsets[order[some]] - new[some], np.diff(new[some.start : some.stop + 1]))
-        taken[start:stop] = values[np.arange(start, stop) + shift]
-    return taken, new
-
-
-def _pieces(starts: NDArray[np.int64]) -> list[slice]:
-    """Runs of sequences, given by where they begin, of some `_PIECE` values each, or one that is longer."""
-    if not len(starts):
-        return []
-    cuts = np.unique(np.searchsorted(starts, np.arange(0, int(starts[-1]) + 1, _PIECE), side="right") - 1)
-    return [slice(first, last) for first, last in pairwise([*cuts.tolist(), len(starts)])]
-
-
-def _offsets(lengths: NDArray) -> NDArray[np.int64]:
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets
 
 
 def _write(folder: Path, database: SequenceDatabase) -> None:
@@ -234,7 +207,7 @@ def _open(folder: Path) -> SequenceDatabase:
     columns = (lengths, accession_lengths, description_lengths)
     require(n and all(len(one) == n for one in columns), f"{folder}: columns of the database have different lengths, or none")
     database = SequenceDatabase(
-        residues, _offsets(lengths), file_index, accessions, _offsets(accession_lengths), descriptions, _offsets(description_lengths),
+        residues, offsets_of(lengths), file_index, accessions, offsets_of(accession_lengths), descriptions, offsets_of(description_lengths),
         description["n_repeated_names"], description["n_nucleotides"],
     )  # fmt: skip
     checked_offsets(database.offsets, len(residues), f"{folder}: residues")

@@ -36,6 +36,7 @@ __all__ = [
     "FORMATS",
     "Hit",
     "HitFormat",
+    "Place",
     "QueryHits",
     "expected_counts",
     "hit_writer",
@@ -63,6 +64,16 @@ _UNMAPPED, _SECONDARY, _NO_QUALITY = 4, 256, 255
 _NOT_IN_SAM_NAMES = re.compile(r"[^0-9A-Za-z!#$%&+./:;?@^_|~*=-]")
 _LONGEST_SAM_NAME = 254  # of a query; those of subjects may be of any length
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A sequence of a hit: its place in the files, from 0, and what they say of it; `length` in residues."""
+
+    name: str
+    description: str
+    index: int
+    length: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +112,13 @@ class Hit:
     aligned_subject: str
 
     @classmethod
-    def of(
-        cls, alignment: Alignment, *, query: str, query_index: int, query_length: int, subject: str, description: str, subject_index: int,
-        subject_length: int, rank: int, bit_score: float, e_value: float,
-    ) -> Hit:  # fmt: skip
+    def of(cls, alignment: Alignment, query: Place, subject: Place, rank: int, bit_score: float, e_value: float) -> Hit:
         """A hit with its alignment."""
         query_line, middle, subject_line = alignment.lines()
         query_end, subject_end, columns, identities = alignment.query_end, alignment.subject_end, len(alignment), alignment.identities
         return cls(
-            query=query,
-            subject=subject,
+            query=query.name,
+            subject=subject.name,
             identity=identities / max(1, columns),
             alignment_length=columns,
             mismatches=alignment.mismatches,
@@ -123,14 +131,14 @@ class Hit:
             bit_score=bit_score,
             score=alignment.score,
             positives=alignment.positives,
-            query_coverage=(query_end - alignment.query_start) / max(1, query_length),
-            subject_coverage=(subject_end - alignment.subject_start) / max(1, subject_length),
+            query_coverage=(query_end - alignment.query_start) / max(1, query.length),
+            subject_coverage=(subject_end - alignment.subject_start) / max(1, subject.length),
             cigar=alignment.cigar,
-            subject_length=subject_length,
-            description=description,
-            query_index=query_index,
-            subject_index=subject_index,
-            query_length=query_length,
+            subject_length=subject.length,
+            description=subject.description,
+            query_index=query.index,
+            subject_index=subject.index,
+            query_length=query.length,
             rank=rank,
             aligned_query=query_line,
             aligned_middle=middle,

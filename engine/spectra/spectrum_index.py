@@ -9,24 +9,40 @@ in O(1).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.chemistry.masses import PROTON_MASS
 from engine.chemistry.tolerance import Tolerance
-from engine.execution.partitions import equal_partitions
+from engine.execution.partitions import Partition, equal_partitions
+from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
-from engine.identification.parameters import IdentificationParameters
-from engine.jobs.progress import Progress
 from engine.spectra.columns import Spectra
 from kernels.cpu.preprocessing import preprocess_spectra
 from kernels.layouts import QueryArrays, SpectrumArrays
 
-__all__ = ["SpectrumIndex", "absolute_and_relative", "build_spectrum_index"]
+__all__ = ["PreprocessingSettings", "SpectrumIndex", "absolute_and_relative", "build_spectrum_index"]
 
 _TRANSFORMS = ("none", "square-root", "logarithm", "rank")
 _MOST_CHARGE = 31
+
+
+class PreprocessingSettings(Protocol):
+    """What decides the preprocessing, by the names that every search's parameters have for it."""
+
+    fragment_tolerance: str
+    ion_series: str
+    minimum_charge: int
+    maximum_charge: int
+    peaks_per_window: int
+    window_width: float
+    precursor_removal: float
+    deisotope: bool
+    intensity_transform: Literal["none", "square-root", "logarithm", "rank"]
+    minimum_fragment_mz: float
+    minimum_peaks: int
 
 
 @dataclass(frozen=True)
@@ -49,28 +65,28 @@ def absolute_and_relative(tolerance: Tolerance) -> tuple[float, float]:
     return (0.0, tolerance.value * 1e-6) if tolerance.unit == "ppm" else (tolerance.value, 0.0)
 
 
-def build_spectrum_index(spectra: Spectra, parameters: IdentificationParameters, threads: int, progress: Progress) -> SpectrumIndex:
+def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, resources: Resources) -> SpectrumIndex:
     """Preprocess the spectra and list the queries."""
-    n = len(spectra)
-    charges = _charges(spectra.charge_mask, parameters)
+    n, threads, progress = len(spectra), resources.threads, resources.progress
+    charges = _charges(spectra.charge_mask, settings)
     # Only electron transfer leaves precursors with fewer charges; elsewhere there would be fragments at these places.
-    is_electron_transfer = bool(set("cz") & set(parameters.ion_series))
+    is_electron_transfer = bool(set("cz") & set(settings.ion_series))
     known = np.where((charges.sum(axis=1) == 1) & is_electron_transfer, charges.argmax(axis=1), 0)
     count = np.zeros(n, np.int64)
     mz, weight, correlation = np.empty_like(spectra.mz), np.empty_like(spectra.intensity), np.empty_like(spectra.intensity)
     progress.stage("Preprocessing spectra", n)
-    absolute, relative = absolute_and_relative(Tolerance.parse(parameters.fragment_tolerance))
+    absolute, relative = absolute_and_relative(Tolerance.parse(settings.fragment_tolerance))
 
-    def preprocess(part):  # type: ignore[no-untyped-def]
+    def preprocess(part: Partition) -> None:
         preprocess_spectra(
-            spectra.offsets, spectra.mz, spectra.intensity, spectra.precursor_mz, known, part.first, part.last, parameters.peaks_per_window,
-            parameters.window_width, parameters.precursor_removal, absolute, relative, parameters.deisotope,
-            _TRANSFORMS.index(parameters.intensity_transform), parameters.minimum_fragment_mz, count, mz, weight, correlation,
+            spectra.offsets, spectra.mz, spectra.intensity, spectra.precursor_mz, known, part.first, part.last, settings.peaks_per_window,
+            settings.window_width, settings.precursor_removal, absolute, relative, settings.deisotope,
+            _TRANSFORMS.index(settings.intensity_transform), settings.minimum_fragment_mz, count, mz, weight, correlation,
         )  # fmt: skip
 
     parts = equal_partitions(np.diff(spectra.offsets), threads)
     run_on_threads(preprocess, parts, threads, progress, steps=lambda part: part.last - part.first)
-    count[count < parameters.minimum_peaks] = 0
+    count[count < settings.minimum_peaks] = 0
     offsets = np.concatenate(([0], np.cumsum(count)))
     source = np.arange(offsets[-1]) + np.repeat(spectra.offsets[:-1] - offsets[:-1], count)
     arrays = SpectrumArrays(offsets, mz[source], weight[source], correlation[source])
@@ -81,9 +97,9 @@ def build_spectrum_index(spectra: Spectra, parameters: IdentificationParameters,
     return SpectrumIndex(arrays, queries, int(np.count_nonzero(np.bincount(spectrum, minlength=n))))
 
 
-def _charges(mask: NDArray[np.uint32], parameters: IdentificationParameters) -> NDArray[np.bool_]:
+def _charges(mask: NDArray[np.uint32], settings: PreprocessingSettings) -> NDArray[np.bool_]:
     """(n, charges) bool: the charges that the file gives, or those to try where it gives none."""
     table = (mask[:, None] >> np.arange(_MOST_CHARGE, dtype=np.uint32)[None, :]) & 1 > 0
     table[:, 0] = False
-    table[~table.any(axis=1), parameters.minimum_charge : parameters.maximum_charge + 1] = True
+    table[~table.any(axis=1), settings.minimum_charge : settings.maximum_charge + 1] = True
     return table

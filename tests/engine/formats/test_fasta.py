@@ -84,7 +84,6 @@ def test_the_same_record_twice_is_counted_once(written: Callable[..., Path]) -> 
     other = written(">P2\nEFG\n>P3\nACD\n", "other.fasta")
     proteins = read_proteins([one, other])
     assert records(proteins) == [("P1", "a", "ACD"), ("P2", "", "EFG"), ("P3", "", "ACD")]
-    assert proteins.n_duplicates == 2
 
 
 def test_one_name_for_two_sequences_is_an_error(written: Callable[..., Path]) -> None:

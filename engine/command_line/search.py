@@ -1,0 +1,185 @@
+"""The sub-commands that run a search, made from the list of searches."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
+from engine.command_line.terminal import TerminalProgress, interruptible, say
+from engine.entry import Demo, Input, Search, SearchRequest, Summary
+from engine.errors import ParameterError
+from engine.jobs.progress import Progress
+
+if TYPE_CHECKING:
+    from engine.parameters import SearchParameters
+
+__all__ = ["add_demo", "add_search", "add_search_options", "preset_of", "run_search"]
+
+_MOST_THREADS = 1024
+
+
+def add_search(commands: Any, search: Search) -> None:
+    """Add the sub-command of a search, and its further ones, to argparse's sub-parsers."""
+    parser = commands.add_parser(
+        search.kind,
+        help=search.purpose[:1].lower() + search.purpose[1:],
+        description=search.description,
+        epilog=f"{search.epilog}\nParameters: proteoscope parameters {search.kind}. Presets: proteoscope presets {search.kind}.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    positional = [one for one in search.inputs if not one.option]
+    for one in search.inputs:
+        _add_input(parser, one, takes_several=one.several and (bool(one.option) or one is positional[-1]))
+    if search.writes == "project":
+        parser.add_argument("--out", required=True, metavar="DIR", help="project folder, made where it does not exist")
+    else:
+        parser.add_argument(
+            "--out", required=True, type=output_name, metavar="FILE",
+            help="file for the results; - for standard output, where then nothing else is printed",
+        )  # fmt: skip
+        formats = [one.name for one in search.exports]
+        parser.add_argument("--format", choices=formats, default=formats[0], help="what to write there (default: %(default)s)")
+        parser.add_argument("--project", metavar="DIR", help="also record the run and its tables in this project folder")
+    add_search_options(parser, search)
+    parser.set_defaults(command=lambda options: run_search(search, options))
+    for command in search.commands:
+        own = commands.add_parser(command.name, help=command.help)
+        command.add(own)
+        own.set_defaults(command=lambda options, command=command: _run_command(command.run, options))
+
+
+def _run_command(run: Any, options: argparse.Namespace) -> None:
+    progress = Progress()
+    with interruptible(progress):
+        run(options, progress)
+
+
+def _add_input(parser: argparse.ArgumentParser, one: Input, *, takes_several: bool) -> None:
+    if one.option:
+        parser.add_argument(one.option, dest=one.name, action="append", required=True, metavar=one.metavar, help=one.help)
+    else:
+        parser.add_argument(one.name, nargs="+" if takes_several else None, metavar=one.metavar, help=one.help)
+
+
+def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: str = "") -> None:
+    """Add the options that every search has, and those of this one's own; `preset`: the one to begin with, where not the usual one."""
+    parser.add_argument(
+        "--preset", default=preset or search.preset, metavar="NAME|FILE.toml", help="parameters to begin with (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=VALUE", help="change one parameter; may be given several times"
+    )
+    for name in search.shortcuts:
+        flag = f"--{name.replace('_', '-')}"
+        parser.add_argument(flag, dest=f"parameter_{name}", metavar="VALUE", help=f"the same as --set {name}=VALUE")
+    parser.add_argument(
+        "--device", default="auto", metavar="auto|cpu|cuda|cuda:N|all",
+        help="what computes: auto, all usable GPUs or else the processor; cuda, the first usable GPU; all, the GPUs and the processor"
+        " together (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--threads", type=_thread_count, metavar="N", help="threads of the processor (default: all)")
+    for option in search.options:
+        if option.metavar:
+            parser.add_argument(option.flag, dest=option.name, metavar=option.metavar, help=option.help)
+        else:
+            parser.add_argument(option.flag, dest=option.name, action="store_true", help=option.help)
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    output.add_argument("--json", action="store_true", help="print the summary as JSON")
+
+
+def add_demo(commands: Any, search: Search, demo: Demo) -> None:
+    """Add the sub-command that runs a search on what ships with the program."""
+    parser = commands.add_parser("demo", help=f"try the {search.name} on the samples that ship with the program")
+    parser.add_argument("--out", default="proteoscope_demo", metavar="DIR", help="project folder (default: %(default)s)")
+    add_search_options(parser, search, demo.preset)
+
+    def run(options: argparse.Namespace) -> None:
+        import resources
+
+        for name, sample in demo.samples.items():
+            setattr(options, name, [str(resources.path("samples", sample))])
+        Path(options.out).parent.mkdir(parents=True, exist_ok=True)
+        run_search(search, options)
+
+    parser.set_defaults(command=run)
+
+
+def _thread_count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_THREADS:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of threads; expected 1 to {_MOST_THREADS}")
+    return int(text)
+
+
+def preset_of(search: Search, name: str) -> SearchParameters:
+    """The parameters of a preset of a search; an error in them names it."""
+    from engine.parameters import read_preset
+
+    values = read_preset(search.kind, name)
+    try:
+        return search.model.checked(values)
+    except ParameterError as error:
+        raise ParameterError(f"preset {name}: {error}") from None
+
+
+def run_search(search: Search, options: argparse.Namespace) -> None:
+    """Run a search as the arguments say, and print what it found."""
+    if options.device != "cpu":
+        from engine.execution.devices import gpus
+
+        # In a process of its own, while this one loads what follows.
+        threading.Thread(target=gpus, daemon=True).start()
+    shortcuts = {name: getattr(options, f"parameter_{name}") for name in search.shortcuts}
+    changes = {name: value for name, value in shortcuts.items() if value is not None}
+    parameters = preset_of(search, options.preset).changed(options.set, **changes)
+    writes_file = search.writes == "file"
+    others = [getattr(options, one.name) for one in search.options if one.metavar]
+    if writes_file and (STANDARD_OUTPUT in others or (options.json and options.out == STANDARD_OUTPUT)):
+        raise ParameterError("standard output takes the results alone; give other files a name, and leave out --json with --out -")
+    shows_progress = not options.quiet and not options.json
+    output = output_file(options.out) if writes_file else nullcontext()
+    with output as out, TerminalProgress(sys.stderr if shows_progress else None) as terminal:
+        progress = Progress(terminal.handle)
+        project = options.project if writes_file else options.out
+        request = SearchRequest(
+            {one.name: _paths(getattr(options, one.name)) for one in search.inputs},
+            parameters,
+            None if project is None else Path(project),
+            out,
+            options.format if writes_file else "",
+            {one.name: getattr(options, one.name) for one in search.options},
+            options.device,
+            options.threads,
+        )
+        with interruptible(progress):
+            summary = search.run(request, progress)
+    if options.json:
+        shown: Any = summary
+        print(json.dumps({**asdict(shown), "folder": None if summary.folder is None else str(summary.folder)}, indent=2))
+    elif not options.quiet and not (writes_file and options.out == STANDARD_OUTPUT):
+        _print(search, summary, options.out)
+
+
+def _paths(given: str | Sequence[str]) -> list[Path]:
+    return [Path(given)] if isinstance(given, str) else [Path(one) for one in given]
+
+
+def _print(search: Search, summary: Summary, out: str) -> None:
+    for line in summary.lines():
+        say(line)
+    steps = ", ".join(f"{name} {step['seconds']:.2f} s" for name, step in summary.stages.items())
+    say(f"{summary.seconds:.2f} s on {summary.device} ({steps})")
+    if search.writes == "file":
+        say(f"Results: {out}")
+    if summary.folder is not None:
+        say(f"Project: {summary.folder}")
+    if search.writes == "project":
+        say(f"Tables:  {summary.folder}/exports")

@@ -1,0 +1,34 @@
+"""What a step of a search may use, and whom it tells how far it is: handed on as one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from engine.execution.clock import StageClock
+from engine.execution.threads import available_threads
+from engine.jobs.progress import Progress
+from kernels.cuda.modules import Card
+
+__all__ = ["Resources"]
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Threads, cards, progress and clock of a run.
+
+    Attributes
+    ----------
+    threads : of the processor. cards : GPUs; one that fails is struck from the list, and what comes after does without it.
+    with_processor : whether the processor computes beside them.
+    progress : told of stages, and asked whether the user wants to stop. clock : measures the five steps.
+    """
+
+    threads: int = field(default_factory=available_threads)
+    cards: list[Card] = field(default_factory=list)
+    with_processor: bool = False
+    progress: Progress = field(default_factory=Progress)
+    clock: StageClock = field(default_factory=StageClock)
+
+    def telling(self, progress: Progress) -> Resources:
+        """The same, for work that tells another progress: what goes on behind a step."""
+        return replace(self, progress=progress)

@@ -1,0 +1,99 @@
+"""The indexes of an identification: proteins and their peptides, kept in the user's cache, or made for one run alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError, StorageError
+from engine.execution.resources import Resources
+from engine.files import storage_errors
+from engine.formats import read_proteins
+from engine.identification.parameters import IdentificationParameters
+from engine.peptides.digestion import Digestion
+from engine.peptides.peptide_index import PeptideIndex, build_peptide_index, open_peptide_index
+from engine.peptides.protein_index import ProteinIndex, build_protein_index, open_protein_index
+from engine.project.cache import index_store
+
+__all__ = ["Databases", "Indexes", "open_indexes", "second_pass_index"]
+
+_FORMAT = 5
+_MB = 1_000_000
+_NAMES = (
+    *("enzyme", "specificity", "missed_cleavages", "minimum_length", "maximum_length"),
+    *("minimum_mass", "maximum_mass", "clip_methionine"),
+)  # of the parameters that decide the peptides
+
+
+class Databases(NamedTuple):
+    """The FASTA files of a search, with their SHA-256 by kind (``database``, ``contaminants``)."""
+
+    proteins: Sequence[Path]
+    contaminants: Sequence[Path]
+    digests: dict[str, list[str]]
+
+
+class Indexes(NamedTuple):
+    """What spectra are searched against."""
+
+    proteins: ProteinIndex
+    peptides: PeptideIndex
+
+
+def open_indexes(databases: Databases, spare: Path, parameters: IdentificationParameters, resources: Resources) -> Indexes:
+    """The protein and the peptide index, opened where the user's cache has them, else built; in `spare` where they cannot be kept."""
+    digestion, progress = Digestion.of(parameters, parameters.specificity), resources.progress
+    parts: dict[str, Any] = {
+        "format": _FORMAT,
+        "inputs": databases.digests,
+        "decoys": parameters.decoys,
+        "decoy_prefix": parameters.decoy_prefix,
+        "fixed_modifications": list(parameters.fixed_modifications),
+        **{name: getattr(parameters, name) for name in _NAMES},
+    }
+
+    def build(building: Path) -> None:
+        proteins = build_protein_index(
+            building,
+            read_proteins(databases.proteins, progress=progress),
+            database=str(databases.proteins[0]),
+            decoys=parameters.decoys,
+            decoy_prefix=parameters.decoy_prefix,
+            cleaves=digestion.enzyme.cleavage_table(),
+            contaminants=read_proteins(databases.contaminants, progress=progress) if databases.contaminants else None,
+        )
+        peptides = build_peptide_index(building, proteins, digestion, resources, memory_bytes=parameters.index_memory * _MB)
+        if len(peptides) == 0:
+            raise InputError(
+                databases.proteins[0],
+                "no protein gives a peptide within the limits of length and mass",
+                remedy="Check the enzyme and the limits",
+            )
+
+    def load(folder: Path) -> Indexes:
+        proteins = open_protein_index(folder)
+        return Indexes(proteins, open_peptide_index(folder, proteins, digestion))
+
+    progress.stage("Opening the peptide index")
+    files = (*databases.proteins, *databases.contaminants)
+    title = ", ".join([*(path.name for path in files), parameters.enzyme, f"decoys {parameters.decoys}"])
+    try:
+        return index_store("peptides").get(parts, title, build, load, progress)
+    except StorageError as error:
+        progress.message(f"The index could not be kept for other searches, and is made for this run alone: {error}", "warning")
+    with storage_errors(spare, only_disk=True):
+        build(spare)
+    return load(spare)
+
+
+def second_pass_index(
+    folder: Path, proteins: ProteinIndex, selected: NDArray[np.int64], parameters: IdentificationParameters, resources: Resources
+) -> PeptideIndex:
+    """The peptides of the `selected` proteins with the specificity of the second pass, made in `folder` for this once."""
+    digestion = Digestion.of(parameters, parameters.second_pass_specificity)
+    memory_bytes = parameters.index_memory * _MB
+    return build_peptide_index(folder, proteins, digestion, resources, memory_bytes=memory_bytes, selected=selected)

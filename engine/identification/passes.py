@@ -1,0 +1,100 @@
+"""The passes of an identification over the spectra: the first, and the second on the proteins that the first found."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from engine.chemistry.modifications import SearchModification, parse_modification
+from engine.errors import InputError
+from engine.execution.resources import Resources
+from engine.files import storage_errors
+from engine.identification.compilation import FRAGMENT_INDEX
+from engine.identification.indexes import Indexes, second_pass_index
+from engine.identification.parameters import IdentificationParameters
+from engine.matches.psms import Psms, collect_psms
+from engine.matches.scoring import Search, modification_arrays
+from engine.matches.tables import Scored, identified_proteins
+from engine.spectra.columns import Spectra
+from engine.spectra.spectrum_index import build_spectrum_index
+
+__all__ = ["Pass", "second_pass"]
+
+
+class Pass:
+    """One pass of spectra against an index, with these variable modifications. Made, it is planned; then it is scored.
+
+    Raises
+    ------
+    InputError : it is `is_first`, and none of the spectra can be searched.
+    """
+
+    def __init__(
+        self,
+        spectra: Spectra,
+        indexes: Indexes,
+        modifications: tuple[SearchModification, ...],
+        parameters: IdentificationParameters,
+        resources: Resources,
+        *,
+        is_first: bool = True,
+    ) -> None:
+        self._indexes, self._modifications, self._clock = indexes, modifications, resources.clock
+        with self._clock.stage("plan"):
+            index = build_spectrum_index(spectra, parameters, resources)
+            if is_first and not index.n_searched:
+                raise _nothing_to_search(spectra, parameters)
+            arrays = modification_arrays(modifications, parameters)
+            self._search = Search(index, indexes.peptides.arrays(indexes.proteins), arrays, parameters, resources, FRAGMENT_INDEX.compile)
+            self._search.plan()
+        self.n_searched = index.n_searched
+        """Spectra that are searched."""
+
+    def score(self) -> Psms:
+        """The matches."""
+        with self._clock.stage("score"):
+            return collect_psms(self._search.run(), self._indexes.peptides, self._indexes.proteins, self._modifications)
+
+
+def second_pass(
+    first: Scored, spectra: Spectra, indexes: Indexes, folder: Path, parameters: IdentificationParameters, resources: Resources
+) -> Psms | None:
+    """Search the spectra that the first pass left, on the proteins it found and their decoys; None where there are none.
+
+    With more modifications and fewer required cuts. The index is made for this once, in `folder`.
+    """
+    proteins = indexes.proteins
+    found = identified_proteins(first, proteins, parameters.fdr)
+    partners = proteins.partners()[found]
+    selected = np.unique(np.concatenate((found, partners[partners >= 0])))
+    identified = first.psms.spectrum[first.q_value <= parameters.fdr]
+    remaining = np.setdiff1d(np.arange(len(spectra)), identified)
+    if len(found) == 0 or len(remaining) == 0:
+        return None
+    names = dict.fromkeys((*parameters.variable_modifications, *parameters.second_pass_modifications))
+    modifications = tuple(parse_modification(name) for name in names)
+    with storage_errors(folder, only_disk=True), tempfile.TemporaryDirectory(prefix="second-pass-", dir=folder) as own:
+        with resources.clock.stage("index"):
+            peptides = second_pass_index(Path(own), proteins, selected, parameters, resources)
+        of_found = Indexes(proteins, peptides)
+        return Pass(spectra.only(remaining), of_found, modifications, parameters, resources, is_first=False).score()
+
+
+def _nothing_to_search(spectra: Spectra, parameters: IdentificationParameters) -> InputError:
+    """Why none of the spectra can be searched, as far as that can be told."""
+    peaks = np.diff(spectra.offsets)
+    n, n_empty, n_without_precursor = len(spectra), int((peaks == 0).sum()), int((~np.isfinite(spectra.precursor_mz)).sum())
+    path = spectra.files[0] if len(spectra.files) == 1 else f"{len(spectra.files)} files"
+    if n == 0:
+        return InputError(path, "holds no spectrum of fragments", remedy="Give a run with MS/MS spectra")
+    reasons = [f"{n_empty:,} hold no peak"] if n_empty else []
+    reasons += [f"{n_without_precursor:,} have no precursor m/z"] if n_without_precursor else []
+    if not reasons or max(n_empty, n_without_precursor) < n:
+        reasons.append(f"{'the others' if reasons else 'they'} keep fewer than minimum_peaks={parameters.minimum_peaks} peaks")
+    return InputError(
+        path,
+        f"none of the {n:,} spectra can be searched: {', '.join(reasons)}",
+        remedy="Check how the run was converted, or lower minimum_peaks",
+    )

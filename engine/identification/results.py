@@ -1,0 +1,123 @@
+"""The results of an identification: statistics, tables, files, and what is counted in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.execution.resources import Resources
+from engine.identification.indexes import Indexes
+from engine.identification.parameters import IdentificationParameters
+from engine.identification.passes import second_pass
+from engine.identification.summary import IdentificationSummary
+from engine.jobs.progress import Progress
+from engine.matches.exporting import export
+from engine.matches.psms import Psms
+from engine.matches.tables import Scored, Tables, score_statistics, spectra_table, write_tables
+from engine.matches.writers.tables import IdentificationTables
+from engine.matches.writers.tsv import COLUMNS
+from engine.peptides.protein_index import ProteinIndex
+from engine.project.paths import EXPORTS
+from engine.project.run import Run
+from engine.search_run import SearchRun
+from engine.spectra.columns import Spectra
+
+__all__ = ["Results"]
+
+_SPECTRA_PER_GROUP = 256  # a window draws one at a time
+_SPECTRA_PER_PIECE = 16 * _SPECTRA_PER_GROUP
+_BEST = 10  # proteins of the summary
+
+
+class Results:
+    """Results of a run while they are made: `judge` comes first, then `write`, and then all else is known."""
+
+    exports = tuple(f"{name}.tsv" for name in COLUMNS)
+    """Names of the files that the project shows."""
+
+    def __init__(
+        self, run: Run, spectra: Spectra, proteins: ProteinIndex, parameters: IdentificationParameters, resources: Resources
+    ) -> None:
+        self._run, self._spectra, self._proteins, self._parameters, self._resources = run, spectra, proteins, parameters, resources
+        self._scored: Scored
+        self._tables: Tables
+
+    def judge(self, psms: Psms, indexes: Indexes) -> None:
+        """The statistics of the matches; with those of a second pass, where the parameters want one."""
+        self._scored = self._judged(psms)
+        if self._parameters.second_pass:
+            second = second_pass(self._scored, self._spectra, indexes, self._run.folder, self._parameters, self._resources)
+            if second is not None:
+                self._scored = self._judged(psms, second)
+        self._resources.progress.message(self._scored.message)
+
+    def _judged(self, psms: Psms, second: Psms | None = None) -> Scored:
+        with self._resources.clock.stage("report"):
+            self._resources.progress.stage("Estimating false discovery rates")
+            return score_statistics(psms, self._parameters, self._resources, second)
+
+    def write_spectra(self, progress: Progress) -> None:
+        """Write the spectra with their peaks, piece by piece, so that a cancel is heeded in between."""
+        table = spectra_table(self._spectra)
+        with self._run.table_writer("spectra", table.schema, _SPECTRA_PER_GROUP) as writer:
+            for first in range(0, len(table), _SPECTRA_PER_PIECE):
+                writer.write(table.slice(first, _SPECTRA_PER_PIECE))
+                progress.check()
+
+    def write(self, begin: Callable[[Callable[[Progress], Any]], Callable[[], Any]]) -> None:
+        """Write the tables of PSMs, peptides and proteins, and behind that, through `begin`, the same as text for the project to show."""
+        progress = self._resources.progress
+        progress.stage("Writing results")
+        self._tables = tables = write_tables(self._scored, self._spectra, self._proteins, self._parameters)
+        shown = IdentificationTables(tables.psms, tables.peptides, tables.proteins)
+        values, folder = self._parameters.model_dump(mode="json"), self._run.folder / EXPORTS
+        written = begin(lambda progress: export(shown, "tsv", folder, values, progress))
+        for name, table in (("psms", tables.psms), ("peptides", tables.peptides), ("proteins", tables.proteins)):
+            self._run.write_table(name, table)
+            progress.check()
+        written()
+
+    @property
+    def certainty(self) -> dict[str, dict[str, float]]:
+        """See `engine.matches.tables.Counted.certainty`, of ``psms``, ``peptides`` and ``proteins``."""
+        return {name: count.certainty() for name, count in self._tables.counted.items()}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Targets at the false discovery rate: ``psms``, ``peptides``, ``sequences`` and ``proteins``."""
+        counted = self._tables.counted
+        return {
+            "psms": counted["psms"].targets, "peptides": counted["peptides"].targets, "sequences": self._tables.n_sequences,
+            "proteins": counted["proteins"].targets,
+        }  # fmt: skip
+
+    @property
+    def message(self) -> str:
+        """What was found, in a sentence."""
+        found = self.counts
+        rate = f"at {self._parameters.fdr:.3g} FDR"
+        return f"{found['psms']} PSMs, {found['peptides']} peptides, {found['proteins']} proteins {rate}"
+
+    def summary(self, run: SearchRun[Spectra], counts: dict[str, int]) -> IdentificationSummary:
+        """What the run tells."""
+        assert run.project is not None
+        best = self._tables.proteins.filter(_found(self._tables.proteins, self._parameters)).slice(0, _BEST).to_pylist()
+        return IdentificationSummary(
+            run_id=self._run.id,
+            folder=run.project.folder,
+            **{f"n_{name}": number for name, number in counts.items()},
+            certainty=self.certainty,
+            seconds=run.seconds,
+            device=run.device,
+            stages=run.clock.stages,
+            messages=run.progress.messages,
+            top_proteins=tuple((row["accessions"][0], row["description"], row["n_peptides"], row["coverage"]) for row in best),
+            fdr=self._parameters.fdr,
+        )
+
+
+def _found(table: Any, parameters: IdentificationParameters) -> Any:
+    import pyarrow.compute as pc
+
+    is_target = pc.invert(table["is_decoy"])
+    return is_target if parameters.decoys == "none" else pc.and_(is_target, pc.less_equal(table["q_value"], parameters.fdr))

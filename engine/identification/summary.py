@@ -1,0 +1,67 @@
+"""What an identification tells when it is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine.entry import Certainty, Count
+
+__all__ = ["IdentificationSummary"]
+
+
+@dataclass(frozen=True)
+class IdentificationSummary:
+    """What an identification found, counted at the false discovery rate, targets only.
+
+    `folder` is the project's, `run_id` the run in it. `n_peptides` counts peptidoforms by their own q-values (target rows of the peptide
+    table), `n_sequences` the different sequences among them, `n_proteins` groups by theirs. `certainty` holds for ``psms``, ``peptides``
+    and ``proteins`` the targets and decoys accepted and the 95 % interval of the share of false ones among the targets (``targets``,
+    ``decoys``, ``false_share_low``, ``false_share_high``; `engine.statistics.target_decoy.false_share_interval`). `stages` holds
+    seconds and peak memory of each of the five steps (of making the index, which goes on beside reading, what it took longer), `messages`
+    what the user should know. `top_proteins`: (accession, description, peptides, coverage) of the best groups.
+    """
+
+    run_id: str
+    folder: Path
+    n_spectra: int
+    n_searched: int
+    n_proteins_in_database: int
+    n_peptides_in_index: int
+    n_psms: int
+    n_peptides: int
+    n_sequences: int
+    n_proteins: int
+    certainty: dict[str, dict[str, float]]
+    seconds: float
+    device: str
+    stages: dict[str, dict[str, float]]
+    messages: tuple[str, ...] = ()
+    top_proteins: tuple[tuple[str, str, int, float], ...] = field(default=())
+    fdr: float = 0.01
+
+    def counts(self) -> list[Count]:
+        """PSMs, peptides and protein groups at the false discovery rate, with how certain they are."""
+        return [
+            Count(number, one, several, Certainty(int(known["decoys"]), known["false_share_low"], known["false_share_high"]))
+            for number, one, several, known in (
+                (self.n_psms, "PSM", "PSMs", self.certainty["psms"]),
+                (self.n_peptides, "peptide", "peptides", self.certainty["peptides"]),
+                (self.n_proteins, "protein", "proteins", self.certainty["proteins"]),
+            )
+        ]
+
+    def lines(self) -> list[str]:
+        """What was searched, what was found and how certain that is, and the best proteins."""
+        lines = [
+            f"{self.n_searched:,} of {self.n_spectra:,} spectra searched against {self.n_proteins_in_database:,} proteins",
+            f"At {self.fdr * 100:.3g} % FDR:",
+        ]
+        names = "PSMs", f"peptides ({self.n_sequences:,} sequences)", "protein groups"
+        for name, one in zip(names, self.counts(), strict=True):
+            assert one.certainty is not None
+            share = f"{one.certainty.low * 100:.1f} to {one.certainty.high * 100:.1f} % false"
+            lines.append(f"  {one.number:,} {name}, with {one.certainty.decoys:,} decoys: {share} (95 % interval)")
+        for accession, description, n_peptides, coverage in self.top_proteins:
+            lines.append(f"  {accession:<24.24} {n_peptides:>4} peptides {coverage * 100:5.1f} %  {description:.70}")
+        return lines

@@ -1,0 +1,77 @@
+"""How proteins become peptides: the enzyme, limits of length and mass, and what every peptide carries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.enzymes import Enzyme, enzyme
+from engine.chemistry.masses import RESIDUE_MASS
+from engine.chemistry.modifications import SearchModification, parse_modification
+
+__all__ = ["Digestion", "DigestionSettings"]
+
+_ENDS = {"specific": 2, "semi-specific": 1, "non-specific": 0}
+
+
+class DigestionSettings(Protocol):
+    """What decides the digestion, by the names that every search's parameters have for it."""
+
+    enzyme: str
+    missed_cleavages: int
+    minimum_length: int
+    maximum_length: int
+    clip_methionine: bool
+    minimum_mass: float
+    maximum_mass: float
+    fixed_modifications: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Digestion:
+    """How proteins become peptides.
+
+    `required_ends`: 2 specific, 1 semi-specific, 0 non-specific. Masses in dalton. `fixed` are modifications that every peptide carries.
+    """
+
+    enzyme: Enzyme
+    required_ends: int
+    max_missed: int
+    min_length: int
+    max_length: int
+    clip_methionine: bool
+    min_mass: float
+    max_mass: float
+    fixed: tuple[SearchModification, ...] = ()
+
+    @classmethod
+    def of(cls, settings: DigestionSettings, specificity: str) -> Digestion:
+        """The digestion that settings describe, with a specificity of "specific", "semi-specific" or "non-specific"."""
+        agent = enzyme(settings.enzyme)
+        return cls(
+            agent,
+            0 if agent.is_unspecific else _ENDS[specificity],
+            settings.missed_cleavages,
+            settings.minimum_length,
+            settings.maximum_length,
+            settings.clip_methionine,
+            settings.minimum_mass,
+            settings.maximum_mass,
+            tuple(parse_modification(name) for name in settings.fixed_modifications),
+        )
+
+    def residue_mass(self) -> NDArray[np.float64]:
+        """(26,) float64, dalton, with fixed modifications; NaN for letters that have no mass."""
+        masses = RESIDUE_MASS.copy()
+        for modification in self.fixed:
+            if modification.position == "anywhere":
+                for letter in modification.residues:
+                    masses[ord(letter) - 65] += modification.mass
+        return masses
+
+    def terminal_mass(self, end: str) -> float:
+        """Dalton that fixed modifications add to the peptide's "N-term" or "C-term"."""
+        return sum((modification.mass for modification in self.fixed if modification.position == f"peptide {end}"), 0.0)

@@ -1,0 +1,65 @@
+"""What a project shows of its last run: ``exports`` and ``run.json``, which always belong to one registered run.
+
+A run makes them in its own folder, ``results/RUN/exports`` and ``results/RUN/run.json``. When it is registered they are moved: first the
+files, then the record, and last the run's own folder of them goes. As long as that is there, the move has not come to its end, and the next
+opening of the project completes it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+from engine.files import atomic_file, storage_errors, sync_folder
+from engine.project.paths import EXPORTS, RESULTS, RUN_JSON, entries, inside
+
+__all__ = ["has_unpublished", "publish"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_MOST_JSON = 16 << 20
+
+
+def has_unpublished(project: Path, run_id: str) -> bool:
+    """Whether a run has exports that the project does not show."""
+    return inside(project, RESULTS, run_id, EXPORTS).is_dir()
+
+
+def publish(project: Path, run_id: str) -> None:
+    """Let the project in a folder show the exports of a registered run and its record, instead of what it shows; nothing without exports.
+
+    The caller holds the project's lock. What users put beside them stays.
+
+    Raises
+    ------
+    StorageError : the disk refused, or there are links.
+    """
+    if not has_unpublished(project, run_id):
+        return
+    own, shown = inside(project, RESULTS, run_id, EXPORTS), inside(project, EXPORTS)
+    record, of_run = inside(project, RUN_JSON), inside(project, RESULTS, run_id, RUN_JSON)
+    with storage_errors(shown):
+        shown.mkdir(exist_ok=True)
+        new = [path for path in entries(own) if path.is_file() and not path.is_symlink()]
+        for name in _exports(record) - {path.name for path in new}:
+            former = inside(shown, name)
+            if former.is_file():
+                former.unlink()
+        for path in new:
+            path.replace(shown / path.name)
+        if of_run.is_file():
+            with atomic_file(record) as file, of_run.open("rb") as content:
+                shutil.copyfileobj(content, file)
+        sync_folder(shown)
+        shutil.rmtree(own)
+
+
+def _exports(record: Path) -> set[str]:
+    """Names of the files that a record says are exports; none where it cannot be read."""
+    try:
+        with record.open("rb") as file:
+            names = json.loads(file.read(_MOST_JSON)).get("exports", [])
+        return {name for name in names if isinstance(name, str) and _NAME.fullmatch(name)}
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+        return set()

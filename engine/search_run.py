@@ -1,0 +1,229 @@
+"""What every search does besides its science: checked inputs, project and run, device, log, clock, and the record of what was done."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from engine.errors import InputError, ParameterError
+from engine.execution.clock import StageClock
+from engine.execution.compilation import Kernels
+from engine.execution.devices import Device, gpus, processor
+from engine.execution.looking import DeviceLook
+from engine.execution.resources import Resources
+from engine.execution.threads import available_threads
+from engine.execution.workers import cards
+from engine.jobs.background import Background
+from engine.jobs.progress import Progress, RecordingProgress
+from engine.parameters import SearchParameters
+from engine.project import Project, RunInput
+from engine.project.digests import file_digest
+from engine.project.outputs import check_outputs
+from engine.project.paths import check_folder_name
+from engine.project.run import Run
+from engine.version import VERSION
+
+__all__ = ["Asked", "SearchRun", "search_run"]
+
+Found = TypeVar("Found")
+Read = TypeVar("Read")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a search.
+
+    Attributes
+    ----------
+    kind : of its runs. files : what it reads, by kind, in the order of the record. required : kinds without which it does nothing, and an
+        example of each as the command line names it.
+    are_distinct : whether a file may be given only once, and not even as two kinds.
+    outputs : files that it writes, besides the project. project : its folder, None where nothing is recorded.
+    device : a wish as `engine.execution.devices.chosen_device` takes it. threads : of the processor, all when None.
+    """
+
+    kind: str
+    files: Mapping[str, Sequence[str | Path]]
+    required: Mapping[str, str]
+    parameters: SearchParameters
+    are_distinct: bool = True
+    outputs: Sequence[Path] = ()
+    project: str | Path | None = None
+    device: str = "auto"
+    threads: int | None = None
+
+    def checked_files(self) -> list[tuple[Path, str]]:
+        """The files and their kinds.
+
+        Raises
+        ------
+        ParameterError : a required kind is missing, or a file would be written over that is needed.
+        InputError : a file is not there, or is none that can be read twice, or is given twice.
+        """
+        for kind, example in self.required.items():
+            if not self.files.get(kind):
+                raise ParameterError(f"no file of {kind} was given, as {example}")
+        found = [(Path(path), kind) for kind, paths in self.files.items() for path in paths]
+        for number, (path, _) in enumerate(found):
+            _check_file(path)
+            if self.are_distinct and any(path.samefile(other) for other, _ in found[:number]):
+                raise InputError(path, "is given twice", remedy="Name each file once")
+        if self.project is not None:
+            check_folder_name(self.project)
+        check_outputs(self.outputs, [path for path, _ in found], None if self.project is None else Path(self.project))
+        return found
+
+
+def _check_file(path: Path) -> None:
+    try:
+        # Tables and XML hold Unicode, which the bytes of a file's name need not be.
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise InputError(ascii(str(path)), "the file's name is not valid UTF-8", remedy="Rename it") from None
+    if not path.exists():
+        raise InputError(path, "does not exist", remedy="Check the path")
+    if path.is_dir():
+        raise InputError(path, "is a folder", remedy="Give the files in it")
+    if not path.is_file():
+        raise InputError(path, "is a pipe or a device, which cannot be read twice", remedy="Give a file")
+
+
+@dataclass
+class SearchRun(Generic[Read]):
+    """A search while it runs; made by `search_run`.
+
+    Attributes
+    ----------
+    inputs : what it reads, with digests. read : waits for what it reads, and gives it.
+    begin : begins what goes on behind the next steps (see `engine.jobs.background.Background`).
+    project, run : where it is recorded, None where it is not. progress, clock : see there; threads : of the processor.
+    """
+
+    asked: Asked
+    inputs: tuple[RunInput, ...]
+    read: Callable[[], Read]
+    begin: Callable[[Callable[[Progress], Any]], Callable[[], Any]]
+    look: DeviceLook
+    progress: RecordingProgress
+    threads: int
+    clock: StageClock
+    began: float
+    project: Project | None = None
+    run: Run | None = None
+    seconds: float = 0.0
+    device: str = ""
+    """What computed, in the end."""
+    message: str = field(default="", init=False)
+    """What the run says about itself in the list of runs."""
+
+    def step(self, name: str) -> AbstractContextManager[None]:
+        """One of the five steps, measured: ``read``, ``index``, ``plan``, ``score`` or ``report``."""
+        return self.clock.stage(name)
+
+    def paths(self, kind: str) -> list[Path]:
+        """The files of a kind."""
+        return [Path(one.path) for one in self.inputs if one.kind == kind]
+
+    def digests(self, kind: str) -> list[str]:
+        """Their SHA-256."""
+        return [one.sha256 or "" for one in self.inputs if one.kind == kind]
+
+    def resources(self, progress: Progress | None = None, *, memory_bytes: int = 0) -> Resources:
+        """What the steps may use: the cards of the device, opened, and threads. The user is told.
+
+        `memory_bytes` : of each card at most; 0: what is free.
+        """
+        progress = progress or self.progress
+        device = self.look.device(progress)
+        used = cards(device, progress, memory_bytes=memory_bytes)
+        tell_device(device if used else processor(), self.look.wish, progress)
+        return Resources(self.threads, used, device.with_processor, progress, self.clock)
+
+    def record(self, counts: Mapping[str, int], message: str, *, exports: Iterable[str] = (), **more: Any) -> None:
+        """Write down what was done and what it cost, as ``run.json`` of the run: the last that a search does.
+
+        Parameters
+        ----------
+        counts : of what was searched and found. message : the same in a sentence. exports : names of the files that the project shows.
+        """
+        self.message, self.seconds = message, round(time.perf_counter() - self.began, 3)
+        if self.run is None:
+            return
+        self.run.message, self.run.device = message, self.device
+        content = {
+            "kind": self.asked.kind,
+            "version": VERSION,
+            "python": platform.python_version(),
+            "run": self.run.id,
+            "device": self.device,
+            "threads": self.threads,
+            "inputs": [{"path": str(one.path), "kind": one.kind, "sha256": one.sha256} for one in self.inputs],
+            "parameters": self.asked.parameters.model_dump(mode="json"),
+            "counts": dict(counts),
+            **more,
+            "seconds": self.seconds,
+            "steps": self.clock.stages,
+            "messages": list(self.progress.messages),
+            "exports": list(exports),
+        }
+        self.run.write_json("run", content)
+
+
+def tell_device(device: Device, wish: str, progress: Progress) -> None:
+    """Say what computes, and which GPUs do not although they might be expected to."""
+    progress.message(f"Scoring on {device.name}: {device.description}")
+    if wish in ("auto", "all"):
+        for gpu in gpus():
+            if gpu.numbers and not gpu.usable:
+                progress.message(f"{gpu.name} is not used: {gpu.reason}", "warning")
+
+
+@contextmanager
+def search_run(
+    asked: Asked, read: Callable[[Progress, int], Read], kernels: Kernels, progress: Progress | None = None, look: DeviceLook | None = None
+) -> Iterator[SearchRun[Read]]:
+    """A search from its first to its last moment; results are kept when the block ends well.
+
+    What `read` reads, with a progress and a number of threads, is read behind the digests and the look for the device.
+
+    Parameters
+    ----------
+    kernels : of the processor; compiled, and announced, before the block begins, on a machine that has not.
+    look : for the device, where it has begun already.
+
+    Raises
+    ------
+    InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
+    """
+    recording = RecordingProgress(progress or Progress())
+    began, clock, threads = time.perf_counter(), StageClock(), asked.threads or available_threads()
+    files = asked.checked_files()
+    look = look or DeviceLook(asked.device)
+
+    def read_measured(progress: Progress) -> Read:
+        with clock.stage("read"):
+            return read(progress, threads)
+
+    # Reading runs kernels: where these are not compiled yet, it comes after that.
+    with Background(recording, threads if kernels.are_compiled else 1) as behind:
+        reading = behind.begin(read_measured)
+        inputs = tuple(RunInput(path, kind, file_digest(path, recording)) for path, kind in files)
+        look.complain()
+        searching = SearchRun(asked, inputs, reading, behind.begin, look, recording, threads, clock, began)
+        if asked.project is None:
+            kernels.compile(recording)
+            yield searching
+            return
+        chosen = look.device(recording)
+        project = Project.create_or_open(asked.project)
+        values = asked.parameters.model_dump(mode="json")
+        with project.run(asked.kind, values, inputs, version=VERSION, device=chosen.name, progress=recording) as run:
+            recording.log_to(run.log)
+            searching.project, searching.run = project, run
+            kernels.compile(recording)
+            yield searching

@@ -1,0 +1,46 @@
+"""The kernels of a sequence search."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from engine.execution.compilation import Kernels
+
+__all__ = ["ALIGNMENT"]
+
+_LONG, _SHORT, _N_SHORT = 3000, 30, 130
+_GREAT_COST = 100_000  # of a gap, which only 32 bits hold
+
+
+def _last() -> Callable[..., Any]:
+    from kernels.cpu.alignment import trace_back
+
+    return trace_back
+
+
+def _use() -> None:
+    """Search with next to nothing: in lanes and by rows, with all widths of numbers, and with an alignment."""
+    from engine.jobs.progress import Progress
+    from engine.sequence_search.scoring import score_all
+    from engine.sequences.alignment import align_pair
+    from engine.sequences.database import read_sequences
+    from engine.sequences.matrices import read_matrix
+    from engine.sequences.scheme import ScoringScheme
+
+    quiet = Progress()
+    with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as name:
+        path = Path(name, "sequences.fasta")
+        path.write_text("".join(f">s{k}\n{'W' * (_SHORT if k else _LONG)}\n" for k in range(_N_SHORT)), encoding="ascii")
+        database = read_sequences([path], quiet)
+    short, long = database.codes(0), database.codes(len(database) - 1)
+    # The scores of the short ones need 16 bits, those of the long one 16 too; with the cost, all need 32.
+    for gap_open in (11, _GREAT_COST):
+        scheme = ScoringScheme(read_matrix("BLOSUM62"), gap_open, 1)
+        score_all([short, long], database.residues, database.offsets, scheme, 1, quiet)
+        align_pair(short, short, scheme, quiet)
+
+
+ALIGNMENT = Kernels("kernels of the alignment", _last, _use)

@@ -1,0 +1,213 @@
+"""The hits of each query: scores of all sequences, E-values, and the alignments of those that are reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.execution.partitions import equal_partitions
+from engine.execution.resources import Resources
+from engine.execution.threads import run_on_threads
+from engine.jobs.progress import Progress
+from engine.sequence_search.division import DividedScorer
+from engine.sequence_search.parameters import SequenceSearchParameters
+from engine.sequence_search.scoring import score_all
+from engine.sequences.alignment import align_pair
+from engine.sequences.database import SequenceDatabase, decode
+from engine.sequences.hits import Hit, Place, QueryHits
+from engine.sequences.scheme import ScoringScheme
+from engine.sequences.statistics import ScoreStatistics, fit, random_sequences, tabulated, ungapped_lambda
+
+__all__ = ["Batch", "HitSearch"]
+
+_MOST_SCORES = 64_000_000  # of a batch of queries: 256 MB
+_CELLS = 1_000_000  # in a step of the progress
+_CELLS_OF_ALIGNING = 100_000_000  # in a task
+_COLUMNS_OF_ALIGNMENTS, _COLUMNS_OF_A_HIT = 1 << 24, 1000  # of hits that are aligned and written together: some 50 MB
+_RANDOM_LENGTHS, _RANDOM_QUERIES, _RANDOM_SUBJECTS = (100, 1000), 16, 2000
+_SEED = 20141
+_LEAST_LAMBDA_SHARE = 0.5  # of chance's: real proteins have some 0.85
+_LEAST_SHARE_OF_UNGAPPED = 0.3  # below it, gaps let scores of chance grow with the lengths
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Consecutive queries with their hits, and the scores of all subjects, (queries, subjects) int32 in the order of the database."""
+
+    found: list[QueryHits]
+    scores: NDArray[np.int32]
+
+    @property
+    def n_hits(self) -> int:
+        """Hits of all its queries."""
+        return sum(len(one.hits) for one in self.found)
+
+
+class HitSearch:
+    """Scores the queries in batches that fit into memory, picks the hits of each, and aligns them in batches that do."""
+
+    def __init__(
+        self,
+        queries: SequenceDatabase,
+        database: SequenceDatabase,
+        scheme: ScoringScheme,
+        parameters: SequenceSearchParameters,
+        scorer: DividedScorer,
+        resources: Resources,
+    ) -> None:
+        self.database, self.scheme, self.parameters = database, scheme, parameters
+        self._queries, self._threads, self._scorer = queries, resources.threads, scorer
+        self._clock, self.progress = resources.clock, resources.progress
+        self._order, self._lengths = np.argsort(queries.file_index), database.lengths
+        self.n_hits = self.n_with_hits = 0
+        self.is_doubtful = ungapped_lambda(scheme.matrix) is None
+        """Whether E-values say little, as the user was told."""
+        self.best: list[tuple[str, str, float, str]] = []
+        self.statistics: ScoreStatistics
+
+    @property
+    def n_queries(self) -> int:
+        """How many queries there are."""
+        return len(self._queries)
+
+    def say_whether_doubtful(self) -> None:
+        """Advise one who found nothing where E-values say little."""
+        if self.is_doubtful and not self.n_hits:
+            least = f"No hit has an E-value up to {self.parameters.max_e_value:g}"
+            self.progress.message(f"{least}: raise the largest E-value (max_e_value) to see the best scores", "warning")
+
+    def batches(self, n_sinks: int) -> Iterator[Batch]:
+        """Search; the batches come in the order of the queries' files. So many sinks take each of them, and advance by its hits."""
+        size = max(1, _MOST_SCORES // max(1, len(self.database)))
+        for first in range(0, len(self._order), size):
+            numbers = self._order[first : first + size].tolist()
+            codes = [self._queries.codes(i) for i in numbers]
+            lengths = np.array([len(one) for one in codes])
+            with self._clock.stage("score"):
+                self.progress.stage("Scoring", int(lengths.sum()) * self.database.n_residues // _CELLS)
+                scores = self._scorer.score(codes, self.progress)
+            with self._clock.stage("report"):
+                if first == 0:
+                    self.statistics = self._statistics(scores, lengths)
+                candidates = [self._candidates(len(one), row) for one, row in zip(codes, scores, strict=True)]
+                columns = np.array([self._columns(len(one), subjects) for one, (subjects, _) in zip(codes, candidates, strict=True)])
+                self.progress.stage("Aligning and writing hits", (1 + n_sinks) * sum(len(subjects) for subjects, _ in candidates))
+            parts = equal_partitions(columns, 1, most_cost=_COLUMNS_OF_ALIGNMENTS, per_worker=1)
+            for part in sorted(parts, key=lambda part: part.first):
+                some = slice(part.first, part.last)
+                with self._clock.stage("report"):
+                    found = self._aligned(numbers[some], codes[some], scores[some], candidates[some])
+                batch = Batch(found, scores[some])
+                self.n_hits += batch.n_hits
+                self.n_with_hits += sum(bool(one.hits) for one in found)
+                best = [one.hits[0] for one in found if one.hits]
+                self.best += [(hit.query, hit.subject, hit.e_value, hit.description) for hit in best]
+                self.best = sorted(self.best, key=lambda hit: hit[2])[:10]
+                yield batch
+
+    def _statistics(self, scores: NDArray[np.int32], lengths: NDArray[np.int64]) -> ScoreStatistics:
+        """From the tables, else fitted to these scores, else to those of random sequences; says which."""
+        statistics = tabulated(self.scheme) if self.parameters.statistics == "automatic" else None
+        if statistics is not None:
+            return statistics
+        self.progress.stage("Fitting the statistics")
+        ungapped = ungapped_lambda(self.scheme.matrix)
+        scheme, because = self.scheme, []
+        if self.parameters.statistics == "automatic":
+            because.append(f"NCBI has no table for {scheme.matrix.name} {scheme.gap_open}/{scheme.gap_extend}")
+        statistics = fit(scores, lengths, self.database.lengths, scheme, "fitted to the scores of this search")
+        if statistics is None or ungapped is None or statistics.lambda_ < _LEAST_LAMBDA_SHARE * ungapped:
+            own, statistics = statistics, self._of_random_sequences()
+            # Relatives spread the scores wide, and would be taken for chance.
+            if own is not None and (statistics is None or own.lambda_ >= _LEAST_LAMBDA_SHARE * statistics.lambda_):
+                statistics = own
+            else:
+                because.append("too few pairs of this search are unrelated" if own else "this search has too few pairs that differ")
+        if statistics is None:
+            self.is_doubtful = True
+            self.progress.message("The scores do not vary enough to fit their statistics: bit scores and E-values say nothing", "warning")
+            return ScoreStatistics(1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, "none")
+        constants = f"lambda = {statistics.lambda_:.4g} and K = {statistics.K:.3g}"
+        reasons = f", since {' and '.join(because)}" if because else ""
+        self.progress.message(f"{constants} were {statistics.source} ({statistics.n_pairs:,} pairs){reasons}")
+        if ungapped is not None and statistics.lambda_ < _LEAST_SHARE_OF_UNGAPPED * ungapped:
+            self.is_doubtful = True
+            self.progress.message(
+                "The gaps cost so little that scores of chance grow with the lengths: do not trust the E-values", "warning"
+            )
+        return statistics
+
+    def _of_random_sequences(self) -> ScoreStatistics | None:
+        generator = np.random.default_rng(_SEED)
+        lengths = [generator.integers(*_RANDOM_LENGTHS, count) for count in (_RANDOM_QUERIES, _RANDOM_SUBJECTS)]
+        (queries, query_offsets), (subjects, offsets) = (random_sequences(one, _SEED + k) for k, one in enumerate(lengths))
+        codes = np.split(queries, query_offsets[1:-1])
+        scores = score_all(codes, subjects, offsets, self.scheme, self._threads, Progress())
+        return fit(scores, lengths[0], lengths[1], self.scheme, "fitted to the scores of random sequences")
+
+    def _candidates(self, length: int, scores: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Subjects that a query of so many residues hits, best first, and their E-values."""
+        self.progress.check()
+        database, max_e_value = self.database, self.parameters.max_e_value
+        most = int(scores.max(initial=0))
+        subjects = np.flatnonzero(scores >= self.statistics.least_scores(max_e_value, length, self._lengths, database.n_residues, most))
+        e_values = self.statistics.e_values(scores[subjects], length, self._lengths[subjects], database.n_residues)
+        kept = np.flatnonzero(e_values <= max_e_value)
+        subjects, e_values = subjects[kept], e_values[kept]
+        order = np.lexsort((database.file_index[subjects], -scores[subjects], e_values))[: self.parameters.top]
+        return subjects[order], e_values[order]
+
+    def _columns(self, length: int, subjects: NDArray[np.int64]) -> int:
+        """Room that the hits of a query may take, in columns of alignments."""
+        return 1 + len(subjects) * (length + _COLUMNS_OF_A_HIT) + int(self._lengths[subjects].sum())
+
+    def _aligned(
+        self,
+        numbers: list[int],
+        queries: list[NDArray[np.int8]],
+        scores: NDArray[np.int32],
+        candidates: list[tuple[NDArray[np.int64], NDArray[np.float64]]],
+    ) -> list[QueryHits]:
+        """The hits with their alignments, made on all threads."""
+        places = [(k, rank) for k, (subjects, _) in enumerate(candidates) for rank in range(len(subjects))]
+        bits = [self.statistics.bit_scores(scores[k, subjects]) for k, (subjects, _) in enumerate(candidates)]
+        cells = [len(queries[k]) * int(self._lengths[candidates[k][0][rank]]) for k, rank in places]
+        tasks = equal_partitions(np.array(cells), self._threads, most_cost=_CELLS_OF_ALIGNING)
+        made: list[list[Hit]] = [[] for _ in tasks]
+
+        def work(task: int) -> None:
+            for k, rank in places[tasks[task].first : tasks[task].last]:
+                subjects, e_values = candidates[k]
+                made[task].append(
+                    self._hit(
+                        numbers[k], queries[k], int(subjects[rank]), int(scores[k, subjects[rank]]), rank + 1, float(bits[k][rank]),
+                        float(e_values[rank]),
+                    )
+                )  # fmt: skip
+
+        run_on_threads(
+            work, range(len(tasks)), self._threads, self.progress, steps=lambda task: tasks[task].last - tasks[task].first
+        )  # fmt: skip
+        by_place = sorted(range(len(tasks)), key=lambda task: tasks[task].first)
+        hits = iter([one for task in by_place for one in made[task]])
+        found = []
+        for k, i in enumerate(numbers):
+            name, description, index = self._queries.accession(i), self._queries.description(i), int(self._queries.file_index[i])
+            own = list(islice(hits, len(candidates[k][0])))
+            found.append(QueryHits(index, name, description, decode(queries[k]), own))
+        return found
+
+    def _hit(self, query: int, codes: NDArray[np.int8], subject: int, score: int, rank: int, bit_score: float, e_value: float) -> Hit:
+        subject_codes = self.database.codes(subject)
+        alignment = align_pair(codes, subject_codes, self.scheme, self.progress, score=score)
+        places = _place(self._queries, query, len(codes)), _place(self.database, subject, len(subject_codes))
+        return Hit.of(alignment, *places, rank, bit_score, e_value)
+
+
+def _place(database: SequenceDatabase, number: int, length: int) -> Place:
+    """The sequence of this number."""
+    return Place(database.accession(number), database.description(number), int(database.file_index[number]), length)

@@ -1,0 +1,115 @@
+"""What takes the hits of a sequence search as they come: the project's tables, the file of scores, the file of hits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.files import atomic_file
+from engine.jobs.progress import Progress
+from engine.sequence_search.hit_search import Batch, HitSearch
+from engine.sequences.hits import expected_counts, hit_writer, hits_schema, hits_table
+
+if TYPE_CHECKING:
+    from engine.project.run import Run
+
+__all__ = ["sinks"]
+
+_HITS_PER_GROUP = 1 << 13  # a window reads the alignment of one at a time
+
+
+def sinks(
+    stack: ExitStack, search: HitSearch, out: Path | None, format: str, all_scores: Path | None, run: Run | None
+) -> list[Callable[[Batch], None]]:
+    """What takes each batch: the project's tables, the file of scores and that of hits; all are whole when the stack is left.
+
+    The file of hits comes last, since it is finished first: a cancel that it heeds then stops the others too.
+    """
+    found: list[Callable[[Batch], None]] = []
+    if run is not None:
+        found.append(stack.enter_context(_project_tables(run, search)))
+    if all_scores is not None:
+        found.append(stack.enter_context(_score_file(all_scores, search)))
+    if out is not None:
+        found.append(stack.enter_context(_hit_file(out, format, search.progress)))
+    return found
+
+
+@contextmanager
+def _hit_file(path: Path, format: str, progress: Progress) -> Iterator[Callable[[Batch], None]]:
+    """Takes hits, and writes them in a format."""
+    with hit_writer(path, format, progress) as writer:
+
+        def write(batch: Batch) -> None:
+            for one in batch.found:
+                writer.write(one)
+                progress.advance(len(one.hits))
+
+        yield write
+
+
+@contextmanager
+def _score_file(path: Path, search: HitSearch) -> Iterator[Callable[[Batch], None]]:
+    """Takes scores, and writes them as one array in the order of the files."""
+    with atomic_file(path) as file:
+        shape = (search.n_queries, len(search.database))
+        np.lib.format.write_array_header_1_0(file, {"descr": "<i4", "fortran_order": False, "shape": shape})
+        order = np.argsort(search.database.file_index)
+
+        def write(batch: Batch) -> None:
+            for row in batch.scores:
+                search.progress.check()
+                file.write(row[order].astype("<i4").tobytes())
+            search.progress.advance(batch.n_hits)
+
+        yield write
+
+
+@contextmanager
+def _project_tables(run: Run, search: HitSearch) -> Iterator[Callable[[Batch], None]]:
+    """Takes batches, and writes ``hits``, ``queries``, ``score_counts`` and ``score_expectations`` of a run.
+
+    ``queries``: one row a query. ``score_counts``: how many subjects have each score with each query. ``score_expectations``: how many
+    chance lets have it.
+    """
+    import pyarrow as pa
+
+    query_schema = pa.schema([
+        ("query_index", pa.int64()), ("query", pa.string()), ("description", pa.string()), ("length", pa.int32()),
+        ("sequence", pa.string()), ("n_hits", pa.int32()), ("best_e_value", pa.float64()), ("lambda", pa.float64()), ("K", pa.float64()),
+        ("statistics", pa.string()),
+    ])  # fmt: skip
+    count_schema = pa.schema([("query_index", pa.int64()), ("score", pa.int32()), ("n_subjects", pa.int64())])
+    expectation_schema = pa.schema([("query_index", pa.int64()), ("score", pa.int32()), ("n_expected", pa.float64())])
+    with (
+        run.table_writer("hits", hits_schema(), _HITS_PER_GROUP) as hits,
+        run.table_writer("queries", query_schema) as queries,
+        run.table_writer("score_counts", count_schema) as counts,
+        run.table_writer("score_expectations", expectation_schema) as expectations,
+    ):
+
+        def write(batch: Batch) -> None:
+            statistics, lengths, rows = search.statistics, search.database.lengths, []
+            made = [hit for one in batch.found for hit in one.hits]
+            for first in range(0, len(made), _HITS_PER_GROUP):
+                search.progress.check()
+                hits.write(hits_table(made[first : first + _HITS_PER_GROUP]))
+            for one, scores in zip(batch.found, batch.scores, strict=True):
+                search.progress.check()
+                best = one.hits[0].e_value if one.hits else None
+                values = (one.query_index, one.accession, one.description, len(one.sequence), one.sequence, len(one.hits), best)
+                rows.append(dict(zip(query_schema.names, (*values, statistics.lambda_, statistics.K, statistics.source), strict=True)))
+                score, count = np.unique(scores, return_counts=True)
+                index = np.full(len(score), one.query_index, np.int64)
+                counts.write(pa.table([index, score.astype(np.int32), count.astype(np.int64)], schema=count_schema))
+                score, expected = expected_counts(statistics, len(one.sequence), lengths)
+                index = np.full(len(score), one.query_index, np.int64)
+                expectations.write(pa.table([index, score, expected], schema=expectation_schema))
+            queries.write(pa.Table.from_pylist(rows, schema=query_schema))
+            search.progress.advance(batch.n_hits)
+
+        yield write

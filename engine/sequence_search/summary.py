@@ -1,0 +1,64 @@
+"""What a sequence search tells when it is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.entry import Count
+from engine.sequence_search.division import Share
+
+__all__ = ["SequenceSearchSummary", "hit_counts"]
+
+
+@dataclass(frozen=True)
+class SequenceSearchSummary:
+    """What a sequence search did.
+
+    `run_id` and `folder` are those of the project, None where there is none. `gcups`: thousand million cells of the matrices in a second of
+    scoring. `statistics`: where lambda and K come from. `stages`: seconds and peak memory of each step. `messages`: what the user should
+    know. `best`: (query, subject, E-value, description) of the best hits. `shares`: what each device did of the scoring.
+    """
+
+    run_id: str | None
+    folder: Path | None
+    n_queries: int
+    n_subjects: int
+    n_residues: int
+    n_hits: int
+    n_queries_with_hits: int
+    gcups: float
+    lambda_: float
+    K: float
+    statistics: str
+    seconds: float
+    device: str
+    stages: dict[str, dict[str, float]]
+    messages: tuple[str, ...]
+    best: tuple[tuple[str, str, float, str], ...]
+    shares: tuple[Share, ...] = ()
+
+    def counts(self) -> list[Count]:
+        """Hits, and queries that have some where there are several."""
+        hits = Count(self.n_hits, "hit", "hits")
+        return [hits, Count(self.n_queries_with_hits, "query with hits", "queries with hits")] if self.n_queries > 1 else [hits]
+
+    def lines(self) -> list[str]:
+        """What was searched, how many hits there are and by which statistics, and the best of them."""
+        queries, subjects = Count(self.n_queries, "query", "queries"), Count(self.n_subjects, "sequence", "sequences")
+        residues = Count(self.n_residues, "residue", "residues")
+        searched = f"{queries.number:,} {queries.noun} against {subjects.number:,} {subjects.noun}"
+        found = hit_counts(self.n_queries, self.n_hits, self.n_queries_with_hits)
+        return [
+            f"{searched} ({residues.number:,} {residues.noun}); {self.gcups:.1f} GCUPS",
+            f"{found}; lambda {self.lambda_:.4g}, K {self.K:.3g}, {self.statistics}",
+            *(f"  {query:<24.24} {subject:<24.24} {e_value:8.1e}  {text:.60}" for query, subject, e_value, text in self.best),
+        ]
+
+
+def hit_counts(n_queries: int, n_hits: int, n_queries_with_hits: int) -> str:
+    """What a search found, in words: ``29 hits`` of one query, ``3,139 hits; 20 of 21 queries with hits`` of several."""
+    if not n_hits:
+        return "no hits"
+    hits = f"{n_hits:,} hit{'' if n_hits == 1 else 's'}"
+    return hits if n_queries == 1 else f"{hits}; {n_queries_with_hits:,} of {n_queries:,} queries with hits"
