@@ -59,6 +59,7 @@ from peer_datasets import DATASETS, EIGHTEEN_PROTEINS, FIVE_PROTEOMES, SHEWANELL
 from peer_programs import installed  # noqa: E402
 
 import engine  # noqa: E402
+from engine.execution.resources import Resources  # noqa: E402
 from engine.formats import read_spectra  # noqa: E402
 from engine.matches.rescoring import rescore  # noqa: E402
 from engine.version import VERSION  # noqa: E402
@@ -276,7 +277,7 @@ def permuted(psms: Any, threads: int) -> Iterator[Record]:
     for permutation in range(PERMUTATIONS):
         still_decoys = np.random.default_rng(permutation).permutation(peptides)[: len(peptides) // 2]
         label = np.isin(peptide, still_decoys) & known_false
-        outcome = rescore(features, names, label, peptide, initial, threads=threads)
+        outcome = rescore(features, names, label, peptide, initial, resources=Resources(threads))
         counts: Record = {}
         for way, score in (("without", initial), ("with", outcome.score)):
             accepted = (q_values(score, label) <= REPORTED[0]) & ~label

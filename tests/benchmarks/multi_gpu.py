@@ -29,6 +29,7 @@ from search_workload import Workload
 from spectrum_search_gpu import dense
 
 from engine.execution.devices import Device, processor
+from engine.execution.resources import Resources
 from engine.execution.threads import available_threads
 from engine.execution.workers import cards
 from engine.jobs.progress import Progress
@@ -55,12 +56,12 @@ def _shifts(n: int, copies: int) -> np.ndarray:
 def scored(work: Workload, threads: int, used: Sequence[Card], with_processor: bool) -> tuple[float, float, HitArrays]:
     """Seconds of the plan and of the scoring, and the hits."""
     search = Search(
-        work.index, work.peptides, work.modifications, work.parameters, threads, used, with_processor=with_processor
+        work.index, work.peptides, work.modifications, work.parameters, Resources(threads, list(used), with_processor)
     )  # fmt: skip
     started = time.perf_counter()
-    search.plan(Progress())
+    search.plan()
     planned = time.perf_counter()
-    hits = search.score(Progress())
+    hits = search.score()
     return planned - started, time.perf_counter() - planned, hits
 
 

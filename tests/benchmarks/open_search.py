@@ -32,6 +32,7 @@ from search_inputs import empty_hits
 
 from engine.execution.devices import processor
 from engine.execution.partitions import Partition, equal_partitions
+from engine.execution.resources import Resources
 from engine.execution.threads import available_threads, run_on_threads
 from engine.jobs.progress import Progress, ProgressEvent
 from engine.matches.fragment_index import FragmentSearch
@@ -80,9 +81,11 @@ def searched(work: Workload, threads: int, memory: int, cards: tuple[Card, ...] 
     """With the index; the hits, and what it took."""
     hits = empty_hits(len(work.index.queries.mass), slots=max(1, work.parameters.maximum_modifications))
     stages = StageSeconds()
-    search = FragmentSearch(work.index, work.peptides, work.modifications, work.settings, threads, memory, cards)
+    search = FragmentSearch(
+        work.index, work.peptides, work.modifications, work.settings, Resources(threads, list(cards), progress=Progress(stages)), memory
+    )
     before, used = time.perf_counter(), time.process_time()
-    search.run(hits, Progress(stages))
+    search.run(hits)
     seconds = time.perf_counter() - before
     return hits, {
         "seconds": round(seconds, 3),

@@ -11,13 +11,15 @@ import numpy as np
 
 from engine.chemistry.enzymes import enzyme
 from engine.chemistry.modifications import parse_modification
+from engine.execution.resources import Resources
 from engine.execution.threads import available_threads
 from engine.formats import read_proteins, read_spectra
 from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Progress
 from engine.matches.scoring import modification_arrays, scoring_settings
 from engine.parameters import read_preset
-from engine.peptides.peptide_index import Digestion, build_peptide_index
+from engine.peptides.digestion import Digestion
+from engine.peptides.peptide_index import build_peptide_index
 from engine.peptides.protein_index import build_protein_index
 from engine.spectra.spectrum_index import SpectrumIndex, build_spectrum_index
 from kernels.layouts import ModificationArrays, PeptideArrays, ScoringSettings
@@ -71,9 +73,7 @@ def peptides_of(database: Path, parameters: IdentificationParameters) -> Peptide
             decoy_prefix="DECOY_",
             cleaves=agent.cleavage_table(),
         )
-        peptides = build_peptide_index(
-            folder, proteins, digestion, threads=available_threads(), memory_bytes=8 << 30, progress=Progress()
-        ).arrays(proteins)
+        peptides = build_peptide_index(folder, proteins, digestion, Resources(), memory_bytes=8 << 30).arrays(proteins)
         return PeptideArrays(*(np.array(column) if isinstance(column, np.ndarray) else column for column in peptides))
 
 
@@ -81,7 +81,7 @@ def search_workload(spectra: Path, repeats: int, peptides: PeptideArrays, parame
     """Spectra, each `repeats` times (more than once only from peak lists), against a dictionary."""
     with tempfile.TemporaryDirectory(prefix="proteoscope-workload-") as name:
         read = read_spectra([_unpacked(spectra, Path(name), repeats)], progress=Progress(), skip_broken=False, threads=available_threads())
-    index = build_spectrum_index(read, parameters, available_threads(), Progress())
+    index = build_spectrum_index(read, parameters, Resources(available_threads()))
     modifications = modification_arrays(tuple(parse_modification(one) for one in parameters.variable_modifications), parameters)
     settings = scoring_settings(parameters, float(index.arrays.mz.max(initial=0.0)))
     return Workload(parameters, index, peptides, modifications, settings, len(read))

@@ -165,7 +165,8 @@ def run(every: bool, one_of: int, folder: Path) -> tuple[int, list[str]]:
 
 
 def _is_refused(kind: str, index: Path) -> bool:
-    from engine.peptides.peptide_index import Digestion, open_peptide_index
+    from engine.peptides.digestion import Digestion
+    from engine.peptides.peptide_index import open_peptide_index
     from engine.peptides.protein_index import open_protein_index
     from engine.project.columns import UnsoundIndexError
     from engine.sequences.database import _open

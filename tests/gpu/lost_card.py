@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
 from search_inputs import random_search
 
 from engine.execution.devices import chosen_device
+from engine.execution.resources import Resources
 from engine.execution.workers import cards
 from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Progress
@@ -42,8 +43,10 @@ answers = []
 for wish in ("cpu", "cuda"):
     progress = Progress(lambda event: print(event.message) if event.message else None)
     index = SpectrumIndex(spectra, queries, len(queries.mass))
-    search = scoring.Search(index, peptides, modifications, IdentificationParameters(), 4, cards(chosen_device(wish), progress))
-    search.plan(progress)
-    answers.append(search.run(progress))
+    search = scoring.Search(
+        index, peptides, modifications, IdentificationParameters(), Resources(4, cards(chosen_device(wish), progress), progress=progress)
+    )
+    search.plan()
+    answers.append(search.run())
 names = ("spectrum", "peptide", "site", "modification", "score")
 print("same" if all(np.array_equal(getattr(answers[0], name), getattr(answers[1], name)) for name in names) else "different")

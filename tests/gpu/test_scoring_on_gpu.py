@@ -155,6 +155,7 @@ def test_real_spectra_agree_with_the_processor(score, name, number, shared_data)
 @pytest.mark.parametrize("wish", ["auto", "all"])
 def test_all_cards_together_and_with_the_processor_give_the_hits_of_the_processor(wish, number, monkeypatch):
     from engine.execution.devices import chosen_device
+    from engine.execution.resources import Resources
     from engine.execution.workers import cards
     from engine.identification.parameters import IdentificationParameters
     from engine.jobs.progress import Progress
@@ -168,11 +169,11 @@ def test_all_cards_together_and_with_the_processor_give_the_hits_of_the_processo
         opened = cards(device, Progress())
         assert len(opened) == len(device.numbers)
         search = scoring.Search(
-            SpectrumIndex(spectra, queries, len(queries.mass)), peptides, modifications, IdentificationParameters(), 8, opened,
-            with_processor=device.with_processor,
+            SpectrumIndex(spectra, queries, len(queries.mass)), peptides, modifications, IdentificationParameters(),
+            Resources(8, opened, device.with_processor),
         )  # fmt: skip
-        search.plan(Progress())
-        answers.append(search.run(Progress()))
+        search.plan()
+        answers.append(search.run())
     for name in ("spectrum", "peptide", "site", "modification", "score"):
         np.testing.assert_array_equal(getattr(answers[0], name), getattr(answers[1], name))
 

@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
 from shim_card import ShimCard, missing_compiler
 
 from engine.chemistry.enzymes import SPECIFICITIES, digest, enzyme
+from engine.execution.resources import Resources
 from kernels.cpu import digestion as cpu
 from kernels.cuda import digestion as cuda
 from kernels.cuda.modules import DeviceError, DeviceMemoryError
@@ -114,7 +115,8 @@ def test_an_index_is_the_same_with_the_count_of_a_card(failing, tmp_path):
     from engine.formats import read_proteins
     from engine.identification.parameters import IdentificationParameters
     from engine.jobs.progress import Progress
-    from engine.peptides.peptide_index import Digestion, build_peptide_index
+    from engine.peptides.digestion import Digestion
+    from engine.peptides.peptide_index import build_peptide_index
     from engine.peptides.protein_index import build_protein_index
 
     proteins = [one.replace("X", "L").replace("U", "S").replace("O", "T") for one in random_proteins(7, 60)[0] if len(one) > 10]
@@ -131,7 +133,7 @@ def test_an_index_is_the_same_with_the_count_of_a_card(failing, tmp_path):
             decoy_prefix=parameters.decoy_prefix, cleaves=digestion.enzyme.cleavage_table(),
         )  # fmt: skip
         progress = Progress(lambda event: told.append(event.message) if event.message else None)
-        built.append(build_peptide_index(folder, index, digestion, threads=1, cards=cards, memory_bytes=20_000, progress=progress))
+        built.append(build_peptide_index(folder, index, digestion, Resources(1, cards, progress=progress), memory_bytes=20_000))
         assert not cards or cards[0].n_launches == 1
     assert len(built[0]) > 100
     for column in ("mass", "position", "length", "flags", "letters", "pointer", "occurrence"):

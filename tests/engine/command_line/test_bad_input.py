@@ -261,12 +261,15 @@ def mounted(kind, options, folder):
 
 
 def identify_alone(work, **options):
-    """Identify in a process of its own, which holds no disk longer than it lives, against a database whose index takes megabytes."""
+    """Identify in a process of its own, which holds no disk longer than it lives, against a database whose index takes megabytes.
+
+    A limit on the size of files would also cut compiled modules short, which Python takes for whole ones.
+    """
     residues = "".join("ACDEFGHILMNPQSTVWYKR"[i] for i in np.random.default_rng(2).integers(0, 20, 400_000))
     (work / "large.fasta").write_text("".join(f">P{i}\n{residues[i : i + 400]}\n" for i in range(0, len(residues), 400)))
     return subprocess.run(
         [sys.executable, "-m", "engine.command_line", "identify", "good.mgf", "--database", "large.fasta", "--out", "disk/out", "--quiet"],
-        cwd=work, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, capture_output=True, text=True, **options,
+        cwd=work, env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True, **options,
     )  # fmt: skip
 
 

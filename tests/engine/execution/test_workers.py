@@ -19,6 +19,7 @@ import pytest
 from engine.execution import workers as module
 from engine.execution.devices import Device
 from engine.execution.partitions import Partition, equal_partitions
+from engine.execution.resources import Resources
 from engine.execution.threads import StopFlag
 from engine.execution.workers import Worker, cards, run_on_workers, work_on_threads
 from engine.jobs.progress import Cancelled, Progress, ProgressEvent
@@ -363,9 +364,9 @@ def searched(shim: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
         for number, one in enumerate(used):
             one.name = f"shim:{number}"
         progress, events = heard()
-        one = scoring.Search(index, peptides, modifications, IdentificationParameters(), 2, list(used), with_processor=with_processor)
-        one.plan(progress)
-        return one.run(progress), [event.message for event in events if event.message]
+        one = scoring.Search(index, peptides, modifications, IdentificationParameters(), Resources(2, list(used), with_processor, progress))
+        one.plan()
+        return one.run(), [event.message for event in events if event.message]
 
     return search
 

@@ -20,14 +20,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "shim"))
 from shim_card import ShimCard, missing_compiler
 
 from engine.chemistry.modifications import parse_modification
+from engine.execution.resources import Resources
 from engine.formats import Spectra, read_proteins
 from engine.identification.parameters import IdentificationParameters
-from engine.jobs.progress import Progress
 from engine.matches import scoring
 from engine.matches.fragment_index import FragmentSearch
 from engine.matches.scoring import Matches, Search, modification_arrays
 from engine.parameters import preset_names, read_preset
-from engine.peptides.peptide_index import Digestion, build_peptide_index
+from engine.peptides.digestion import Digestion
+from engine.peptides.peptide_index import build_peptide_index
 from engine.peptides.protein_index import build_protein_index
 from engine.spectra.spectrum_index import SpectrumIndex, build_spectrum_index
 from kernels.cuda.modules import Card
@@ -59,7 +60,7 @@ def peptides_for(folder: Path, parameters: IdentificationParameters) -> PeptideA
         folder, read_proteins([folder / "random.fasta"]), database="random.fasta", decoys="reverse", decoy_prefix="DECOY_",
         cleaves=digestion.enzyme.cleavage_table(),
     )  # fmt: skip
-    peptides = build_peptide_index(folder, proteins, digestion, threads=2, memory_bytes=1 << 28, progress=Progress())
+    peptides = build_peptide_index(folder, proteins, digestion, Resources(2), memory_bytes=1 << 28)
     return peptides.arrays(proteins)
 
 
@@ -127,15 +128,15 @@ def answer(
     peptides, spectra = prepared(preset)
     parameters = IdentificationParameters.checked(read_preset("identify", preset)).changed(score=score, minimum_peaks=5)
     variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
-    index = build_spectrum_index(spectra, parameters, threads, Progress())
+    index = build_spectrum_index(spectra, parameters, Resources(threads))
     used: list[Card] = [*cards]
-    search = Search(index, peptides, modification_arrays(variable, parameters), parameters, threads, used, with_processor=with_processor)
-    search.plan(Progress())
-    hits = search.score(Progress())
+    search = Search(index, peptides, modification_arrays(variable, parameters), parameters, Resources(threads, used, with_processor))
+    search.plan()
+    hits = search.score()
     assert len(used) == len(cards), "a card failed"
     with monkeypatch.context() as patch:
-        patch.setattr(search, "score", lambda _: hits)
-        return hits, search.run(Progress())
+        patch.setattr(search, "score", lambda: hits)
+        return hits, search.run()
 
 
 def assert_same(found: tuple[HitArrays, Matches], expected: tuple[HitArrays, Matches]) -> None:
@@ -205,14 +206,14 @@ def test_whether_an_index_is_made_depends_on_counts_alone(factor, prepared, monk
     """Near the border where one way is as long as the other, and far from it: the same with cards, threads and memory."""
     peptides, spectra = prepared("open")
     parameters = IdentificationParameters.checked(read_preset("identify", "open")).changed(minimum_peaks=5)
-    index = build_spectrum_index(spectra, parameters, 2, Progress())
+    index = build_spectrum_index(spectra, parameters, Resources(2))
     modifications = modification_arrays((), parameters)
-    search = Search(index, peptides, modifications, parameters, 2)
-    search.plan(Progress())
+    search = Search(index, peptides, modifications, parameters, Resources(2))
+    search.plan()
     candidates = search._cost - scoring._COST_OF_A_QUERY
     monkeypatch.setattr("engine.matches.fragment_index._PER_ION", factor * _border(index, search, peptides, candidates))
     answers = {
-        FragmentSearch(index, peptides, modifications, search._settings, threads, memory, list(cards)).is_worthwhile(candidates, Progress())
+        FragmentSearch(index, peptides, modifications, search._settings, Resources(threads, list(cards)), memory).is_worthwhile(candidates)
         for threads in (1, 2, 16)
         for memory in (1 << 20, 1 << 30)
         for cards in ([], shim_cards(1), shim_cards(2))
@@ -228,6 +229,6 @@ def _border(index: SpectrumIndex, search: Search, peptides: PeptideArrays, candi
         for _ in range(60):
             middle = (low * high) ** 0.5
             patch.setattr("engine.matches.fragment_index._PER_ION", middle)
-            one = FragmentSearch(index, peptides, modifications, search._settings, 1, 1 << 30)
-            low, high = (low, middle) if one.is_worthwhile(candidates, Progress()) else (middle, high)
+            one = FragmentSearch(index, peptides, modifications, search._settings, Resources(1), 1 << 30)
+            low, high = (low, middle) if one.is_worthwhile(candidates) else (middle, high)
     return low

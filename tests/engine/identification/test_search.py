@@ -341,11 +341,11 @@ def test_what_a_card_tells_stands_in_the_records_of_the_run(plain, database, tmp
         progress.message("cuda:0 failed: its driver is too old; it is not used")
         return []
 
-    def compile_kernels(progress):
+    def compile_kernels(_, progress):
         progress.message("cuda:1 is lost")
 
-    monkeypatch.setattr("engine.identification.search.cards", cards)
-    monkeypatch.setattr("engine.identification.search.compile_kernels", compile_kernels)
+    monkeypatch.setattr("engine.search_run.cards", cards)
+    monkeypatch.setattr("engine.execution.compilation.Kernels.compile", compile_kernels)
     summary = identify([plain[1]], [database], tmp_path / "project", IdentificationParameters())
     told = ("cuda:1 is lost", "cuda:0 failed: its driver is too old; it is not used")
     assert summary.messages[:2] == told
@@ -364,11 +364,11 @@ class LimitedCard(ShimCard):
 def test_a_lost_card_is_told_once_and_used_no_more(plain, database, tmp_path, monkeypatch):
     """In a run with two passes; the record names what the run was computed on in the end."""
     chosen = Device("cuda:0", "a card", 1 << 33, True, numbers=(0,))
-    monkeypatch.setattr("engine.identification.search.chosen_device", lambda *_: chosen)
+    monkeypatch.setattr("engine.execution.looking.chosen_device", lambda *_: chosen)
     devices = {}
     for lost, failing_launch in ((False, -1), (True, 0)):
         card = LimitedCard(failing_launch=failing_launch)
-        monkeypatch.setattr("engine.identification.search.cards", lambda *_, card=card, **__: [card])
+        monkeypatch.setattr("engine.search_run.cards", lambda *_, card=card, **__: [card])
         folder = tmp_path / str(lost)
         summary = identify([plain[1]], [database], folder, IdentificationParameters(second_pass=True), threads=2)
         assert sum("lost" in message for message in summary.messages) == lost

@@ -17,13 +17,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "shim"))
 from shim_card import ShimCard, missing_compiler
 
 from engine.chemistry.modifications import parse_modification
+from engine.execution.resources import Resources
 from engine.formats import Spectra, read_proteins, read_spectra
 from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from engine.matches.fragment_index import FragmentSearch
 from engine.matches.scoring import Matches, Search, modification_arrays, scoring_settings
 from engine.parameters import read_preset
-from engine.peptides.peptide_index import Digestion, PeptideIndex, build_peptide_index
+from engine.peptides.digestion import Digestion
+from engine.peptides.peptide_index import PeptideIndex, build_peptide_index
 from engine.peptides.protein_index import ProteinIndex, build_protein_index
 from engine.spectra.spectrum_index import SpectrumIndex, build_spectrum_index
 from kernels.cuda.modules import Card
@@ -48,7 +50,7 @@ def database(folder: Path, files: list[Path]) -> Database:
     index = build_protein_index(
         folder, read_proteins(files), database="x.fasta", decoys="reverse", decoy_prefix="DECOY_", cleaves=digestion.enzyme.cleavage_table()
     )
-    return Database(index, build_peptide_index(folder, index, digestion, threads=2, memory_bytes=1 << 28, progress=Progress()))
+    return Database(index, build_peptide_index(folder, index, digestion, Resources(2), memory_bytes=1 << 28))
 
 
 @pytest.fixture(scope="module")
@@ -68,18 +70,31 @@ def real(sample: Spectra) -> Spectra:
     return sample.only(np.arange(0, 300, 5))
 
 
-def prepared(spectra: Spectra, held: Database, parameters: IdentificationParameters, threads: int = 2) -> tuple[SpectrumIndex, Search]:
+class Heard(Progress):
+    """Keeps the titles of all stages."""
+
+    def __init__(self) -> None:
+        self.stages: list[str] = []
+        super().__init__(lambda event: self.stages.append(event.stage))
+
+
+def prepared(
+    spectra: Spectra, held: Database, parameters: IdentificationParameters, progress: Progress | None = None
+) -> tuple[SpectrumIndex, Search]:
     variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
-    index = build_spectrum_index(spectra, parameters, threads, Progress())
-    search = Search(index, held.peptides.arrays(held.proteins), modification_arrays(variable, parameters), parameters, threads)
-    search.plan(Progress())
+    resources = Resources(2, progress=progress or Heard())
+    index = build_spectrum_index(spectra, parameters, resources)
+    search = Search(index, held.peptides.arrays(held.proteins), modification_arrays(variable, parameters), parameters, resources)
+    search.plan()
     return index, search
 
 
 def stages(search: Search) -> tuple[Matches, list[str]]:
     """The matches, and the titles of all stages."""
-    seen: list[str] = []
-    return search.run(Progress(lambda event: seen.append(event.stage))), list(dict.fromkeys(seen))
+    heard = search._progress
+    assert isinstance(heard, Heard)
+    heard.stages.clear()
+    return search.run(), list(dict.fromkeys(heard.stages))
 
 
 def without_index(monkeypatch: pytest.MonkeyPatch, search: Search) -> Matches:
@@ -138,12 +153,25 @@ def empty_hits(n: int) -> HitArrays:
 
 
 def fragment_search(
-    spectra: Spectra, held: Database, parameters: IdentificationParameters, threads: int, memory: int, cards: Sequence[Card] = ()
+    spectra: Spectra,
+    held: Database,
+    parameters: IdentificationParameters,
+    threads: int,
+    memory: int,
+    cards: Sequence[Card] = (),
+    progress: Progress | None = None,
 ) -> FragmentSearch:
     index, _ = prepared(spectra, held, parameters)
     variable = modification_arrays(tuple(parse_modification(name) for name in parameters.variable_modifications), parameters)
     settings = scoring_settings(parameters, float(index.arrays.mz.max()))
-    return FragmentSearch(index, held.peptides.arrays(held.proteins), variable, settings, threads, memory, list(cards))
+    return FragmentSearch(
+        index,
+        held.peptides.arrays(held.proteins),
+        variable,
+        settings,
+        Resources(threads, list(cards), progress=progress or Progress()),
+        memory,
+    )
 
 
 def test_memory_and_threads_do_not_change_the_hits(shewanella: Database, real: Spectra) -> None:
@@ -153,9 +181,11 @@ def test_memory_and_threads_do_not_change_the_hits(shewanella: Database, real: S
     )
     answers, n_parts = [], []
     for threads, memory in ((2, 1 << 30), (1, 4 << 20), (3, 1 << 20)):
-        search, seen = fragment_search(spectra, shewanella, parameters, threads, memory), set()
+        seen: set[str] = set()
+        progress = Progress(lambda event, seen=seen: seen.add(event.stage))  # type: ignore[misc]
+        search = fragment_search(spectra, shewanella, parameters, threads, memory, progress=progress)
         hits = empty_hits(search._index.queries.mass.size)
-        search.run(hits, Progress(lambda event, seen=seen: seen.add(event.stage)))  # type: ignore[misc]
+        search.run(hits)
         answers.append(hits)
         n_parts.append(sum(stage.startswith("Indexing") for stage in seen))
     assert n_parts[0] == 1
@@ -175,7 +205,7 @@ def test_cards_find_what_threads_find(full: tuple[bool, ...], shewanella: Databa
         card.largest_buffer = 1000 if is_full else 1 << 40
     for cards in ((), on_cards):
         search, hits = fragment_search(spectra, shewanella, parameters, 2, 1 << 26, cards), empty_hits(5)
-        search.run(hits, Progress())
+        search.run(hits)
         answers.append(hits)
     assert (answers[0].peptide[:, 0] >= 0).sum() >= 3
     for name, one, other in zip(HitArrays._fields, *answers, strict=True):
@@ -193,10 +223,10 @@ def test_an_index_is_made_only_where_it_saves_work(shewanella: Database, sample:
     ):
         _, search = prepared(sample, shewanella, OPEN.changed(**changes))
         search_by_index = fragment_search(sample, shewanella, OPEN.changed(**changes), 2, 1 << 29)
-        assert search_by_index.is_worthwhile(search._cost, Progress()) == expected, changes
+        assert search_by_index.is_worthwhile(search._cost) == expected, changes
     few = sample.only(np.arange(1))
     _, search = prepared(few, shewanella, OPEN)
-    assert not fragment_search(few, shewanella, OPEN, 2, 1 << 29).is_worthwhile(search._cost, Progress())
+    assert not fragment_search(few, shewanella, OPEN, 2, 1 << 29).is_worthwhile(search._cost)
 
 
 def test_narrow_windows_are_known_without_counting_the_forms(shewanella: Database, real: Spectra, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +234,7 @@ def test_narrow_windows_are_known_without_counting_the_forms(shewanella: Databas
     for window in ("10 ppm", "0.5 Da"):
         parameters = OPEN.changed(precursor_tolerance=window, variable_modifications=["Oxidation (M)"])
         _, search = prepared(real, shewanella, parameters)
-        assert not fragment_search(real, shewanella, parameters, 2, 1 << 29).is_worthwhile(search._cost, Progress())
+        assert not fragment_search(real, shewanella, parameters, 2, 1 << 29).is_worthwhile(search._cost)
 
 
 def test_a_wide_search_without_an_index_says_why(shewanella: Database, real: Spectra) -> None:
@@ -212,21 +242,20 @@ def test_a_wide_search_without_an_index_says_why(shewanella: Database, real: Spe
     _, search = prepared(real, shewanella, parameters)
     told: list[str] = []
     progress = Progress(lambda event: told.append(event.message))
-    assert not fragment_search(real, shewanella, parameters, 2, 1 << 29).is_worthwhile(search._cost, progress)
+    assert not fragment_search(real, shewanella, parameters, 2, 1 << 29, progress=progress).is_worthwhile(search._cost)
     assert told == ["Every candidate is scored, without a fragment-ion index: the score is not a sum over matching ions"]
 
 
 @pytest.mark.parametrize("stage", ["Counting forms", "Indexing fragments", "Scoring spectra"])
 def test_a_cancel_stops_at_any_stage(stage: str, shewanella: Database, real: Spectra) -> None:
-    _, search = prepared(real, shewanella, OPEN)
-
     def listen(event: ProgressEvent) -> None:
         if event.stage == stage:
             progress.cancel()
 
     progress = Progress(listen)
+    _, search = prepared(real, shewanella, OPEN, progress)
     with pytest.raises(Cancelled):
-        search.run(progress)
+        search.run()
 
 
 def shifted(spectra: Spectra, row: int, sequence: str, site: int) -> tuple[np.ndarray, float]:

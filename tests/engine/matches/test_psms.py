@@ -14,11 +14,12 @@ from pyteomics import mass as pyteomics_mass
 
 from engine.chemistry.enzymes import digest, enzyme
 from engine.chemistry.modifications import parse_modification
+from engine.execution.resources import Resources
 from engine.formats import read_proteins
-from engine.jobs.progress import Progress
 from engine.matches.psms import Psms, collect_psms, joined_psms, peptide_families, rescoring_features, search_score
 from engine.matches.scoring import Matches
-from engine.peptides.peptide_index import Digestion, PeptideIndex, build_peptide_index
+from engine.peptides.digestion import Digestion
+from engine.peptides.peptide_index import PeptideIndex, build_peptide_index
 from engine.peptides.protein_index import ProteinIndex, build_protein_index
 from kernels.cpu.scoring import feature_names
 
@@ -46,7 +47,7 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> tuple[ProteinIndex, Pep
         folder, read_proteins([path]), database="x", decoys="reverse", decoy_prefix="D_", cleaves=enzyme("Trypsin").cleavage_table()
     )
     how = Digestion(enzyme("Trypsin"), 2, 2, 4, 40, True, 100.0, 6000.0, FIXED)
-    return proteins, build_peptide_index(folder, proteins, how, threads=1, memory_bytes=1 << 26, progress=Progress())
+    return proteins, build_peptide_index(folder, proteins, how, Resources(1), memory_bytes=1 << 26)
 
 
 def sequence_of(proteins: ProteinIndex, position: int, length: int) -> str:

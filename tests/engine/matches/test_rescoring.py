@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from engine.execution.resources import Resources
 from engine.jobs.progress import Cancelled, Progress
 from engine.matches import rescoring
-from engine.matches.rescoring import rescore
+from engine.matches.rescoring import RescoringSettings, rescore
 from engine.statistics.target_decoy import q_values
+
+TWICE, FROM_FEW = RescoringSettings(divisions=2), RescoringSettings(minimum_peptides=0)
 
 
 def simulated_run(
@@ -58,7 +61,7 @@ def test_rescoring_adds_no_false_targets_beyond_those_of_the_search_score(n: int
     before, after, gain = [], [], []
     for seed in range(60):
         features, is_decoy, peptide, initial, is_true = simulated_run(n, n_true, seed)
-        result = rescore(features, names(features), is_decoy, peptide, initial, minimum_peptides=0, divisions=2)
+        result = rescore(features, names(features), is_decoy, peptide, initial, settings=RescoringSettings(minimum_peptides=0, divisions=2))
         for proportions, score in ((before, initial), (after, result.score)):
             rows = accepted(score, is_decoy)
             proportions.append(np.mean(~is_true[rows]) if len(rows) else 0.0)
@@ -76,7 +79,7 @@ def test_replicates_of_a_sample_add_no_false_targets(noise: float) -> None:
     for seed in range(20):
         features, is_decoy, peptide, initial, is_true = repeated(simulated_run(400, 200, seed, 40), 5, noise)
         for how, numbers in (("by peptide", peptide), ("by match", np.arange(len(peptide)))):
-            rows = accepted(rescore(features, names(features), is_decoy, numbers, initial, divisions=2).score, is_decoy)
+            rows = accepted(rescore(features, names(features), is_decoy, numbers, initial, settings=TWICE).score, is_decoy)
             shares[how].append(np.mean(~is_true[rows]) if len(rows) else 0.0)
     assert np.mean(shares["by peptide"]) < 0.02
     assert np.mean(shares["by match"]) > 2 * np.mean(shares["by peptide"]), "else this test could not tell"
@@ -101,7 +104,7 @@ def test_pure_noise_stays_noise() -> None:
     found = []
     for seed in range(60):
         features, is_decoy, peptide, initial, _ = simulated_run(300, 0, seed, 20)
-        found.append(rescore(features, names(features), is_decoy, peptide, initial, minimum_peptides=0).accepted_after)
+        found.append(rescore(features, names(features), is_decoy, peptide, initial, settings=FROM_FEW).accepted_after)
         assert not rescore(features, names(features), is_decoy, peptide, initial).used
     assert np.mean(found) < 2
 
@@ -109,16 +112,16 @@ def test_pure_noise_stays_noise() -> None:
 def test_labels_shuffled_over_spectra_leave_nothing_to_learn() -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(1_000, 400, 5)
     shuffled = np.random.default_rng(5).permutation(is_decoy)
-    assert rescore(features, names(features), shuffled, peptide, initial, minimum_peptides=0).accepted_after < 20
+    assert rescore(features, names(features), shuffled, peptide, initial, settings=FROM_FEW).accepted_after < 20
 
 
 def test_no_model_sees_the_peptides_that_it_scores() -> None:
     """Swapping the labels of one peptide's matches changes the models of the folds that it is not in, and no other."""
     features, is_decoy, peptide, initial, _ = repeated(simulated_run(800, 400, 7), 3, 0.1)
-    first = rescore(features, names(features), is_decoy, peptide, initial, folds=3, divisions=4)
+    first = rescore(features, names(features), is_decoy, peptide, initial, settings=RescoringSettings(folds=3, divisions=4))
     changed = is_decoy.copy()
     changed[peptide == 3] ^= True
-    second = rescore(features, names(features), changed, peptide, initial, folds=3, divisions=4)
+    second = rescore(features, names(features), changed, peptide, initial, settings=RescoringSettings(folds=3, divisions=4))
     direction = [w / np.linalg.norm(w, axis=1, keepdims=True) for w in (first.weights, second.weights)]
     same = np.isclose(direction[0], direction[1], rtol=1e-9, atol=1e-12).all(axis=1)
     assert same.reshape(4, 3).sum(axis=1).tolist() == [1, 1, 1, 1], "its own fold's in each division"
@@ -136,7 +139,7 @@ def test_rows_in_another_order_and_a_second_run_give_the_same_scores() -> None:
 
 def test_models_learnt_side_by_side_are_those_learnt_one_after_the_other() -> None:
     features, is_decoy, peptide, score, _ = simulated_run(500, 250, 3)
-    one, several = (rescore(features, names(features), is_decoy, peptide, score, threads=threads) for threads in (1, 3))
+    one, several = (rescore(features, names(features), is_decoy, peptide, score, resources=Resources(threads)) for threads in (1, 3))
     assert len(one.weights)
     assert np.array_equal(one.score, several.score)
     assert np.array_equal(one.weights, several.weights)
@@ -147,7 +150,7 @@ def test_learning_can_be_cancelled() -> None:
     progress = Progress()
     progress.cancel()
     with pytest.raises(Cancelled):
-        rescore(features, names(features), is_decoy, peptide, score, progress=progress)
+        rescore(features, names(features), is_decoy, peptide, score, resources=Resources(progress=progress))
 
 
 def test_units_and_constant_columns_do_not_matter() -> None:
@@ -174,7 +177,7 @@ def test_useless_features_cost_little_and_admit_nothing_false() -> None:
     for seed in range(10):
         _, is_decoy, peptide, initial, is_true = simulated_run(2_000, 900, seed)
         noise = np.random.default_rng(seed).normal(size=(len(initial), 30))
-        result = rescore(noise, names(noise), is_decoy, peptide, initial, divisions=2)
+        result = rescore(noise, names(noise), is_decoy, peptide, initial, settings=TWICE)
         assert result.used
         before, after = before + result.accepted_before, after + result.accepted_after
         false += np.count_nonzero(~is_true[accepted(result.score, is_decoy)])
@@ -213,5 +216,6 @@ def test_a_large_run_is_divided_less_often_than_a_small_one() -> None:
     divisions = {}
     for n in (500, 10_000, 40_000):
         features, is_decoy, peptide, initial, _ = simulated_run(n, n // 3, 1, 5)
-        divisions[n] = len(rescore(features, names(features), is_decoy, peptide, initial, iterations=1).weights) // 5
+        learnt = rescore(features, names(features), is_decoy, peptide, initial, settings=RescoringSettings(iterations=1))
+        divisions[n] = len(learnt.weights) // 5
     assert divisions == {500: 10, 10_000: 4, 40_000: 2}

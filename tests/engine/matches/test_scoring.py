@@ -19,13 +19,15 @@ from pyteomics import mass as pyteomics_mass
 
 from engine.chemistry.enzymes import enzyme
 from engine.chemistry.modifications import parse_modification
+from engine.execution.resources import Resources
 from engine.formats import Proteins, Spectra, read_proteins, read_spectra
 from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Cancelled, Progress
 from engine.matches import scoring
 from engine.matches.psms import collect_psms
 from engine.matches.scoring import Matches, Search, modification_arrays, scoring_settings
-from engine.peptides.peptide_index import Digestion, PeptideIndex, build_peptide_index
+from engine.peptides.digestion import Digestion
+from engine.peptides.peptide_index import PeptideIndex, build_peptide_index
 from engine.peptides.protein_index import ProteinIndex, build_protein_index
 from engine.spectra.spectrum_index import build_spectrum_index
 from kernels.layouts import PeptideArrays, ScoringSettings
@@ -49,15 +51,15 @@ def database(folder: Path, proteins: Proteins, missed: int = 2, decoys: str = "r
     index = build_protein_index(folder, proteins, database="x.fasta", decoys=decoys, decoy_prefix="DECOY_", cleaves=cleaves)
     fixed = (parse_modification("Carbamidomethyl (C)"),)
     how = Digestion(enzyme("Trypsin"), 2, missed, 7, 50, True, 500.0, 6000.0, fixed)
-    return Database(index, build_peptide_index(folder, index, how, threads=2, memory_bytes=1 << 29, progress=Progress()))
+    return Database(index, build_peptide_index(folder, index, how, Resources(2), memory_bytes=1 << 29))
 
 
 def search(spectra: Spectra, held: Database, parameters: IdentificationParameters, threads: int = 2) -> Matches:
     variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
-    index = build_spectrum_index(spectra, parameters, threads, Progress())
-    run = Search(index, held.peptides.arrays(held.proteins), modification_arrays(variable, parameters), parameters, threads)
-    run.plan(Progress())
-    return run.run(Progress())
+    index = build_spectrum_index(spectra, parameters, Resources(threads))
+    run = Search(index, held.peptides.arrays(held.proteins), modification_arrays(variable, parameters), parameters, Resources(threads))
+    run.plan()
+    return run.run()
 
 
 def fasta(folder: Path, sequences: Sequence[str]) -> Proteins:
@@ -235,17 +237,20 @@ def test_a_better_score_is_never_expected_more_often(small: Database, simulated:
 
 def test_a_cancel_stops_the_search(small: Database, simulated: tuple[Spectra, list[str]]) -> None:
     parameters, progress = IdentificationParameters(), Progress()
-    index = build_spectrum_index(simulated[0], parameters, 1, Progress())
-    run = Search(index, small.peptides.arrays(small.proteins), modification_arrays((), parameters), parameters, 2)
-    run.plan(Progress())
+    index = build_spectrum_index(simulated[0], parameters, Resources(1))
+    run = Search(
+        index, small.peptides.arrays(small.proteins), modification_arrays((), parameters), parameters, Resources(2, progress=progress)
+    )
+    run.plan()
     progress.cancel()
     with pytest.raises(Cancelled):
-        run.run(progress)
+        run.run()
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_cancel_is_heard_inside_one_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     """A spectrum whose search takes a quarter of a minute: 200,000 forms of each peptide."""
+    progress = Progress()
     held = database(tmp_path, fasta(tmp_path, ["S" * 40 + letter + "K" for letter in "ADEFGHILMNPQVWY"]), decoys="none")
     parameters = IdentificationParameters(
         score="ksdp",
@@ -254,11 +259,17 @@ def test_a_cancel_is_heard_inside_one_query(tmp_path: Path, monkeypatch: pytest.
         maximum_modifications=5,
         maximum_forms=100_000,
     )
-    index = build_spectrum_index(spectra_of([([150.0 + 9 * i for i in range(60)], [1.0] * 60, 4000.0, 0b100)]), parameters, 1, Progress())
+    index = build_spectrum_index(spectra_of([([150.0 + 9 * i for i in range(60)], [1.0] * 60, 4000.0, 0b100)]), parameters, Resources(1))
     variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
-    run = Search(index, held.peptides.arrays(held.proteins), modification_arrays(variable, parameters), parameters, threads)
-    run.plan(Progress())
-    progress, searched = Progress(), []
+    run = Search(
+        index,
+        held.peptides.arrays(held.proteins),
+        modification_arrays(variable, parameters),
+        parameters,
+        Resources(threads, progress=progress),
+    )
+    run.plan()
+    searched: list[Any] = []
     kernel = scoring.search_queries
 
     def begun(*arguments: Any) -> None:
@@ -276,7 +287,7 @@ def test_a_cancel_is_heard_inside_one_query(tmp_path: Path, monkeypatch: pytest.
     watcher = threading.Thread(target=cancel, daemon=True)
     watcher.start()
     with pytest.raises(Cancelled):
-        run.run(progress)
+        run.run()
     forms = sum(min(100_000, math.comb(40, k)) for k in range(6))
     assert len(searched) == 2, "nothing runs on"
     assert searched[0].n_candidates[0] < len(held.peptides) * forms / 2

@@ -14,9 +14,11 @@ from pyteomics import mass as pyteomics_mass
 from engine.chemistry.enzymes import Specificity, digest, enzyme
 from engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
 from engine.chemistry.modifications import parse_modification
+from engine.execution.resources import Resources
 from engine.formats.proteins import Proteins
 from engine.jobs.progress import Cancelled, Progress
-from engine.peptides.peptide_index import Digestion, PeptideIndex, build_peptide_index, open_peptide_index
+from engine.peptides.digestion import Digestion
+from engine.peptides.peptide_index import PeptideIndex, build_peptide_index, open_peptide_index
 from engine.peptides.protein_index import ProteinIndex, build_protein_index
 
 SPECIFICITIES: tuple[Specificity, ...] = ("non-specific", "semi-specific", "specific")
@@ -46,7 +48,7 @@ def digestion(agent: str = "Trypsin", ends: int = 2, missed: int = 2, **changes:
 
 def build(folder: Path, proteins: ProteinIndex, how: Digestion, threads: int = 2, memory: int = 1 << 28, **more: Any) -> PeptideIndex:
     folder.mkdir(exist_ok=True)
-    return build_peptide_index(folder, proteins, how, threads=threads, memory_bytes=memory, progress=Progress(), **more)
+    return build_peptide_index(folder, proteins, how, Resources(threads), memory_bytes=memory, **more)
 
 
 def listed(index: PeptideIndex, proteins: ProteinIndex) -> list[Entry]:
@@ -232,7 +234,7 @@ def test_a_cancel_stops_the_digest(tmp_path: Path) -> None:
     proteins, progress = protein_index(tmp_path, random_proteome()), Progress()
     progress.cancel()
     with pytest.raises(Cancelled):
-        build_peptide_index(tmp_path, proteins, digestion(), threads=2, memory_bytes=1 << 28, progress=progress)
+        build_peptide_index(tmp_path, proteins, digestion(), Resources(2, progress=progress), memory_bytes=1 << 28)
 
 
 def test_what_the_kernels_take_are_the_columns(tmp_path: Path) -> None:

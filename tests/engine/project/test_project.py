@@ -35,7 +35,7 @@ def project(tmp_path) -> Project:
 
 
 def python(script: str, *arguments: object, **options: object) -> subprocess.Popen:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)]
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, **options

@@ -28,6 +28,7 @@ from engine.errors import ParameterError
 from engine.execution.devices import Device
 from engine.jobs.progress import Cancelled, Progress, RecordingProgress
 from engine.project import Project
+from engine.search_run import Asked
 from engine.sequence_search import computing, division
 from engine.sequence_search.computing import Computing
 from engine.sequence_search.division import PROCESSOR, DividedScorer
@@ -246,7 +247,7 @@ class TestFromFilesToFiles:
             name = "+".join([*(f"shim:{number}" for number in numbers), *(["cpu"] if wish in ("cpu", "all") else [])])
             return Device(name, "cards on a processor", 1 << 30, True, numbers=numbers, with_processor=wish == "all")
 
-        def cards(device, progress):
+        def cards(device, progress, **_):
             opened[:] = shims(len(device.numbers), machine.failing_launch)
             return opened
 
@@ -254,8 +255,8 @@ class TestFromFilesToFiles:
             return opened
 
         machine.failing_launch = -1
-        monkeypatch.setattr(computing, "chosen_device", chosen)
-        monkeypatch.setattr(computing, "cards", cards)
+        monkeypatch.setattr("engine.execution.looking.chosen_device", chosen)
+        monkeypatch.setattr("engine.search_run.cards", cards)
         return machine
 
     @needs_compiler
@@ -289,7 +290,7 @@ class TestFromFilesToFiles:
         arguments = ["align", str(files[0]), str(files[1]), "--out", str(tmp_path / "o.tsv"), "--device", "all"]
         assert main(arguments) == 0
         captured = capsys.readouterr()
-        assert "Scoring on shim:0 and shim:1 and cpu: cards on a processor" in captured.err
+        assert "Scoring on shim:0+shim:1+cpu: cards on a processor" in captured.err
         assert "Planned shares of the scoring: shim:0 33.3 %" in captured.err
         assert "% of the cells at" in captured.err and " s on shim:0+shim:1+cpu (" in captured.out
         assert main([*arguments, "--json"]) == 0
@@ -298,7 +299,7 @@ class TestFromFilesToFiles:
         assert sum(share["share"] for share in summary["shares"]) == pytest.approx(1)
 
     def test_cards_that_cannot_be_opened_leave_the_processor(self, files, machine, monkeypatch):
-        monkeypatch.setattr(computing, "cards", lambda device, progress: [])
+        monkeypatch.setattr("engine.search_run.cards", lambda *_, **__: [])
         summary = align([files[0]], [files[1]], None, SequenceSearchParameters(), device="cuda")
         assert summary.device == "cpu" and [share.device for share in summary.shares] == ["cpu"]
         assert any(text.startswith("Scoring on cpu:") for text in summary.messages)
@@ -310,7 +311,7 @@ class TestFromFilesToFiles:
             wishes.append(wish)
             return Device("cpu", "a processor", 1, True)
 
-        monkeypatch.setattr(computing, "chosen_device", chosen)
+        monkeypatch.setattr("engine.execution.looking.chosen_device", chosen)
         align([files[0]], [files[1]], None, SequenceSearchParameters())
         monkeypatch.setattr(computing, "_SHORT_SECONDS", 0)
         align([files[0]], [files[1]], None, SequenceSearchParameters())
@@ -318,8 +319,9 @@ class TestFromFilesToFiles:
 
     def test_a_gpu_that_auto_cannot_use_is_told(self, files, monkeypatch):
         monkeypatch.setattr(computing, "_SHORT_SECONDS", 0)
-        monkeypatch.setattr(computing, "chosen_device", lambda wish: Device("cpu", "a processor", 1, True))
-        monkeypatch.setattr(computing, "gpus", lambda: (Device("cuda:0", "a card", 1 << 30, False, "the driver is too old", numbers=(0,)),))
+        monkeypatch.setattr("engine.execution.looking.chosen_device", lambda wish: Device("cpu", "a processor", 1, True))
+        unusable = Device("cuda:0", "a card", 1 << 30, False, "the driver is too old", numbers=(0,))
+        monkeypatch.setattr("engine.search_run.gpus", lambda: (unusable,))
         summary = align([files[0]], [files[1]], None, SequenceSearchParameters(), device="auto")
         assert summary.device == "cpu" and "cuda:0 is not used: the driver is too old" in summary.messages
 
@@ -342,6 +344,10 @@ class TestFromFilesToFiles:
         assert not folder.exists()
 
 
+def asked(threads):
+    return Asked("align", {"queries": [], "database": []}, {}, SequenceSearchParameters(), device="cpu", threads=threads)
+
+
 class TestWhatIsRemembered:
     """Speeds of earlier searches, in the user's cache."""
 
@@ -351,21 +357,21 @@ class TestWhatIsRemembered:
         monkeypatch.setattr(division, "_LEAST_CELLS_TO_TELL", 0)
         found = scorer(database, [])
         found.score(queries(21), Progress())
-        Computing("cpu", [], [], 3).finish(found, lambda *_: None)
+        Computing(asked(3)).finish(found, lambda *_: None)
         (key, speed), *_ = json.loads(path.read_text()).items()
         assert key.endswith("3 used") and speed == pytest.approx(found.speeds()[PROCESSOR])
         path.write_text(json.dumps({"another card": 5.0, key: 1.0}))
-        Computing("cpu", [], [], 3).finish(found, lambda *_: None)
+        Computing(asked(3)).finish(found, lambda *_: None)
         assert json.loads(path.read_text()) == {"another card": 5.0, key: pytest.approx(speed)}
 
     @pytest.mark.parametrize("text", ["", "[1]", "{}", '{"a": "fast"}', "\x00", '{"a": -1}'])
     def test_a_damaged_file_is_as_good_as_none(self, own_cache, text):
         (own_cache / "speeds.json").write_text(text)
-        assert Computing("cpu", [], [], 1)._speeds == {}
+        assert Computing(asked(1))._speeds == {}
 
     def test_a_folder_that_cannot_be_written_is_no_obstacle(self, own_cache, monkeypatch):
         monkeypatch.setattr(division, "_LEAST_CELLS_TO_TELL", 0)
         (own_cache / "speeds.json").mkdir()
         found = scorer(sequences(22), [])
         found.score(queries(23), Progress())
-        Computing("cpu", [], [], 1).finish(found, lambda *_: None)
+        Computing(asked(1)).finish(found, lambda *_: None)

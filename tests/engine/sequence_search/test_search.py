@@ -76,8 +76,8 @@ def test_batches_give_what_one_batch_gives(files, tmp_path, monkeypatch):
     import pyarrow.parquet as pq
 
     for name, scores, columns in (("one", 64_000_000, 1 << 24), ("scores", 1, 1 << 24), ("hits", 64_000_000, 1)):
-        monkeypatch.setattr("engine.sequence_search.search._MOST_SCORES", scores)
-        monkeypatch.setattr("engine.sequence_search.search._COLUMNS_OF_ALIGNMENTS", columns)
+        monkeypatch.setattr("engine.sequence_search.hit_search._MOST_SCORES", scores)
+        monkeypatch.setattr("engine.sequence_search.hit_search._COLUMNS_OF_ALIGNMENTS", columns)
         align(
             [files[0]], [files[1]], tmp_path / f"{name}.tsv", STANDARD, all_scores=tmp_path / f"{name}.npy", project_folder=tmp_path / name
         )
@@ -337,7 +337,7 @@ def test_a_matrix_of_ones_own_is_part_of_the_record(files, tmp_path):
 
 
 def test_where_no_e_value_can_be_trusted_and_none_is_small_the_way_to_the_scores_is_told(files, monkeypatch):
-    monkeypatch.setattr("engine.sequence_search.search._RANDOM_SUBJECTS", 200)
+    monkeypatch.setattr("engine.sequence_search.hit_search._RANDOM_SUBJECTS", 200)
     cases = [((0, 1), 1e-30, 0, True), ((0, 1), 1e9, 2 * 72, False), ((11, 1), 1e-300, 0, False)]
     for (gap_open, gap_extend), max_e_value, n_hits, is_told in cases:
         parameters = SequenceSearchParameters(gap_open=gap_open, gap_extend=gap_extend, max_e_value=max_e_value)

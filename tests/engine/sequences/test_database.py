@@ -48,7 +48,7 @@ def test_headers_without_descriptions_can_be_packed(fasta, tmp_path):
 def test_long_columns_are_sorted_in_pieces(fasta, random_protein, monkeypatch):
     path = fasta("a.fasta", [(str(k), random_protein(k, 1 + 7 * k % 50)) for k in range(60)])
     whole = read_sequences([path], Progress())
-    monkeypatch.setattr("engine.sequences.database._PIECE", 16)
+    monkeypatch.setattr("engine.arrays._PIECE", 16)
     pieces = read_sequences([path], Progress())
     assert np.array_equal(whole.residues, pieces.residues)
     assert np.array_equal(whole.description_bytes, pieces.description_bytes)
@@ -82,7 +82,7 @@ def test_sequences_are_judged_in_pieces_as_in_one(random_protein, monkeypatch):
     sequences = [random_protein(k, 3 * k % 120, "ACGT" if k % 3 else "ARNDCQEGHILKMFPSTWYV") for k in range(90)]
     whole = nucleotides_among(*sequences)
     assert 30 < sum(whole) < 60
-    monkeypatch.setattr("engine.sequences.database._PIECE", 100)
+    monkeypatch.setattr("engine.arrays._PIECE", 100)
     assert nucleotides_among(*sequences) == whole
 
 

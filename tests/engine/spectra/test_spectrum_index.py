@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engine.chemistry.tolerance import Tolerance
+from engine.execution.resources import Resources
 from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Cancelled, Progress
 from engine.spectra.columns import Spectra
@@ -37,7 +38,7 @@ def plain(**changes: Any) -> IdentificationParameters:
 
 
 def build(held: Spectra, parameters: IdentificationParameters, threads: int = 2) -> SpectrumIndex:
-    return build_spectrum_index(held, parameters, threads, Progress())
+    return build_spectrum_index(held, parameters, Resources(threads))
 
 
 def queries(index: SpectrumIndex) -> list[tuple[int, int, float]]:
@@ -123,4 +124,4 @@ def test_a_cancel_stops_the_preprocessing() -> None:
     progress = Progress()
     progress.cancel()
     with pytest.raises(Cancelled):
-        build_spectrum_index(spectra([THREE], [500.0], [4]), plain(), 1, progress)
+        build_spectrum_index(spectra([THREE], [500.0], [4]), plain(), Resources(1, progress=progress))

@@ -147,7 +147,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(small, tmp_path):
         [sys.executable, "-c", script, tmp_path / "in", tmp_path / "out"],
         capture_output=True,
         text=True,
-        env={"PYTHONPATH": ":".join(sys.path)},
+        env={"PYTHONPATH": ":".join(sys.path), "PYTHONDONTWRITEBYTECODE": "1"},
     )
     assert "psms.tsv: the file grew beyond the limit" in done.stdout, done.stderr
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["psms.tsv"]
