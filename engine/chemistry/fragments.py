@@ -28,7 +28,6 @@ __all__ = [
     "annotate",
     "fragment_ions",
     "modification_losses",
-    "peptidoform_ions",
 ]
 
 SERIES = "abcxyzp"
@@ -245,26 +244,6 @@ def modification_losses(peptidoform: Peptidoform) -> dict[int, tuple[float, ...]
                 if found:
                     losses[position] = tuple(sorted({*losses.get(position, ()), *found}))
     return losses
-
-
-def peptidoform_ions(
-    peptidoform: Peptidoform, *, series: str = "by", max_charge: int | None = None, neutral_losses: Sequence[str] = ("H2O", "NH3")
-) -> FragmentIons:
-    """Theoretical fragments of a modified peptide, with the losses of its modifications.
-
-    `max_charge` None: one less than the precursor's charge, at least 1; 2 where the charge is not known. Labile and unlocalised
-    modifications are on no fragment. Errors as in `fragment_ions`.
-    """
-    if max_charge is None:
-        max_charge = 2 if peptidoform.charge is None else max(1, peptidoform.charge - 1)
-    return fragment_ions(
-        peptidoform.sequence,
-        peptidoform.mass_deltas(),
-        series=series,
-        max_charge=max_charge,
-        neutral_losses=neutral_losses,
-        losses_of_modifications=modification_losses(peptidoform),
-    )
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -27,7 +27,6 @@ __all__ = [
     "Site",
     "UnimodCatalogue",
     "parse_modification",
-    "parse_modifications",
     "parse_site",
     "unimod",
     "write_mass",
@@ -452,18 +451,6 @@ def parse_modification(text: str) -> SearchModification:
         neutral_losses=tuple(sorted({loss for some in losses.values() for loss in some})),
         losses_by_residue=tuple((residue, some) for residue, some in losses.items() if some),
     )
-
-
-def parse_modifications(text: str | Iterable[str]) -> tuple[SearchModification, ...]:
-    """Modifications from a list of texts, or from one text that separates them by commas, semicolons or lines; each is kept once.
-
-    Raises
-    ------
-    ParameterError : as `parse_modification`.
-    """
-    # No site holds a comma, but titles of Unimod do; a comma separates only behind a closing bracket.
-    parts = re.split(r"(?<=\))\s*,|[;\n]", text) if isinstance(text, str) else text
-    return tuple(dict.fromkeys(parse_modification(part) for part in parts if part.strip()))
 
 
 def _custom_modification(text: str, name: str | None, mass_text: str, residues: str, position: Position) -> SearchModification:

@@ -11,7 +11,7 @@ from typing import Any
 from engine.errors import InputError
 from engine.jobs.progress import Progress
 
-__all__ = ["canonical_json", "file_digest", "files_digest", "parts_digest"]
+__all__ = ["canonical_json", "file_digest", "parts_digest"]
 
 _BLOCK = 4 << 20
 
@@ -37,14 +37,6 @@ def file_digest(path: str | Path, progress: Progress | None = None) -> str:
                     progress.check()
     except OSError as error:
         raise InputError(path, f"cannot be read ({error.strerror})") from error
-    return digest.hexdigest()
-
-
-def files_digest(paths: list[Path] | tuple[Path, ...], progress: Progress | None = None) -> str:
-    """One SHA-256 for several files in their order: of the digests of each, so that a boundary moved between files changes it."""
-    digest = hashlib.sha256()
-    for path in paths:
-        digest.update(bytes.fromhex(file_digest(path, progress)))
     return digest.hexdigest()
 
 

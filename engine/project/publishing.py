@@ -42,7 +42,8 @@ def publish(project: Path, run_id: str) -> None:
     with storage_errors(shown):
         shown.mkdir(exist_ok=True)
         new = [path for path in entries(own) if path.is_file() and not path.is_symlink()]
-        for name in _exports(record) - {path.name for path in new}:
+        # Its own may be shown already, when a kill came in between.
+        for name in _exports(record) - _exports(of_run) - {path.name for path in new}:
             former = inside(shown, name)
             if former.is_file():
                 former.unlink()

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyteomics import mass as pyteomics_mass
 
-from engine.chemistry.fragments import PRECURSOR, SERIES, annotate, fragment_ions, modification_losses, peptidoform_ions
+from engine.chemistry.fragments import PRECURSOR, SERIES, FragmentIons, annotate, fragment_ions, modification_losses
 from engine.chemistry.masses import formula_mass
-from engine.chemistry.peptidoforms import parse
+from engine.chemistry.peptidoforms import Peptidoform, parse
 from engine.chemistry.tolerance import Tolerance
 from engine.errors import ParameterError
 
@@ -75,10 +75,16 @@ def test_water_and_ammonia_leave_the_fragments_that_can_spare_them(sequence: str
             assert ((letter, number, charge, molecule) in found) == (letter != "z" and bool(set(part) & set(able)))
 
 
+def ions_of(peptidoform: Peptidoform, max_charge: int = 1) -> FragmentIons:
+    """Fragments of a modified peptide, with the losses of its modifications."""
+    deltas, losses = peptidoform.mass_deltas(), modification_losses(peptidoform)
+    return fragment_ions(peptidoform.sequence, deltas, max_charge=max_charge, losses_of_modifications=losses)
+
+
 def test_losses_of_modifications() -> None:
     peptidoform = parse("AS[Phospho]GM[Oxidation]Y[Phospho]K/3")
     assert modification_losses(peptidoform) == {2: (97.976896,), 4: (63.998285,)}
-    ions = peptidoform_ions(peptidoform)
+    ions = ions_of(peptidoform, 2)
     labels = dict(zip(ions.labels(), ions.mz, strict=True))
     assert {"b2-H3PO4", "b4-CH4OS", "y3-CH4OS^2", "y5-H3PO4"} <= set(labels)
     assert not {"b1-H3PO4", "y2-H3PO4", "b3-CH4OS", "y2-CH4OS"} & set(labels)
@@ -87,7 +93,7 @@ def test_losses_of_modifications() -> None:
 
 
 def test_labile_modifications_are_on_no_fragment() -> None:
-    np.testing.assert_array_equal(peptidoform_ions(parse("{Glycan:Hex}NEK")).mz, peptidoform_ions(parse("NEK")).mz)
+    np.testing.assert_array_equal(ions_of(parse("{Glycan:Hex}NEK")).mz, ions_of(parse("NEK")).mz)
 
 
 def test_columns_have_the_promised_types() -> None:

@@ -13,9 +13,7 @@ from pyteomics import mass as pyteomics_mass
 
 from engine.chemistry.modifications import (
     POSITIONS,
-    SearchModification,
     parse_modification,
-    parse_modifications,
     parse_site,
     unimod,
 )
@@ -168,14 +166,6 @@ def test_every_listed_site_can_be_written() -> None:
 def test_errors_tell_what_was_expected(text: str, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         parse_modification(text)
-
-
-def test_lists() -> None:
-    one_text = parse_modifications("Oxidation (M), Phospho (STY); Acetyl (Protein N-term)\nOxidation (M)")
-    assert [str(found) for found in one_text] == ["Oxidation (M)", "Phospho (STY)", "Acetyl (Protein N-term)"]
-    assert parse_modifications(["Oxidation (M)", "Phospho (STY)", "Acetyl (Protein N-term)"]) == one_text
-    assert parse_modifications("") == ()
-    assert isinstance(one_text[0], SearchModification)
 
 
 def test_sites_are_read_however_they_are_spelt() -> None:

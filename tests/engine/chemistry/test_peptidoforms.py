@@ -181,3 +181,11 @@ def test_a_hundred_thousand_are_written_at_once() -> None:
     assert texts[-1] == "PEPTM[Oxidation]IDESEQMK"
     # Measured 0.05 s; the bound leaves room for a busy machine.
     assert time.perf_counter() - began < 1
+
+
+@pytest.mark.parametrize("text", ["PEPTIDE/{}", "PEP[+{}]TIDE", "PEP[Formula:C{}]TIDE", "PEP[Glycan:Hex{}]TIDE", "PEP[Hex{}]TIDE"])
+def test_numbers_of_thousands_of_digits_are_refused(text: str) -> None:
+    """More than Python turns into a number, and than a double can hold."""
+    with pytest.raises(ParameterError) as caught:
+        parse(text.format("9" * 5000))
+    assert len(str(caught.value)) < 1000

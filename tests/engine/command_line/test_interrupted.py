@@ -42,7 +42,7 @@ def assert_whole(folder):
     assert project.verify() == []
     done = {run.id for run in project.runs() if run.status == "done"}
     assert {path.name for path in (folder / "results").glob("*")} == done
-    assert not [path for path in (folder / "results").rglob("*") if path.is_file() and path.suffix != ".parquet"]
+    assert not [path for path in (folder / "results").rglob("*") if path.is_file() and path.suffix not in (".parquet", ".json")]
     return project
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import InputError
 from engine.jobs.progress import Cancelled, Progress
-from engine.project.digests import canonical_json, file_digest, files_digest, parts_digest
+from engine.project.digests import canonical_json, file_digest, parts_digest
 
 
 def test_a_file_has_the_digest_that_sha256sum_tells(tmp_path):
@@ -23,14 +23,6 @@ def test_a_file_has_the_digest_that_sha256sum_tells(tmp_path):
 def test_an_empty_file_has_the_published_digest_of_nothing(tmp_path):
     (tmp_path / "empty").touch()
     assert file_digest(tmp_path / "empty") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-
-
-def test_a_boundary_moved_between_files_changes_their_digest(tmp_path):
-    texts = {"a": "one", "b": "two", "c": "onet", "d": "wo"}
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text)
-    assert files_digest([tmp_path / "a", tmp_path / "b"]) != files_digest([tmp_path / "c", tmp_path / "d"])
-    assert files_digest([tmp_path / "a", tmp_path / "b"]) != files_digest([tmp_path / "b", tmp_path / "a"])
 
 
 def test_what_cannot_be_read_is_named(tmp_path):
