@@ -11,11 +11,12 @@ from PySide6.QtCore import QLocale
 
 from engine.project import Project
 from engine.sequence_search.parameters import SequenceSearchParameters
+from engine.tables import Column
 from gui.alignment.aligned_pair import AlignedPair
 from gui.plots.distributions import Histogram
 from gui.plots.hit_bars import Bar, Bars
 from gui.results.finished_run import FinishedRun, open_finished_run
-from gui.tables.columns import Column, shown_text
+from gui.tables.columns import shown_text
 from gui.tables.source import Condition, TableSource
 
 __all__ = [

@@ -10,8 +10,8 @@ from engine.chemistry.tolerance import Tolerance
 from engine.errors import ProteoscopeError
 from engine.identification.parameters import IdentificationParameters
 from engine.project import Project
+from engine.tables import Column
 from gui.results.finished_run import FinishedRun, open_finished_run
-from gui.tables.columns import Column
 from gui.tables.source import Condition, TableSource
 
 __all__ = [

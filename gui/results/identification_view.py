@@ -13,6 +13,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 
 from engine.project import Project
+from engine.tables import Column
 from gui.certainty import certainty_text
 from gui.plots.coverage import Coverage, cover
 from gui.plots.coverage_map import CoverageMap
@@ -45,7 +46,7 @@ from gui.results.summary_header import Figure
 from gui.spectrum.annotated_spectrum import IonSettings
 from gui.spectrum.spectra_reader import Peaks, SpectraReader
 from gui.spectrum.spectrum_view import SpectrumView
-from gui.tables.columns import Column, shown_text
+from gui.tables.columns import shown_text
 from gui.tables.panel import TablePanel
 from gui.tables.source import TableSource
 

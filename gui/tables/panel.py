@@ -9,7 +9,7 @@ from PySide6.QtCore import QLocale, Qt, QTimer, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from gui.tables.columns import Column
+from engine.tables import Column
 from gui.tables.elided_label import ElidedLabel
 from gui.tables.model import ParquetTableModel
 from gui.tables.source import Condition, TableSource

@@ -28,12 +28,12 @@ from engine.sequences.database import read_sequences
 from engine.sequences.matrices import read_matrix
 from engine.sequences.scheme import ScoringScheme
 from gui.forms.field import Outlined
+from gui.plots.colours import PAPER, plot_colours
 from gui.plots.export import export_figure, figure_font
 from gui.plots.histogram import paint_histogram
 from gui.plots.hit_bars import Bar, Bars, HitBars
 from gui.results.hits import open_sequence_search
 from gui.results.hits_view import HitsView
-from gui.spectrum.colours import PAPER, plot_colours
 from gui.theme import Theme
 from tests.gui.result_views import click_row, cut_off, overlapping, settle, shown
 from tests.gui.search_projects import project_with_search, search_files

@@ -19,8 +19,9 @@ from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
 from engine.errors import InputError
+from engine.tables import Column
 from gui.results.identification import PSM_COLUMNS, PSM_EXTRAS
-from gui.tables.columns import Column, full_text, saved_text, shown_text
+from gui.tables.columns import full_text, saved_text, shown_text
 from gui.tables.model import PAGE_ROWS, ParquetTableModel
 from gui.tables.source import Condition, ResultTables, TableSource
 from gui.tables.view import TableView

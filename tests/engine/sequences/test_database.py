@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from engine.errors import InputError
+from engine.formats.letters import looks_like_nucleotides, nucleotide_counts
 from engine.jobs.progress import Progress
 from engine.project.digests import file_digest
 from engine.project.index_store import IndexStore
-from engine.sequences.database import cache_store, decode, looks_like_nucleotides, nucleotide_counts, open_database, read_sequences
-from engine.sequences.matrices import encode
+from engine.sequences.database import cache_store, decode, open_database, read_sequences
 
 RECORDS = [("first one", "MKVW"), ("second", "acdefghiu*oj"), ("third  with   words", ""), ("first again", "MKV"), ("b", "W")]
 
@@ -48,14 +48,14 @@ def test_headers_without_descriptions_can_be_packed(fasta, tmp_path):
 def test_long_columns_are_sorted_in_pieces(fasta, random_protein, monkeypatch):
     path = fasta("a.fasta", [(str(k), random_protein(k, 1 + 7 * k % 50)) for k in range(60)])
     whole = read_sequences([path], Progress())
-    monkeypatch.setattr("engine.sequences.database._PIECE", 16)
+    monkeypatch.setattr("engine.formats.letters._PIECE", 16)
     pieces = read_sequences([path], Progress())
     assert np.array_equal(whole.residues, pieces.residues)
     assert np.array_equal(whole.description_bytes, pieces.description_bytes)
 
 
 def nucleotides_among(*sequences):
-    residues = encode(np.frombuffer("".join(sequences).encode(), np.uint8))
+    residues = np.frombuffer("".join(sequences).encode(), np.uint8)
     offsets = np.concatenate(([0], np.cumsum([len(one) for one in sequences])))
     return looks_like_nucleotides(np.diff(offsets), nucleotide_counts(residues, offsets)).tolist()
 
@@ -82,7 +82,7 @@ def test_sequences_are_judged_in_pieces_as_in_one(random_protein, monkeypatch):
     sequences = [random_protein(k, 3 * k % 120, "ACGT" if k % 3 else "ARNDCQEGHILKMFPSTWYV") for k in range(90)]
     whole = nucleotides_among(*sequences)
     assert 30 < sum(whole) < 60
-    monkeypatch.setattr("engine.sequences.database._PIECE", 100)
+    monkeypatch.setattr("engine.formats.letters._PIECE", 100)
     assert nucleotides_among(*sequences) == whole
 
 
