@@ -14,6 +14,7 @@ from gui.tables.elided_label import ElidedLabel
 from gui.tables.model import ParquetTableModel
 from gui.tables.source import Condition, TableSource
 from gui.tables.view import TableView
+from gui.words import in_sentence
 
 __all__ = ["TablePanel"]
 
@@ -104,7 +105,7 @@ class TablePanel(QWidget):
     @property
     def plural(self) -> str:
         """What its rows are, as it stands inside a sentence."""
-        return self.title if self.title == "PSMs" else self.title.lower()
+        return in_sentence(self.title)
 
     @property
     def scope_text(self) -> str:
