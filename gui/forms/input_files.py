@@ -43,12 +43,13 @@ class InputFiles(QWidget):
         page.setSpacing(6)
         page.addWidget(self.files)
         if self.box is not None:
-            for widget in (self.box, self.note, self.warning):
-                page.addWidget(widget)
+            page.addWidget(self.box)
             self.box.changed.connect(self._show_pasted)
             # What is being typed is not examined yet.
             self.box.text.textChanged.connect(self.changed)
-            self._show_pasted()
+        for label in (self.note, self.warning):
+            page.addWidget(label)
+        self._show_pasted()
 
     @property
     def pasted(self) -> str:
