@@ -65,11 +65,11 @@ def _name_filter(one: Export) -> str:
 
 
 def _without_ending(name: str, exports: Sequence[Export]) -> str:
-    """A name without the ending of a format. Qt may have put another in the place of the last part of one with two."""
-    for ending in sorted({ending for one in exports for ending in one.endings}, key=len, reverse=True):
-        if name.lower().endswith(ending):
-            name = name[: -len(ending)]
-            break
-    for ending in (ending for one in exports for ending in one.endings if ending.count(".") > 1):
-        name = name.removesuffix(ending[: ending.rindex(".")])
+    """A name without the ending of a format. Qt replaces what stands behind the last point by itself, hence a half of one with two."""
+    endings = sorted({ending for one in exports for ending in one.endings}, key=len, reverse=True)
+    halves = [half for ending in endings if ending.count(".") > 1 for half in (f".{ending.rpartition('.')[2]}", ending.rpartition(".")[0])]
+    whole = next((ending for ending in endings if name.lower().endswith(ending)), "")
+    name = name[: len(name) - len(whole)]
+    for half in halves:
+        name = name.removesuffix(half)
     return name

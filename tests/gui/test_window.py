@@ -364,7 +364,7 @@ def test_results_do_not_push_aside_what_one_is_typing(filled: MainWindow, qtbot:
 
     def work(request: Any, progress: Progress) -> Any:
         opened.wait(10)
-        return said("identify-0001", Count(12345, "PSM", "PSMs"))
+        return said("identify-0001", Count(12345, "PSM", "PSMs"), Count(2, "peptide", "peptides"))
 
     monkeypatch.setattr(SearchTask, "run", work)
     click(filled.form.run_button)
@@ -512,7 +512,7 @@ def test_a_german_window_runs_with_german_numbers(
         assert "kB" in tip or "," in tip
         with qtbot.waitSignal(window.bridge.finished):
             click(window.form.run_button)
-        assert asked[0].parameters.precursor_tolerance == "7.5 ppm"
+        assert asked[0].request.parameters.precursor_tolerance == "7.5 ppm"
     finally:
         QLocale.setDefault(before)
 
