@@ -18,9 +18,23 @@ if TYPE_CHECKING:
     from engine.project import Project
     from engine.tables import Table
 
-__all__ = ["Certainty", "Command", "Count", "Demo", "Export", "ExportRequest", "Input", "Option", "Search", "SearchRequest", "Summary"]
+__all__ = [
+    "Certainty",
+    "Command",
+    "Count",
+    "Demo",
+    "Export",
+    "ExportRequest",
+    "FileSort",
+    "Input",
+    "Option",
+    "Search",
+    "SearchRequest",
+    "Summary",
+]
 
 FileSort = Literal["spectra", "proteins"]
+"""What is known of a file by its content: spectra in any format, or sequences."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +48,8 @@ class Input:
     metavar, help : on the command line. option : the flag that names them there, as ``--database``; positional where it is empty.
     several : whether more than one may be given. is_kept : whether the window still has them at its next start.
     can_be_pasted : whether the window also takes it as text.
+    wanted, one : in the window's words: what is asked for, as ``a protein database``, and what one of them is called, as ``database``; the
+        title and ``file`` where they are empty. hint : what is dropped into the empty list, where its sort does not say it.
     """
 
     name: str
@@ -45,6 +61,9 @@ class Input:
     several: bool = True
     is_kept: bool = False
     can_be_pasted: bool = False
+    wanted: str = ""
+    one: str = "file"
+    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,7 +72,7 @@ class Option:
 
     Attributes
     ----------
-    name : of the keyword. title : in the window; where it is empty, the window does not offer it.
+    name : of the keyword. title : in the window, which offers flags that have one.
     metavar : of its value on the command line; a flag has none.
     """
 
@@ -112,12 +131,13 @@ class Certainty(NamedTuple):
 
 
 class Count(NamedTuple):
-    """How many of something were found, and how sure that is, where it is known."""
+    """How many of something were found, and how sure that is, where it is known. `total`: of how many, where that is worth a word."""
 
     number: int
     one: str
     several: str
     certainty: Certainty | None = None
+    total: int | None = None
 
     @property
     def noun(self) -> str:
@@ -205,11 +225,13 @@ class Search:
     ----------
     kind : the sub-command, and the kind of its runs, presets and settings. name : as ``sequence search``.
     purpose : what it is for, in a sentence. description, epilog : of the sub-command.
+    job : what is done with which inputs, as ``Search {queries} in {database}``.
     icon : the name of one that ships.
     parameters : ``module:class`` of its `SearchParameters`. preset : the one to begin with.
     run : does it. export : writes results of a finished run; the paths of what was written.
     writes : ``project``, where results go into a project's folder (``--out DIR``), or ``file`` (``--out FILE``, a project if one likes).
     shortcuts : parameters with an option of their own on the command line.
+    modules : what `run` imports, which a window loads while nobody waits for it.
     tables : ``module:name`` of its result tables, a tuple of `engine.tables.Table`, the first in the hierarchy first.
     """
 
@@ -217,6 +239,7 @@ class Search:
     name: str
     purpose: str
     description: str
+    job: str
     icon: str
     parameters: str
     preset: str
@@ -229,6 +252,7 @@ class Search:
     options: tuple[Option, ...] = ()
     shortcuts: tuple[str, ...] = ()
     epilog: str = ""
+    modules: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     demo: Demo | None = None
 

@@ -14,6 +14,7 @@ from types import TracebackType
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QApplication
 
+from engine import searches
 from engine.version import VERSION
 from gui.icons import icon
 from gui.settings import SettingsFile, default_settings_path
@@ -47,12 +48,10 @@ def run_window(project: Path | None = None) -> int:
 
 
 def _load_engine() -> None:
-    """Import what a search needs while nobody waits for it, so that the first search does not make the window stutter."""
-    for name in (
-        *("identification.search", "identification.report", "identification.scoring", "formats.exporting"),
-        "sequence_search.search",
-    ):
-        import_module(f"engine.{name}")
+    """Import what searches need while nobody waits for it, so that the first one does not make the window stutter."""
+    for search in searches.SEARCHES:
+        for name in search.modules:
+            import_module(name)
 
 
 class _Faults(QObject):

@@ -2,29 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import chain, repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
-from PySide6.QtWidgets import QMenu, QToolBar
+from PySide6.QtWidgets import QDockWidget, QMainWindow, QMenu, QToolBar
 
+from engine.entry import Search
 from gui.dialogs import about
 from gui.icons import set_icon
 from gui.theme import ThemeChoice
 
-if TYPE_CHECKING:
-    from gui.window import MainWindow
-
-__all__ = ["Menus"]
+__all__ = ["Deeds", "Menus"]
 
 _LOOKS: tuple[tuple[ThemeChoice, str], ...] = (("system", "As the &system"), ("light", "&Light"), ("dark", "&Dark"))
 
 
+_NEW_SHORTCUTS = ("Ctrl+N", "Ctrl+Shift+N")
+"""Of the first searches; those after them have none."""
+
+
+class Deeds(Protocol):
+    """What the actions do."""
+
+    def new_search(self, kind: str) -> None:
+        """Show the form of a kind of search."""
+
+    def ask_for_project(self) -> None:
+        """Open a dialog for a project's folder."""
+
+    def open_project(self, folder: Path) -> None:
+        """Open a project."""
+
+    def load_preset(self) -> None:
+        """Open a dialog for a preset file to load."""
+
+    def save_preset(self) -> None:
+        """Open a dialog for a preset file to write."""
+
+    def ask_for_export(self) -> None:
+        """Open a dialog for a file to export results to."""
+
+    def run_form(self) -> None:
+        """Run what the form asks for."""
+
+    def cancel_running(self) -> None:
+        """Ask the running job to stop."""
+
+    def show_form(self) -> None:
+        """Show the form."""
+
+    def show_results(self) -> None:
+        """Show the results."""
+
+    def choose_look(self, choice: ThemeChoice) -> None:
+        """Change the look."""
+
+    def show_devices(self) -> None:
+        """Open the dialog that lists what can compute."""
+
+
 class Menus:
     """All actions of the window. Those of form, run and results are about the kind of search that the user is at.
+
+    Parameters
+    ----------
+    window : gets the menus and the toolbar. deeds : what the actions do. searches : that can be begun.
+    docks : that can be shown and hidden.
 
     Attributes
     ----------
@@ -32,59 +80,59 @@ class Menus:
     recent : the menu of recent projects.
     """
 
-    def __init__(self, window: MainWindow) -> None:
-        self._window = window
+    def __init__(self, window: QMainWindow, deeds: Deeds, searches: Iterable[Search], docks: Iterable[QDockWidget]) -> None:
+        self._window, self._deeds = window, deeds
         self.new = {
-            kind: self._action(f"New {search.name}", search.icon, search.shortcut, partial(window.new_search, kind))
-            for kind, search in window.searches.items()
+            one.kind: self._action(f"New {one.name}", one.icon, shortcut, partial(deeds.new_search, one.kind))
+            for one, shortcut in zip(searches, chain(_NEW_SHORTCUTS, repeat("")), strict=False)
         }
-        self.open = self._action("&Open project…", "open", QKeySequence.StandardKey.Open, window.ask_for_project)
-        self.run = self._action("&Run", "run", "Ctrl+R", window.run_form)
-        self.cancel = self._action("&Cancel the running job", "cancel", "Ctrl+.", window.cancel_running)
-        self.form = self._action("&Form", "new", "Ctrl+1", lambda: window.show_page(window.form), checkable=True)
-        self.results = self._action("&Results", "results", "Ctrl+2", lambda: window.show_page(window.results), checkable=True)
+        self.open = self._action("&Open project…", "open", QKeySequence.StandardKey.Open, deeds.ask_for_project)
+        self.export = self._action("&Export results…", "save", "Ctrl+Shift+E", deeds.ask_for_export)
+        self.run = self._action("&Run", "run", "Ctrl+R", deeds.run_form)
+        self.cancel = self._action("&Cancel the running job", "cancel", "Ctrl+.", deeds.cancel_running)
+        self.form = self._action("&Form", "new", "Ctrl+1", deeds.show_form, checkable=True)
+        self.results = self._action("&Results", "results", "Ctrl+2", deeds.show_results, checkable=True)
         self.looks: dict[str, QAction] = {}
         self.recent = QMenu("Open &recent", window)
-        self._make_menus()
+        self._make_menus(docks)
         self._make_toolbar()
 
     def show_recent(self, folders: tuple[str, ...]) -> None:
         """List recent projects in their menu."""
         self.recent.clear()
         for folder in folders:
-            self.recent.addAction(folder.replace("&", "&&"), partial(self._window.open_project, Path(folder)))
+            self.recent.addAction(folder.replace("&", "&&"), partial(self._deeds.open_project, Path(folder)))
         self.recent.setEnabled(bool(folders))
 
-    def _make_menus(self) -> None:
-        window, bar = self._window, self._window.menuBar()
+    def _make_menus(self, docks: Iterable[QDockWidget]) -> None:
+        deeds, bar = self._deeds, self._window.menuBar()
         file_menu = bar.addMenu("&File")
         file_menu.addActions([*self.new.values(), self.open])
         file_menu.addMenu(self.recent)
         file_menu.addSeparator()
-        file_menu.addAction(self._action("&Load preset…", "open", "Ctrl+L", lambda: window.form.ask_for_preset()))
-        file_menu.addAction(self._action("&Save preset…", "save", QKeySequence.StandardKey.Save, lambda: window.form.ask_where_to_save()))
+        file_menu.addAction(self._action("&Load preset…", "open", "Ctrl+L", deeds.load_preset))
+        file_menu.addAction(self._action("&Save preset…", "save", QKeySequence.StandardKey.Save, deeds.save_preset))
         file_menu.addSeparator()
-        exports = [search.results.export_action for search in window.searches.values() if search.results.export_action is not None]
-        file_menu.addActions(exports)
+        file_menu.addAction(self.export)
         file_menu.addSeparator()
-        file_menu.addAction(self._action("&Quit", "close", QKeySequence.StandardKey.Quit, window.close))
+        file_menu.addAction(self._action("&Quit", "close", QKeySequence.StandardKey.Quit, self._window.close))
         bar.addMenu("&Run").addActions([self.run, self.cancel])
         view_menu = bar.addMenu("&View")
         view_menu.addActions([self.form, self.results])
         view_menu.addSeparator()
-        for dock in (window.dock_project, window.dock_jobs, window.dock_log):
+        for dock in docks:
             view_menu.addAction(dock.toggleViewAction())
         look_menu = view_menu.addMenu("&Look")
-        group = QActionGroup(window)
+        group = QActionGroup(self._window)
         for choice, text in _LOOKS:
             action = look_menu.addAction(text)
             action.setCheckable(True)
-            action.triggered.connect(partial(window.choose_look, choice))
+            action.triggered.connect(partial(deeds.choose_look, choice))
             group.addAction(action)
             self.looks[choice] = action
         help_menu = bar.addMenu("&Help")
-        help_menu.addAction("&Devices…", window.show_devices)
-        help_menu.addAction("&About Proteoscope", lambda: about(window))
+        help_menu.addAction("&Devices…", deeds.show_devices)
+        help_menu.addAction("&About Proteoscope", lambda: about(self._window))
 
     def _make_toolbar(self) -> None:
         toolbar = QToolBar("Tools")

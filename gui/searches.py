@@ -1,60 +1,43 @@
-"""The kinds of search that the window offers: each is a form, a request that runs, and a view of what was found."""
+"""The searches of the window: for each entry of the list of searches, a form and a view of what was found."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from engine import searches as registry
+from engine.entry import Search
 from gui.devices import DeviceSurvey
 from gui.forms.file_survey import FileSurvey
-from gui.forms.identification_form import IdentificationForm
 from gui.forms.search_form import SearchForm
-from gui.forms.sequence_search_form import SequenceSearchForm
 from gui.results.hits_view import HitsView
 from gui.results.identification_view import IdentificationView
 from gui.results.run_view import RunView
+from gui.results.standard_view import StandardView
 
-__all__ = ["Search", "searches"]
+__all__ = ["SearchPages", "search_pages"]
+
+_OWN_VIEWS: dict[str, Callable[[Search], RunView]] = {"identify": IdentificationView, "align": HitsView}
+"""Views of results, by kind, where the standard one does not do: the only place in the window that asks which search it is."""
 
 
 @dataclass(frozen=True)
-class Search:
-    """A kind of search.
+class SearchPages:
+    """A search in the window: its entry, its form and the view of its results."""
 
-    Attributes
-    ----------
-    kind : of its runs in a project, and of its settings. name : for menus and buttons. purpose : what it is for, in a sentence.
-    icon, shortcut : of the action that begins a new one.
-    """
-
-    kind: str
-    name: str
-    purpose: str
-    icon: str
-    shortcut: str
+    search: Search
     form: SearchForm
     results: RunView
 
+    @property
+    def kind(self) -> str:
+        """Of its runs in a project, and of its settings."""
+        return self.search.kind
 
-def searches(survey: FileSurvey, devices: DeviceSurvey) -> dict[str, Search]:
-    """All kinds of search, by their kind, with pages of their own; the first is the one that the window begins with."""
-    offered = (
-        Search(
-            "identify",
-            "identification",
-            "Identify peptides and proteins from tandem mass spectra",
-            "spectrum",
-            "Ctrl+N",
-            IdentificationForm(survey, devices),
-            IdentificationView(),
-        ),
-        Search(
-            "align",
-            "sequence search",
-            "Find relatives of proteins in a database, with Smith-Waterman alignments",
-            "search",
-            "Ctrl+Shift+N",
-            SequenceSearchForm(survey, devices),
-            HitsView(),
-        ),
-    )
-    return {one.kind: one for one in offered}
+
+def search_pages(survey: FileSurvey, devices: DeviceSurvey) -> dict[str, SearchPages]:
+    """The pages of all searches, by their kind; the first is the one that the window begins with."""
+    return {
+        one.kind: SearchPages(one, SearchForm(one, survey, devices), _OWN_VIEWS.get(one.kind, StandardView)(one))
+        for one in registry.SEARCHES
+    }

@@ -27,14 +27,26 @@ def _settings_by_search(content: dict[str, Any]) -> dict[str, Any]:
     return {**content, "searches": {"identify": own}}
 
 
-MIGRATIONS: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (_settings_by_search,)
+def _files_by_input(content: dict[str, Any]) -> dict[str, Any]:
+    """Databases were the only files that were remembered, and the inputs of searches had names of the window's own."""
+    for own in content.get("searches", {}).values():
+        folders = own.get("folders", {})
+        if "databases" in folders:
+            folders["database"] = folders.pop("databases")
+        own["files"] = {"database": own.pop("databases", [])}
+    return content
+
+
+MIGRATIONS: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (_settings_by_search, _files_by_input)
 """Function i takes settings of version i + 1 to those of version i + 2. One that was released is never changed."""
 
 _logger = logging.getLogger(__name__)
 
 
 class SearchSettings(BaseModel):
-    """What is remembered of one kind of search. `folders`: where file dialogs open. `results_layout` is the results view's own."""
+    """What is remembered of one kind of search. `folders`: where file dialogs open, and `files`: those that are kept, both by the names of
+    the search's inputs. `results_layout` is the results view's own.
+    """
 
     model_config = ConfigDict(validate_assignment=True)
 
@@ -42,7 +54,7 @@ class SearchSettings(BaseModel):
     preset_folder: str = ""
     device: str = "auto"
     folders: dict[str, str] = {}
-    databases: tuple[str, ...] = ()
+    files: dict[str, tuple[str, ...]] = {}
     results_layout: str = ""
 
 

@@ -10,9 +10,9 @@ from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
 
+from engine.entry import Search
 from gui.icons import icon, pixmap, set_icon
 from gui.labels import heading, tip_text, toned_label
-from gui.searches import Search
 from gui.theme import colours
 
 __all__ = ["StartPage"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine.entry import FileSort
 from engine.errors import ProteoscopeError
 from engine.jobs import Job, JobQueue, ProgressEvent
 from engine.project import Project, RunRecord, gone_error, is_project
@@ -29,7 +29,7 @@ from gui.devices import DeviceSurvey
 from gui.dialogs import CloseQuestion, CrashDialog, LostProjectQuestion, report_text
 from gui.forms.editors import tool_button
 from gui.forms.file_survey import FileSurvey, Survey
-from gui.forms.search_form import SearchForm, SearchRequest
+from gui.forms.search_form import SearchForm
 from gui.garbage import GarbageCollector
 from gui.icons import icon
 from gui.job_dock import JobDock, duration_text
@@ -38,11 +38,11 @@ from gui.log_dock import LogDock
 from gui.menus import Menus
 from gui.message_bar import MessageBar
 from gui.project_pane import ProjectPane, run_text
-from gui.results.hit_export import ExportRequest
 from gui.results.run_view import RunView
-from gui.searches import searches
+from gui.searches import SearchPages, search_pages
 from gui.settings import SearchSettings, SettingsFile
 from gui.start_page import StartPage
+from gui.tasks import ExportTask, SearchTask
 from gui.theme import Theme, ThemeChoice
 
 __all__ = ["MainWindow"]
@@ -63,10 +63,10 @@ class MainWindow(QMainWindow):
         self.survey = FileSurvey(self)
         self._garbage = GarbageCollector(lambda: self.queue.is_idle, self)
         self.devices = DeviceSurvey(self)
-        self.searches = searches(self.survey, self.devices)
+        self.searches = search_pages(self.survey, self.devices)
         self.search = next(iter(self.searches.values()))
         """The kind of search that the user is at: the actions of form, run and results are about it."""
-        self.start_page = StartPage(self.searches.values())
+        self.start_page = StartPage(one.search for one in self.searches.values())
         self.message_bar = MessageBar()
         self.project_pane = ProjectPane()
         self.jobs = JobDock(self.bridge, self._outcome)
@@ -79,7 +79,7 @@ class MainWindow(QMainWindow):
         """The question whether to close, while it is asked."""
         self.lost_project: LostProjectQuestion | None = None
         """The question where a project is, while it is asked."""
-        self._requests: dict[int, SearchRequest | ExportRequest] = {}
+        self._tasks: dict[int, SearchTask | ExportTask] = {}
         self._stages: dict[int, str] = {}
         self._form_is_as_run = False
         self._closes_when_idle = False
@@ -87,7 +87,8 @@ class MainWindow(QMainWindow):
         self._patience.setSingleShot(True)
         self._patience.timeout.connect(self.close)
         self._lay_out()
-        self.menus = Menus(self)
+        searches, docks = [one.search for one in self.searches.values()], (self.dock_project, self.dock_jobs, self.dock_log)
+        self.menus = Menus(self, self, searches, docks)
         self._connect()
         self._restore()
 
@@ -173,18 +174,18 @@ class MainWindow(QMainWindow):
         else:
             self.form.run()
 
-    def run_search(self, request: SearchRequest) -> None:
+    def run_search(self, task: SearchTask) -> None:
         """Queue a search; its project becomes the open one. Where the project was and is no longer, the user is asked."""
-        folder, shown = request.project_folder, self.project_pane.project
+        folder, shown = task.project_folder, self.project_pane.project
         is_known = str(folder) in self.settings.values.recent_projects or (shown is not None and shown.folder == folder)
         if is_known and not is_project(folder):
-            self._ask_for_lost_project(request)
+            self._ask_for_lost_project(task)
         else:
-            self._run_in_its_project(request)
+            self._run_in_its_project(task)
 
-    def _run_in_its_project(self, request: SearchRequest) -> None:
+    def _run_in_its_project(self, task: SearchTask) -> None:
         try:
-            project = Project.create_or_open(request.project_folder)
+            project = Project.create_or_open(task.project_folder)
         except ProteoscopeError as error:
             self.tell_error(str(error))
             return
@@ -192,46 +193,58 @@ class MainWindow(QMainWindow):
         self._take_project(project)
         self.form.set_project_folder(project.folder)
         self._form_is_as_run = True
-        self._queue(request)
+        self._queue(task)
 
-    def _ask_for_lost_project(self, request: SearchRequest) -> None:
+    def _ask_for_lost_project(self, task: SearchTask) -> None:
         if self.lost_project is not None:
             self.lost_project.raise_()
             return
         self.message_bar.clear_complaint()
         self.project_pane.refresh()
-        self.lost_project = LostProjectQuestion(request.project_folder, self)
-        self.lost_project.finished.connect(lambda: self._answer_lost_project(request))
+        self.lost_project = LostProjectQuestion(task.project_folder, self)
+        self.lost_project.finished.connect(lambda: self._answer_lost_project(task))
         self.lost_project.open()
 
-    def _answer_lost_project(self, request: SearchRequest) -> None:
+    def _answer_lost_project(self, task: SearchTask) -> None:
         question, self.lost_project = self.lost_project, None
         if question is None:
             return
         if question.clickedButton() is question.make_button:
-            self._run_in_its_project(request)
+            self._run_in_its_project(task)
         elif question.clickedButton() is question.locate_button:
-            dialog = self._project_dialog("Locate the project", str(request.project_folder.parent))
-            dialog.fileSelected.connect(lambda name: self._run_in_located(request, Path(name)))
+            dialog = self._project_dialog("Locate the project", str(task.project_folder.parent))
+            dialog.fileSelected.connect(lambda name: self._run_in_located(task, Path(name)))
             dialog.open()
 
-    def _run_in_located(self, request: SearchRequest, folder: Path) -> None:
+    def _run_in_located(self, task: SearchTask, folder: Path) -> None:
         """Run a search in its project, which the user has found in another place; all forms follow."""
         try:
             project = Project.open(folder)
         except ProteoscopeError as error:
             self.tell_error(str(error))
             return
-        self.settings.values.forget_project(str(request.project_folder))
+        self.settings.values.forget_project(str(task.project_folder))
         for search in self.searches.values():
-            if search.form.project_folder() == request.project_folder:
+            if search.form.project_folder() == task.project_folder:
                 search.form.set_project_folder(project.folder)
-        self._run_in_its_project(replace(request, project_folder=project.folder))
+        self._run_in_its_project(task.in_project(project.folder))
 
-    def export(self, request: ExportRequest) -> None:
+    def export(self, task: ExportTask) -> None:
         """Queue an export of results."""
         self.message_bar.clear()
-        self._queue(request)
+        self._queue(task)
+
+    def ask_for_export(self) -> None:
+        """Ask for a file to export the results to that are shown of the search that the user is at."""
+        self.results.ask_for_export()
+
+    def load_preset(self) -> None:
+        """Open a dialog for a preset file to load into the form."""
+        self.form.ask_for_preset()
+
+    def save_preset(self) -> None:
+        """Open a dialog for a preset file to write what stands in the form to."""
+        self.form.ask_where_to_save()
 
     def cancel_running(self) -> None:
         """Ask the running job to stop."""
@@ -261,12 +274,24 @@ class MainWindow(QMainWindow):
         dialog.raise_()
         dialog.activateWindow()
 
+    def show_form(self) -> None:
+        """Show the form of the kind of search that the user is at."""
+        self.show_page(self.form)
+
+    def show_results(self) -> None:
+        """Show the results of the kind of search that the user is at."""
+        self.show_page(self.results)
+
     def show_page(self, page: QWidget) -> None:
         """Bring a page to the front; its kind of search is the one that the user is at from now on."""
         self.search = next((one for one in self.searches.values() if page in (one.form, one.results)), self.search)
         self.pages.setCurrentWidget(page)
         for action, of_page in ((self.menus.form, self.form), (self.menus.results, self.results)):
             action.setChecked(page is of_page)
+        self._enable_export()
+
+    def _enable_export(self) -> None:
+        self.menus.export.setEnabled(self.results.export_action.isEnabled())
 
     # Events of Qt
 
@@ -299,14 +324,14 @@ class MainWindow(QMainWindow):
 
     # Jobs
 
-    def _queue(self, request: SearchRequest | ExportRequest) -> None:
+    def _queue(self, task: SearchTask | ExportTask) -> None:
         self.dock_jobs.show()
         self.dock_jobs.raise_()
         # The event "added" comes while the queue is asked, the job's number after it.
-        work = request.run if isinstance(request, ExportRequest) else request.run_in_project
-        job = self.queue.add(request.title, work)
-        self._requests[job.id] = request
-        self.log.add(f"{request.title}: queued")
+        work = task.run if isinstance(task, ExportTask) else task.run_in_project
+        job = self.queue.add(task.title, work)
+        self._tasks[job.id] = task
+        self.log.add(f"{task.title}: queued")
 
     def _outcome(self, job: Job) -> str:
         """What became of a job, in one line."""
@@ -315,7 +340,7 @@ class MainWindow(QMainWindow):
             return f"Cancelled{took}"
         if job.state == "failed":
             return f"Failed{took}: {job.error}"
-        return f"{self._requests[job.id].outcome(job.result, self.locale())} in {duration_text(job.seconds)}"
+        return f"{self._tasks[job.id].outcome(job.result, self.locale())} in {duration_text(job.seconds)}"
 
     def _on_started(self, job: Job) -> None:
         self.log.add(f"{job.title}: started")
@@ -331,16 +356,16 @@ class MainWindow(QMainWindow):
 
     def _stop_where_project_is_gone(self, job: Job) -> None:
         """Let a search fail whose project is gone: it has nowhere to put what it finds."""
-        request = self._requests.get(job.id)
-        if isinstance(request, SearchRequest) and not is_project(request.project_folder):
-            self.queue.cancel(job, gone_error(request.project_folder))
+        task = self._tasks.get(job.id)
+        if isinstance(task, SearchTask) and not is_project(task.project_folder):
+            self.queue.cancel(job, gone_error(task.project_folder))
 
     def _on_message(self, job: Job, text: str) -> None:
         self.log.add(f"{job.title}: {text}")
         self.statusBar().showMessage(text, _MESSAGE_MS)
 
     def _on_finished(self, job: Job) -> None:
-        request = self._requests.get(job.id)
+        task = self._tasks.get(job.id)
         self._stages.pop(job.id, None)
         self.log.add(f"{job.title}: {self._outcome(job)}", "error" if job.state == "failed" else "info")
         if self.queue.is_idle:
@@ -354,19 +379,19 @@ class MainWindow(QMainWindow):
                 self.tell_fault(f"{job.title} failed: {job.error}", job.error_report)
             else:
                 self.message_bar.tell(str(job.error), "wrong", "Show log", self._show_log)
-        elif isinstance(request, ExportRequest):
+        elif isinstance(task, ExportTask):
             if job.state == "done":
                 self.message_bar.tell(f"{job.title}: {self._outcome(job)}", "good")
-        elif job.state == "done" and request is not None:
-            self._announce(job, request)
+        elif job.state == "done" and task is not None:
+            self._announce(job, task)
 
-    def _announce(self, job: Job, request: SearchRequest) -> None:
+    def _announce(self, job: Job, task: SearchTask) -> None:
         """Show the results, or offer to, where the user has begun something else."""
         run_id = job.result.run_id
         if self._form_is_as_run and not isinstance(self.pages.currentWidget(), RunView) and self.queue.is_idle:
-            self._show_results_of(request.project_folder, run_id)
+            self._show_results_of(task.project_folder, run_id)
         else:
-            show = partial(self._show_results_of, request.project_folder, run_id)
+            show = partial(self._show_results_of, task.project_folder, run_id)
             self.message_bar.tell(f"{job.title}: {self._outcome(job)}", "good", "Show results", show)
 
     def _show_results_of(self, folder: Path, run_id: str) -> None:
@@ -435,6 +460,7 @@ class MainWindow(QMainWindow):
         self._form_is_as_run = False
         self._show_recent()
         self.menus.looks[values.theme].setChecked(True)
+        self._enable_export()
 
     def _take_project(self, project: Project) -> None:
         if self.project_pane.project is not None and self.project_pane.project.folder == project.folder:
@@ -471,26 +497,33 @@ class MainWindow(QMainWindow):
         self.statusBar().clearMessage()
         self.message_bar.clear_complaint()
         problems = [one.problem for one in found.files if one.problem]
-        spectra, databases = found.of_kind("spectra"), found.of_kind("database")
-        others = [search for search in self.searches.values() if search is not self.search]
         if found.projects:
             self.open_project(found.projects[0])
         for preset in found.presets[:1]:
-            search = next((one for one in (self.search, *others) if one.form.knows_preset(preset)), self.search)
+            search = next((one for one in self._from_here() if one.form.knows_preset(preset)), self.search)
             search.form.load_preset_file(preset)
             self.show_page(search.form)
-        if spectra or databases:
-            # Only one kind of search has a use for spectra.
-            form = self.searches["identify"].form if spectra else self.form
-            form.take(found, target)
-            self.show_page(form)
+        takers = self._takers(found.sorts)
+        if takers:
+            for one in takers:
+                one.form.take(found, target)
+            self.show_page(takers[0].form)
         elif found.presets:
             self.show_page(self.form)
         if problems:
             more = f" ({len(problems) - 1} more like this)" if len(problems) > 1 else ""
             self.tell_error(problems[0] + more)
-        elif not (spectra or databases or found.presets or found.projects):
+        elif not (takers or found.presets or found.projects):
             self.message_bar.tell("There are no spectra, FASTA files or projects in what was dropped.", "attention")
+
+    def _from_here(self) -> list[SearchPages]:
+        """All searches, the one that the user is at first."""
+        return [self.search, *(one for one in self.searches.values() if one is not self.search)]
+
+    def _takers(self, sorts: set[FileSort]) -> list[SearchPages]:
+        """Searches that files of these sorts are for: the first from here that takes all of them, else each that takes some."""
+        some = [one for one in self._from_here() if sorts & one.form.sorts]
+        return [one for one in some if sorts <= one.form.sorts][:1] or some
 
     # Making of the window
 
@@ -544,6 +577,7 @@ class MainWindow(QMainWindow):
             search.form.failed.connect(self.tell_error)
             search.form.touched.connect(self._note_touch)
             search.results.exportAsked.connect(self.export)
+            search.results.export_action.enabledChanged.connect(self._enable_export)
             search.results.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))
         self.device_button.clicked.connect(self.show_devices)
         self.project_pane.run_chosen.connect(self.show_run)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InputError, shortened
+from engine.formats.letters import are_nucleotides
 from engine.formats.proteins import Proteins
 from engine.formats.recognition import recognise
 from engine.formats.sources import Block, ByteSource, blocks
@@ -18,10 +19,7 @@ from engine.jobs.progress import Progress
 __all__ = ["read_proteins"]
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_NUCLEOTIDES = np.isin(np.arange(256), np.frombuffer(b"ACGTUN", dtype=np.uint8))
 _BEGIN_WITH_A_NAME = "Give a FASTA file: begin each sequence with a line > and a name"
-# Fewer letters than this may be a short peptide of A, C, G, N and T by chance.
-_LETTERS_TO_JUDGE = 1000
 
 MOST_RESIDUES = 1_000_000
 """Of one protein; the largest known have 45,000. What is longer is a chromosome."""
@@ -88,7 +86,7 @@ def read_proteins(paths: Sequence[str | Path], *, progress: Progress | None = No
     letters = np.zeros(256, dtype=np.int64)
     for part in parts:
         letters += np.bincount(part.residues, minlength=256)
-    if letters.sum() >= _LETTERS_TO_JUDGE and not letters[~_NUCLEOTIDES].any():
+    if are_nucleotides(letters):
         raise InputError(files[0], "the sequences are nucleotides, not proteins", remedy="Translate them, or give a protein database")
     return _join(parts, every_record)
 
@@ -154,8 +152,8 @@ def _too_long_header(path: Path, line: int) -> InputError:
 
 def _too_long(path: Path, letters: NDArray[np.uint8], line: int) -> InputError:
     """What to say of the sequence of a record, or its beginning: capitals, and what else there may be."""
-    counts = np.bincount(letters, minlength=256)[65:91]
-    if counts.sum() > MOST_RESIDUES and not counts[~_NUCLEOTIDES[65:91]].any():
+    counts = np.bincount(letters[(letters >= ord("A")) & (letters <= ord("Z"))], minlength=256)
+    if counts.sum() > MOST_RESIDUES and are_nucleotides(counts):
         reason, remedy = "the sequence is a chromosome of nucleotides, not a protein", "Translate it, or give a protein database"
     elif counts.sum() > MOST_RESIDUES:
         reason, remedy = f"the sequence has more than {MOST_RESIDUES:,} residues, as no protein has", "Split or remove it"

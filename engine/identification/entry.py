@@ -37,14 +37,15 @@ IDENTIFICATION = Search(
     name="identification",
     purpose="Identify peptides and proteins from tandem mass spectra",
     description="Identify peptides and proteins. Results go into a project folder: exports/*.tsv for people, run.json for scripts.",
+    job="Identify {spectra}",
     icon="spectrum",
     parameters="engine.identification.parameters:IdentificationParameters",
     preset="high-resolution",
     inputs=(
-        Input("spectra", "Spectra", "spectra", "SPECTRA", "mzML, mzXML, MGF, MS2, DTA or PKL files, also gzipped"),
+        Input("spectra", "Spectra", "spectra", "SPECTRA", "mzML, mzXML, MGF, MS2, DTA or PKL files, also gzipped", one="spectrum file"),
         Input(
             "database", "Protein databases", "proteins", "FASTA", "protein sequences; may be given several times",
-            option="--database", is_kept=True,
+            option="--database", is_kept=True, wanted="a protein database", one="database", hint="one or more FASTA files",
         ),
     ),
     options=(
@@ -54,6 +55,7 @@ IDENTIFICATION = Search(
     ),
     writes="project",
     run=_run,
+    modules=("engine.identification.search", "engine.matches.tables", "engine.matches.scoring", "engine.matches.exporting"),
     tables="engine.identification.tables:TABLES",
     exports=(
         Export("tsv", "Tables, tab-separated"),

@@ -59,17 +59,25 @@ SEQUENCE_SEARCH = Search(
     purpose="Find relatives of proteins in a database, with Smith-Waterman alignments",
     description="Align every query with every sequence of a database (Smith-Waterman, nothing left out); report hits with E-values.",
     epilog=_EPILOG,
+    job="Search {queries} in {database}",
     icon="search",
     parameters="engine.sequence_search.parameters:SequenceSearchParameters",
     preset="standard",
     inputs=(
-        Input("queries", "Queries", "proteins", "QUERY", "FASTA file with one or more proteins, also gzipped", can_be_pasted=True),
-        Input("database", "Protein databases", "proteins", "DATABASE", "FASTA files with proteins, also gzipped", is_kept=True),
+        Input(
+            "queries", "Queries", "proteins", "QUERY", "FASTA file with one or more proteins, also gzipped", can_be_pasted=True,
+            one="query", hint="FASTA files with the proteins to look for",
+        ),
+        Input(
+            "database", "Protein databases", "proteins", "DATABASE", "FASTA files with proteins, also gzipped", is_kept=True,
+            wanted="a protein database", one="database", hint="the FASTA files to search in",
+        ),
     ),
     options=(Option("all_scores", "", "write the scores of all pairs: int32 (queries, subjects), in file order", metavar="FILE.npy"),),
     shortcuts=("matrix", "gap_open", "gap_extend", "max_e_value", "top", "statistics"),
     writes="file",
     run=_run,
+    modules=("engine.sequence_search.search",),
     tables="engine.sequence_search.tables:TABLES",
     exports=(
         Export("tsv", "Table, tab-separated", (".tsv",)),
@@ -80,4 +88,4 @@ SEQUENCE_SEARCH = Search(
         Export("html", "Page to read and print, HTML", (".html", ".htm")),
     ),
     export=_export,
-)
+)  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.formats.letters import worth_a_warning
 from engine.jobs.progress import Progress
 from engine.sequences.database import SequenceDatabase
 from engine.sequences.scheme import ScoringScheme
@@ -9,13 +10,12 @@ from engine.sequences.statistics import ungapped_lambda
 
 __all__ = ["warn_of_odd_input"]
 
-_LEAST_NUCLEOTIDE_SHARE = 0.01  # of a database: among millions of proteins there are some of only A, C, G, N and T
-
 
 def warn_of_odd_input(queries: SequenceDatabase, database: SequenceDatabase, scheme: ScoringScheme, progress: Progress) -> None:
     """Tell of nucleotides, empty sequences, repeated names and matrices that chance is good with."""
-    for one, name, share in ((queries, "The queries", 0.0), (database, "The sequences of the database", _LEAST_NUCLEOTIDE_SHARE)):
-        if n := one.n_nucleotides if one.n_nucleotides >= share * len(one) else 0:
+    for one, name, is_each_meant in ((queries, "The queries", True), (database, "The sequences of the database", False)):
+        if worth_a_warning(one.n_nucleotides, len(one), is_each_meant=is_each_meant):
+            n = one.n_nucleotides
             who = name if n == len(one) else f"{n:,} of {len(one):,} {name.removeprefix('The ')}"
             looks, they, them = ("looks", "is", "it") if n == 1 < len(one) else ("look", "are", "them")
             progress.message(f"{who} {looks} like DNA or RNA, and {they} compared as protein; translate {them} first", "warning")

@@ -41,7 +41,8 @@ class SequenceSearchSummary:
     def counts(self) -> list[Count]:
         """Hits, and queries that have some where there are several."""
         hits = Count(self.n_hits, "hit", "hits")
-        return [hits, Count(self.n_queries_with_hits, "query with hits", "queries with hits")] if self.n_queries > 1 else [hits]
+        with_hits = Count(self.n_queries_with_hits, "query with hits", "queries with hits", total=self.n_queries)
+        return [hits, with_hits] if self.n_queries > 1 else [hits]
 
     def lines(self) -> list[str]:
         """What was searched, how many hits there are and by which statistics, and the best of them."""

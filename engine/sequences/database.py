@@ -14,24 +14,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of, pieces, take_runs
+from engine.arrays import offsets_of, take_runs
 from engine.errors import InputError
 from engine.formats import Proteins, read_proteins
+from engine.formats.letters import looks_like_nucleotides, nucleotide_counts
 from engine.jobs.progress import Progress
 from engine.project.cache import index_store
 from engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
 from engine.project.index_store import IndexStore
 from engine.sequences.matrices import LETTERS, encode
 
-__all__ = [
-    "SequenceDatabase",
-    "cache_store",
-    "decode",
-    "looks_like_nucleotides",
-    "nucleotide_counts",
-    "open_database",
-    "read_sequences",
-]
+__all__ = ["SequenceDatabase", "cache_store", "decode", "open_database", "read_sequences"]
 
 _FORMAT = 2
 _NAME = "sequences"
@@ -45,8 +38,6 @@ _COLUMNS = {
     "description_lengths": np.uint32,
 }
 _DESCRIPTION = "database.json"
-_NUCLEOTIDES = np.isin(np.arange(len(LETTERS)), [LETTERS.index(letter) for letter in "ACGTUN"])
-_LETTERS_TO_JUDGE, _NUCLEOTIDE_SHARE = 30, 0.95
 
 
 @dataclass(frozen=True)
@@ -59,7 +50,7 @@ class SequenceDatabase:
     file_index : (n,) uint32, place of each sequence in the files, from 0.
     accession_bytes, description_bytes : uint8, UTF-8, with their offsets (n + 1,) int64.
     n_repeated_names : sequences whose accession stood before in the files.
-    n_nucleotides : sequences that look like DNA or RNA, see `looks_like_nucleotides`.
+    n_nucleotides : sequences that look like DNA or RNA, see `engine.formats.letters`.
     """
 
     residues: NDArray[np.int8]
@@ -103,44 +94,6 @@ def decode(codes: NDArray[np.int8]) -> str:
     return np.frombuffer(LETTERS.encode(), np.uint8)[codes].tobytes().decode("ascii")
 
 
-def nucleotide_counts(residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many letters of each sequence are A, C, G, T, U or N.
-
-    Parameters
-    ----------
-    residues : (total,) int8, codes of `engine.sequences.matrices`. offsets : (n + 1,) int64, where each sequence begins in it.
-
-    Returns
-    -------
-    (n,) int64.
-    """
-    counts = np.zeros(len(offsets) - 1, np.int64)
-    filled = np.flatnonzero(np.diff(offsets))
-    for some in pieces(offsets[filled]):
-        first, last = filled[some.start], filled[some.stop - 1]
-        is_nucleotide = _NUCLEOTIDES[residues[offsets[first] : offsets[last + 1]]]
-        counts[filled[some]] = np.add.reduceat(is_nucleotide, offsets[filled[some]] - offsets[first], dtype=np.int64)
-    return counts
-
-
-def looks_like_nucleotides(lengths: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which sequences look like DNA or RNA: at least 95 % of their letters are A, C, G, T, U or N.
-
-    Fewer than 30 letters may be a peptide of these by chance: sequences so short are judged as one, all of them together.
-
-    Parameters
-    ----------
-    lengths, counts : (n,) int64, letters of each sequence, and those of `nucleotide_counts`.
-
-    Returns
-    -------
-    (n,) bool.
-    """
-    is_short = lengths < _LETTERS_TO_JUDGE
-    n_letters, n_found = np.where(is_short, lengths[is_short].sum(), lengths), np.where(is_short, counts[is_short].sum(), counts)
-    return (lengths > 0) & (n_letters >= _LETTERS_TO_JUDGE) & (n_found >= _NUCLEOTIDE_SHARE * n_letters)
-
-
 def cache_store() -> IndexStore:
     """Where packed databases are kept: the user's cache."""
     return index_store(_NAME)
@@ -180,7 +133,7 @@ def _by_length(proteins: Proteins) -> SequenceDatabase:
     accessions = take_runs(proteins.accession_bytes, proteins.accession_offsets, order)
     descriptions = take_runs(proteins.description_bytes, proteins.description_offsets, order)
     names = len({proteins.accession(i) for i in range(len(proteins))})
-    n_nucleotides = int(looks_like_nucleotides(np.diff(offsets), nucleotide_counts(residues, offsets)).sum())
+    n_nucleotides = int(looks_like_nucleotides(lengths, nucleotide_counts(proteins.residues, proteins.offsets)).sum())
     return SequenceDatabase(residues, offsets, order.astype(np.uint32), *accessions, *descriptions, len(proteins) - names, n_nucleotides)
 
 

@@ -26,8 +26,8 @@ from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
 from gui.alignment.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
 from gui.labels import answer_tooltip
+from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, Figure, figure_font
-from gui.spectrum.colours import PAPER, PlotColours, plot_colours
 
 __all__ = ["AlignmentLayout", "AlignmentPlot", "paint_alignment"]
 

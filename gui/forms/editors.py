@@ -1,4 +1,4 @@
-"""Editors of single values: the general ones by the kind of a parameter, the special ones by what it means."""
+"""Editors of single values: the general ones by the kind of a parameter, the special ones where it declares one."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 from engine.chemistry.enzymes import ENZYMES
 from engine.chemistry.tolerance import Tolerance
 from engine.errors import InputError, ParameterError
+from engine.parameters import Editor as DeclaredEditor
 from engine.parameters import ParameterDescription
 from engine.sequences.matrices import matrix_names, read_matrix
 from gui.forms.modification_picker import ModificationPicker
@@ -451,15 +452,15 @@ class FilesEditor(_LinesEditor):
         return f"There is no file {missing[0]}" if missing else ""
 
 
-_BY_MEANING: tuple[tuple[Callable[[ParameterDescription], bool], Callable[[ParameterDescription], Editor]], ...] = (
-    (lambda one: one.kind == "text" and one.name == "enzyme", EnzymeEditor),
-    (lambda one: one.kind == "text" and one.name == "matrix", MatrixEditor),
-    (lambda one: one.kind == "text" and one.name.endswith("_tolerance"), ToleranceEditor),
-    (lambda one: one.kind == "text" and one.name == "ion_series", IonSeriesEditor),
-    (lambda one: one.kind == "list" and one.name.endswith("modifications"), ModificationsEditor),
-    (lambda one: one.kind == "list" and one.name == "contaminants", FilesEditor),
-)
-"""What a parameter's name says about its meaning, and the editor for that; names mean the same in every search."""
+_DECLARED: dict[DeclaredEditor, Callable[[ParameterDescription], Editor]] = {
+    "enzyme": EnzymeEditor,
+    "matrix": MatrixEditor,
+    "tolerance": ToleranceEditor,
+    "ion series": IonSeriesEditor,
+    "modifications": ModificationsEditor,
+    "protein files": FilesEditor,
+}
+"""By what the parameter declares."""
 
 _BY_KIND: dict[str, Callable[[ParameterDescription], Editor]] = {
     "truth": TruthEditor,
@@ -472,11 +473,9 @@ _BY_KIND: dict[str, Callable[[ParameterDescription], Editor]] = {
 
 
 def editor_for(description: ParameterDescription) -> Editor:
-    """A new editor for a parameter."""
-    for has_meaning, make in _BY_MEANING:
-        if has_meaning(description):
-            return make(description)
-    return _BY_KIND[description.kind](description)
+    """A new editor for a parameter: the one that it declares, else the one of its kind."""
+    make = _DECLARED[description.editor] if description.editor else _BY_KIND[description.kind]
+    return make(description)
 
 
 def tool_button(icon: str, tip: str, clicked: Callable[[], object]) -> QToolButton:

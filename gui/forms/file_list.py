@@ -19,8 +19,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine.entry import Input
+from engine.formats.letters import SequenceCount, worth_a_warning
 from gui.forms.field import Outlined
-from gui.forms.file_survey import FileKind, FileSurvey, SequenceCount, Survey
+from gui.forms.file_survey import SORTS, FileKind, FileSurvey, Survey
 from gui.icons import icon, set_icon
 from gui.labels import tip_text, toned_label
 from gui.theme import colours
@@ -28,20 +30,15 @@ from gui.theme import colours
 __all__ = ["FileList", "count_text", "nucleotide_text"]
 
 _MOST_ROWS = 7
-_LEAST_NUCLEOTIDE_SHARE = 0.01
 
 
 class FileList(QWidget):
-    """Files of one kind.
+    """Files that a search reads as one of its inputs.
 
     Parameters
     ----------
-    kind : ``spectra`` or ``database``.
+    asked : the input.
     survey : looks at the files.
-    filters : of the file dialog.
-    empty_text : shown where there is none yet.
-    is_each_judged : whether a single sequence of DNA among proteins is worth a warning, as among queries. Among millions of proteins there
-        are some that look so.
 
     Signals
     -------
@@ -50,16 +47,15 @@ class FileList(QWidget):
 
     changed = Signal()
 
-    def __init__(self, kind: str, survey: FileSurvey, filters: list[str], empty_text: str, *, is_each_judged: bool = False) -> None:
+    def __init__(self, asked: Input, survey: FileSurvey) -> None:
         super().__init__()
-        self._least_share = 0.0 if is_each_judged else _LEAST_NUCLEOTIDE_SHARE
-        self._kind, self._survey, self._filters = kind, survey, filters
+        self._asked, self._sort, self._survey = asked, SORTS[asked.sort], survey
         self._known: dict[Path, FileKind] = {}
         self.counts: dict[Path, SequenceCount] = {}
         """What the FASTA files hold that have been counted."""
         self.start_folder = ""
         """Where the file dialog opens."""
-        self.lines = _Lines(empty_text, self.remove_selected)
+        self.lines = _Lines(f"Drop {asked.hint or self._sort.hint} here, or add them below", self.remove_selected)
         self.frame = Outlined(self.lines)
         self.message = toned_label(tone="wrong")
         self.message.hide()
@@ -100,7 +96,7 @@ class FileList(QWidget):
             known = self._known.get(path)
             if known is not None and self._fault(known):
                 return self._fault(known)
-        return ""
+        return "" if self._asked.several or self.lines.count() <= 1 else "Only one file can be searched here; remove the others"
 
     @property
     def is_examined(self) -> bool:
@@ -108,8 +104,8 @@ class FileList(QWidget):
         return all(path in self._known for path in self.paths)
 
     def take(self, found: Survey) -> None:
-        """Add the files of this kind that were found."""
-        self.add(found.of_kind(self._kind))
+        """Add the files of this sort that were found."""
+        self.add(found.of_sort(self._asked.sort))
 
     def add(self, paths: Iterable[Path]) -> None:
         """Add files; one that is there already stays once."""
@@ -144,13 +140,13 @@ class FileList(QWidget):
         """Open a file dialog."""
         dialog = QFileDialog(self, "Choose files", self.start_folder)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.setNameFilters([*self._filters, "All files (*)"])
+        dialog.setNameFilters([self._sort.name_filter, "All files (*)"])
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.filesSelected.connect(self._take_chosen)
         dialog.open()
 
     def ask_for_folder(self) -> None:
-        """Open a dialog for a folder, whose files of this kind are added."""
+        """Open a dialog for a folder, whose files of this sort are added."""
         dialog = QFileDialog(self, "Choose a folder", self.start_folder)
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
@@ -168,7 +164,7 @@ class FileList(QWidget):
 
     def _learn(self, found: FileKind) -> None:
         self._known[found.path] = found
-        if found.kind == self._kind == "database" and found.path not in self.counts:
+        if found.sort == self._asked.sort == "proteins" and found.path not in self.counts:
             self._survey.count(found.path, lambda count: self._learn_count(found.path, count))
         self._show_state()
 
@@ -178,9 +174,9 @@ class FileList(QWidget):
             self._show_counts()
 
     def _fault(self, known: FileKind) -> str:
-        if known.problem or known.kind == self._kind:
+        if known.problem or known.sort == self._asked.sort:
             return known.problem
-        if known.kind == "database":
+        if known.sort == "proteins":
             return f"{known.path.name} is a FASTA file of sequences; add it to the protein databases"
         return f"{known.path.name} holds spectra ({known.format}), not sequences"
 
@@ -201,7 +197,7 @@ class FileList(QWidget):
         counted = {path: self.counts[path] for path in self.paths if path in self.counts}
         self.note.setText(count_text(list(counted.values())))
         self.note.setVisible(bool(counted))
-        warnings = (nucleotide_text(path.name, count, self._least_share) for path, count in counted.items())
+        warnings = (nucleotide_text(path.name, count, is_each_meant=self._asked.can_be_pasted) for path, count in counted.items())
         warning = next(filter(None, warnings), "")
         self.warning.setText(warning)
         self.warning.setVisible(bool(warning))
@@ -215,7 +211,7 @@ class FileList(QWidget):
             item.setIcon(icon("failed", QColor(colours().wrong)))
             item.setToolTip(tip_text(self._fault(known)))
         else:
-            item.setIcon(icon("spectrum" if self._kind == "spectra" else "database", QColor(colours().good)))
+            item.setIcon(icon(self._sort.icon, QColor(colours().good)))
             item.setToolTip(tip_text(f"{path}\n{known.format}, {_size(known.size, self.locale().decimalPoint())}"))
 
     def _enable(self) -> None:
@@ -269,10 +265,10 @@ def count_text(counts: Sequence[SequenceCount]) -> str:
     return ("" if all(one.is_whole for one in counts) else "more than ") + ", ".join(parts)
 
 
-def nucleotide_text(name: str, count: SequenceCount, least_share: float = 0.0) -> str:
-    """The warning that sequences look like DNA or RNA; empty where none do, or fewer than a share of them."""
+def nucleotide_text(name: str, count: SequenceCount, *, is_each_meant: bool) -> str:
+    """The warning that sequences look like DNA or RNA, where it is worth one; see `worth_a_warning`."""
     n, n_all = count.n_nucleotides, count.n_sequences
-    if not n or n < least_share * n_all:
+    if not worth_a_warning(n, n_all, is_each_meant=is_each_meant):
         return ""
     if n == n_all:
         return f"{name} looks like DNA or RNA, where proteins belong; translate it first"

@@ -1,27 +1,27 @@
-"""The page of a new search of any kind: inputs, project, preset, device, parameters, and the button that runs it."""
+"""The page of a new search, made from its entry: inputs, project, preset, device, parameters, and the button that runs it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from PySide6.QtCore import QLocale, Qt, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLineEdit, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QHBoxLayout, QLineEdit, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
+from engine.entry import FileSort, Search, SearchRequest
 from engine.errors import ProteoscopeError
-from engine.jobs import Progress
-from engine.parameters import SearchParameters, preset_description, preset_names, read_preset
-from engine.project import gone_error, is_project
+from engine.parameters import preset_description, preset_names, read_preset
+from engine.project import is_project
 from gui.devices import DeviceSurvey
 from gui.forms.device_choice import DeviceChoice
 from gui.forms.editors import tool_button
 from gui.forms.field import Outlined
-from gui.forms.file_list import FileList
-from gui.forms.file_survey import Survey
+from gui.forms.file_survey import FileSurvey, Survey
+from gui.forms.input_files import InputFiles
 from gui.forms.parameter_form import ParameterForm
 from gui.forms.preset_files import write_preset
 from gui.forms.sections import Card, Columns
@@ -29,70 +29,12 @@ from gui.forms.wheel import ChoiceBox
 from gui.icons import set_icon
 from gui.labels import heading, toned_label
 from gui.settings import SearchSettings
+from gui.tasks import SearchTask
 from gui.theme import colours
 
-__all__ = ["Input", "InputPart", "SearchForm", "SearchRequest", "file_patterns"]
+__all__ = ["SearchForm"]
 
 _PRESET_FILTER = "Presets (*.toml)"
-
-
-@dataclass(frozen=True)
-class SearchRequest:
-    """Everything that a search needs to run. A kind of search derives from it."""
-
-    title: str
-    project_folder: Path
-    device: str
-
-    def run(self, progress: Progress) -> Any:
-        """Do the search, in the background thread; the engine's summary of it."""
-        raise NotImplementedError
-
-    def run_in_project(self, progress: Progress) -> Any:
-        """Do the search in the project that was there when it was asked for. One that is gone since then is not made anew.
-
-        Raises
-        ------
-        StorageError : the project is gone.
-        """
-        if not is_project(self.project_folder):
-            raise gone_error(self.project_folder)
-        return self.run(progress)
-
-    @staticmethod
-    def outcome(summary: Any, locale: QLocale) -> str:
-        """What was found, in one line."""
-        raise NotImplementedError
-
-
-class InputPart(Protocol):
-    """A widget that takes a part of what a search reads."""
-
-    changed: Any
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is given."""
-
-    @property
-    def is_examined(self) -> bool:
-        """Whether it is known of everything given what it is."""
-
-    def problem(self) -> str:
-        """Why the search cannot take what is given."""
-
-    def redraw(self) -> None:
-        """Draw what depends on the look again."""
-
-
-@dataclass(frozen=True)
-class Input:
-    """A part of what a search reads: its card's title, its widget, and what to say while it is missing or cannot be used."""
-
-    title: str
-    part: InputPart
-    missing: str
-    unusable: str
 
 
 @dataclass(frozen=True)
@@ -108,38 +50,26 @@ class _Filled:
 class SearchForm(QWidget):
     """The page. What is missing or wrong stands beside the button Run, which is then disabled.
 
-    A kind of search derives from it and makes its inputs and its request.
-
     Parameters
     ----------
-    title : what stands on top. search : the folder of its presets, ``identify``. usual_preset : that it begins with.
-    inputs : what it reads. file_lists : those of its lists of files whose folders are remembered, by a name for the settings.
-    options : further widgets for the card of the project.
+    search : the entry that all of it is made from. survey : looks at files. devices : what can compute.
 
     Signals
     -------
-    run_asked : a `SearchRequest`. failed : text of an error with a preset file. touched : the user changed something.
+    run_asked : a `SearchTask`. failed : text of an error with a preset file. touched : the user changed something.
     """
 
     run_asked = Signal(object)
     failed = Signal(str)
     touched = Signal()
 
-    def __init__(
-        self,
-        title: str,
-        search: str,
-        model: type[SearchParameters],
-        usual_preset: str,
-        inputs: Sequence[Input],
-        file_lists: Mapping[str, FileList],
-        devices: DeviceSurvey,
-        options: Sequence[QWidget] = (),
-    ) -> None:
+    def __init__(self, search: Search, survey: FileSurvey, devices: DeviceSurvey) -> None:
         super().__init__()
-        self._title, self._search, self._model = title, search, model
-        self._inputs = tuple(inputs)
-        self.file_lists = dict(file_lists)
+        self.search, self._model = search, search.model
+        self.inputs = {one.name: InputFiles(one, survey) for one in search.inputs}
+        """What is given, by the names of the search's inputs."""
+        self.file_lists = {name: one.files for name, one in self.inputs.items()}
+        self.options = {one.name: QCheckBox(one.title) for one in search.options if one.title and not one.metavar}
         self.project = QLineEdit()
         self.project.setPlaceholderText("A new or empty folder, or a project to add to")
         self.project.setAcceptDrops(False)
@@ -150,7 +80,7 @@ class SearchForm(QWidget):
         self.undo_text = toned_label(tone="attention")
         self.undo_button = QPushButton("Undo")
         self.device = DeviceChoice(devices)
-        self.parameters = ParameterForm(model)
+        self.parameters = ParameterForm(self._model)
         self.run_button = QPushButton("Run")
         self.reason = QPushButton()
         self.reason.setFlat(True)
@@ -159,35 +89,59 @@ class SearchForm(QWidget):
         """Where the dialogs for preset files open."""
         self._project_was_suggested = False
         self._project_was_typed = False
-        self._filled = _Filled()
+        self._filled = _Filled(baseline=self._model.checked({}).model_dump())
         self._replaced: list[tuple[str, _Filled]] = []
         self._is_filling = False
+        self._suited: dict[str, dict[str, Any]] = {}
+        """What suits the value of a parameter that others follow, by its name."""
         # One check for all that changes together, as when a preset fills every field.
         self._checking = QTimer(self)
         self._checking.setSingleShot(True)
         self._fill_presets()
-        self._lay_out(options)
+        self._lay_out()
         self._connect()
-        self.choose_preset(usual_preset)
+        self.choose_preset(search.preset)
+        self._suit_followers()
         self.check()
 
-    def request(self) -> SearchRequest | None:
+    def task(self) -> SearchTask | None:
         """What the page asks for, or None while something is missing or wrong."""
         parameters = self.parameters.parameters
         if self.what_is_missing() or parameters is None:
             return None
-        return self._request(parameters)
+        request = SearchRequest(
+            {name: tuple(one.files.paths) for name, one in self.inputs.items()},
+            parameters,
+            project=self.project_folder(),
+            options={name: box.isChecked() for name, box in self.options.items()},
+            device=self.device.value(),
+        )
+        title = self.search.job.format(**{name: one.name for name, one in self.inputs.items()})
+        return SearchTask(self.search, title, request, {name: one.pasted for name, one in self.inputs.items() if one.pasted})
+
+    @property
+    def sorts(self) -> set[FileSort]:
+        """Sorts of files that the search reads."""
+        return {one.sort for one in self.search.inputs}
 
     def take(self, found: Survey, target: QWidget | None) -> None:
-        """Add files that were dropped; `target` is what they were dropped on."""
-        raise NotImplementedError
+        """Add files that were dropped where they were dropped; elsewhere to the first input of their sort that has none, or to the last.
 
-    def _request(self, parameters: SearchParameters) -> SearchRequest:
-        raise NotImplementedError
+        Parameters
+        ----------
+        target : what they were dropped on.
+        """
+        for sort in found.sorts & self.sorts:
+            parts = [one for one in self.inputs.values() if one.asked.sort == sort]
+            under = [one for one in parts if target is not None and one.isAncestorOf(target)]
+            next(iter([*under, *(one for one in parts if one.is_empty), parts[-1]])).files.take(found)
 
     def _first_file(self) -> Path | None:
-        """The file that a project is suggested beside."""
-        raise NotImplementedError
+        """The file that a project is suggested beside: of the first input, or of the next where the first can do without files."""
+        for one in self.inputs.values():
+            if one.first_file is not None or not one.asked.can_be_pasted:
+                return one.first_file
+        return None
 
     def remember(self, values: SearchSettings) -> None:
         """Put into the settings what the user finds again at the next start."""
@@ -195,7 +149,7 @@ class SearchForm(QWidget):
         values.preset_folder = self.preset_folder
         values.device = self.device.value()
         values.folders = {name: files.start_folder for name, files in self.file_lists.items()}
-        values.databases = tuple(str(path) for path in self.file_lists["databases"].paths)
+        values.files = {name: tuple(str(path) for path in one.files.paths) for name, one in self.inputs.items() if one.asked.is_kept}
 
     def restore(self, values: SearchSettings) -> None:
         """Take what `remember` put there."""
@@ -208,12 +162,14 @@ class SearchForm(QWidget):
             self.load_preset_file(Path(values.preset))
         else:
             self.choose_preset(values.preset)
-        self.file_lists["databases"].add(Path(one) for one in values.databases if Path(one).is_file())
+        for name, files in values.files.items():
+            if name in self.inputs and self.inputs[name].asked.is_kept:
+                self.file_lists[name].add(Path(one) for one in files if Path(one).is_file())
 
     def knows_preset(self, path: Path) -> bool:
         """Whether a preset file is for this kind of search."""
         try:
-            return set(read_preset(self._search, str(path))) <= set(self._model.model_fields)
+            return set(read_preset(self.search.kind, str(path))) <= set(self._model.model_fields)
         except ProteoscopeError:
             return False
 
@@ -233,11 +189,11 @@ class SearchForm(QWidget):
 
     def what_is_missing(self) -> str:
         """Why Run is disabled; empty when it is not."""
-        for one in self._inputs:
-            if one.part.problem():
-                return one.unusable
-            if one.part.is_empty:
-                return one.missing
+        for one in self.inputs.values():
+            if one.problem():
+                return one.unusable()
+            if one.is_empty:
+                return one.missing()
         if not self.project.text().strip():
             return "Choose a project folder"
         if self._project_problem():
@@ -246,7 +202,7 @@ class SearchForm(QWidget):
             return self.device.problem()
         for name in self.parameters.problems:
             return f"{self.parameters.fields[name].description.title}: {self.parameters.problems[name]}"
-        if not all(one.part.is_examined for one in self._inputs):
+        if not all(one.is_examined for one in self.inputs.values()):
             return "Looking at the files"
         return ""
 
@@ -265,11 +221,11 @@ class SearchForm(QWidget):
     def run(self) -> None:
         """Ask for the run, if it can be done."""
         self.check()
-        request = self.request()
-        if request is not None:
+        task = self.task()
+        if task is not None:
             self._replaced.clear()
             self._show_undo()
-            self.run_asked.emit(request)
+            self.run_asked.emit(task)
 
     def choose_preset(self, name: str) -> None:
         """Fill the parameters from a preset, one that ships or a file; unknown ones are left alone."""
@@ -325,8 +281,8 @@ class SearchForm(QWidget):
 
     def redraw(self) -> None:
         """Draw what depends on the look again."""
-        for one in self._inputs:
-            one.part.redraw()
+        for one in self.inputs.values():
+            one.redraw()
 
     def _preset_dialog(self, title: str) -> QFileDialog:
         dialog = QFileDialog(self, title, self.preset_folder)
@@ -341,12 +297,12 @@ class SearchForm(QWidget):
 
     def _load(self, name: str) -> bool:
         try:
-            values = self._model.checked(read_preset(self._search, name))
+            values = self._model.checked(read_preset(self.search.kind, name))
         except ProteoscopeError as error:
             self.failed.emit(str(error))
             return False
-        is_shipped = name in preset_names(self._search)
-        description = preset_description(self._search, name) if is_shipped else f"From {name}"
+        is_shipped = name in preset_names(self.search.kind)
+        description = preset_description(self.search.kind, name) if is_shipped else f"From {name}"
         self._fill(_Filled(name, description, values.model_dump()), f"Preset {name if is_shipped else Path(name).stem}")
         return True
 
@@ -381,10 +337,27 @@ class SearchForm(QWidget):
         for widget in (self.undo_text, self.undo_button):
             widget.setVisible(bool(self._replaced))
 
+    def _suit_followers(self) -> None:
+        """A value brings those of others that suit it, as a matrix its gap costs, where they were those that suited the one before."""
+        values = self.parameters.values()
+        for name in values:
+            try:
+                suited = self._model.following({name: values[name]})
+            except ProteoscopeError:
+                # What is wrong with it stands in its field.
+                continue
+            before, self._suited[name] = self._suited.get(name, {}), suited
+            # A preset, and what one goes back to, have values of their own.
+            is_followed = bool(before) and all(values[follower] == value for follower, value in before.items())
+            if suited != before and is_followed and not self._is_filling:
+                self.parameters.set_values(suited)
+                return
+
     def _fill_presets(self) -> None:
-        for name in preset_names(self._search):
+        self.preset.setPlaceholderText("None ships with this search")
+        for name in preset_names(self.search.kind):
             self.preset.addItem(name, name)
-            self.preset.setItemData(self.preset.count() - 1, preset_description(self._search, name), Qt.ItemDataRole.ToolTipRole)
+            self.preset.setItemData(self.preset.count() - 1, preset_description(self.search.kind, name), Qt.ItemDataRole.ToolTipRole)
 
     def _suggest_project(self) -> None:
         """A project beside the first file, for who has not said anything else."""
@@ -415,12 +388,13 @@ class SearchForm(QWidget):
 
     def _connect(self) -> None:
         self._checking.timeout.connect(self.check)
-        changing = [one.part.changed for one in self._inputs]
+        changing = [one.changed for one in self.inputs.values()]
         for signal in (*changing, self.project.textChanged, self.parameters.changed, self.device.changed):
             signal.connect(self._checking.start)
         for signal in (*changing, self.project.textChanged, self.parameters.changed, self.device.box.activated):
             signal.connect(lambda *_: self.touched.emit())
         self.project.textEdited.connect(self._keep_project)
+        self.parameters.changed.connect(self._suit_followers)
         self.preset.activated.connect(lambda: self.choose_preset(self.preset.currentData()))
         self.run_button.clicked.connect(self.run)
         self.undo_button.clicked.connect(self.undo_preset)
@@ -432,28 +406,25 @@ class SearchForm(QWidget):
 
     def show_problem(self) -> None:
         """Bring what is missing or wrong into view."""
-        parts = [(one.part, one.part.is_empty or bool(one.part.problem())) for one in self._inputs]
         for widget, is_missing in (
-            *parts,
+            *((one, one.is_empty or bool(one.problem())) for one in self.inputs.values()),
             (self.project_frame, not self.project.text().strip() or bool(self._project_problem())),
             (self.device, bool(self.device.problem())),
         ):
             if is_missing:
-                assert isinstance(widget, QWidget)
                 self.scroll_area.ensureWidgetVisible(widget)
                 return
         frame = self.parameters.show_first_problem()
         if frame is not None:
             self.scroll_area.ensureWidgetVisible(frame)
 
-    def _lay_out(self, options: Sequence[QWidget]) -> None:
+    def _lay_out(self) -> None:
         cards = Columns(400)
-        for one in self._inputs:
-            card = Card(one.title)
-            assert isinstance(one.part, QWidget)
-            card.grid.addWidget(one.part, 0, 0, 1, 3)
+        for one in self.inputs.values():
+            card = Card(one.asked.title)
+            card.grid.addWidget(one, 0, 0, 1, 3)
             cards.add(card)
-        cards.add(self._project_card(options))
+        cards.add(self._project_card())
         cards.add(self._preset_card())
         device_card = Card("Device")
         device_card.grid.addWidget(self.device, 0, 0, 1, 3)
@@ -462,7 +433,7 @@ class SearchForm(QWidget):
         page = QVBoxLayout(content)
         page.setContentsMargins(18, 14, 18, 14)
         page.setSpacing(14)
-        page.addWidget(heading(self._title, 1.5))
+        page.addWidget(heading(f"New {self.search.name}", 1.5))
         page.addWidget(cards)
         page.addWidget(self.parameters, 1)
         self.scroll_area.setWidget(content)
@@ -491,14 +462,14 @@ class SearchForm(QWidget):
         whole.addWidget(line)
         whole.addLayout(bottom)
 
-    def _project_card(self, options: Sequence[QWidget]) -> Card:
+    def _project_card(self) -> Card:
         card = Card("Project")
         row = QHBoxLayout()
         row.addWidget(self.project_frame, 1)
         row.addWidget(tool_button("folder", "Choose a folder", self.ask_for_project))
         card.grid.addLayout(row, 0, 0, 1, 3)
         card.grid.addWidget(self.project_message, 1, 0, 1, 3)
-        for widget in options:
+        for widget in self.options.values():
             card.grid.addWidget(widget, card.grid.rowCount(), 0, 1, 3)
         self.project_message.hide()
         self.project.setAccessibleName("Project folder")
@@ -521,9 +492,3 @@ class SearchForm(QWidget):
         self._show_undo()
         self.preset.setAccessibleName("Preset")
         return card
-
-
-def file_patterns(suffixes: tuple[str, ...]) -> str:
-    """The suffixes, plain and gzipped, as a file dialog takes them."""
-    # Qt matches them whatever their case.
-    return " ".join(f"*{suffix} *{suffix}.gz" for suffix in suffixes)

@@ -8,8 +8,8 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
+from engine.formats.letters import SequenceCount, count_letters
 from gui.forms.field import Outlined
-from gui.forms.file_survey import SequenceCount, count_letters
 from gui.labels import toned_label
 
 __all__ = ["Pasted", "SequenceBox", "read_pasted"]

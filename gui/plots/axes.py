@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
-from gui.spectrum.colours import PlotColours
+from gui.plots.colours import PlotColours
 
-__all__ = ["Axes", "draw_axes", "nice_ticks", "powers_of_ten", "tick_texts"]
+__all__ = ["Axes", "AxisTitles", "draw_axes", "nice_ticks", "powers_of_ten", "tick_texts"]
 
 _TICK = 4.0
 
@@ -70,20 +71,26 @@ class Axes:
         return np.asarray(self.area.bottom() - (values - low) / (high - low) * self.area.height())
 
 
+class AxisTitles(NamedTuple):
+    """What stands beside the two axes. `margin`: from the left axis to the middle of its title."""
+
+    x: str = ""
+    y: str = ""
+    margin: float = 44.0
+
+
 def draw_axes(
     painter: QPainter,
     axes: Axes,
     colours: PlotColours,
     font: QFont,
+    titles: AxisTitles,
     *,
-    x_title: str = "",
-    y_title: str = "",
     has_x_numbers: bool = True,
     x_is_whole: bool = False,
     y_is_count: bool = False,
-    title_margin: float = 44.0,
 ) -> None:
-    """Draw the two axes with ticks, numbers and titles. `title_margin`: from the left axis to the middle of its title."""
+    """Draw the two axes with ticks, numbers and titles."""
     locale = QLocale()
     metrics = QFontMetricsF(font)
     area = axes.area
@@ -106,12 +113,12 @@ def draw_axes(
         painter.drawLine(QLineF(area.left() - _TICK, at, area.left(), at))
         box = QRectF(area.left() - _TICK - 3 - 100, at - metrics.height() / 2, 100, metrics.height())
         painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
-    if x_title:
+    if titles.x:
         box = QRectF(area.left(), area.bottom() + _TICK + 2 + metrics.height(), area.width(), metrics.height() + 2)
-        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, x_title)
-    if y_title:
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, titles.x)
+    if titles.y:
         painter.save()
-        painter.translate(QPointF(area.left() - title_margin, area.center().y()))
+        painter.translate(QPointF(area.left() - titles.margin, area.center().y()))
         painter.rotate(-90)
-        painter.drawText(QRectF(-150, -metrics.height() / 2, 300, metrics.height()), Qt.AlignmentFlag.AlignCenter, y_title)
+        painter.drawText(QRectF(-150, -metrics.height() / 2, 300, metrics.height()), Qt.AlignmentFlag.AlignCenter, titles.y)
         painter.restore()

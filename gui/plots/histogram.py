@@ -18,10 +18,10 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QWidget
 
 from gui.labels import answer_tooltip
-from gui.plots.axes import Axes, draw_axes
+from gui.plots.axes import Axes, AxisTitles, draw_axes
+from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.distributions import Histogram
 from gui.plots.export import ExportAction, Figure, figure_font
-from gui.spectrum.colours import PAPER, PlotColours, plot_colours
 
 __all__ = ["HistogramPlot", "paint_histogram"]
 
@@ -78,10 +78,8 @@ def paint_histogram(painter: QPainter, area: QRectF, histogram: Histogram, colou
         painter.setPen(colours.faint)
         painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, histogram.note)
     x_title, y_title = histogram.x_title, histogram.y_title
-    draw_axes(
-        painter, axes, colours, font,
-        x_title=x_title, y_title=y_title, x_is_whole=histogram.is_whole, y_is_count=True, title_margin=title_margin,
-    )  # fmt: skip
+    titles = AxisTitles(x_title, y_title, title_margin)
+    draw_axes(painter, axes, colours, font, titles, x_is_whole=histogram.is_whole, y_is_count=True)
     return axes
 
 

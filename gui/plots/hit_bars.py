@@ -22,11 +22,12 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
+from engine.tables import Column
 from gui.labels import answer_tooltip
 from gui.plots.axes import nice_ticks
+from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, Figure, figure_font
-from gui.spectrum.colours import PAPER, PlotColours, plot_colours
-from gui.tables.columns import Column, shown_text
+from gui.tables.columns import shown_text
 
 __all__ = ["BIT_SCORES", "Bar", "Bars", "HitBars"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.parameters import SearchParameters
+from engine.entry import Search
 from engine.project import Project, RunRecord
 from gui.tables.source import ResultTables
 
@@ -37,30 +37,25 @@ class FinishedRun:
 
 
 def open_finished_run(
-    project: Project,
-    kind: str,
-    run_id: str | None,
-    model: type[SearchParameters],
-    names: Sequence[str],
-    optional: Sequence[str] = (),
+    project: Project, search: Search, run_id: str | None, *, more: Sequence[str] = (), optional: Sequence[str] = ()
 ) -> FinishedRun:
-    """Open a finished run, the last one of its kind where `run_id` is None. Checks the files' digests, hence takes its time.
+    """Open a finished run, the last one of its search where `run_id` is None. Checks the files' digests, hence takes its time.
 
     Parameters
     ----------
-    model : of the parameters. names : tables that it must have. optional : tables that it may have.
+    more : tables that it must have besides those of the search. optional : tables that it may have.
 
     Raises
     ------
     InputError, StorageError : there is none, or its tables are missing or damaged.
     """
-    chosen = run_id or project.latest(kind)
+    chosen = run_id or project.latest(search.kind)
     # Asked for first: where there is no such run, this says so.
-    paths = {name: project.table(name, chosen) for name in names}
+    paths = {name: project.table(name, chosen) for name in (*(one.name for one in search.result_tables), *more)}
     kept = {one.name for one in project.results(chosen)}
     paths |= {name: project.table(name, chosen) for name in optional if name in kept}
     record = next(run for run in project.runs() if run.id == chosen)
-    stored = {name: field.default for name, field in model.model_fields.items()} | record.parameters
+    stored = {name: field.default for name, field in search.model.model_fields.items()} | record.parameters
     inputs = tuple((one.kind, one.path) for one in project.inputs(record.id))
     # What the user must know stands first, where there is room for it.
     entries = sorted(project.log(record.id), key=lambda entry: entry.level == "info")

@@ -1,4 +1,4 @@
-"""The tables of a sequence search as the window shows them: their columns, how they are linked and filtered, and what is drawn of them."""
+"""The tables of a sequence search as the window shows them: how they are linked and filtered, and what is drawn of them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,16 @@ import numpy as np
 from PySide6.QtCore import QLocale
 
 from engine.project import Project
-from engine.sequence_search.parameters import SequenceSearchParameters
+from engine.sequence_search.entry import SEQUENCE_SEARCH
+from engine.tables import Column
 from gui.alignment.aligned_pair import AlignedPair
 from gui.plots.distributions import Histogram
 from gui.plots.hit_bars import Bar, Bars
 from gui.results.finished_run import FinishedRun, open_finished_run
-from gui.tables.columns import Column, shown_text
+from gui.tables.columns import shown_text
 from gui.tables.source import Condition, TableSource
 
 __all__ = [
-    "HIT_COLUMNS",
-    "HIT_EXTRAS",
-    "QUERY_COLUMNS",
-    "QUERY_EXTRAS",
     "HitFilter",
     "HitSummary",
     "aligned_pair",
@@ -35,44 +32,7 @@ __all__ = [
     "summary",
 ]
 
-_E_VALUE = Column("e_value", "E-value", "Hits as good that chance gives in a database of this size", "e_value", 8)
-
-QUERY_COLUMNS = (
-    Column("query", "Query", "Name of the query in its file", width=20),
-    Column("n_hits", "Hits", "Hits up to the largest E-value", "integer", 6),
-    Column("best_e_value", "Best E-value", "E-value of the best hit", "e_value", 10),
-    Column("length", "Length", "Residues of the query", "integer", 7),
-    Column("description", "Description", "What the file says of the query", width=40),
-)
-
-HIT_COLUMNS = (
-    Column("query", "Query", "Name of the query in its file", width=16, is_shown=False),
-    Column("subject", "Subject", "Name of the sequence in the database", width=20),
-    _E_VALUE,
-    Column("bit_score", "Bits", "Bit score: comparable between matrices", "number", 7, 1),
-    Column("identity", "Identity (%)", "Part of the alignment's columns with the same residue twice", "percent", 8),
-    Column("query_coverage", "Coverage (%)", "Part of the query's residues that the alignment covers", "percent", 8),
-    Column("description", "Description", "What the database says of the sequence", width=44),
-    Column("alignment_length", "Columns", "Columns of the alignment, gaps among them", "integer", 8),
-    Column("score", "Score", "Score of the alignment", "integer", 6),
-    Column("subject_length", "Length", "Residues of the sequence in the database", "integer", 7),
-    Column(
-        "subject_coverage", "Subject coverage (%)", "Part of the subject's residues that the alignment covers", "percent", 8, is_shown=False
-    ),
-    Column("positives", "Positives", "Columns that the matrix scores above zero", "integer", 8, is_shown=False),
-    Column("mismatches", "Mismatches", "Columns with two different residues", "integer", 9, is_shown=False),
-    Column("gap_openings", "Gap openings", "Runs of gaps", "integer", 8, is_shown=False),
-    Column("query_start", "Query from", "First residue of the query in the alignment", "integer", 9, is_shown=False),
-    Column("query_end", "Query to", "Last residue of the query in the alignment", "integer", 9, is_shown=False),
-    Column("subject_start", "Subject from", "First residue of the subject in the alignment", "integer", 9, is_shown=False),
-    Column("subject_end", "Subject to", "Last residue of the subject in the alignment", "integer", 9, is_shown=False),
-    Column("rank", "Rank", "Place among the hits of its query", "integer", 5, is_shown=False),
-    Column("cigar", "CIGAR", "The alignment: M two residues, I the query's alone, D the subject's alone", width=20, is_shown=False),
-)
-
-QUERY_EXTRAS = ("query_index", "query", "length", "n_hits")
-HIT_EXTRAS = ("query_index", "query", "query_length")
-"""What the tables hold besides what they show: what links them."""
+_E_VALUE = Column("e_value", "", "", "e_value")
 
 _PAIR = (
     *("query", "subject", "description", "query_start", "subject_start", "aligned_query", "aligned_middle", "aligned_subject"),
@@ -92,8 +52,7 @@ def open_sequence_search(project: Project, run_id: str | None) -> FinishedRun:
     ------
     InputError, StorageError : there is none, or its tables are missing or damaged.
     """
-    needed, optional = ("queries", "hits", "score_counts"), ("score_expectations",)
-    return open_finished_run(project, "align", run_id, SequenceSearchParameters, needed, optional)
+    return open_finished_run(project, SEQUENCE_SEARCH, run_id, more=("score_counts",), optional=("score_expectations",))
 
 
 @dataclass(frozen=True)

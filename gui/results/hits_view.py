@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QLocale, Qt
-from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
+from engine.entry import Search
 from engine.project import Project
+from engine.sequence_search.entry import SEQUENCE_SEARCH
 from gui.alignment.aligned_pair import AlignedPair
 from gui.alignment.alignment_view import AlignmentView
-from gui.icons import set_icon
 from gui.plots.distributions import Histogram
 from gui.plots.histogram import HistogramPlot
 from gui.plots.hit_bars import Bars, HitBars
 from gui.results.finished_run import FinishedRun
-from gui.results.hit_export import ExportDialog, ExportRequest, format_of
 from gui.results.hit_filter import HitFilterBar
 from gui.results.hits import (
-    HIT_COLUMNS,
-    HIT_EXTRAS,
-    QUERY_COLUMNS,
-    QUERY_EXTRAS,
     HitSummary,
     aligned_pair,
     bars_of_query,
@@ -38,12 +32,10 @@ from gui.results.hits import (
 )
 from gui.results.run_view import RunView
 from gui.results.summary_header import Figure
-from gui.tables.panel import TablePanel
 from gui.tables.source import TableSource
 
 __all__ = ["HitsView"]
 
-_NOTHING = "No results yet. Run a sequence search, or choose a finished run of the project."
 _PARTS = (9, 11)
 """Widths of the tables and of what they show, as parts of the whole."""
 _MOST_NAME_LETTERS = 40
@@ -62,25 +54,13 @@ class _Query(NamedTuple):
 class HitsView(RunView):
     """Shows a finished sequence search."""
 
-    export_action: QAction
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        # A search writes the hits of each query from the best on, so that the file's order is the one to begin with.
-        self.queries = TablePanel("Queries", QUERY_COLUMNS, QUERY_EXTRAS)
-        self.hits = TablePanel("Hits", HIT_COLUMNS, HIT_EXTRAS)
+    def __init__(self, search: Search = SEQUENCE_SEARCH, parent: QWidget | None = None) -> None:
         self.filters = HitFilterBar()
-        super().__init__(_NOTHING, {"queries": self.queries, "hits": self.hits}, self.filters, parent)
+        super().__init__(search, self.filters, parent)
+        self.queries, self.hits = (self.panels[name] for name in ("queries", "hits"))
         self._query: _Query | None = None
         self._reads: TableSource | None = None
         self._followed: int | None = None
-        self.export_action = QAction("&Export hits…", self)
-        self.export_action.setShortcut(QKeySequence("Ctrl+Shift+E"))
-        formats = "as a table, SAM, FASTA, Clustal or HTML"
-        self.export_action.setToolTip(f"Save all hits of the run with their alignments: {formats} (Ctrl+Shift+E)")
-        self.export_action.setEnabled(False)
-        self.export_action.triggered.connect(lambda: self.ask_for_export())
-        set_icon(self.export_action, "save")
-        self.hits.add_action(self.export_action)
         self.bars = HitBars()
         self.alignment = AlignmentView()
         self.scores = HistogramPlot("Score distribution")
@@ -114,20 +94,6 @@ class HitsView(RunView):
         self.bars.hitChosen.connect(partial(self._choose_row, self.hits))
         self.log_axis.toggled.connect(lambda _: self._count_scores())
 
-    def ask_for_export(self) -> None:
-        """Ask for a file, and have all hits of the run written to it."""
-        run, project = self._finished, self._project
-        if run is None or project is None:
-            return
-        dialog = ExportDialog(run.run.id, self)
-
-        def ask(name: str) -> None:
-            target, format = format_of(Path(name), dialog.chosen_format)
-            self.exportAsked.emit(ExportRequest(project.folder, run.run.id, format, target))
-
-        dialog.fileSelected.connect(ask)
-        dialog.open()
-
     def _score_page(self) -> QWidget:
         page = QWidget()
         bar = QHBoxLayout()
@@ -148,14 +114,12 @@ class HitsView(RunView):
         if self._reads is not None:
             self._reads.close()
         self._query = self._reads = self._followed = None
-        self.export_action.setEnabled(False)
         self.bars.show_bars(None)
         self.bars.mark(None)
         self.alignment.show_pair(None)
         self.scores.show_histogram(None)
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
-        self.export_action.setEnabled(True)
         self.filters.open(float(run.parameters["max_e_value"]))
         # One query is named by the header; there is nothing to choose.
         self.queries.setVisible(self.queries.total > 1)

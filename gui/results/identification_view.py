@@ -12,7 +12,10 @@ from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 
+from engine.entry import Search
+from engine.identification.entry import IDENTIFICATION
 from engine.project import Project
+from engine.tables import Column
 from gui.certainty import certainty_text
 from gui.plots.coverage import Coverage, cover
 from gui.plots.coverage_map import CoverageMap
@@ -20,13 +23,7 @@ from gui.plots.distributions import Histogram, mass_error_histogram, score_histo
 from gui.plots.histogram import HistogramPlot
 from gui.results.finished_run import FinishedRun
 from gui.results.identification import (
-    PEPTIDE_COLUMNS,
-    PEPTIDE_EXTRAS,
-    PROTEIN_COLUMNS,
-    PROTEIN_EXTRAS,
-    PSM_COLUMNS,
     PSM_DETAILS,
-    PSM_EXTRAS,
     Count,
     Counts,
     Facets,
@@ -45,13 +42,12 @@ from gui.results.summary_header import Figure
 from gui.spectrum.annotated_spectrum import IonSettings
 from gui.spectrum.spectra_reader import Peaks, SpectraReader
 from gui.spectrum.spectrum_view import SpectrumView
-from gui.tables.columns import Column, shown_text
+from gui.tables.columns import shown_text
 from gui.tables.panel import TablePanel
 from gui.tables.source import TableSource
 
 __all__ = ["IdentificationView"]
 
-_NOTHING = "No results yet. Run an identification, or choose a finished run of the project."
 _PARTS = (9, 11)
 """Widths of the tables and of what they show, as parts of the whole."""
 _Q_VALUE = Column("q_value", "", "", "probability")
@@ -67,13 +63,10 @@ class _Overview(NamedTuple):
 class IdentificationView(RunView):
     """Shows a finished identification."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        # A search writes the best first, so that the files' order is the one to begin with.
-        self.proteins = TablePanel("Proteins", PROTEIN_COLUMNS, PROTEIN_EXTRAS)
-        self.peptides = TablePanel("Peptides", PEPTIDE_COLUMNS, PEPTIDE_EXTRAS)
-        self.psms = TablePanel("PSMs", PSM_COLUMNS, PSM_EXTRAS)
+    def __init__(self, search: Search = IDENTIFICATION, parent: QWidget | None = None) -> None:
         self.filters = IdentificationFilter()
-        super().__init__(_NOTHING, {"proteins": self.proteins, "peptides": self.peptides, "psms": self.psms}, self.filters, parent)
+        super().__init__(search, self.filters, parent)
+        self.proteins, self.peptides, self.psms = (self.panels[name] for name in ("proteins", "peptides", "psms"))
         self._run: IdentificationRun | None = None
         self._peaks: SpectraReader | None = None
         self._matches: TableSource | None = None

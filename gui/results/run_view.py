@@ -6,20 +6,26 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
 
 from PySide6.QtCore import QDateTime, QLocale, Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QLabel, QSplitter, QStackedLayout, QVBoxLayout, QWidget
 
+from engine.entry import ExportRequest, Search
 from engine.errors import ProteoscopeError
 from engine.project import Project, RunRecord
+from gui.icons import set_icon
+from gui.results.export import ExportDialog, fitted
 from gui.results.filter_bar import FilterBar
-from gui.results.finished_run import FinishedRun
+from gui.results.finished_run import FinishedRun, open_finished_run
 from gui.results.summary_header import SummaryHeader
 from gui.tables.panel import TablePanel
 from gui.tables.source import TableSource
 from gui.tables.worker import Worker
+from gui.tasks import ExportTask
+from gui.words import with_article
 
 __all__ = ["RunView"]
 
@@ -35,13 +41,12 @@ class RunView(QWidget):
 
     Files are opened, queried and read in threads; errors are shown as text in the place of what they concern.
 
-    A kind of search derives from it. It makes its panels and views, hands them to `_arrange`, reads a run in `_read` (in a thread), fills
-    its views in `_begin`, empties them in `_forget`, and filters its tables in `_filter`.
+    A view derives from it. It makes its parts, hands them to `_arrange`, reads a run in `_read` (in a thread), fills its parts in
+    `_begin`, empties them in `_forget`, and filters its tables in `_filter`.
 
     Parameters
     ----------
-    nothing : what is said where there are no results.
-    panels : the linked tables, by the names of the tables in the project.
+    search : the entry whose tables are shown, and in whose formats they are exported.
     """
 
     message = Signal(str)
@@ -51,13 +56,12 @@ class RunView(QWidget):
     opened = Signal()
     """The tables of a run are on the screen."""
     exportAsked = Signal(object)
-    """An `ExportRequest`: results of the run are to be written to a file."""
-    export_action: QAction | None = None
-    """Asks for a file to export results to, where the kind of search has such files."""
+    """An `ExportTask`: results of the run are to be written to a file."""
 
-    def __init__(self, nothing: str, panels: Mapping[str, TablePanel], filter_bar: FilterBar, parent: QWidget | None = None) -> None:
+    def __init__(self, search: Search, filter_bar: FilterBar, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._nothing = nothing
+        self.search = search
+        self._nothing = f"No results yet. Run {with_article(search.name)}, or choose a finished run of the project."
         self._finished: FinishedRun | None = None
         self._statistics: TableSource | None = None
         self._project: Project | None = None
@@ -65,10 +69,15 @@ class RunView(QWidget):
         self._statistician = Worker(self._interrupt_statistics, self)
         self._reader = Worker(None, self)
         self._splitters: dict[str, QSplitter] = {}
-        self.panels = dict(panels)
+        # A search writes the best first, so that the files' order is the one to begin with.
+        self.panels = {one.name: TablePanel(one.title, one.columns, one.links) for one in search.result_tables}
+        """The tables, by their names in the project."""
+        self.export_action = QAction("&Export results…", self)
+        """Asks for a file to export the results of the run to."""
+        self._make_export_action()
         self.header = SummaryHeader()
         self.filter_bar = filter_bar
-        self._text = QLabel(nothing)
+        self._text = QLabel(self._nothing)
         self._text.setTextFormat(Qt.TextFormat.PlainText)
         self._text.setWordWrap(True)
         # A path that cannot be broken must not make the window wider.
@@ -111,6 +120,7 @@ class RunView(QWidget):
             if held is not None:
                 held.close()
         self._finished = self._statistics = self._project = None
+        self.export_action.setEnabled(False)
         self.header.show_nothing()
         self._say(self._nothing)
 
@@ -146,9 +156,36 @@ class RunView(QWidget):
         """Show all rows of a table, whatever is chosen elsewhere; the chosen row stays."""
         self.panels[name].show_rows(scope=(), scope_text="")
 
+    def ask_for_export(self) -> None:
+        """Ask for a format and a file, and have the results of the run written to it."""
+        run, project = self._finished, self._project
+        if run is None or project is None:
+            return
+        dialog = ExportDialog(run.run.id, self.search.exports, self)
+
+        def ask(name: str) -> None:
+            target, format = fitted(Path(name), dialog.chosen, self.search.exports)
+            self.exportAsked.emit(ExportTask(self.search, project.folder, ExportRequest(run.run.id, format.name, target)))
+
+        dialog.fileSelected.connect(ask)
+        dialog.open()
+
+    def _make_export_action(self) -> None:
+        """Offer it in the context menu of every table, and as a button above the last."""
+        if self.search.exports:
+            formats = "; ".join(one.title for one in self.search.exports)
+            self.export_action.setToolTip(f"Save the results of the whole run (Ctrl+Shift+E): {formats}")
+            self.export_action.triggered.connect(lambda: self.ask_for_export())
+            set_icon(self.export_action, "save")
+            *others, last = self.panels.values()
+            for panel in others:
+                panel.view.add_action(self.export_action)
+            last.add_action(self.export_action)
+        self.export_action.setEnabled(False)
+
     def _read(self, project: Project, run_id: str | None) -> FinishedRun:
         """Open a run; called in a thread."""
-        raise NotImplementedError
+        return open_finished_run(project, self.search, run_id)
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         """Show a run whose tables are open; `source` is for the thread of statistics."""
@@ -166,7 +203,7 @@ class RunView(QWidget):
         """Why no row of a table passes the filter."""
         return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Reset the filter to see them."
 
-    def _arrange(self, splitters: Mapping[str, QSplitter], plots: tuple[_Plot, ...]) -> None:
+    def _arrange(self, splitters: Mapping[str, QSplitter], plots: tuple[_Plot, ...] = ()) -> None:
         """Lay out: header, filter bar, and below them the first of the splitters, whose sizes are kept; and connect all that is common."""
         self._splitters = dict(splitters)
         for splitter in self._splitters.values():
@@ -224,6 +261,7 @@ class RunView(QWidget):
         when = QLocale().toString(QDateTime.fromSecsSinceEpoch(int(run.run.started.timestamp())), QLocale.FormatType.ShortFormat)
         self.header.show_run(f"{run.run.id}, {when}", run.messages)
         self._stack.setCurrentWidget(self._shown)
+        self.export_action.setEnabled(bool(self.search.exports))
         self._begin(run, self._statistics)
         self.opened.emit()
 

@@ -13,13 +13,10 @@ from numpy.typing import NDArray
 from engine.chemistry.fragments import PRECURSOR, SERIES, Annotation, FragmentIons, annotate, fragment_ions, modification_losses
 from engine.chemistry.peptidoforms import Peptidoform, PlacedModification
 from engine.chemistry.tolerance import Tolerance
+from gui.plots.ion_kinds import LOSS
 from gui.spectrum.spectra_reader import Peaks
 
-__all__ = ["LOSS", "UNMATCHED", "AnnotatedSpectrum", "IonSettings", "annotate_match"]
-
-LOSS = "loss"
-"""The colour of ions that lost a molecule, whatever their series."""
-UNMATCHED = ""
+__all__ = ["AnnotatedSpectrum", "IonSettings", "annotate_match"]
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 

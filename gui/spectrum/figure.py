@@ -9,10 +9,11 @@ import numpy as np
 from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
-from gui.plots.axes import Axes, draw_axes
+from gui.plots.axes import Axes, AxisTitles, draw_axes
+from gui.plots.colours import PAPER, PlotColours
 from gui.plots.export import figure_font
-from gui.spectrum.annotated_spectrum import UNMATCHED, AnnotatedSpectrum
-from gui.spectrum.colours import PAPER, PlotColours
+from gui.plots.ion_kinds import UNMATCHED
+from gui.spectrum.annotated_spectrum import AnnotatedSpectrum
 from gui.spectrum.label_layout import place_labels
 from gui.spectrum.peptide_ladder import ladder_height, paint_ladder
 
@@ -55,9 +56,9 @@ def paint_figure(painter: QPainter, area: QRectF, spectrum: AnnotatedSpectrum, s
     upper = Axes(QRectF(left, top, right - left, bottom - errors_height - 12 - top), (shown.low, shown.high), (0.0, shown.top))
     lower = Axes(QRectF(left, bottom - errors_height, right - left, errors_height), (shown.low, shown.high), _error_range(spectrum, unit))
     _paint_peaks(painter, upper, spectrum, colours, font)
-    draw_axes(painter, upper, colours, font, y_title="Relative intensity (%)", has_x_numbers=False)
+    draw_axes(painter, upper, colours, font, AxisTitles(y="Relative intensity (%)"), has_x_numbers=False)
     _paint_errors(painter, lower, spectrum, colours, unit)
-    draw_axes(painter, lower, colours, font, x_title="m/z", y_title=f"Error ({unit})")
+    draw_axes(painter, lower, colours, font, AxisTitles("m/z", f"Error ({unit})"))
 
 
 def _paint_peaks(painter: QPainter, axes: Axes, spectrum: AnnotatedSpectrum, colours: PlotColours, font: QFont) -> None:

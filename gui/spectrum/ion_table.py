@@ -11,8 +11,8 @@ from PySide6.QtGui import QFont, QFontMetrics, QGuiApplication, QKeyEvent, QKeyS
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from engine.chemistry.fragments import SERIES
+from gui.plots.colours import plot_colours
 from gui.spectrum.annotated_spectrum import AnnotatedSpectrum
-from gui.spectrum.colours import plot_colours
 
 __all__ = ["IonTable"]
 

@@ -12,8 +12,9 @@ from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QPainter, QPainterPath, QPen, QTransform
 from PySide6.QtWidgets import QGraphicsObject, QWidget
 
-from gui.spectrum.annotated_spectrum import UNMATCHED, AnnotatedSpectrum
-from gui.spectrum.colours import PlotColours, plot_colours
+from gui.plots.colours import PlotColours, plot_colours
+from gui.plots.ion_kinds import UNMATCHED
+from gui.spectrum.annotated_spectrum import AnnotatedSpectrum
 from gui.spectrum.figure import ErrorUnit, FigureRange, error_reach
 from gui.spectrum.label_layout import place_labels
 

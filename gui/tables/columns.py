@@ -1,4 +1,4 @@
-"""Columns of a table: their titles, and how their values read.
+"""How the values of a table's columns read.
 
 Wherever a user meets a value it is the same number in the same unit: in the cell, its tooltip, the clipboard, a saved table, the filter.
 """
@@ -7,62 +7,15 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from PySide6.QtCore import QLocale
 
-__all__ = ["Column", "Kind", "full_text", "saved_text", "shown_text"]
+from engine.tables import Column
 
-Kind = Literal["text", "texts", "identifier", "integer", "number", "probability", "e_value", "percent", "minutes", "truth"]
+__all__ = ["full_text", "saved_text", "shown_text"]
 
-_PERCENT, _SECONDS = 100, 60
 _BREAKS = re.compile(r"[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]")
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column as users see it.
-
-    Attributes
-    ----------
-    name : of the column in the file.
-    title, help : its header and the header's tooltip.
-    kind : how values read: ``identifier`` is a whole number without separators, ``probability`` a q-value or the like,
-        ``e_value`` an E-value, ``percent`` is stored as a part of one, ``minutes`` are stored in seconds, ``texts`` is a list.
-    width : in characters.
-    decimals : of a number.
-    is_shown : whether it is shown before the user has chosen.
-    """
-
-    name: str
-    title: str
-    help: str
-    kind: Kind = "text"
-    width: int = 12
-    decimals: int = 2
-    is_shown: bool = True
-
-    @property
-    def is_number(self) -> bool:
-        """Whether it is aligned to the right."""
-        return self.kind not in ("text", "texts", "truth")
-
-    @property
-    def has_own_unit(self) -> bool:
-        """Whether the header tells another unit than the file's."""
-        return self.kind in ("percent", "minutes")
-
-    @property
-    def saved_name(self) -> str:
-        """Its header in a saved table: its name in the file, with the unit where that is another than the file's."""
-        return f"{self.name}_{self.kind}" if self.has_own_unit else self.name
-
-    def in_unit(self, value: Any) -> Any:
-        """A value of the file in the unit that the header tells."""
-        if self.kind == "percent":
-            return value * _PERCENT
-        return value / _SECONDS if self.kind == "minutes" else value
 
 
 def shown_text(column: Column, value: Any, locale: QLocale) -> str:

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractTableModel, QLocale, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QFont, QPalette
 
+from engine.tables import Column
 from gui.labels import tip_text
-from gui.tables.columns import Column, full_text, saved_text, shown_text
+from gui.tables.columns import full_text, saved_text, shown_text
 from gui.tables.source import Condition, TableSource
 from gui.tables.worker import Worker
 
@@ -182,7 +183,7 @@ class ParquetTableModel(QAbstractTableModel):
             return
 
         def write() -> str:
-            lines = ["\t".join(column.title if locale is not None else column.saved_name for column in columns)]
+            lines = ["\t".join(column.header if locale is not None else column.saved_name for column in columns)]
             for start in range(0, len(rows), _WRITTEN_AT_ONCE):
                 page = _page(source, rows[start : start + _WRITTEN_AT_ONCE], [column.name for column in columns])
                 written = [
@@ -208,9 +209,9 @@ class ParquetTableModel(QAbstractTableModel):
             return None
         column = self.columns[section]
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return column.title
+            return column.header
         if role == Qt.ItemDataRole.ToolTipRole:
-            return column.help
+            return column.meaning
         if role == Qt.ItemDataRole.TextAlignmentRole:
             # The mark of the order stands at the right end, where it would cover a title.
             return Qt.AlignmentFlag.AlignCenter if column.is_number else _SIDES[False]

@@ -9,11 +9,12 @@ from PySide6.QtCore import QLocale, Qt, QTimer, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from gui.tables.columns import Column
+from engine.tables import Column
 from gui.tables.elided_label import ElidedLabel
 from gui.tables.model import ParquetTableModel
 from gui.tables.source import Condition, TableSource
 from gui.tables.view import TableView
+from gui.words import in_sentence
 
 __all__ = ["TablePanel"]
 
@@ -104,7 +105,7 @@ class TablePanel(QWidget):
     @property
     def plural(self) -> str:
         """What its rows are, as it stands inside a sentence."""
-        return self.title if self.title == "PSMs" else self.title.lower()
+        return in_sentence(self.title)
 
     @property
     def scope_text(self) -> str:

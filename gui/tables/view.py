@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 
 from engine.errors import StorageError
 from engine.files import atomic_file
-from gui.tables.columns import Column
+from engine.tables import Column
 from gui.tables.model import Index, ParquetTableModel
 
 __all__ = ["TableView"]
@@ -122,7 +122,7 @@ class TableView(QTableView):
         """Give every column the width that its kind of value needs."""
         metrics = QFontMetrics(self.font())
         for section, column in enumerate(self._model.columns):
-            needed = max(metrics.horizontalAdvance("0") * column.width, metrics.horizontalAdvance(column.title) + 26)
+            needed = max(metrics.horizontalAdvance("0") * column.width, metrics.horizontalAdvance(column.header) + 26)
             self.setColumnWidth(section, needed + 10)
 
     def mark_order(self) -> None:
@@ -200,16 +200,16 @@ class TableView(QTableView):
         order = dict(self._model.order)
         for column in self._columns_in_sight():
             now = {None: "", False: ", ascending", True: ", descending"}[order.get(column.name)]
-            action = sort_menu.addAction(f"{column.title}{now}")
+            action = sort_menu.addAction(f"{column.header}{now}")
             action.setCheckable(True)
             action.setChecked(bool(now))
             action.triggered.connect(partial(self._sort_by, self._model.columns.index(column)))
         menu.addSeparator()
         for section, column in enumerate(self._model.columns):
-            action = menu.addAction(column.title)
+            action = menu.addAction(column.header)
             action.setCheckable(True)
             action.setChecked(not self.isColumnHidden(section))
-            action.setToolTip(column.help)
+            action.setToolTip(column.meaning)
             action.toggled.connect(lambda is_shown, name=column.name: self._show_column(name, is_shown))
         menu.addSeparator()
         menu.addAction("Usual columns").triggered.connect(self._usual_columns)

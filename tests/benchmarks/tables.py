@@ -27,8 +27,9 @@ from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 
+from engine.identification.tables import TABLES
 from engine.project import Project
-from gui.results.identification import PSM_COLUMNS, PSM_EXTRAS, RowFilter, filter_conditions
+from gui.results.identification import RowFilter, filter_conditions
 from gui.tables.model import ParquetTableModel
 from gui.tables.source import Condition, ResultTables
 from gui.tables.view import TableView
@@ -108,7 +109,7 @@ def measure_opening(path: Path) -> None:
 def time_to_open(path: Path, conditions: list[Condition], order: list[tuple[str, bool]]) -> float:
     """Milliseconds from nothing to a table whose first rows are painted."""
     started = time.perf_counter()
-    model = ParquetTableModel(PSM_COLUMNS, PSM_EXTRAS, QGuiApplication.palette)
+    model = ParquetTableModel(TABLES[2].columns, TABLES[2].links, QGuiApplication.palette)
     view = TableView(model, "PSMs")
     view.resize(1200, 700)
     view.show()
@@ -183,7 +184,7 @@ def main() -> None:
             pq.write_table(table, path, compression="zstd", compression_level=1, row_group_size=1 << 17)
         measure_opening(paths["psms"])
 
-        model = ParquetTableModel(PSM_COLUMNS, PSM_EXTRAS, QGuiApplication.palette)
+        model = ParquetTableModel(TABLES[2].columns, TABLES[2].links, QGuiApplication.palette)
         view = TableView(model, "PSMs")
         tables = ResultTables(paths)
         model.open(tables.source("psms"))

@@ -85,8 +85,8 @@ class Photographer:
         self.take("01-start")
         window.menus.new["identify"].trigger()
         self.take("02-form-empty")
-        form.spectra.add([SAMPLES / "BSA1.mzML.gz", SAMPLES / "SOURCES.md"])
-        form.databases.add([SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"])
+        form.file_lists["spectra"].add([SAMPLES / "BSA1.mzML.gz", SAMPLES / "SOURCES.md"])
+        form.file_lists["database"].add([SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"])
         self.window.menus.run.trigger()
         form.parameters.set_values({"missed_cleavages": 1, "enzyme": "Lys-C", "fdr": 0.05})
         form.choose_preset("phospho")
@@ -94,7 +94,7 @@ class Photographer:
         self.take("02-form-preset-undo")
         form.undo_preset()
         form.parameters.set_values({"missed_cleavages": 77, "enzyme": "Lys-C", "fdr": 0.05})
-        self.wait(lambda: form.spectra.is_examined)
+        self.wait(lambda: form.file_lists["spectra"].is_examined)
         self.take("03-form-wrong")
         form.scroll_area.verticalScrollBar().setValue(500)
         self.take("04-form-middle")
@@ -104,8 +104,8 @@ class Photographer:
         self.take("05-form-advanced")
         form.parameters.reset_all()
         form.parameters.unfold(False)
-        form.spectra.lines.item(1).setSelected(True)
-        form.spectra.remove_selected()
+        form.file_lists["spectra"].lines.item(1).setSelected(True)
+        form.file_lists["spectra"].remove_selected()
         form.choose_preset("low-resolution")
         form.set_project_folder(self.temporary / "BSA in trap")
         form.scroll_area.verticalScrollBar().setValue(0)
@@ -148,9 +148,9 @@ class Photographer:
 
     def jobs_and_results(self) -> None:
         """A run, and what it found."""
-        from gui.forms.identification_form import IdentificationRequest
+        from gui.tasks import SearchTask
 
-        window, real = self.window, IdentificationRequest.run
+        window, real = self.window, SearchTask.run
         hold = [True]
 
         def slow(request: Any, progress: Any) -> Any:
@@ -160,7 +160,7 @@ class Photographer:
                 progress.advance()
             while hold[0]:
                 time.sleep(0.01)
-            return SimpleNamespace(run_id="identify-0001", n_psms=0, n_peptides=0, n_proteins=0, certainty={})
+            return SimpleNamespace(run_id="identify-0001", counts=list)
 
         window.form.run()
         self.wait(lambda: window.queue.is_idle and window.pages.currentWidget() is window.results)
@@ -173,7 +173,7 @@ class Photographer:
             self.take(f"{15 + i}-results-{window.results.tabs.tabText(i).lower().replace(' ', '-')}")
         window.results.tabs.setCurrentIndex(0)
         window.show_page(window.form)
-        IdentificationRequest.run = slow  # type: ignore[method-assign]
+        SearchTask.run = slow  # type: ignore[method-assign]
         window.form.run()
         window.form.run()
         self.wait(seconds=2)
@@ -186,7 +186,7 @@ class Photographer:
         window.form.run()
         window.lost_project.close()
         self.take("22-project-gone")
-        IdentificationRequest.run = real  # type: ignore[method-assign]
+        SearchTask.run = real  # type: ignore[method-assign]
 
     def sequence_search(self) -> None:
         """The second kind of search: its form, its results with many queries and with one, and the devices."""
@@ -199,27 +199,27 @@ class Photographer:
         self.take("30-search-form-empty")
         nucleotides = self.temporary / "transcripts.fasta"
         nucleotides.write_text(">transcript\n" + "ACGTTGCAAGCT" * 40 + "\n", encoding="utf-8")
-        form.queries.files.add([SAMPLES / "BSA1.mzML.gz", nucleotides])
-        form.queries.box.text.setPlainText(">my protein\nMKWVTFISLLLLFSSAYS\nRGVFRR@THKSEIAHRFKDLGE")
+        form.file_lists["queries"].add([SAMPLES / "BSA1.mzML.gz", nucleotides])
+        form.inputs["queries"].box.text.setPlainText(">my protein\nMKWVTFISLLLLFSSAYS\nRGVFRR@THKSEIAHRFKDLGE")
         form.parameters.set_values({"gap_open": -3, "max_e_value": 1e12})
         form.device.choose("cuda:7")
         window.devices.look()
-        self.wait(lambda: window.devices.is_known and form.queries.is_examined and form.queries.files.counts)
+        self.wait(lambda: window.devices.is_known and form.inputs["queries"].is_examined and form.file_lists["queries"].counts)
         self.take("31-search-form-wrong")
-        form.queries.files.clear()
-        form.queries.box.text.setPlainText(PASTED)
-        form.databases.add([database])
+        form.file_lists["queries"].clear()
+        form.inputs["queries"].box.text.setPlainText(PASTED)
+        form.file_lists["database"].add([database])
         form.parameters.reset_all()
         form.device.choose("auto")
         form.set_project_folder(self.temporary / "relatives")
-        self.wait(lambda: form.run_button.isEnabled() and form.databases.counts)
+        self.wait(lambda: form.run_button.isEnabled() and form.file_lists["database"].counts)
         self.take("32-search-form-ready")
         self.run_to_results()
         self.take("33-hits-one-query")
         results = window.results
-        form.queries.box.text.clear()
-        form.queries.files.add([queries])
-        self.wait(lambda: form.run_button.isEnabled() and not form.queries.box.pasted.fasta)
+        form.inputs["queries"].box.text.clear()
+        form.file_lists["queries"].add([queries])
+        self.wait(lambda: form.run_button.isEnabled() and not form.inputs["queries"].box.pasted.fasta)
         window.show_page(form)
         self.run_to_results()
         results.queries.view.choose(7)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
+from engine.entry import Count
 from engine.project import Project
 
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
@@ -51,3 +53,8 @@ def project_with_search(folder: Path, **files: int) -> Project:
     queries, database = search_files(folder.parent / f"{folder.name} files", **files)
     align([queries], [database], None, SequenceSearchParameters(), project_folder=folder, device="cpu")
     return Project.open(folder)
+
+
+def said(run_id: str, *counts: Count) -> SimpleNamespace:
+    """What the window asks of the summary of a search that a test stands in for."""
+    return SimpleNamespace(run_id=run_id, counts=lambda: list(counts))

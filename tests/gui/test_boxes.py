@@ -262,6 +262,6 @@ def test_what_a_run_used_needs_no_undoing(form: SearchForm, monkeypatch: pytest.
     form.run_asked.connect(asked.append)
     form.parameters.set_values({"missed_cleavages": 4})
     form.choose_preset("phospho")
-    monkeypatch.setattr(form, "request", lambda: object())
+    monkeypatch.setattr(form, "task", lambda: object())
     form.run()
     assert asked and not form.undo_button.isVisible()

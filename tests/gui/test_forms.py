@@ -413,8 +413,8 @@ def test_the_picker_reads_masses_of_the_country(german: None, picker: Modificati
 
 def test_files_are_known_by_their_content(tmp_path: Path, sample_data: Path) -> None:
     spectra = file_kind(sample_data / "BSA1.mzML.gz")
-    assert (spectra.kind, spectra.format) == ("spectra", "mzML")
-    assert file_kind(sample_data / "18Protein_SoCe_Tr_detergents_trace.fasta.gz").kind == "database"
+    assert (spectra.sort, spectra.format) == ("spectra", "mzML")
+    assert file_kind(sample_data / "18Protein_SoCe_Tr_detergents_trace.fasta.gz").sort == "proteins"
     (tmp_path / "run.raw").write_bytes(b"\x01\xa1F\0i\0n\0n\0i\0g\0a\0n\0" + bytes(64))
     assert "Thermo raw" in file_kind(tmp_path / "run.raw").problem
     assert "no such file" in file_kind(tmp_path / "absent.mgf").problem
@@ -429,5 +429,5 @@ def test_folders_are_searched_for_what_a_search_needs(tmp_path: Path, qtbot: QtB
     survey.all_within([tmp_path], answers.append)
     qtbot.waitUntil(lambda: bool(answers))
     survey.close()
-    assert [path.name for path in answers[0].of_kind("spectra")] == ["a.MGF"]
-    assert [path.name for path in answers[0].of_kind("database")] == ["b.fasta"]
+    assert [path.name for path in answers[0].of_sort("spectra")] == ["a.MGF"]
+    assert [path.name for path in answers[0].of_sort("proteins")] == ["b.fasta"]

@@ -28,12 +28,12 @@ from engine.sequences.database import read_sequences
 from engine.sequences.matrices import read_matrix
 from engine.sequences.scheme import ScoringScheme
 from gui.forms.field import Outlined
+from gui.plots.colours import PAPER, plot_colours
 from gui.plots.export import export_figure, figure_font
 from gui.plots.histogram import paint_histogram
 from gui.plots.hit_bars import Bar, Bars, HitBars
 from gui.results.hits import open_sequence_search
 from gui.results.hits_view import HitsView
-from gui.spectrum.colours import PAPER, plot_colours
 from gui.theme import Theme
 from tests.gui.result_views import click_row, cut_off, overlapping, settle, shown
 from tests.gui.search_projects import project_with_search, search_files
@@ -348,7 +348,7 @@ def test_every_column_that_is_shown_can_be_sorted_by_the_keyboard(open_hits: Ope
         assert isinstance(sort_menu, QMenu) and sort_menu.title() == "&Sort by"
         return {action.text(): action for action in sort_menu.actions()}
 
-    titles = [column.title for column in view.hits.model.columns if column.name not in table.hidden_columns()]
+    titles = [column.header for column in view.hits.model.columns if column.name not in table.hidden_columns()]
     assert list(sort_actions()) == titles
     sort_actions()["Subject"].trigger()
     settle(view, qtbot)
@@ -557,7 +557,7 @@ def test_everything_has_a_name_and_is_reached_by_the_tab_key(open_hits: Opener, 
     )
     places = [reached.index(name) for name in names]
     assert places == sorted(places), list(zip(names, places, strict=True))
-    assert "Export hits…" in reached
+    assert "Export results…" in reached
     assert "QTableView" not in reached and "QWidget" not in reached
 
 

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,11 +17,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit
 from pytestqt.qtbot import QtBot
 
+from engine.entry import Count
 from engine.jobs import Progress
 from engine.project import Project, is_project
 from gui.dialogs import CrashDialog
-from gui.forms.identification_form import IdentificationRequest
+from gui.tasks import SearchTask
 from gui.window import MainWindow
+from tests.gui.search_projects import said
 from tests.gui.test_window import click, counting, database, filled, spectra
 
 __all__ = ["database", "filled", "spectra"]
@@ -63,7 +64,7 @@ class Stepwise:
                     run.log("info", f"step {i}")
                 # Longer than between two deliveries of what has happened.
                 time.sleep(0.1)
-        return SimpleNamespace(run_id=run.id, n_psms=0, n_peptides=0, n_proteins=0, certainty={})
+        return said(run.id, Count(0, "PSM", "PSMs"))
 
 
 @pytest.mark.parametrize("way", ["deleted", "moved"])
@@ -72,7 +73,7 @@ def test_a_project_that_goes_away_during_a_run_is_one_message_and_a_failed_run(
     filled: MainWindow, messages: Messages, way: str, writes: bool, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search = Stepwise(writes)
-    monkeypatch.setattr(IdentificationRequest, "run", lambda request, progress: search(request, progress))
+    monkeypatch.setattr(SearchTask, "run", lambda request, progress: search(request, progress))
     faults: list[str] = []
     monkeypatch.setattr(filled, "tell_fault", lambda summary, report: faults.append(summary))
     click(filled.form.run_button)
@@ -126,7 +127,7 @@ def test_waiting_searches_do_not_make_a_project_anew(
     filled: MainWindow, messages: Messages, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search, begun = Stepwise(True), []
-    monkeypatch.setattr(IdentificationRequest, "run", lambda request, progress: begun.append(1) or search(request, progress))
+    monkeypatch.setattr(SearchTask, "run", lambda request, progress: begun.append(1) or search(request, progress))
     click(filled.form.run_button)
     click(filled.form.run_button)
     assert search.begun.wait(10)
@@ -140,7 +141,7 @@ def test_waiting_searches_do_not_make_a_project_anew(
 @pytest.fixture
 def lost(filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> MainWindow:
     """A window whose open project was moved while nothing ran, and whose Run was clicked then."""
-    monkeypatch.setattr(IdentificationRequest, "run", counting(0.0))
+    monkeypatch.setattr(SearchTask, "run", counting(0.0))
     Project.create_or_open(tmp_path / "project")
     filled.open_project(tmp_path / "project")
     qtbot.waitUntil(filled.form.run_button.isEnabled)

@@ -111,10 +111,10 @@ def test_shown_told_copied_and_saved_is_one_value_in_the_header_s_unit(
         view.save(tmp_path / "saved.tsv")
     saved = lines_of((tmp_path / "saved.tsv").read_text(encoding="utf-8"))
     assert len(copied) == len(saved) == len(stored) + 1
-    assert copied[0] == [column.title for column in model.columns], "every column is shown"
+    assert copied[0] == [column.header for column in model.columns], "every column is shown"
     seen_units = set()
     for at, column in enumerate(model.columns):
-        unit = match[1] if (match := re.search(r"\((\S+)\)$", column.title)) else ""
+        unit = match[1] if (match := re.search(r"\((\S+)\)$", column.header)) else ""
         seen_units.add(unit)
         factor = UNITS.get(unit, 1)
         is_other = factor != 1

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,17 +18,19 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
+from engine.entry import Certainty, Count
 from engine.project import Project
 from engine.statistics.target_decoy import false_share_interval
 from gui.certainty import certainty_text
-from gui.forms.identification_form import IdentificationRequest
 from gui.results.identification import accepted_counts
 from gui.results.identification_view import IdentificationView
 from gui.tables.source import ResultTables
+from gui.tasks import SearchTask
 from gui.theme import Theme
 from tests.engine.identification_tables import Identification, identification
 from tests.gui.result_projects import project_with_results
 from tests.gui.result_views import click_row, cut_off, settle, shown
+from tests.gui.search_projects import said
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 Opener = Callable[..., tuple[IdentificationView, Identification]]
@@ -118,11 +119,12 @@ def test_an_interval_is_told_with_the_digits_that_mean_something() -> None:
 
 
 def test_the_outcome_of_a_search_tells_how_certain_it_is() -> None:
-    certainty = {"peptides": {"targets": 283, "decoys": 2, "false_share_low": 0.001, "false_share_high": 0.02577}}
-    summary = SimpleNamespace(n_psms=1204, n_peptides=283, n_proteins=35, certainty=certainty)
+    certainty = Certainty(2, 0.001, 0.02577)
+    summary = said("", Count(1204, "PSM", "PSMs"), Count(283, "peptide", "peptides", certainty), Count(1, "protein", "proteins"))
     english = QLocale(QLocale.Language.English, QLocale.Country.UnitedStates)
-    outcome = IdentificationRequest.outcome(summary, english)
-    assert outcome == "1,204 PSMs, 283 peptides (2 decoys; 0.1–2.6 % false), 35 proteins"
+    outcome = SearchTask.outcome(summary, english)
+    assert outcome == "1,204 PSMs, 283 peptides (2 decoys; 0.1–2.6 % false), 1 protein"
+    assert SearchTask.outcome(said("", Count(0, "hit", "hits"), Count(0, "query", "queries")), english) == "no hits"
 
 
 def test_at_first_all_accepted_rows_are_shown_and_the_best_spectrum(open_results: Opener) -> None:

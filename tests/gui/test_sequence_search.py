@@ -6,7 +6,6 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,26 +17,28 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QFileDialog, QMenu
 from pytestqt.qtbot import QtBot
 
-from engine.formats import read_proteins
+from engine.entry import Count
+from engine.formats import letters, read_proteins
+from engine.formats.letters import SequenceCount, count_sequences
 from engine.jobs import Progress
 from engine.parameters import preset_names, read_preset
 from engine.project import Project
+from engine.sequence_search.entry import SEQUENCE_SEARCH
 from engine.sequence_search.exporting import export_hits
 from engine.sequence_search.parameters import SequenceSearchParameters
 from engine.sequences.database import read_sequences
 from engine.sequences.hits import HitFormat
 from engine.sequences.statistics import default_gap_costs
-from gui.forms import file_survey
 from gui.forms.editors import MatrixEditor
-from gui.forms.file_survey import SequenceCount, count_sequences
+from gui.forms.search_form import SearchForm
 from gui.forms.sequence_box import read_pasted
-from gui.forms.sequence_search_form import SequenceSearchForm, SequenceSearchRequest
-from gui.results.hit_export import ExportDialog, ExportRequest, format_of
+from gui.results.export import ExportDialog, fitted
 from gui.results.hits_view import HitsView
+from gui.tasks import ExportTask, SearchTask
 from gui.window import MainWindow
 from tests.gui.result_projects import project_with_results
 from tests.gui.result_views import overlapping
-from tests.gui.search_projects import search_files, write_fasta
+from tests.gui.search_projects import said, search_files, write_fasta
 from tests.gui.test_window import click, drop
 
 SEARCH_MS = 240_000
@@ -49,42 +50,42 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def form(window: MainWindow) -> SequenceSearchForm:
+def form(window: MainWindow) -> SearchForm:
     click(window.start_page.new_buttons["align"])
-    assert isinstance(window.form, SequenceSearchForm)
+    assert isinstance(window.form, SearchForm)
     return window.form
 
 
 @pytest.fixture
-def filled(window: MainWindow, form: SequenceSearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> MainWindow:
+def filled(window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> MainWindow:
     """A window whose form is ready to run."""
-    form.queries.files.add([files[0]])
-    form.databases.add([files[1]])
+    form.file_lists["queries"].add([files[0]])
+    form.file_lists["database"].add([files[1]])
     form.set_project_folder(tmp_path / "project")
     form.device.choose("cpu")
     qtbot.waitUntil(form.run_button.isEnabled)
     return window
 
 
-def paste(form: SequenceSearchForm, text: str, qtbot: QtBot) -> None:
-    form.queries.box.text.setPlainText(text)
-    qtbot.waitUntil(lambda: form.queries.box.is_read)
+def paste(form: SearchForm, text: str, qtbot: QtBot) -> None:
+    form.inputs["queries"].box.text.setPlainText(text)
+    qtbot.waitUntil(lambda: form.inputs["queries"].box.is_read)
 
 
 def test_a_person_pastes_a_protein_and_sees_its_relatives(
-    window: MainWindow, form: SequenceSearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
+    window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     assert form.reason.text() == "Add queries, or paste a sequence" and not form.run_button.isEnabled()
     sequence = files[0].read_text(encoding="utf-8").splitlines()[1]
-    form.queries.box.text.setFocus()
-    QTest.keyClicks(form.queries.box.text, sequence[:20].lower() + " ")
+    form.inputs["queries"].box.text.setFocus()
+    QTest.keyClicks(form.inputs["queries"].box.text, sequence[:20].lower() + " ")
     paste(form, f"{sequence[:60]}\n{sequence[60:]}\n", qtbot)
-    assert form.queries.note.text() == f"Pasted: 1 sequence, {len(sequence)} residues"
+    assert form.inputs["queries"].note.text() == f"Pasted: 1 sequence, {len(sequence)} residues"
     qtbot.waitUntil(lambda: form.reason.text() == "Add a protein database")
-    form.databases.add([files[1]])
+    form.file_lists["database"].add([files[1]])
     qtbot.waitUntil(form.run_button.isEnabled)
     assert form.project.text() == str(files[1].parent / "database_proteoscope")
-    qtbot.waitUntil(lambda: form.databases.note.text().startswith("186 sequences, "))
+    qtbot.waitUntil(lambda: form.file_lists["database"].note.text().startswith("186 sequences, "))
     form.project.selectAll()
     QTest.keyClicks(form.project, str(tmp_path / "relatives"))
     form.device.choose("cpu")
@@ -114,14 +115,14 @@ def test_a_person_pastes_a_protein_and_sees_its_relatives(
 def test_a_search_is_cancelled_and_leaves_nothing(
     filled: MainWindow, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = SequenceSearchRequest.run
+    real = SearchTask.run
 
-    def cancelled(request: SequenceSearchRequest, progress: Any) -> Any:
+    def cancelled(request: SearchTask, progress: Any) -> Any:
         stage = progress.stage
         progress.stage = lambda title, total=0: (progress.cancel() if title.startswith("Aligning") else None, stage(title, total))
         return real(request, progress)
 
-    monkeypatch.setattr(SequenceSearchRequest, "run", cancelled)
+    monkeypatch.setattr(SearchTask, "run", cancelled)
     with qtbot.waitSignal(filled.bridge.finished, timeout=SEARCH_MS) as finished:
         filled.form.run()
     assert finished.args[0].state == "cancelled"
@@ -132,18 +133,19 @@ def test_a_search_is_cancelled_and_leaves_nothing(
 
 def test_the_request_is_what_stands_in_the_form(filled: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
     form = filled.form
-    assert isinstance(form, SequenceSearchForm)
+    assert isinstance(form, SearchForm)
     form.choose_preset("distant")
     form.parameters.set_values({"top": 7})
     paste(form, ">mine a protein\nMKWVTFISLLLLFSSAYS", qtbot)
     qtbot.waitUntil(form.run_button.isEnabled)
-    request = form.request()
-    assert isinstance(request, SequenceSearchRequest)
-    assert (request.queries, request.databases, request.device) == ((files[0],), (files[1],), "cpu")
-    assert request.pasted == ">mine a protein\nMKWVTFISLLLLFSSAYS\n"
-    assert request.project_folder == tmp_path / "project"
+    task = form.task()
+    assert task is not None
+    request = task.request
+    assert request.inputs == {"queries": (files[0],), "database": (files[1],)}
+    assert task.pasted == {"queries": ">mine a protein\nMKWVTFISLLLLFSSAYS\n"}
+    assert (request.device, request.project, request.out) == ("cpu", tmp_path / "project", None)
     assert request.parameters == SequenceSearchParameters(matrix="BLOSUM45", gap_open=14, gap_extend=2, top=7)
-    assert request.title == "Search queries.fasta and 1 more in database.fasta"
+    assert task.title == "Search queries.fasta and 1 more in database.fasta"
 
 
 @pytest.mark.parametrize("preset", preset_names("align"))
@@ -154,7 +156,7 @@ def test_every_preset_goes_through_the_form_unchanged(window: MainWindow, preset
     assert form.parameters.changed_names == []
 
 
-def test_a_matrix_brings_its_gap_costs_unless_others_were_chosen(form: SequenceSearchForm) -> None:
+def test_a_matrix_brings_its_gap_costs_unless_others_were_chosen(form: SearchForm) -> None:
     combo = form.parameters.fields["matrix"].editor.findChild(QComboBox)
     assert combo is not None and combo.count() > 60
     for name in ("BLOSUM45", "PAM30", "BLOSUM62"):
@@ -166,7 +168,7 @@ def test_a_matrix_brings_its_gap_costs_unless_others_were_chosen(form: SequenceS
     assert form.parameters.values()["gap_open"] == 13
 
 
-def test_a_matrix_from_a_file(form: SequenceSearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+def test_a_matrix_from_a_file(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     mine = tmp_path / "mine.txt"
     mine.write_text("  A  C\nA 4 -1\nC -1 9\n", encoding="utf-8")
     form.parameters.set_values({"matrix": str(mine)})
@@ -200,16 +202,16 @@ def test_a_broken_matrix_file_is_said_at_once(filled: MainWindow, tmp_path: Path
 
 def test_what_is_wrong_is_said_where_it_stands(filled: MainWindow, tmp_path: Path, sample_data: Path, qtbot: QtBot) -> None:
     form = filled.form
-    assert isinstance(form, SequenceSearchForm)
+    assert isinstance(form, SearchForm)
     paste(form, ">one\nMKW@T", qtbot)
-    assert form.queries.box.frame.is_wrong and form.queries.box.message.text() == "Line 2: “@” is not a residue"
+    assert form.inputs["queries"].box.frame.is_wrong and form.inputs["queries"].box.message.text() == "Line 2: “@” is not a residue"
     qtbot.waitUntil(lambda: form.reason.text() == "A query cannot be used")
     paste(form, "", qtbot)
     qtbot.waitUntil(form.run_button.isEnabled)
-    form.databases.add([sample_data / "BSA1.mzML.gz"])
-    qtbot.waitUntil(lambda: form.databases.message.text() == "BSA1.mzML.gz holds spectra (mzML), not sequences")
-    form.databases.lines.item(1).setSelected(True)
-    form.databases.remove_selected()
+    form.file_lists["database"].add([sample_data / "BSA1.mzML.gz"])
+    qtbot.waitUntil(lambda: form.file_lists["database"].message.text() == "BSA1.mzML.gz holds spectra (mzML), not sequences")
+    form.file_lists["database"].lines.item(1).setSelected(True)
+    form.file_lists["database"].remove_selected()
     form.parameters.set_values({"max_e_value": 0.0})
     qtbot.waitUntil(lambda: form.reason.text() == "Largest E-value: Expected more than 0")
 
@@ -223,34 +225,34 @@ def test_a_project_folder_that_no_disk_can_have(filled: MainWindow, tmp_path: Pa
     qtbot.waitUntil(form.run_button.isEnabled)
 
 
-def test_dna_is_told_from_protein(form: SequenceSearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+def test_dna_is_told_from_protein(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     transcript = tmp_path / "transcript.fasta"
     transcript.write_text(">t\n" + "ACGTTGCAAGCT" * 10 + "\n", encoding="utf-8")
-    form.databases.add([transcript])
-    qtbot.waitUntil(form.databases.warning.isVisible)
-    assert "transcript.fasta looks like DNA or RNA" in form.databases.warning.text()
+    form.file_lists["database"].add([transcript])
+    qtbot.waitUntil(form.file_lists["database"].warning.isVisible)
+    assert "transcript.fasta looks like DNA or RNA" in form.file_lists["database"].warning.text()
     paste(form, "acguacguacguacguacguacguacguacguacgu", qtbot)
-    assert form.queries.warning.text().startswith("What was pasted looks like DNA or RNA")
+    assert form.inputs["queries"].warning.text().startswith("What was pasted looks like DNA or RNA")
     paste(form, "ACGTN", qtbot)
-    assert not form.queries.warning.isVisible(), "so few letters may be a peptide"
+    assert not form.inputs["queries"].warning.isVisible(), "so few letters may be a peptide"
 
 
-def test_dna_is_told_from_the_proteins_among_which_it_stands(form: SequenceSearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+def test_dna_is_told_from_the_proteins_among_which_it_stands(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
     protein, gene = "MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVKLVNELTEFAKTCVADE", "ACGTTGCAAGCT" * 75
     paste(form, f">gene\n{gene[:46]}\n>protein\nMKV", qtbot)
-    assert form.queries.warning.text().startswith("What was pasted: 1 of 2 sequences looks like DNA or RNA")
+    assert form.inputs["queries"].warning.text().startswith("What was pasted: 1 of 2 sequences looks like DNA or RNA")
     mixed = write_fasta(tmp_path / "mixed.fasta", [("a", gene), ("b", protein), ("c", gene[5:]), ("d", protein), ("e", protein)])
-    form.queries.files.add([mixed])
-    qtbot.waitUntil(form.queries.files.warning.isVisible)
-    assert form.queries.files.warning.text().startswith("mixed.fasta: 2 of 5 sequences look like DNA or RNA")
+    form.file_lists["queries"].add([mixed])
+    qtbot.waitUntil(form.file_lists["queries"].warning.isVisible)
+    assert form.file_lists["queries"].warning.text().startswith("mixed.fasta: 2 of 5 sequences look like DNA or RNA")
     # Among very many proteins there are some that look so.
     for name, n_genes in (("few", 2), ("many", 3)):
         records = [("gene", gene)] * n_genes + [("p", protein)] * (300 - n_genes)
-        form.databases.clear()
-        form.databases.add([write_fasta(tmp_path / f"{name}.fasta", records)])
-        qtbot.waitUntil(lambda: form.databases.note.text().startswith("300 sequences"))
+        form.file_lists["database"].clear()
+        form.file_lists["database"].add([write_fasta(tmp_path / f"{name}.fasta", records)])
+        qtbot.waitUntil(lambda: form.file_lists["database"].note.text().startswith("300 sequences"))
         expected = "many.fasta: 3 of 300 sequences look like DNA or RNA, where proteins belong; translate them first"
-        assert form.databases.warning.text() == (expected if name == "many" else "")
+        assert form.file_lists["database"].warning.text() == (expected if name == "many" else "")
 
 
 @pytest.mark.parametrize("block", [64, 1000, 1 << 20])
@@ -262,7 +264,7 @@ def test_sequences_of_dna_are_counted_as_the_search_counts_them(tmp_path: Path, 
     lines = [part for name, letters in records for part in (f">{name}", *(letters[at : at + 60] for at in range(0, len(letters), 60)))]
     path = tmp_path / "mixed.fasta"
     path.write_text("\n".join([*lines[:1], "; a remark", *lines[1:]]), encoding="utf-8")
-    monkeypatch.setattr("gui.forms.file_survey._BLOCK", block)
+    monkeypatch.setattr("engine.formats.letters._BLOCK", block)
     found = count_sequences(path)
     path.write_text("\n".join(lines), encoding="utf-8")
     expected = read_sequences([path], Progress()).n_nucleotides
@@ -273,11 +275,11 @@ def test_sequences_of_dna_are_counted_as_the_search_counts_them(tmp_path: Path, 
 def test_a_chromosome_needs_no_memory_to_be_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "chromosome.fasta"
     path.write_text(">c\n" + ("ACGTTGCAAGCT" * 5 + "\n") * 3000, encoding="utf-8")
-    monkeypatch.setattr("gui.forms.file_survey._BLOCK", 5000)
-    monkeypatch.setattr("gui.forms.file_survey._MOST_JUDGED", 2000)
+    monkeypatch.setattr("engine.formats.letters._BLOCK", 5000)
+    monkeypatch.setattr("engine.formats.letters._MOST_JUDGED", 2000)
     judged: list[int] = []
-    real = file_survey.nucleotide_counts
-    monkeypatch.setattr(file_survey, "nucleotide_counts", lambda codes, offsets: judged.append(len(codes)) or real(codes, offsets))
+    real = letters.nucleotide_counts
+    monkeypatch.setattr(letters, "nucleotide_counts", lambda codes, offsets: judged.append(len(codes)) or real(codes, offsets))
     assert count_sequences(path) == SequenceCount(1, 180_000, 1)
     assert max(judged) < 2000
 
@@ -294,7 +296,7 @@ def test_a_chromosome_needs_no_memory_to_be_known(tmp_path: Path, monkeypatch: p
 def test_primers_are_judged_together_however_they_are_read(
     sequences: list[str], expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gui.forms.file_survey._BLOCK", 50)
+    monkeypatch.setattr("engine.formats.letters._BLOCK", 50)
     path = tmp_path / "primers.fasta"
     path.write_text("".join(f">{k}\n{one}\n" for k, one in enumerate(sequences)))
     found = count_sequences(path)
@@ -347,24 +349,24 @@ def test_pasted_text_that_is_no_sequence(text: str, problem: str) -> None:
     assert problem in read_pasted(text).problem
 
 
-def test_files_dropped_on_a_list_go_into_it(window: MainWindow, form: SequenceSearchForm, files: tuple[Path, Path], qtbot: QtBot) -> None:
+def test_files_dropped_on_a_list_go_into_it(window: MainWindow, form: SearchForm, files: tuple[Path, Path], qtbot: QtBot) -> None:
     beside = form.run_button.mapTo(window, QPoint(5, 5))
     drop(window, files[0], at=beside)
-    qtbot.waitUntil(lambda: form.queries.files.paths == [files[0]])
+    qtbot.waitUntil(lambda: form.file_lists["queries"].paths == [files[0]])
     drop(window, files[1], at=beside)
-    qtbot.waitUntil(lambda: form.databases.paths == [files[1]])
-    for name, target in (("more.fasta", form.queries.files.lines), ("still more.fasta", form.queries.box.text)):
+    qtbot.waitUntil(lambda: form.file_lists["database"].paths == [files[1]])
+    for name, target in (("more.fasta", form.file_lists["queries"].lines), ("still more.fasta", form.inputs["queries"].box.text)):
         more = Path(shutil.copy(files[0], files[0].with_name(name)))
         drop(window, more, at=target.mapTo(window, QPoint(20, 20)))
-        qtbot.waitUntil(lambda more=more: form.queries.files.paths[-1] == more)
-    assert form.databases.paths == [files[1]]
+        qtbot.waitUntil(lambda more=more: form.file_lists["queries"].paths[-1] == more)
+    assert form.file_lists["database"].paths == [files[1]]
 
 
-def test_spectra_dropped_lead_to_the_identification(window: MainWindow, form: SequenceSearchForm, sample_data: Path, qtbot: QtBot) -> None:
+def test_spectra_dropped_lead_to_the_identification(window: MainWindow, form: SearchForm, sample_data: Path, qtbot: QtBot) -> None:
     drop(window, sample_data / "BSA1.mzML.gz")
     identification = window.searches["identify"].form
     qtbot.waitUntil(lambda: window.pages.currentWidget() is identification)
-    assert form.queries.is_empty
+    assert form.inputs["queries"].is_empty
 
 
 def test_a_preset_dropped_goes_to_its_kind_of_search(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
@@ -398,9 +400,7 @@ FORMATS = ("tsv", "blast6", "sam", "fasta", "clustal", "html")
 
 def ask_for_export(window: MainWindow, target: Path) -> None:
     """Choose the file in the dialog, as Save does."""
-    action = window.searches["align"].results.export_action
-    assert action is not None
-    action.trigger()
+    window.menus.export.trigger()
     dialog = window.results.findChild(ExportDialog)
     assert dialog is not None
     dialog.fileSelected.emit(str(target))
@@ -426,21 +426,21 @@ def test_all_hits_of_a_run_are_exported_as_the_engine_does_it(
     n_hits = export_hits(Project.open(searched_project), run.id, format, expected, Progress())
     assert target.read_bytes() == expected.read_bytes() and n_hits > 50
     qtbot.waitUntil(window.message_bar.isVisible)
-    assert f"Export hits of {run.id} to {target.name}: {n_hits} hits written in " in window.message_bar.label.text()
+    assert f"Export results of {run.id} to {target.name}: {target.name} written in " in window.message_bar.label.text()
     assert isinstance(window.pages.currentWidget(), HitsView)
 
 
 def test_an_export_is_cancelled_and_leaves_nothing(
     window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = ExportRequest.run
+    real = ExportTask.run
 
-    def held(request: ExportRequest, progress: Progress) -> Any:
+    def held(task: ExportTask, progress: Progress) -> Any:
         while not progress.is_cancelled:
             time.sleep(0.005)
-        return real(request, progress)
+        return real(task, progress)
 
-    monkeypatch.setattr(ExportRequest, "run", held)
+    monkeypatch.setattr(ExportTask, "run", held)
     window.open_project(searched_project)
     qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy, timeout=10_000)
     with qtbot.waitSignal(window.bridge.finished) as finished:
@@ -466,14 +466,19 @@ def test_an_export_that_the_disk_refuses_is_said(window: MainWindow, searched_pr
 def test_export_stands_in_the_menu_while_hits_are_shown(window: MainWindow, searched_project: Path, qtbot: QtBot) -> None:
     view = window.searches["align"].results
     action = view.export_action
-    assert isinstance(view, HitsView) and action is not None and not action.isEnabled()
+    assert isinstance(view, HitsView) and not action.isEnabled() and not window.menus.export.isEnabled()
     file_menu = window.menuBar().actions()[0].menu()
-    assert isinstance(file_menu, QMenu) and action in file_menu.actions() and action in view.hits.view.actions()
+    assert isinstance(file_menu, QMenu) and window.menus.export in file_menu.actions()
+    assert action in view.hits.view.actions() and action in view.queries.view.actions()
     window.open_project(searched_project)
     qtbot.waitUntil(lambda: view.text == "" and not view.is_busy, timeout=10_000)
-    assert action.isEnabled()
+    assert action.isEnabled() and window.menus.export.isEnabled()
+    window.menus.new["identify"].trigger()
+    assert not window.menus.export.isEnabled(), "no identification is shown"
+    window.menus.new["align"].trigger()
+    assert window.menus.export.isEnabled()
     view.clear()
-    assert not action.isEnabled()
+    assert not action.isEnabled() and not window.menus.export.isEnabled()
 
 
 @pytest.mark.parametrize(
@@ -488,19 +493,21 @@ def test_export_stands_in_the_menu_while_hits_are_shown(window: MainWindow, sear
     ],
 )
 def test_the_ending_of_an_export_says_its_format(tmp_path: Path, name: str, chosen: HitFormat, expected: tuple[str, str]) -> None:
-    path, format = format_of(tmp_path / name, chosen)
-    assert (path, format) == (tmp_path / expected[0], expected[1])
+    format = SEQUENCE_SEARCH.exported_as(chosen)
+    assert format is not None
+    path, format = fitted(tmp_path / name, format, SEQUENCE_SEARCH.exports)
+    assert (path, format.name) == (tmp_path / expected[0], expected[1])
 
 
 def test_the_dialog_of_an_export_offers_every_format(window: MainWindow, qtbot: QtBot) -> None:
-    dialog = ExportDialog("align-0001", window)
+    dialog = ExportDialog("align-0001", SEQUENCE_SEARCH.exports, window)
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
     offered = []
     for name_filter in dialog.nameFilters():
         dialog.selectNameFilter(name_filter)
         dialog.filterSelected.emit(name_filter)
-        offered.append(dialog.chosen_format)
-        assert format_of(Path(f"x.{dialog.defaultSuffix()}"), "tsv")[1] == dialog.chosen_format
+        offered.append(dialog.chosen.name)
+        assert fitted(Path(f"x.{dialog.defaultSuffix()}"), SEQUENCE_SEARCH.exports[0], SEQUENCE_SEARCH.exports)[1] == dialog.chosen
     assert tuple(offered) == FORMATS
     dialog.close()
 
@@ -545,10 +552,10 @@ def test_a_run_after_the_project_was_deleted_is_not_taken_for_the_one_before(
     filled: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     window, form = filled, filled.form
-    assert isinstance(form, SequenceSearchForm)
+    assert isinstance(form, SearchForm)
     subjects = []
     for record in files[0].read_text(encoding="utf-8").split(">")[1:3]:
-        form.queries.files.clear()
+        form.file_lists["queries"].clear()
         paste(form, f">{record}", qtbot)
         qtbot.waitUntil(form.run_button.isEnabled)
         with qtbot.waitSignal(window.bridge.finished, timeout=60_000):
@@ -602,33 +609,33 @@ def test_a_run_of_a_kind_that_this_window_does_not_know(window: MainWindow, tmp_
 def test_each_form_is_remembered_by_itself(make_window: Callable[[], MainWindow], files: tuple[Path, Path], qtbot: QtBot) -> None:
     first = make_window()
     form = first.searches["align"].form
-    assert isinstance(form, SequenceSearchForm)
+    assert isinstance(form, SearchForm)
     form.choose_preset("short")
     form.device.choose("cpu")
-    form.databases.add([files[1]])
-    form.queries.files.start_folder = str(files[0].parent)
+    form.file_lists["database"].add([files[1]])
+    form.file_lists["queries"].start_folder = str(files[0].parent)
     assert first.close()
     second = make_window()
     again = second.searches["align"].form
-    assert isinstance(again, SequenceSearchForm)
+    assert isinstance(again, SearchForm)
     assert (again.preset.currentText(), again.device.value()) == ("short", "cpu")
-    assert again.databases.paths == [files[1]] and again.queries.files.start_folder == str(files[0].parent)
+    assert again.file_lists["database"].paths == [files[1]] and again.file_lists["queries"].start_folder == str(files[0].parent)
     other = second.searches["identify"].form
     assert other.preset.currentText() == "high-resolution" and other.device.value() == "auto"
-    assert other.file_lists["databases"].paths == []
+    assert other.file_lists["database"].paths == []
 
 
 def test_two_kinds_of_jobs_wait_in_one_queue(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(request: SequenceSearchRequest, progress: Any) -> Any:
-        return SimpleNamespace(run_id="align-0001", n_hits=12, n_queries=3, n_queries_with_hits=2)
+    def run(request: SearchTask, progress: Any) -> Any:
+        return said("align-0001", Count(12, "hit", "hits"), Count(2, "query with hits", "queries with hits"))
 
-    monkeypatch.setattr(SequenceSearchRequest, "run", run)
+    monkeypatch.setattr(SearchTask, "run", run)
     filled.form.parameters.set_values({"top": 9})
     qtbot.waitUntil(filled.form.run_button.isEnabled)
     with qtbot.waitSignal(filled.bridge.finished) as finished:
         click(filled.form.run_button)
         filled.form.parameters.set_values({"top": 8})
     job = finished.args[0]
-    assert "12 hits; 2 of 3 queries with hits in" in filled.jobs.rows[job.id].stage.toolTip()
+    assert "12 hits, 2 queries with hits in" in filled.jobs.rows[job.id].stage.toolTip()
     qtbot.waitUntil(filled.message_bar.isVisible)
     assert filled.message_bar.button.text() == "Show results", "the user has begun something else"

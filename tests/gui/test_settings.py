@@ -29,7 +29,7 @@ def test_saved_values_are_there_at_the_next_start(path: Path) -> None:
     file.save()
     again = SettingsFile(path).values
     assert (again.theme, again.searches["identify"].preset, again.recent_projects) == ("dark", "phospho", ("/data/Größe 1",))
-    assert json.loads(path.read_text(encoding="utf-8"))["version"] == 2
+    assert json.loads(path.read_text(encoding="utf-8"))["version"] == 3
 
 
 def test_settings_of_the_one_search_that_there_was_become_those_of_identification(path: Path) -> None:
@@ -40,9 +40,18 @@ def test_settings_of_the_one_search_that_there_was_become_those_of_identificatio
     assert kept.theme == "dark"
     assert kept.searches == {
         "identify": SearchSettings(
-            preset="tmt", databases=("/d.fasta",), folders={"spectra": "/s", "databases": "/d"}, preset_folder="/p", results_layout="{}"
+            preset="tmt", files={"database": ("/d.fasta",)}, folders={"spectra": "/s", "database": "/d"}, preset_folder="/p",
+            results_layout="{}",
         )
-    }
+    }  # fmt: skip
+
+
+def test_settings_that_knew_of_databases_alone_name_the_files_by_what_they_are_for(path: Path) -> None:
+    path.parent.mkdir()
+    own = {"device": "cpu", "databases": ["/d.fasta"], "folders": {"queries": "/q", "databases": "/d"}}
+    path.write_text(json.dumps({"version": 2, "searches": {"align": own}}), encoding="utf-8")
+    kept = SearchSettings(device="cpu", files={"database": ("/d.fasta",)}, folders={"queries": "/q", "database": "/d"})
+    assert SettingsFile(path).values.searches == {"align": kept}
 
 
 def test_recent_projects_are_few_and_each_once_with_the_last_on_top() -> None:

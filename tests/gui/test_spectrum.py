@@ -23,7 +23,8 @@ from pytestqt.qtbot import QtBot
 from engine.chemistry.fragments import SERIES
 from engine.chemistry.tolerance import Tolerance
 from engine.errors import InputError, StorageError
-from gui.spectrum.annotated_spectrum import LOSS, IonSettings, annotate_match
+from gui.plots.ion_kinds import LOSS
+from gui.spectrum.annotated_spectrum import IonSettings, annotate_match
 from gui.spectrum.label_layout import place_labels
 from gui.spectrum.spectra_reader import Peaks, SpectraReader
 from gui.spectrum.spectrum_view import SpectrumView

@@ -19,8 +19,9 @@ from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
 from engine.errors import InputError
-from gui.results.identification import PSM_COLUMNS, PSM_EXTRAS
-from gui.tables.columns import Column, full_text, saved_text, shown_text
+from engine.identification.tables import TABLES
+from engine.tables import Column
+from gui.tables.columns import full_text, saved_text, shown_text
 from gui.tables.model import PAGE_ROWS, ParquetTableModel
 from gui.tables.source import Condition, ResultTables, TableSource
 from gui.tables.view import TableView
@@ -48,7 +49,7 @@ def source(psms: pa.Table, tmp_path: Path) -> Iterator[TableSource]:
 
 @pytest.fixture
 def view(source: TableSource, qtbot: QtBot, theme: Theme) -> Iterator[TableView]:
-    model = ParquetTableModel(PSM_COLUMNS, PSM_EXTRAS, QGuiApplication.palette)
+    model = ParquetTableModel(TABLES[2].columns, TABLES[2].links, QGuiApplication.palette)
     view = TableView(model, "PSMs")
     qtbot.addWidget(view)
     model.open(source)
@@ -222,7 +223,7 @@ def test_copied_rows_are_what_a_spreadsheet_of_that_language_reads(view: TableVi
     assert told.args == ["Copied 3 rows."]
     header, *lines = QGuiApplication.clipboard().text().splitlines()
     titles = header.split("\t")
-    assert titles == [column.title for column in view._model.columns if column.is_shown]
+    assert titles == [column.header for column in view._model.columns if column.is_shown]
     assert len(lines) == 3
     for line, row in zip(lines, psms.slice(2, 3).to_pylist(), strict=True):
         cells = dict(zip(titles, line.split("\t"), strict=True))

@@ -8,7 +8,6 @@ import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,14 +17,16 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QMessageBox
 from pytestqt.qtbot import QtBot
 
+from engine.entry import Count
 from engine.errors import InputError
 from engine.jobs import Progress
 from engine.project import Project
 from gui.dialogs import CrashDialog
-from gui.forms.identification_form import IdentificationRequest
 from gui.forms.numbers import IntegerBox
+from gui.tasks import SearchTask
 from gui.window import MainWindow
 from tests.gui.result_projects import project_with_results
+from tests.gui.search_projects import said
 
 SEARCH_MS = 240_000
 """A first search on a machine compiles the kernels."""
@@ -45,8 +46,8 @@ def database(sample_data: Path) -> Path:
 def filled(window: MainWindow, spectra: Path, database: Path, tmp_path: Path, qtbot: QtBot) -> MainWindow:
     """A window whose form is ready to run."""
     window.menus.new["identify"].trigger()
-    window.form.spectra.add([spectra])
-    window.form.databases.add([database])
+    window.form.file_lists["spectra"].add([spectra])
+    window.form.file_lists["database"].add([database])
     window.form.set_project_folder(tmp_path / "project")
     window.form.choose_preset("low-resolution")
     qtbot.waitUntil(window.form.run_button.isEnabled)
@@ -79,7 +80,7 @@ def counting(seconds: float = 60.0) -> Callable[[Any, Progress], Any]:
         while time.monotonic() < end:
             progress.advance()
             time.sleep(0.002)
-        return SimpleNamespace(run_id="identify-0001", n_psms=1, n_peptides=1, n_proteins=1, certainty={})
+        return said("identify-0001", Count(1, "PSM", "PSMs"))
 
     return work
 
@@ -148,15 +149,15 @@ def test_a_wrong_parameter_disables_run_and_says_why(filled: MainWindow, qtbot: 
 
 def test_a_file_of_the_wrong_kind_is_marked_where_it_stands(filled: MainWindow, database: Path, tmp_path: Path, qtbot: QtBot) -> None:
     form = filled.form
-    form.spectra.add([database])
-    qtbot.waitUntil(lambda: form.spectra.frame.is_wrong)
-    assert "protein databases" in form.spectra.message.text()
+    form.file_lists["spectra"].add([database])
+    qtbot.waitUntil(lambda: form.file_lists["spectra"].frame.is_wrong)
+    assert "protein databases" in form.file_lists["spectra"].message.text()
     assert form.reason.text() == "A spectrum file cannot be used"
-    form.spectra.lines.item(1).setSelected(True)
-    click(form.spectra.remove_button)
+    form.file_lists["spectra"].lines.item(1).setSelected(True)
+    click(form.file_lists["spectra"].remove_button)
     qtbot.waitUntil(form.run_button.isEnabled)
-    form.databases.add([tmp_path / "absent.fasta"])
-    qtbot.waitUntil(lambda: "no such file" in form.databases.message.text())
+    form.file_lists["database"].add([tmp_path / "absent.fasta"])
+    qtbot.waitUntil(lambda: "no such file" in form.file_lists["database"].message.text())
 
 
 def test_a_folder_with_other_things_is_no_project(filled: MainWindow, sample_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
@@ -175,13 +176,13 @@ def test_a_folder_with_other_things_is_no_project(filled: MainWindow, sample_dat
 def test_the_project_field_can_be_cleared_and_typed_anew(window: MainWindow, spectra: Path, tmp_path: Path, qtbot: QtBot) -> None:
     window.menus.new["identify"].trigger()
     form = window.form
-    form.spectra.add([spectra])
+    form.file_lists["spectra"].add([spectra])
     qtbot.waitUntil(lambda: form.project.text().endswith("BSA1_proteoscope"))
     form.project.selectAll()
     QTest.keyClick(form.project, Qt.Key.Key_Backspace)
     qtbot.wait(50)
     assert form.project.text() == "", "the suggestion does not come back"
-    form.spectra.add([spectra.with_name("Ecoli_MS2_small.mzML.gz")])
+    form.file_lists["spectra"].add([spectra.with_name("Ecoli_MS2_small.mzML.gz")])
     qtbot.wait(50)
     assert form.project.text() == ""
     for letter in str(tmp_path / "own"):
@@ -193,10 +194,10 @@ def test_the_project_field_can_be_cleared_and_typed_anew(window: MainWindow, spe
 def test_a_project_is_suggested_until_one_is_typed(window: MainWindow, sample_data: Path, qtbot: QtBot) -> None:
     window.menus.new["identify"].trigger()
     form = window.form
-    form.spectra.add([sample_data / "BSA1.mzML.gz"])
+    form.file_lists["spectra"].add([sample_data / "BSA1.mzML.gz"])
     qtbot.waitUntil(lambda: form.project.text().endswith("BSA1_proteoscope"))
-    form.spectra.clear()
-    form.spectra.add([sample_data / "Ecoli_MS2_small.mzML.gz"])
+    form.file_lists["spectra"].clear()
+    form.file_lists["spectra"].add([sample_data / "Ecoli_MS2_small.mzML.gz"])
     qtbot.waitUntil(lambda: form.project.text().endswith("Ecoli_MS2_small_proteoscope"))
 
 
@@ -215,7 +216,7 @@ def test_a_good_drop_takes_the_error_of_a_bad_one_away(window: MainWindow, spect
 def test_a_good_drop_leaves_good_news_alone(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
     window.message_bar.tell("Identify: 12 PSMs", "good", "Show results", lambda: None)
     drop(window, spectra)
-    qtbot.waitUntil(lambda: len(window.form.spectra.paths) == 1)
+    qtbot.waitUntil(lambda: len(window.form.file_lists["spectra"].paths) == 1)
     assert window.message_bar.isVisible() and window.message_bar.button.isVisible()
 
 
@@ -223,7 +224,7 @@ def test_what_is_wrong_in_a_drop_is_said_beside_what_is_good_in_it(window: MainW
     (tmp_path / "broken.toml").write_text("missed_cleavages = ", encoding="utf-8")
     Project.create_or_open(tmp_path / "project")
     drop(window, spectra, tmp_path / "broken.toml", tmp_path / "project")
-    qtbot.waitUntil(lambda: len(window.form.spectra.paths) == 1)
+    qtbot.waitUntil(lambda: len(window.form.file_lists["spectra"].paths) == 1)
     assert window.project_pane.project is not None
     assert "broken.toml" in window.message_bar.label.text() and window.message_bar.isVisible()
 
@@ -256,7 +257,7 @@ def test_run_with_nothing_to_run_says_so_and_shows_what_is_missing(window: MainW
 def test_what_is_missing_is_said_no_longer_when_it_is_there(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
     window.menus.run.trigger()
     assert window.message_bar.isVisible()
-    window.form.spectra.add([spectra])
+    window.form.file_lists["spectra"].add([spectra])
     qtbot.waitUntil(lambda: not window.message_bar.isVisible())
     window.menus.run.trigger()
     assert "Add a protein database" in window.message_bar.label.text()
@@ -267,21 +268,21 @@ def test_what_is_missing_is_said_no_longer_when_it_is_there(window: MainWindow, 
 
 def test_files_are_chosen_in_a_dialog(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
     window.menus.new["identify"].trigger()
-    click(window.form.spectra.add_button)
-    dialog = window.form.spectra.findChild(QFileDialog)
+    click(window.form.file_lists["spectra"].add_button)
+    dialog = window.form.file_lists["spectra"].findChild(QFileDialog)
     assert dialog is not None
     name = dialog.findChild(QLineEdit, "fileNameEdit")
     name.setText(str(spectra))
     QTest.keyClick(name, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: window.form.spectra.paths == [spectra])
-    assert window.form.spectra.start_folder == str(spectra.parent)
+    qtbot.waitUntil(lambda: window.form.file_lists["spectra"].paths == [spectra])
+    assert window.form.file_lists["spectra"].start_folder == str(spectra.parent)
 
 
 def test_a_folder_dropped_gives_all_that_it_holds(window: MainWindow, sample_data: Path, qtbot: QtBot) -> None:
     drop(window, sample_data)
-    qtbot.waitUntil(lambda: len(window.form.spectra.paths) == 2)
-    assert {path.name for path in window.form.spectra.paths} == {"BSA1.mzML.gz", "Ecoli_MS2_small.mzML.gz"}
-    assert [path.name for path in window.form.databases.paths] == ["18Protein_SoCe_Tr_detergents_trace.fasta.gz"]
+    qtbot.waitUntil(lambda: len(window.form.file_lists["spectra"].paths) == 2)
+    assert {path.name for path in window.form.file_lists["spectra"].paths} == {"BSA1.mzML.gz", "Ecoli_MS2_small.mzML.gz"}
+    assert [path.name for path in window.form.file_lists["database"].paths] == ["18Protein_SoCe_Tr_detergents_trace.fasta.gz"]
     assert window.pages.currentWidget() is window.form
 
 
@@ -320,7 +321,7 @@ def test_a_preset_saved_can_be_loaded(filled: MainWindow, tmp_path: Path) -> Non
 
 
 def test_runs_queue_and_the_running_one_is_cancelled(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(IdentificationRequest, "run", counting())
+    monkeypatch.setattr(SearchTask, "run", counting())
     window = filled
     click(window.form.run_button)
     click(window.form.run_button)
@@ -363,9 +364,9 @@ def test_results_do_not_push_aside_what_one_is_typing(filled: MainWindow, qtbot:
 
     def work(request: Any, progress: Progress) -> Any:
         opened.wait(10)
-        return SimpleNamespace(run_id="identify-0001", n_psms=12345, n_peptides=2, n_proteins=1, certainty={})
+        return said("identify-0001", Count(12345, "PSM", "PSMs"), Count(2, "peptide", "peptides"))
 
-    monkeypatch.setattr(IdentificationRequest, "run", work)
+    monkeypatch.setattr(SearchTask, "run", work)
     click(filled.form.run_button)
     filled.form.parameters.set_values({"missed_cleavages": 0})
     opened.set()
@@ -379,7 +380,7 @@ def test_an_error_that_one_can_mend_stands_above_the_page(filled: MainWindow, qt
     def work(request: Any, progress: Progress) -> None:
         raise InputError("a.mzML", "is cut off", remedy="Copy it again")
 
-    monkeypatch.setattr(IdentificationRequest, "run", work)
+    monkeypatch.setattr(SearchTask, "run", work)
     click(filled.form.run_button)
     qtbot.waitUntil(filled.message_bar.isVisible)
     assert filled.message_bar.label.text() == "a.mzML: is cut off. Copy it again."
@@ -392,7 +393,7 @@ def test_a_fault_of_the_program_can_be_copied(filled: MainWindow, qtbot: QtBot, 
         progress.message("about to fail")
         raise RuntimeError("a wheel came off")
 
-    monkeypatch.setattr(IdentificationRequest, "run", work)
+    monkeypatch.setattr(SearchTask, "run", work)
     click(filled.form.run_button)
     qtbot.waitUntil(lambda: filled.findChild(CrashDialog) is not None)
     dialog = filled.findChild(CrashDialog)
@@ -405,7 +406,7 @@ def test_a_fault_of_the_program_can_be_copied(filled: MainWindow, qtbot: QtBot, 
 
 
 def test_closing_in_the_middle_asks_once_and_keeps_running(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(IdentificationRequest, "run", counting())
+    monkeypatch.setattr(SearchTask, "run", counting())
     click(filled.form.run_button)
     qtbot.waitUntil(lambda: filled.queue.running is not None)
     assert not filled.close()
@@ -418,7 +419,7 @@ def test_closing_in_the_middle_asks_once_and_keeps_running(filled: MainWindow, q
 
 
 def test_closing_in_the_middle_cancels_and_closes(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(IdentificationRequest, "run", counting())
+    monkeypatch.setattr(SearchTask, "run", counting())
     click(filled.form.run_button)
     click(filled.form.run_button)
     qtbot.waitUntil(lambda: filled.queue.running is not None)
@@ -441,7 +442,7 @@ def test_the_window_remembers(make_window: Callable[[], MainWindow], database: P
     first = make_window()
     first.resize(1011, 777)
     first.open_project(tmp_path / "kept")
-    first.form.databases.add([database])
+    first.form.file_lists["database"].add([database])
     first.form.choose_preset("phospho")
     first.dock_log.show()
     first.menus.looks["dark"].trigger()
@@ -452,7 +453,7 @@ def test_the_window_remembers(make_window: Callable[[], MainWindow], database: P
     assert second.theme.is_dark and second.menus.looks["dark"].isChecked()
     assert second.dock_log.isVisibleTo(second)
     assert second.form.preset.currentText() == "phospho"
-    assert second.form.databases.paths == [database]
+    assert second.form.file_lists["database"].paths == [database]
     second.start_page.recent.itemClicked.emit(second.start_page.recent.item(0))
     assert second.project_pane.name.text() == "kept"
 
@@ -497,20 +498,21 @@ def test_a_german_window_runs_with_german_numbers(
     QLocale.setDefault(QLocale(QLocale.Language.German, QLocale.Country.Germany))
     try:
         asked: list[Any] = []
-        monkeypatch.setattr(IdentificationRequest, "run", lambda request, progress: asked.append(request) or counting(0)(request, progress))
+        monkeypatch.setattr(SearchTask, "run", lambda request, progress: asked.append(request) or counting(0)(request, progress))
         window = make_window()
-        window.form.spectra.add([spectra])
-        window.form.databases.add([database])
+        window.form.file_lists["spectra"].add([spectra])
+        window.form.file_lists["database"].add([database])
         window.form.set_project_folder(tmp_path / "projekt")
         window.menus.new["identify"].trigger()
         line = window.form.parameters.fields["precursor_tolerance"].editor.findChild(QLineEdit)
         line.selectAll()
         QTest.keyClicks(line, "7,5")
         qtbot.waitUntil(window.form.run_button.isEnabled)
-        assert "kB" in window.form.spectra.lines.item(0).toolTip() or "," in window.form.spectra.lines.item(0).toolTip()
+        tip = window.form.file_lists["spectra"].lines.item(0).toolTip()
+        assert "kB" in tip or "," in tip
         with qtbot.waitSignal(window.bridge.finished):
             click(window.form.run_button)
-        assert asked[0].parameters.precursor_tolerance == "7.5 ppm"
+        assert asked[0].request.parameters.precursor_tolerance == "7.5 ppm"
     finally:
         QLocale.setDefault(before)
 
@@ -540,9 +542,9 @@ def test_garbage_of_the_background_thread_goes_in_the_window_s(filled: MainWindo
             Knot()
         kept = [[i] for i in range(100_000)]
         time.sleep(0.6)
-        return SimpleNamespace(run_id="identify-0001", n_psms=len(kept), n_peptides=1, n_proteins=1, certainty={})
+        return said("identify-0001", Count(len(kept), "PSM", "PSMs"))
 
-    monkeypatch.setattr(IdentificationRequest, "run", work)
+    monkeypatch.setattr(SearchTask, "run", work)
     assert not gc.isenabled()
     click(filled.form.run_button)
     qtbot.waitUntil(lambda: len(ended) == 100)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from engine.errors import InputError
+from engine.formats.letters import looks_like_nucleotides, nucleotide_counts
 from engine.jobs.progress import Progress
 from engine.project.digests import file_digest
 from engine.project.index_store import IndexStore
-from engine.sequences.database import cache_store, decode, looks_like_nucleotides, nucleotide_counts, open_database, read_sequences
-from engine.sequences.matrices import encode
+from engine.sequences.database import cache_store, decode, open_database, read_sequences
 
 RECORDS = [("first one", "MKVW"), ("second", "acdefghiu*oj"), ("third  with   words", ""), ("first again", "MKV"), ("b", "W")]
 
@@ -55,7 +55,7 @@ def test_long_columns_are_sorted_in_pieces(fasta, random_protein, monkeypatch):
 
 
 def nucleotides_among(*sequences):
-    residues = encode(np.frombuffer("".join(sequences).encode(), np.uint8))
+    residues = np.frombuffer("".join(sequences).encode(), np.uint8)
     offsets = np.concatenate(([0], np.cumsum([len(one) for one in sequences])))
     return looks_like_nucleotides(np.diff(offsets), nucleotide_counts(residues, offsets)).tolist()
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from PySide6.QtGui import QColor, QPalette
 
-from gui.spectrum.annotated_spectrum import LOSS, UNMATCHED
+from gui.plots.ion_kinds import LOSS, UNMATCHED
 
 __all__ = ["PAPER", "PlotColours", "plot_colours"]
 

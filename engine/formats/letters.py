@@ -1,0 +1,169 @@
+"""Which sequences are proteins and which are nucleotides, by their letters: the one place where that is judged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import pieces
+from engine.errors import ProteoscopeError
+from engine.formats.sources import ByteSource, blocks
+
+__all__ = [
+    "SequenceCount",
+    "are_nucleotides",
+    "count_letters",
+    "count_sequences",
+    "looks_like_nucleotides",
+    "nucleotide_counts",
+    "worth_a_warning",
+]
+
+_IS_NUCLEOTIDE = np.isin(np.arange(256), np.frombuffer(b"ACGTUN", dtype=np.uint8))
+# Fewer letters than these may be short peptides of A, C, G, N and T by chance.
+_LETTERS_TO_JUDGE_ONE, _LETTERS_TO_JUDGE_ALL = 30, 1000
+_NUCLEOTIDE_SHARE = 0.95
+_LEAST_SHARE_OF_MANY = 0.01
+"""Of a database: among millions of proteins there are some of only A, C, G, N and T."""
+_MOST_COUNTED = 1 << 29
+_BLOCK = 1 << 20
+_MOST_JUDGED = 1 << 22
+_HEADERS, _REMARKS = re.compile(rb"^>.*", re.MULTILINE), re.compile(rb"^;.*", re.MULTILINE)
+_NOT_RESIDUES = b" \t\n0123456789-.*"
+
+
+def are_nucleotides(letters: NDArray[np.int64]) -> bool:
+    """Whether a whole database is of nucleotides: it has a thousand letters, and each is A, C, G, T, U or N.
+
+    Parameters
+    ----------
+    letters : (256,) int64, how often each ASCII capital occurs in it.
+    """
+    return bool(letters.sum() >= _LETTERS_TO_JUDGE_ALL) and not letters[~_IS_NUCLEOTIDE].any()
+
+
+def looks_like_nucleotides(lengths: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which sequences look like DNA or RNA: at least 95 % of their letters are A, C, G, T, U or N.
+
+    Fewer than 30 letters may be a peptide of these by chance: sequences so short are judged as one, all of them together.
+
+    Parameters
+    ----------
+    lengths, counts : (n,) int64, letters of each sequence, and those of `nucleotide_counts`.
+
+    Returns
+    -------
+    (n,) bool.
+    """
+    is_short = lengths < _LETTERS_TO_JUDGE_ONE
+    n_letters, n_found = np.where(is_short, lengths[is_short].sum(), lengths), np.where(is_short, counts[is_short].sum(), counts)
+    return (lengths > 0) & (n_letters >= _LETTERS_TO_JUDGE_ONE) & (n_found >= _NUCLEOTIDE_SHARE * n_letters)
+
+
+def nucleotide_counts(residues: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many letters of each sequence are A, C, G, T, U or N.
+
+    Parameters
+    ----------
+    residues : (total,) uint8, ASCII capitals. offsets : (n + 1,) int64, where each sequence begins in it.
+
+    Returns
+    -------
+    (n,) int64.
+    """
+    counts = np.zeros(len(offsets) - 1, np.int64)
+    filled = np.flatnonzero(np.diff(offsets))
+    for some in pieces(offsets[filled]):
+        first, last = filled[some.start], filled[some.stop - 1]
+        is_nucleotide = _IS_NUCLEOTIDE[residues[offsets[first] : offsets[last + 1]]]
+        counts[filled[some]] = np.add.reduceat(is_nucleotide, offsets[filled[some]] - offsets[first], dtype=np.int64)
+    return counts
+
+
+def worth_a_warning(n_nucleotides: int, n_sequences: int, *, is_each_meant: bool) -> bool:
+    """Whether so many sequences that look like nucleotides, among all of them, are worth a word.
+
+    Parameters
+    ----------
+    is_each_meant : each sequence was chosen by somebody, as a query; among the many of a database some look so by chance.
+    """
+    return n_nucleotides > 0 and (is_each_meant or n_nucleotides >= _LEAST_SHARE_OF_MANY * n_sequences)
+
+
+@dataclass(frozen=True)
+class SequenceCount:
+    """What a FASTA file holds.
+
+    `n_nucleotides`: sequences that look like DNA or RNA. `is_whole` is false where only its beginning was counted.
+    """
+
+    n_sequences: int
+    n_residues: int
+    n_nucleotides: int
+    is_whole: bool = True
+
+
+def count_sequences(path: Path, most_bytes: int = _MOST_COUNTED, is_wanted: Callable[[], bool] = lambda: True) -> SequenceCount | None:
+    """Count the sequences and residues of a FASTA file, up to so many bytes; None where it cannot be read or is not wanted any more."""
+    counter, n_read = _Counter(), 0
+    try:
+        with ByteSource(path) as source:
+            for block in blocks(source, lambda text: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1, _BLOCK):
+                if not is_wanted():
+                    return None
+                counter.add(block.text)
+                n_read += len(block.text)
+                if n_read >= most_bytes and not block.is_last:
+                    return counter.result(is_whole=False)
+    except (ProteoscopeError, OSError):
+        return None
+    return counter.result()
+
+
+def count_letters(fasta: bytes) -> SequenceCount:
+    """Count what a FASTA text holds."""
+    counter = _Counter()
+    counter.add(fasta)
+    return counter.result()
+
+
+class _Counter:
+    """Counts what a FASTA text holds that comes in pieces of whole lines."""
+
+    def __init__(self) -> None:
+        self._n_sequences = self._n_residues = 0
+        self._lengths, self._counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        self._unfinished = b""
+
+    def add(self, text: bytes) -> None:
+        """Count a piece."""
+        text = _REMARKS.sub(b"", text.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
+        self._n_sequences += text.count(b"\n>") + text.startswith(b">")
+        letters = _HEADERS.sub(b">", text).translate(None, _NOT_RESIDUES)
+        self._n_residues += len(letters) - letters.count(b">")
+        finished, mark, rest = (self._unfinished + letters).rpartition(b">")
+        self._count(finished)
+        # So many letters say what a sequence is, also a chromosome.
+        self._unfinished = (mark + rest)[:_MOST_JUDGED]
+
+    def result(self, *, is_whole: bool = True) -> SequenceCount:
+        """What was counted."""
+        self._count(self._unfinished)
+        self._unfinished = b""
+        n_nucleotides = int(looks_like_nucleotides(np.concatenate(self._lengths), np.concatenate(self._counts)).sum())
+        return SequenceCount(self._n_sequences, self._n_residues, n_nucleotides, is_whole)
+
+    def _count(self, letters: bytes) -> None:
+        """Count the letters of finished sequences, each behind a ``>``."""
+        read = np.frombuffer(letters.upper(), np.uint8)
+        starts = np.flatnonzero(read == ord(">"))
+        # What is no letter is refused by the search, which says where it stands.
+        is_residue = (read >= ord("A")) & (read <= ord("Z"))
+        offsets = np.append(0, np.cumsum(is_residue))[np.append(starts, len(read))]
+        self._lengths.append(np.diff(offsets))
+        self._counts.append(nucleotide_counts(read[is_residue], offsets))

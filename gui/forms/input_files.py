@@ -1,0 +1,106 @@
+"""What is given for one input of a search: files, and where the search allows it, a box to paste more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from engine.entry import Input
+from gui.forms.file_list import FileList, count_text, nucleotide_text
+from gui.forms.file_survey import FileSurvey
+from gui.forms.sequence_box import SequenceBox
+from gui.labels import toned_label
+from gui.words import with_article
+
+__all__ = ["InputFiles"]
+
+_PASTED = "pasted sequences"
+
+
+class InputFiles(QWidget):
+    """Files of one input, and a box to paste more.
+
+    Signals
+    -------
+    changed : files or pasted sequences, or what is known of them, changed.
+    """
+
+    changed = Signal()
+
+    def __init__(self, asked: Input, survey: FileSurvey) -> None:
+        super().__init__()
+        self.asked = asked
+        self.files = FileList(asked, survey)
+        self.files.changed.connect(self.changed)
+        self.box = SequenceBox() if asked.can_be_pasted else None
+        """Where sequences are pasted."""
+        self.note = toned_label()
+        self.warning = toned_label(tone="attention")
+        page = QVBoxLayout(self)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.setSpacing(6)
+        page.addWidget(self.files)
+        if self.box is not None:
+            page.addWidget(self.box)
+            self.box.changed.connect(self._show_pasted)
+            # What is being typed is not examined yet.
+            self.box.text.textChanged.connect(self.changed)
+        for label in (self.note, self.warning):
+            page.addWidget(label)
+        self._show_pasted()
+
+    @property
+    def pasted(self) -> str:
+        """What was pasted, as FASTA; empty where nothing was."""
+        return "" if self.box is None else self.box.pasted.fasta
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is given."""
+        return self.files.is_empty and not self.pasted
+
+    @property
+    def is_examined(self) -> bool:
+        """Whether it is known of all files what they are, and what was pasted has been read."""
+        return self.files.is_examined and (self.box is None or self.box.is_read)
+
+    @property
+    def first_file(self) -> Path | None:
+        """The first file."""
+        return next(iter(self.files.paths), None)
+
+    @property
+    def name(self) -> str:
+        """What is given, as ``a.fasta and 2 more``."""
+        paths = self.files.paths
+        n_more = len(paths) - 1 + bool(self.pasted)
+        return (paths[0].name + (f" and {n_more} more" if n_more else "")) if paths else _PASTED
+
+    def missing(self) -> str:
+        """What to say while nothing is given."""
+        pasting = ", or paste a sequence" if self.asked.can_be_pasted else ""
+        return f"Add {self.asked.wanted or self.asked.title.lower()}{pasting}"
+
+    def unusable(self) -> str:
+        """What to say while there is a `problem`."""
+        one = with_article(self.asked.one)
+        return f"{one[:1].upper()}{one[1:]} cannot be used"
+
+    def problem(self) -> str:
+        """Why the search cannot take what is given."""
+        return self.files.problem() or ("" if self.box is None else self.box.pasted.problem)
+
+    def redraw(self) -> None:
+        """Draw what depends on the look again."""
+        self.files.redraw()
+
+    def _show_pasted(self) -> None:
+        count = None if self.box is None else self.box.pasted.count
+        self.note.setText("" if count is None else f"Pasted: {count_text([count])}")
+        self.note.setVisible(count is not None)
+        warning = "" if count is None else nucleotide_text("What was pasted", count, is_each_meant=True)
+        self.warning.setText(warning)
+        self.warning.setVisible(bool(warning))
+        self.changed.emit()

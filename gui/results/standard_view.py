@@ -1,0 +1,79 @@
+"""The results of a search that has no view of its own: its tables below each other, and one text to filter them by."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QLocale, Qt
+from PySide6.QtWidgets import QSplitter, QWidget
+
+from engine.entry import Search
+from engine.matches.writers.tables import identifier
+from engine.tables import Column
+from gui.results.filter_bar import FilterBar
+from gui.results.finished_run import FinishedRun
+from gui.results.run_view import RunView
+from gui.results.summary_header import Figure
+from gui.tables.panel import TablePanel
+from gui.tables.source import Condition, TableSource
+from gui.words import in_sentence
+
+__all__ = ["StandardView", "TextFilter"]
+
+
+class TextFilter(FilterBar):
+    """Only the text."""
+
+    def __init__(self) -> None:
+        super().__init__("Any text", "Shows rows with this text in one of their columns of texts", "Shows all rows of the run again")
+
+    def _usual(self) -> None:
+        """There are no other fields."""
+
+
+class StandardView(RunView):
+    """Shows a finished run of any search."""
+
+    def __init__(self, search: Search, parent: QWidget | None = None) -> None:
+        super().__init__(search, TextFilter(), parent)
+        down = QSplitter(Qt.Orientation.Vertical)
+        for panel in self.panels.values():
+            down.addWidget(panel)
+        self._arrange({"down": down})
+
+    def _begin(self, run: FinishedRun, source: TableSource) -> None:
+        self.filter_bar.reset()
+        names = [(in_sentence(one.title), self.panels[one.name].total) for one in self.search.result_tables]
+        self.header.show_counts([Figure(total, name, name) for name, total in names], "")
+        self.header.show_facts(_facts(run))
+
+    def _forget(self) -> None:
+        """The tables are all that there is."""
+
+    def _filter(self) -> None:
+        for panel in self.panels.values():
+            panel.show_rows(filter=_with_text(self.filter_bar.text.text(), panel))
+
+
+def _with_text(text: str, panel: TablePanel) -> list[Condition]:
+    """The condition that a column of texts holds a text, whatever the case; none on a table without such columns."""
+    looked_in = [_in_small_letters(column) for column in panel.model.columns if column.kind in ("text", "texts")]
+    if not text.strip() or not looked_in:
+        return []
+    return [Condition(" OR ".join(f"contains({one}, ?)" for one in looked_in), (text.strip().lower(),) * len(looked_in))]
+
+
+def _in_small_letters(column: Column) -> str:
+    name = identifier(column.name)
+    # A tab is shown as the blank that is typed for it.
+    return f"lower(array_to_string({name}, '; '))" if column.kind == "texts" else f"translate(lower({name}), chr(9), ' ')"
+
+
+def _facts(run: FinishedRun) -> tuple[str, ...]:
+    """Which files were searched, how long and on what."""
+    files: dict[str, list[str]] = {}
+    for kind, path in run.inputs:
+        files.setdefault(kind, []).append(path.name)
+    parts = [f"{kind}: {', '.join(names)}" for kind, names in files.items()]
+    if run.run.finished is not None:
+        seconds = (run.run.finished - run.run.started).total_seconds()
+        parts.append(f"{QLocale().toString(seconds, 'f', 1)} s on {run.run.device or 'cpu'}")
+    return tuple(parts)

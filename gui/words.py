@@ -1,0 +1,32 @@
+"""Words that are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QLocale
+
+from engine.entry import Count
+from gui.certainty import certainty_text
+
+__all__ = ["counts_text", "in_sentence", "with_article"]
+
+
+def with_article(noun: str) -> str:
+    """As ``an identification``."""
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
+def in_sentence(title: str) -> str:
+    """A title as it stands inside a sentence: ``proteins``, but ``PSMs``."""
+    return title if title[1:2].isupper() else title.lower()
+
+
+def counts_text(counts: Sequence[Count], locale: QLocale) -> str:
+    """What a search found, in one line: ``12 PSMs (2 decoys; 0.1–2.6 % false), 9 peptides ...``, or ``no hits``."""
+    if counts and not counts[0].number and counts[0].certainty is None:
+        return f"no {counts[0].several}"
+    return ", ".join(
+        f"{locale.toString(one.number)} {one.noun}" + (f" ({certainty_text(*one.certainty, locale)})" if one.certainty else "")
+        for one in counts
+    )

@@ -1,0 +1,99 @@
+"""Results are exported from the window: every search in each of its formats, under a name that fits the format."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QComboBox, QFileDialog, QLineEdit
+from pytestqt.qtbot import QtBot
+
+from engine.entry import ExportRequest
+from engine.identification.entry import IDENTIFICATION
+from engine.jobs import Progress
+from engine.project import Project
+from gui.results.export import ExportDialog, fitted
+from gui.window import MainWindow
+from tests.gui.result_projects import project_with_results
+from tests.gui.result_views import settle
+
+FORMATS = {one.name: one for one in IDENTIFICATION.exports}
+
+
+@pytest.fixture(scope="session")
+def identified(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with an identification."""
+    return project_with_results(tmp_path_factory.mktemp("identified") / "project")[0].folder
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_an_identification_is_exported_as_the_engine_does_it(
+    window: MainWindow, identified: Path, tmp_path: Path, qtbot: QtBot, format: str
+) -> None:
+    project = Project.open(Path(shutil.copytree(identified, tmp_path / "project")))
+    window.open_project(project.folder)
+    settle(window.results, qtbot)
+    window.menus.export.trigger()
+    dialog = window.results.findChild(ExportDialog)
+    assert dialog is not None
+    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+    dialog.selectNameFilter(next(one for one in dialog.nameFilters() if one.startswith(FORMATS[format].title)))
+    with qtbot.waitSignal(window.bridge.finished, timeout=30_000) as finished:
+        dialog.fileSelected.emit(str(tmp_path / "mine"))
+        dialog.close()
+    job = finished.args[0]
+    assert job.state == "done", job.error_report or job.error
+    request = ExportRequest("identify-0001", format, tmp_path / "expected")
+    expected = IDENTIFICATION.export(project, request, Progress())
+    if FORMATS[format].is_folder:
+        written = [tmp_path / "mine" / path.name for path in expected]
+    else:
+        written = [tmp_path / f"mine{FORMATS[format].endings[0]}"]
+    assert job.result == written and all(path.stat().st_size > 100 for path in written)
+    for one, other in zip(written, expected, strict=True):
+        assert _but_times(one) == _but_times(other)
+    qtbot.waitUntil(window.message_bar.isVisible)
+    names = ", ".join(path.name for path in written)
+    said = f"Export results of identify-0001 to {'mine' if len(written) > 1 else names}: {names} written in "
+    assert said in window.message_bar.label.text()
+
+
+def _but_times(path: Path) -> list[str]:
+    """The lines of a file without those that say when it was written, or how it is called."""
+    return [line for line in path.read_text(encoding="utf-8").splitlines() if "creationDate" not in line and "date=" not in line]
+
+
+def test_the_name_takes_the_ending_of_the_format_that_is_chosen(window: MainWindow) -> None:
+    dialog = ExportDialog("run", IDENTIFICATION.exports, window)
+    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+    dialog.open()
+    name, formats = dialog.findChild(QLineEdit, "fileNameEdit"), dialog.findChild(QComboBox, "fileTypeCombo")
+    assert name is not None and formats is not None and dialog.chosen.name == "tsv"
+    formats.setFocus()
+    seen = []
+    for at in (1, 2, 3, 2, 1, 2, 0):
+        formats.setCurrentIndex(at)
+        formats.activated.emit(at)
+        formats.textActivated.emit(formats.currentText())
+        seen.append((dialog.chosen.name, name.text()))
+    assert seen == [
+        *(("mzid", "run.mzid"), ("pepxml", "run.pep.xml"), ("pin", "run.pin"), ("pepxml", "run.pep.xml")),
+        *(("mzid", "run.mzid"), ("pepxml", "run.pep.xml"), ("tsv", "run")),
+    ]
+    dialog.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen", "expected"),
+    [
+        ("mine", "pepxml", ("mine.pep.xml", "pepxml")),
+        ("mine.PEP.XML", "mzid", ("mine.PEP.XML", "pepxml")),
+        ("mine.pepxml", "tsv", ("mine.pepxml", "pepxml")),
+        ("mine", "tsv", ("mine", "tsv")),
+        ("mine.xml", "mzid", ("mine.xml", "mzid")),
+    ],
+)
+def test_the_ending_says_the_format(tmp_path: Path, name: str, chosen: str, expected: tuple[str, str]) -> None:
+    path, format = fitted(tmp_path / name, FORMATS[chosen], IDENTIFICATION.exports)
+    assert (path.name, format.name) == expected

@@ -1,0 +1,169 @@
+"""A search that nobody has written a line of Qt for goes all the way through the window: its entry is enough."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog
+from pytestqt.qtbot import QtBot
+
+from engine import searches
+from engine.project import Project
+from gui.forms.numbers import IntegerBox
+from gui.forms.search_form import SearchForm
+from gui.results.export import ExportDialog
+from gui.results.standard_view import StandardView
+from gui.window import MainWindow
+from tests.gui.result_views import click_row, cut_off, settle, shown
+from tests.gui.search_projects import write_fasta
+from tests.gui.test_window import click, drop
+from tests.toy_search import COMPOSITION
+
+PROTEINS = [("one", "MKWVTFISLLLLFSSAYS"), ("two", "MKV"), ("three", "ACDEFGHIKLMNPQRSTVWY" * 3)]
+EXPECTED = Counter("".join(sequence for _, sequence in PROTEINS if len(sequence) >= 10))
+
+
+@pytest.fixture(autouse=True)
+def listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The list of searches with one more."""
+    monkeypatch.setattr(searches, "SEARCHES", (*searches.SEARCHES, COMPOSITION))
+
+
+@pytest.fixture
+def fasta(tmp_path: Path) -> Path:
+    return write_fasta(tmp_path / "proteins.fasta", PROTEINS)
+
+
+@pytest.fixture
+def form(window: MainWindow) -> SearchForm:
+    window.menus.new["composition"].trigger()
+    return window.form
+
+
+@pytest.fixture
+def searched(window: MainWindow, form: SearchForm, fasta: Path, tmp_path: Path, qtbot: QtBot) -> StandardView:
+    """Results, after a person dropped a file, changed a parameter and ran it."""
+    assert window.pages.currentWidget() is form and form.reason.text() == "Add proteins, or paste a sequence"
+    drop(window, fasta)
+    qtbot.waitUntil(form.run_button.isEnabled)
+    assert form.project.text() == str(tmp_path / "proteins_proteoscope")
+    box = form.parameters.fields["least_length"].editor.findChild(IntegerBox)
+    box.lineEdit().selectAll()
+    QTest.keyClicks(box, "10")
+    form.options["is_thorough"].setChecked(True)
+    form.set_project_folder(tmp_path / "project")
+    qtbot.waitUntil(form.run_button.isEnabled)
+    task = form.task()
+    assert task is not None and task.title == "Count residues of proteins.fasta"
+    assert task.request.options == {"is_thorough": True} and task.request.parameters.model_dump()["least_length"] == 10
+    with qtbot.waitSignal(window.bridge.finished, timeout=60_000) as finished:
+        click(form.run_button)
+        assert window.dock_jobs.isVisible()
+    job = finished.args[0]
+    assert job.state == "done", job.error_report or job.error
+    assert "78 residues, 2 proteins in" in window.jobs.rows[job.id].stage.toolTip()
+    view = window.searches["composition"].results
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is view)
+    settle(view, qtbot)
+    assert isinstance(view, StandardView)
+    return view
+
+
+def test_it_is_offered_wherever_the_others_are(window: MainWindow) -> None:
+    actions = {kind: action.text() for kind, action in window.menus.new.items()}
+    assert actions == {"identify": "New identification", "align": "New sequence search", "composition": "New composition"}
+    assert [window.menus.new[kind].shortcut().toString() for kind in actions] == ["Ctrl+N", "Ctrl+Shift+N", ""]
+    click(window.start_page.new_buttons["composition"])
+    assert window.pages.currentWidget() is window.searches["composition"].form
+
+
+def test_its_results_are_shown_filtered_and_found_in_the_project(window: MainWindow, searched: StandardView, qtbot: QtBot) -> None:
+    panel = searched.panels["composition"]
+    assert dict(zip(shown(panel, "residue"), shown(panel, "count"), strict=True)) == EXPECTED
+    assert [panel.model.headerData(i, Qt.Orientation.Horizontal) for i in range(3)] == ["Residue", "Count", "Share (%)"]
+    assert searched.header.text.strip() == "20 residues" and "Too short: 1   ·   Looked at everything twice" in searched.header.message
+    assert "proteins: proteins.fasta" in searched.header.facts
+    run = window.project_pane.selected_run
+    assert run is not None and (run.kind, run.message, run.parameters["least_length"]) == ("composition", "78 residues", 10)
+    searched.filter_bar.text.setText("w")
+    searched.filter_bar.text.returnPressed.emit()
+    settle(searched, qtbot)
+    assert shown(panel, "residue") == ["W"]
+    click(searched.filter_bar.reset_button)
+    settle(searched, qtbot)
+    assert len(panel.model.rows) == 20
+    click_row(panel, 3, qtbot)
+    assert cut_off(searched) == []
+
+
+@pytest.mark.parametrize("chosen", ["json", "folder"])
+def test_its_results_are_exported(window: MainWindow, searched: StandardView, tmp_path: Path, qtbot: QtBot, chosen: str) -> None:
+    window.menus.export.trigger()
+    dialog = searched.findChild(ExportDialog)
+    assert dialog is not None
+    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+    dialog.selectNameFilter(next(one for one in dialog.nameFilters() if ("folder" in one) == (chosen == "folder")))
+    with qtbot.waitSignal(window.bridge.finished, timeout=20_000) as finished:
+        dialog.fileSelected.emit(str(tmp_path / "mine"))
+        dialog.close()
+    assert finished.args[0].state == "done", finished.args[0].error
+    written = [tmp_path / "mine.json"] if chosen == "json" else [tmp_path / "mine" / f"{residue}.json" for residue in sorted(EXPECTED)]
+    found = [json.loads(path.read_text()) for path in written]
+    rows = found[0] if chosen == "json" else found
+    assert {row["residue"]: row["count"] for row in rows} == EXPECTED
+    qtbot.waitUntil(window.message_bar.isVisible)
+    assert ("mine.json written in" if chosen == "json" else "A.json, C.json, ") in window.message_bar.label.text()
+
+
+def test_it_is_there_again_when_its_project_is_reopened(
+    make_window: Callable[[], MainWindow], window: MainWindow, searched: StandardView, tmp_path: Path, qtbot: QtBot
+) -> None:
+    searched.panels["composition"].view.hide_columns(["share"])
+    searched.panels["composition"].view.columnsChanged.emit()
+    window.searches["composition"].form.device.choose("cpu")
+    assert window.close()
+    again = make_window()
+    again.open_project(tmp_path / "project")
+    view = again.searches["composition"].results
+    assert again.pages.currentWidget() is view
+    settle(view, qtbot)
+    panel = view.panels["composition"]
+    assert dict(zip(shown(panel, "residue"), shown(panel, "count"), strict=True)) == EXPECTED
+    assert panel.hidden_columns() == ["share"] and again.searches["composition"].form.device.value() == "cpu"
+
+
+def test_what_is_pasted_is_searched_from_the_project(window: MainWindow, form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+    box = form.inputs["proteins"].box
+    assert box is not None
+    box.text.setPlainText("MKWV")
+    form.set_project_folder(tmp_path / "pasted")
+    qtbot.waitUntil(form.run_button.isEnabled)
+    with qtbot.waitSignal(window.bridge.finished, timeout=20_000) as finished:
+        click(form.run_button)
+    assert finished.args[0].state == "done" and finished.args[0].title == "Count residues of pasted sequences"
+    (read,) = Project.open(tmp_path / "pasted").inputs("composition-0001")
+    assert read.path.is_relative_to(tmp_path / "pasted" / "proteins") and read.path.read_text() == ">query\nMKWV\n"
+    settle(window.results, qtbot)
+
+
+def test_a_preset_of_its_own_is_saved_and_dropped(window: MainWindow, form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+    assert form.preset.count() == 0 and form.preset.currentText() == ""
+    form.parameters.set_values({"order": "count"})
+    form.save_preset_file(tmp_path / "mine.toml")
+    window.menus.new["identify"].trigger()
+    drop(window, tmp_path / "mine.toml")
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is form)
+    assert form.preset.currentText() == "mine" and form.parameters.values()["order"] == "count"
+
+
+def test_fasta_dropped_elsewhere_goes_to_the_first_search_that_reads_it(window: MainWindow, fasta: Path, qtbot: QtBot) -> None:
+    drop(window, fasta)
+    identification = window.searches["identify"].form
+    qtbot.waitUntil(lambda: identification.file_lists["database"].paths == [fasta])
+    assert window.pages.currentWidget() is identification

@@ -1,0 +1,131 @@
+"""A search that does as little as one can, to prove that an entry is all that the program needs: counts residues of proteins."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Literal
+
+from engine.entry import Count, Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.execution.clock import StageClock
+from engine.files import atomic_file
+from engine.formats import read_proteins
+from engine.jobs.progress import Progress, RecordingProgress
+from engine.parameters import SearchParameters, parameter
+from engine.project import Project, RunInput
+from engine.project.outputs import check_outputs
+from engine.tables import Column, Table
+from engine.version import VERSION
+
+
+class CompositionParameters(SearchParameters):
+    """All that decides a composition."""
+
+    least_length: int = parameter(
+        1, ge=1, le=1000, title="Shortest protein", unit="residues", group="Proteins", help="Shorter ones are left."
+    )
+    order: Literal["residue", "count"] = parameter("residue", title="Order", group="Table", help="What the rows are sorted by.")
+
+
+TABLES = (
+    Table(
+        "composition",
+        "Residues",
+        (
+            Column("residue", "Residue", "Its letter", width=8),
+            Column("count", "Count", "How often it occurs", "integer"),
+            Column("share", "Share", "Part of all residues", "percent", unit="%"),
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class CompositionSummary:
+    """What was counted."""
+
+    run_id: str | None
+    folder: Path | None
+    n_proteins: int
+    n_residues: int
+    seconds: float
+    device: str
+    messages: tuple[str, ...]
+    stages: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def counts(self) -> list[Count]:
+        return [Count(self.n_residues, "residue", "residues"), Count(self.n_proteins, "protein", "proteins")]
+
+    def lines(self) -> list[str]:
+        return [f"{self.n_residues:,} residues of {self.n_proteins:,} proteins"]
+
+
+def compose(request: SearchRequest, progress: Progress) -> CompositionSummary:
+    """Count the residues of proteins into the table ``composition`` of a project."""
+    assert isinstance(request.parameters, CompositionParameters) and request.project is not None
+    progress = RecordingProgress(progress)
+    began, clock, paths = perf_counter(), StageClock(), list(request.inputs["proteins"])
+    project = Project.create_or_open(request.project)
+    values = request.parameters.model_dump(mode="json")
+    inputs = [RunInput(path, "proteins") for path in paths]
+    with project.run("composition", values, inputs, version=VERSION, device="cpu", progress=progress) as run:
+        progress.log_to(run.log)
+        with clock.stage("read"):
+            proteins = read_proteins(paths, progress=progress)
+        kept = [text for text in (proteins.sequence(i) for i in range(len(proteins))) if len(text) >= request.parameters.least_length]
+        with clock.stage("score"):
+            progress.stage("Counting", len(kept))
+            found = Counter("".join(kept))
+        with clock.stage("report"):
+            run.write_table("composition", _table(found, request.parameters.order))
+        if len(kept) < len(proteins):
+            progress.message(f"Too short: {len(proteins) - len(kept)}")
+        if request.options.get("is_thorough"):
+            progress.message("Looked at everything twice")
+        run.message = f"{found.total():,} residues"
+    seconds = round(perf_counter() - began, 3)
+    return CompositionSummary(run.id, project.folder, len(kept), found.total(), seconds, "cpu", progress.messages, clock.stages)
+
+
+def _table(found: Counter[str], order: str) -> Any:
+    import pyarrow as pa
+
+    rows = sorted(found.items(), key=lambda row: (-row[1], row[0]) if order == "count" else row[0])
+    shares = [count / max(1, found.total()) for _, count in rows]
+    return pa.table({"residue": [residue for residue, _ in rows], "count": [count for _, count in rows], "share": shares})
+
+
+def export_composition(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write a composition as one file, or as one for each residue in a folder."""
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(project.table("composition", request.run_id)).to_pylist()
+    parts = [(request.target / f"{row['residue']}.json", row) for row in rows] if request.format == "folder" else [(request.target, rows)]
+    check_outputs([path for path, _ in parts], [one.path for one in project.inputs(request.run_id)], project.folder)
+    for path, content in parts:
+        progress.check()
+        with atomic_file(path) as file:
+            file.write(json.dumps(content).encode())
+    return [path for path, _ in parts]
+
+
+COMPOSITION = Search(
+    kind="composition",
+    name="composition",
+    purpose="Count the residues of proteins",
+    description="Count the residues of proteins.",
+    job="Count residues of {proteins}",
+    icon="results",
+    parameters="tests.toy_search:CompositionParameters",
+    preset="",
+    inputs=(Input("proteins", "Proteins", "proteins", "FASTA", "FASTA files with proteins", can_be_pasted=True),),
+    options=(Option("is_thorough", "Look at everything twice", "look at everything twice"),),
+    writes="project",
+    run=compose,
+    tables="tests.toy_search:TABLES",
+    exports=(Export("json", "JSON", (".json",)), Export("folder", "A file for each residue")),
+    export=export_composition,
+)
