@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from engine.jobs.progress import Progress
@@ -145,41 +145,31 @@ class Count(NamedTuple):
         return self.one if self.number == 1 else self.several
 
 
-class Summary(Protocol):
-    """What a run tells when it is done; every search has a frozen dataclass that does so, and more.
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """What a run tells when it is done; every search derives one that tells more.
 
-    `folder` and `run_id` are those of the project, None where there is none. `stages`: seconds and peak memory of the five steps.
+    Attributes
+    ----------
+    run_id, folder : of the run in the project, and of the project; None where there is none.
+    seconds : of the whole run. device : what computed. messages : what the user should know.
+    stages : seconds and peak memory of the five steps, as `engine.execution.clock.StageClock` measures them.
     """
 
-    @property
-    def run_id(self) -> str | None:
-        """Of the run in the project."""
-
-    @property
-    def folder(self) -> Path | None:
-        """The project's."""
-
-    @property
-    def seconds(self) -> float:
-        """Of the whole run."""
-
-    @property
-    def device(self) -> str:
-        """What computed."""
-
-    @property
-    def stages(self) -> dict[str, dict[str, float]]:
-        """See `engine.execution.clock.StageClock`."""
-
-    @property
-    def messages(self) -> tuple[str, ...]:
-        """What the user should know."""
+    run_id: str | None
+    folder: Path | None
+    seconds: float
+    device: str
+    stages: dict[str, dict[str, float]]
+    messages: tuple[str, ...]
 
     def counts(self) -> list[Count]:
         """What was found, the most interesting first."""
+        return []
 
     def lines(self) -> list[str]:
         """What a terminal shows: what was searched, what was found, and the best of it."""
+        return [f"{one.number:,} {one.noun}" for one in self.counts()]
 
 
 @dataclass(frozen=True)
@@ -227,7 +217,7 @@ class Search:
     purpose : what it is for, in a sentence. description, epilog : of the sub-command.
     job : what is done with which inputs, as ``Search {queries} in {database}``.
     icon : the name of one that ships.
-    parameters : ``module:class`` of its `SearchParameters`. preset : the one to begin with.
+    parameters : ``module:class`` of its `SearchParameters`. preset : the one to begin with, empty where there is none.
     run : does it. export : writes results of a finished run; the paths of what was written.
     writes : ``project``, where results go into a project's folder (``--out DIR``), or ``file`` (``--out FILE``, a project if one likes).
     shortcuts : parameters with an option of their own on the command line.

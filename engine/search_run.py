@@ -6,7 +6,7 @@ import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -118,8 +118,6 @@ class SearchRun(Generic[Read]):
     seconds: float = 0.0
     device: str = ""
     """What computed, in the end."""
-    message: str = field(default="", init=False)
-    """What the run says about itself in the list of runs."""
 
     def step(self, name: str) -> AbstractContextManager[None]:
         """One of the five steps, measured: ``read``, ``index``, ``plan``, ``score`` or ``report``."""
@@ -144,6 +142,18 @@ class SearchRun(Generic[Read]):
         tell_device(device if used else processor(), self.look.wish, progress)
         return Resources(self.threads, used, device.with_processor, progress, self.clock)
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """What every `engine.entry.Summary` tells, by its names."""
+        return {
+            "run_id": None if self.run is None else self.run.id,
+            "folder": None if self.project is None else self.project.folder,
+            "seconds": self.seconds,
+            "device": self.device,
+            "stages": self.clock.stages,
+            "messages": self.progress.messages,
+        }
+
     def record(self, counts: Mapping[str, int], message: str, *, exports: Iterable[str] = (), **more: Any) -> None:
         """Write down what was done and what it cost, as ``run.json`` of the run: the last that a search does.
 
@@ -151,7 +161,7 @@ class SearchRun(Generic[Read]):
         ----------
         counts : of what was searched and found. message : the same in a sentence. exports : names of the files that the project shows.
         """
-        self.message, self.seconds = message, round(time.perf_counter() - self.began, 3)
+        self.seconds = round(time.perf_counter() - self.began, 3)
         if self.run is None:
             return
         self.run.message, self.run.device = message, self.device
@@ -185,7 +195,11 @@ def tell_device(device: Device, wish: str, progress: Progress) -> None:
 
 @contextmanager
 def search_run(
-    asked: Asked, read: Callable[[Progress, int], Read], kernels: Kernels, progress: Progress | None = None, look: DeviceLook | None = None
+    asked: Asked,
+    read: Callable[[Progress, int], Read],
+    kernels: Kernels | None = None,
+    progress: Progress | None = None,
+    look: DeviceLook | None = None,
 ) -> Iterator[SearchRun[Read]]:
     """A search from its first to its last moment; results are kept when the block ends well.
 
@@ -193,7 +207,7 @@ def search_run(
 
     Parameters
     ----------
-    kernels : of the processor; compiled, and announced, before the block begins, on a machine that has not.
+    kernels : of the processor, if it has any; compiled, and announced, before the block begins, on a machine that has not.
     look : for the device, where it has begun already.
 
     Raises
@@ -210,13 +224,14 @@ def search_run(
             return read(progress, threads)
 
     # Reading runs kernels: where these are not compiled yet, it comes after that.
-    with Background(recording, threads if kernels.are_compiled else 1) as behind:
+    with Background(recording, threads if kernels is None or kernels.are_compiled else 1) as behind:
         reading = behind.begin(read_measured)
         inputs = tuple(RunInput(path, kind, file_digest(path, recording)) for path, kind in files)
         look.complain()
         searching = SearchRun(asked, inputs, reading, behind.begin, look, recording, threads, clock, began)
         if asked.project is None:
-            kernels.compile(recording)
+            if kernels is not None:
+                kernels.compile(recording)
             yield searching
             return
         chosen = look.device(recording)
@@ -225,5 +240,6 @@ def search_run(
         with project.run(asked.kind, values, inputs, version=VERSION, device=chosen.name, progress=recording) as run:
             recording.log_to(run.log)
             searching.project, searching.run = project, run
-            kernels.compile(recording)
+            if kernels is not None:
+                kernels.compile(recording)
             yield searching

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from time import perf_counter
 from typing import Any, Literal
 
-from engine.entry import Count, Export, ExportRequest, Input, Option, Search, SearchRequest
-from engine.execution.clock import StageClock
+from engine.entry import Count, Export, ExportRequest, Input, Option, Search, SearchRequest, Summary
 from engine.files import atomic_file
 from engine.formats import read_proteins
-from engine.jobs.progress import Progress, RecordingProgress
+from engine.jobs.progress import Progress
 from engine.parameters import SearchParameters, parameter
-from engine.project import Project, RunInput
+from engine.project import Project
 from engine.project.outputs import check_outputs
+from engine.search_run import Asked, search_run
 from engine.tables import Column, Table
-from engine.version import VERSION
 
 
 class CompositionParameters(SearchParameters):
@@ -43,51 +41,42 @@ TABLES = (
 )
 
 
-@dataclass(frozen=True)
-class CompositionSummary:
+@dataclass(frozen=True, kw_only=True)
+class CompositionSummary(Summary):
     """What was counted."""
 
-    run_id: str | None
-    folder: Path | None
     n_proteins: int
     n_residues: int
-    seconds: float
-    device: str
-    messages: tuple[str, ...]
-    stages: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def counts(self) -> list[Count]:
         return [Count(self.n_residues, "residue", "residues"), Count(self.n_proteins, "protein", "proteins")]
 
-    def lines(self) -> list[str]:
-        return [f"{self.n_residues:,} residues of {self.n_proteins:,} proteins"]
-
 
 def compose(request: SearchRequest, progress: Progress) -> CompositionSummary:
     """Count the residues of proteins into the table ``composition`` of a project."""
-    assert isinstance(request.parameters, CompositionParameters) and request.project is not None
-    progress = RecordingProgress(progress)
-    began, clock, paths = perf_counter(), StageClock(), list(request.inputs["proteins"])
-    project = Project.create_or_open(request.project)
-    values = request.parameters.model_dump(mode="json")
-    inputs = [RunInput(path, "proteins") for path in paths]
-    with project.run("composition", values, inputs, version=VERSION, device="cpu", progress=progress) as run:
-        progress.log_to(run.log)
-        with clock.stage("read"):
-            proteins = read_proteins(paths, progress=progress)
-        kept = [text for text in (proteins.sequence(i) for i in range(len(proteins))) if len(text) >= request.parameters.least_length]
-        with clock.stage("score"):
-            progress.stage("Counting", len(kept))
+    parameters, paths = request.parameters, request.inputs["proteins"]
+    assert isinstance(parameters, CompositionParameters)
+    asked = Asked(
+        "composition", {"proteins": paths}, {"proteins": "PROTEINS.fasta"}, parameters,
+        project=request.project, device=request.device, threads=request.threads,
+    )  # fmt: skip
+    with search_run(asked, lambda progress, threads: read_proteins(list(paths), progress=progress), progress=progress) as run:
+        proteins = run.read()
+        kept = [text for text in map(proteins.sequence, range(len(proteins))) if len(text) >= parameters.least_length]
+        with run.step("score"):
+            run.progress.stage("Counting", len(kept))
             found = Counter("".join(kept))
-        with clock.stage("report"):
-            run.write_table("composition", _table(found, request.parameters.order))
+        with run.step("report"):
+            assert run.run is not None
+            run.run.write_table("composition", _table(found, parameters.order))
         if len(kept) < len(proteins):
-            progress.message(f"Too short: {len(proteins) - len(kept)}")
+            run.progress.message(f"Too short: {len(proteins) - len(kept)}")
         if request.options.get("is_thorough"):
-            progress.message("Looked at everything twice")
-        run.message = f"{found.total():,} residues"
-    seconds = round(perf_counter() - began, 3)
-    return CompositionSummary(run.id, project.folder, len(kept), found.total(), seconds, "cpu", progress.messages, clock.stages)
+            run.progress.message("Looked at everything twice")
+        run.device = "cpu"
+        counts = {"proteins": len(kept), "residues": found.total()}
+        run.record(counts, f"{found.total():,} residues")
+        return CompositionSummary(**run.told, **{f"n_{name}": number for name, number in counts.items()})
 
 
 def _table(found: Counter[str], order: str) -> Any:

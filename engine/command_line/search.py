@@ -71,9 +71,11 @@ def _add_input(parser: argparse.ArgumentParser, one: Input, *, takes_several: bo
 
 def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: str = "") -> None:
     """Add the options that every search has, and those of this one's own; `preset`: the one to begin with, where not the usual one."""
+    usual = preset or search.preset
     parser.add_argument(
-        "--preset", default=preset or search.preset, metavar="NAME|FILE.toml", help="parameters to begin with (default: %(default)s)"
-    )
+        "--preset", default=usual or None, metavar="NAME|FILE.toml",
+        help="parameters to begin with" + (" (default: %(default)s)" if usual else ""),
+    )  # fmt: skip
     parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=VALUE", help="change one parameter; may be given several times"
     )
@@ -139,7 +141,7 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
         threading.Thread(target=gpus, daemon=True).start()
     shortcuts = {name: getattr(options, f"parameter_{name}") for name in search.shortcuts}
     changes = {name: value for name, value in shortcuts.items() if value is not None}
-    parameters = preset_of(search, options.preset).changed(options.set, **changes)
+    parameters = (preset_of(search, options.preset) if options.preset else search.model()).changed(options.set, **changes)
     writes_file = search.writes == "file"
     others = [getattr(options, one.name) for one in search.options if one.metavar]
     if writes_file and (STANDARD_OUTPUT in others or (options.json and options.out == STANDARD_OUTPUT)):

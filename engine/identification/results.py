@@ -100,17 +100,12 @@ class Results:
 
     def summary(self, run: SearchRun[Spectra], counts: dict[str, int]) -> IdentificationSummary:
         """What the run tells."""
-        assert run.project is not None
         best = self._tables.proteins.filter(_found(self._tables.proteins, self._parameters)).slice(0, _BEST).to_pylist()
+        numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
         return IdentificationSummary(
-            run_id=self._run.id,
-            folder=run.project.folder,
-            **{f"n_{name}": number for name, number in counts.items()},
+            **run.told,
+            **numbers,
             certainty=self.certainty,
-            seconds=run.seconds,
-            device=run.device,
-            stages=run.clock.stages,
-            messages=run.progress.messages,
             top_proteins=tuple((row["accessions"][0], row["description"], row["n_peptides"], row["coverage"]) for row in best),
             fdr=self._parameters.fdr,
         )

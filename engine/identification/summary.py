@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from engine.entry import Certainty, Count
+from engine.entry import Certainty, Count, Summary
 
 __all__ = ["IdentificationSummary"]
 
 
-@dataclass(frozen=True)
-class IdentificationSummary:
+@dataclass(frozen=True, kw_only=True)
+class IdentificationSummary(Summary):
     """What an identification found, counted at the false discovery rate, targets only.
 
-    `folder` is the project's, `run_id` the run in it. `n_peptides` counts peptidoforms by their own q-values (target rows of the peptide
+    `n_peptides` counts peptidoforms by their own q-values (target rows of the peptide
     table), `n_sequences` the different sequences among them, `n_proteins` groups by theirs. `certainty` holds for ``psms``, ``peptides``
     and ``proteins`` the targets and decoys accepted and the 95 % interval of the share of false ones among the targets (``targets``,
-    ``decoys``, ``false_share_low``, ``false_share_high``; `engine.statistics.target_decoy.false_share_interval`). `stages` holds
-    seconds and peak memory of each of the five steps (of making the index, which goes on beside reading, what it took longer), `messages`
-    what the user should know. `top_proteins`: (accession, description, peptides, coverage) of the best groups.
+    ``decoys``, ``false_share_low``, ``false_share_high``; `engine.statistics.target_decoy.false_share_interval`). Of making the
+    index, which goes on beside reading, `stages` holds what it took longer.
+    `top_proteins`: (accession, description, peptides, coverage) of the best groups.
     """
 
-    run_id: str
-    folder: Path
     n_spectra: int
     n_searched: int
     n_proteins_in_database: int
@@ -33,10 +30,6 @@ class IdentificationSummary:
     n_sequences: int
     n_proteins: int
     certainty: dict[str, dict[str, float]]
-    seconds: float
-    device: str
-    stages: dict[str, dict[str, float]]
-    messages: tuple[str, ...] = ()
     top_proteins: tuple[tuple[str, str, int, float], ...] = field(default=())
     fdr: float = 0.01
 

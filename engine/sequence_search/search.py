@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from engine.errors import ParameterError, StorageError
 from engine.execution.threads import available_threads
@@ -104,18 +105,14 @@ def align(
         statistics = {"lambda": search.statistics.lambda_, "K": search.statistics.K, "source": search.statistics.source}
         message = hit_counts(len(query_set), search.n_hits, search.n_with_hits)
         run.record(counts, message, statistics=statistics, gcups=gcups)
+        numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
         return SequenceSearchSummary(
-            run_id=run.run.id if run.run else None,
-            folder=run.project.folder if run.project else None,
-            **{f"n_{name}": number for name, number in counts.items()},
+            **run.told,
+            **numbers,
             gcups=gcups,
             lambda_=search.statistics.lambda_,
             K=search.statistics.K,
             statistics=search.statistics.source,
-            seconds=run.seconds,
-            device=run.device,
-            stages=run.clock.stages,
-            messages=run.progress.messages,
             best=tuple(search.best),
             shares=scorer.shares(),
         )

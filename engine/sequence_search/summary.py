@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from engine.entry import Count
+from engine.entry import Count, Summary
 from engine.sequence_search.division import Share
 
 __all__ = ["SequenceSearchSummary", "hit_counts"]
 
 
-@dataclass(frozen=True)
-class SequenceSearchSummary:
+@dataclass(frozen=True, kw_only=True)
+class SequenceSearchSummary(Summary):
     """What a sequence search did.
 
-    `run_id` and `folder` are those of the project, None where there is none. `gcups`: thousand million cells of the matrices in a second of
-    scoring. `statistics`: where lambda and K come from. `stages`: seconds and peak memory of each step. `messages`: what the user should
-    know. `best`: (query, subject, E-value, description) of the best hits. `shares`: what each device did of the scoring.
+    `gcups`: thousand million cells of the matrices in a second of scoring. `statistics`: where lambda and K come from.
+    `best`: (query, subject, E-value, description) of the best hits. `shares`: what each device did of the scoring.
     """
 
-    run_id: str | None
-    folder: Path | None
     n_queries: int
     n_subjects: int
     n_residues: int
@@ -31,10 +27,6 @@ class SequenceSearchSummary:
     lambda_: float
     K: float
     statistics: str
-    seconds: float
-    device: str
-    stages: dict[str, dict[str, float]]
-    messages: tuple[str, ...]
     best: tuple[tuple[str, str, float, str], ...]
     shares: tuple[Share, ...] = ()
 
