@@ -31,7 +31,8 @@ def export(
 ) -> list[Path]:
     """Write an identification in one format; the paths of what was written.
 
-    Each file appears whole or not at all, and memory does not grow with the number of PSMs.
+    Each file appears whole or not at all, and memory does not grow with the number of PSMs. It takes nine arguments, so that a script
+    can say in one call what it has; most formats need three.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
 """Protein index: accessions, descriptions and sequences in memory-mapped columns, targets first, then contaminants' and targets' decoys.
 
 Li's thesis, chapter 3, keeps proteins as three files (accession, description, sequence) that are read both in order and at random; these
-are
-they, as columns. All decoys stand behind all targets, so that one number tells them apart everywhere.
+are they, as columns. All decoys stand behind all targets, so that one number tells them apart everywhere.
 """
 
 from __future__ import annotations

@@ -41,6 +41,8 @@ def align(
 ) -> SequenceSearchSummary:
     """Align every query with every sequence of a database and report the hits.
 
+    It takes ten arguments, so that a script can say in one call what it wants; four will do.
+
     Parameters
     ----------
     queries, databases : FASTA files of proteins, also gzipped.
@@ -49,8 +51,6 @@ def align(
     device : ``cpu``; ``cuda``, the first usable GPU; ``cuda:N``; ``all``, all usable GPUs and the processor together; ``auto``, all usable
         GPUs, but the processor where there is none and where it has done the work before a GPU is ready. threads : of the processor, all
         when None.
-
-    So many parameters as a user has wishes: files, where results go, and what computes.
 
     Raises
     ------

@@ -1,9 +1,8 @@
 """Spectrum index: preprocessed spectra, and the queries (a spectrum with an assumed charge) in order of precursor mass.
 
-Queries in order of mass are the precursor bins: neighbours look at the same stretch of the peptide dictionary. The fragment bins are a
-bit table
-of the peaks of the spectrum being searched (12.5 KB for 2,000 Th in bins of 0.02), in which the scoring kernel finds a match or a miss
-in O(1).
+Queries in order of mass are the precursor bins: neighbours look at the same stretch of the peptide dictionary. The fragment bins are a bit
+table of the peaks of the spectrum being searched (12.5 KB for 2,000 Th in bins of 0.02), in which the scoring kernel finds a match or a
+miss in O(1).
 """
 
 from __future__ import annotations

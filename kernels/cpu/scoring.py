@@ -626,6 +626,28 @@ def _score_candidate(q, number, spectra, high_peak, charge, peptides, modificati
     return score
 
 
+# Columns that `measure_matches` writes.
+(
+    _MATCHED_IONS,
+    _TOTAL_IONS,
+    _MATCHED_N_TERM_IONS,
+    _MATCHED_C_TERM_IONS,
+    _SPECTRAL_DOT_PRODUCT,
+    _HYPERSCORE,
+    _KSDP,
+    _XCORR,
+    _LONGEST_RUN,
+    _COMPLEMENTARY_PAIRS,
+    _EXPLAINED_WEIGHT,
+    _MATCHED_PEAKS,
+    _MEAN_FRAGMENT_ERROR,
+    _MEAN_ABSOLUTE_FRAGMENT_ERROR,
+    _TOP_PEAKS_MATCHED,
+    _C_TERM_DOT_PRODUCT,
+    _CHANCE,
+) = range(17)
+
+
 def feature_names() -> tuple[str, ...]:
     """Names of the columns that `measure_matches` writes."""
     return (
@@ -788,27 +810,27 @@ def measure_matches(
                 for j in range(high - low):
                     heavier += spectra.weight[low + j] > spectra.weight[low + i]
                 top_matched += heavier < 10
-        out[row, 0] = n_matched
-        out[row, 1] = (length - 1) * (n_n + n_c) * charges
-        out[row, 2] = count_n
-        out[row, 3] = count_c
-        out[row, 4] = dot
-        out[row, 5] = _hyperscore(count_n, count_c, dot) if dot > 0 else 0.0
-        out[row, 6] = _ksdp(
+        out[row, _MATCHED_IONS] = n_matched
+        out[row, _TOTAL_IONS] = (length - 1) * (n_n + n_c) * charges
+        out[row, _MATCHED_N_TERM_IONS] = count_n
+        out[row, _MATCHED_C_TERM_IONS] = count_c
+        out[row, _SPECTRAL_DOT_PRODUCT] = dot
+        out[row, _HYPERSCORE] = _hyperscore(count_n, count_c, dot) if dot > 0 else 0.0
+        out[row, _KSDP] = _ksdp(
             matched_peak, scratch.root, low, (n_n + n_c) * charges, length - 1, settings.ksdp_window, settings.ksdp_power
         )  # fmt: skip
-        out[row, 7] = correlation * _XCORR_OF_SUM
-        out[row, 8] = longest_run
-        out[row, 9] = pairs
-        out[row, 10] = explained
-        out[row, 11] = peaks
-        out[row, 12] = error / max(1, n_matched)
-        out[row, 13] = absolute_error / max(1, n_matched)
-        out[row, 14] = top_matched
-        out[row, 15] = dot_c
+        out[row, _XCORR] = correlation * _XCORR_OF_SUM
+        out[row, _LONGEST_RUN] = longest_run
+        out[row, _COMPLEMENTARY_PAIRS] = pairs
+        out[row, _EXPLAINED_WEIGHT] = explained
+        out[row, _MATCHED_PEAKS] = peaks
+        out[row, _MEAN_FRAGMENT_ERROR] = error / max(1, n_matched)
+        out[row, _MEAN_ABSOLUTE_FRAGMENT_ERROR] = absolute_error / max(1, n_matched)
+        out[row, _TOP_PEAKS_MATCHED] = top_matched
+        out[row, _C_TERM_DOT_PRODUCT] = dot_c
         # A random ion matches where the peaks' tolerances cover the range of the spectrum.
         covered = 0.0
         for i in range(low, high):
             covered += 2.0 * (settings.fragment_absolute + settings.fragment_relative * mz[i])
         probability = min(0.5, covered / max(mz[high - 1] - mz[low], 100.0)) if high > low else 0.5
-        out[row, 16] = _log_binomial_tail(count_n + count_c, (length - 1) * (n_n + n_c) * charges, probability)
+        out[row, _CHANCE] = _log_binomial_tail(count_n + count_c, (length - 1) * (n_n + n_c) * charges, probability)

@@ -1,0 +1,69 @@
+"""What holds for every search in the list."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import resources
+from engine.command_line.main import main
+from engine.parameters import preset_names, read_preset
+from engine.searches import SEARCHES, search_of_kind
+from engine.tables import Column
+
+each = pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
+
+
+def test_kinds_names_and_sub_commands_are_different():
+    for names in ([one.kind for one in SEARCHES], [one.name for one in SEARCHES]):
+        assert len(set(names)) == len(names)
+
+
+def test_the_list_loads_nothing_that_computes():
+    heavy = ("numpy", "numba", "pydantic", "duckdb", "pyarrow", "PySide6", "cupy")
+    code = f"import engine.searches, sys; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=resources.path().parent)
+    assert done.stdout.strip() == "[]"
+
+
+@each
+def test_every_preset_suits_its_parameters_and_the_first_one_is_there(search):
+    names = preset_names(search.kind)
+    assert search.preset in names
+    for name in names:
+        search.model.checked(read_preset(search.kind, name))
+
+
+@each
+def test_every_parameter_is_explained(search):
+    for one in search.model.describe():
+        assert one.title and one.help.endswith(".") and one.group, one.name
+    assert {*search.shortcuts} <= {one.name for one in search.model.describe()}
+
+
+@each
+def test_tables_and_columns_have_names_of_their_own_and_say_what_they_hold(search):
+    tables = search.result_tables
+    assert len({one.name for one in tables}) == len(tables)
+    for table in tables:
+        assert len({one.name for one in table.columns}) == len(table.columns)
+        for column in table.columns:
+            assert isinstance(column, Column) and column.title and column.meaning, column.name
+
+
+@each
+def test_formats_are_told_apart_by_name_and_ending(search):
+    assert len({one.name for one in search.exports}) == len(search.exports)
+    endings = [ending for one in search.exports for ending in one.endings]
+    assert len(set(endings)) == len(endings)
+
+
+@each
+def test_help_names_every_option(search, capsys):
+    assert main([search.kind, "--help"]) == 0
+    text = capsys.readouterr().out
+    for flag in ("--preset", "--set", "--device", "--threads", "--json", "--quiet", "--out", *(one.flag for one in search.options)):
+        assert flag in text
+    assert search_of_kind(search.kind) is search
