@@ -1,8 +1,8 @@
 """Peptide inverted index: the dictionary of distinct peptides in order of mass, and for each the list of its places in the proteins.
 
 Li's thesis, chapter 3: a dictionary entry holds mass, position, length, a pointer into the inverted lists and thereby the number of
-proteins; duplicates are found by a 64-bit signature and verified. When the digest would exceed the memory budget, it is built in mass partitions that
-the counts of a first pass choose. Modified forms are made while searching and are not stored.
+proteins; duplicates are found by a 64-bit signature and verified. When the digest would exceed the memory budget, it is built in mass
+partitions that the counts of a first pass choose. Modified forms are made while searching and are not stored.
 """
 
 from __future__ import annotations

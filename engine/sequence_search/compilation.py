@@ -23,12 +23,15 @@ def _last() -> Callable[..., Any]:
 
 def _use() -> None:
     """Search with next to nothing: in lanes and by rows, with all widths of numbers, and with an alignment."""
+    import numpy as np
+
     from engine.jobs.progress import Progress
     from engine.sequence_search.scoring import score_all
     from engine.sequences.alignment import align_pair
     from engine.sequences.database import read_sequences
     from engine.sequences.matrices import read_matrix
     from engine.sequences.scheme import ScoringScheme
+    from engine.sequences.statistics import tabulated
 
     quiet = Progress()
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as name:
@@ -36,11 +39,14 @@ def _use() -> None:
         path.write_text("".join(f">s{k}\n{'W' * (_SHORT if k else _LONG)}\n" for k in range(_N_SHORT)), encoding="ascii")
         database = read_sequences([path], quiet)
     short, long = database.codes(0), database.codes(len(database) - 1)
+    database.residues.flags.writeable = False  # as those of a mapped file
     # The scores of the short ones need 16 bits, those of the long one 16 too; with the cost, all need 32.
     for gap_open in (11, _GREAT_COST):
         scheme = ScoringScheme(read_matrix("BLOSUM62"), gap_open, 1)
         score_all([short, long], database.residues, database.offsets, scheme, 1, quiet)
         align_pair(short, short, scheme, quiet)
+        if (statistics := tabulated(scheme)) is not None:
+            statistics.e_values(np.array([100]), _SHORT, np.array([_SHORT]), database.n_residues)
 
 
 ALIGNMENT = Kernels("kernels of the alignment", _last, _use)
