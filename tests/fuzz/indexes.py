@@ -1,6 +1,6 @@
 """Indexes in the cache that somebody has changed together with their checksums, and searches over them.
 
-    python tests/fuzz/indexes.py [--searches] [--one-of N]
+    python -m tests.fuzz.indexes [--searches] [--one-of N]
 
 Every column of a peptide index and of a packed database is spoilt in every way, and opened. What is not refused is searched, in this
 process: when it dies, the last line says of what. With ``--searches``, what is refused is searched too, through the cache, where it is to

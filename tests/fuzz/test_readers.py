@@ -20,8 +20,8 @@ N_CASES = 500
 
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, dict]:
-    command = [sys.executable, str(REPOSITORY / "tests" / "fuzz" / "readers.py"), "--cases", str(N_CASES)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    command = [sys.executable, "-m", "tests.fuzz.readers", "--cases", str(N_CASES)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
     assert done.returncode in (0, 1), done.stderr
     return {line["reader"]: line for line in map(json.loads, done.stdout.splitlines())}
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import sys
 import sysconfig
 from importlib.resources import files
 from pathlib import Path
@@ -11,14 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
-
-from alignment_inputs import LETTERS, database, random_sequences
-from shim_card import ShimCard
-
 from kernels.cuda import probe
 from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, AlignmentSearch
 from kernels.cuda.modules import COMPILER_OPTIONS, source
+from tests.shim.alignment_inputs import LETTERS, database, random_sequences
+from tests.shim.shim_card import ShimCard
 
 ARCHITECTURES = ("75", "80", "86", "89", "90", "100", "120")
 SOURCES = sorted(entry.name for entry in files("kernels.cuda").iterdir() if entry.name.endswith(".cu"))

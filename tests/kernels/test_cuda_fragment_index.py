@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
-
-from fragment_inputs import assert_same_answer, empty_answer, fragment_inputs, on_card, on_processor, random_fragment_search
-from search_inputs import random_search
-from shim_card import ShimCard, missing_compiler
 
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.cuda.modules import DeviceError, DeviceMemoryError
 from kernels.layouts import HYPERSCORE, SDP
+from tests.shim.fragment_inputs import assert_same_answer, empty_answer, fragment_inputs, on_card, on_processor, random_fragment_search
+from tests.shim.search_inputs import random_search
+from tests.shim.shim_card import ShimCard, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 

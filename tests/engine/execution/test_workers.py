@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import gc
-import sys
 import threading
 import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Generator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -331,13 +329,10 @@ def test_a_card_that_cannot_be_opened_is_told_in_one_line_and_left_out(monkeypat
 
 # The search of spectra through cards that tests/shim stands in for.
 
-SHIM = Path(__file__).resolve().parents[2] / "shim"
-
 
 @pytest.fixture(scope="module")
 def shim() -> Any:
-    sys.path.insert(0, str(SHIM))
-    import shim_card
+    from tests.shim import shim_card
 
     if shim_card.missing_compiler():
         pytest.skip(shim_card.missing_compiler())
@@ -347,12 +342,11 @@ def shim() -> Any:
 @pytest.fixture
 def searched(shim: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, list[str]]]:
     """Searches on cards; what came of it, and what was told."""
-    from search_inputs import random_search
-
     from engine.identification.parameters import IdentificationParameters
     from engine.matches import scoring
     from engine.spectra.spectrum_index import SpectrumIndex
     from kernels.cuda.scoring import SpectrumSearch
+    from tests.shim.search_inputs import random_search
 
     spectra, queries, peptides, modifications, settings = random_search(7, 2, most=1, n_queries=40)
     monkeypatch.setattr(scoring, "scoring_settings", lambda *_: settings)

@@ -19,10 +19,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "shim"))
-
-from shim_card import ShimCard, missing_compiler
-
 from engine.command_line.main import main
 from engine.errors import ParameterError
 from engine.execution.devices import Device
@@ -38,6 +34,7 @@ from engine.sequences.hits import FORMATS
 from engine.sequences.matrices import read_matrix
 from engine.sequences.scheme import ScoringScheme
 from kernels.cuda.modules import DeviceError
+from tests.shim.shim_card import ShimCard, missing_compiler
 
 needs_compiler = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
