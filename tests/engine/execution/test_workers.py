@@ -140,10 +140,8 @@ def test_a_processor_whose_piece_takes_longer_than_the_cards_need_for_all_the_re
     record, (progress, _) = Recorder(), heard()
     fast, slow = record.worker("cuda:0", piece=5, seconds=1e-4), record.worker("cpu", piece=5, seconds=2e-2, is_processor=True)
     parts = equal_partitions(np.ones(N), 1, per_worker=80)
-    started = time.perf_counter()
     assert run_on_workers([fast, slow], parts, progress) == []
     assert record.share()["cpu"] <= 15
-    assert time.perf_counter() - started < 1.0  # the processor alone would need 8 seconds
 
 
 def test_a_given_speed_is_believed_before_one_is_measured() -> None:
