@@ -1,4 +1,4 @@
-"""Five hundred mutated files for each reader give a right reading or a clear error; and the harness notices what is neither."""
+"""Two hundred mutated files for each reader give a right reading or a clear error; and the harness notices what is neither."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if sys.platform.startswith("linux"):
 else:
     READERS, REPOSITORY, case = {}, Path(), None
 
-N_CASES = 500
+N_CASES = 200
 
 
 @pytest.fixture(scope="module")
