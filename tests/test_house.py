@@ -167,7 +167,6 @@ def test_the_tests_mirror_the_program():
 
 
 CLOCKS = {
-    "tests/engine/command_line/test_interrupted.py": "spreads kills over the length of a search",
     "tests/engine/project/test_project.py": "spreads kills over the length of a run; waits for a state, with an end",
     "tests/fuzz/kills.py": "spreads kills over the length of a search",
     "tests/gui/conftest.py": "waits until nothing is left behind, with an end; notes when the event loop came round",

@@ -1,7 +1,9 @@
-"""Stopped by the user, killed, or in each other's way: what is finished stays whole, and nothing half-written is left."""
+"""Stopped by the user or in each other's way: what is finished stays whole, and nothing half-written is left.
+
+Kills at any moment are those of `tests/fuzz/kills.py`.
+"""
 
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -126,38 +128,6 @@ def test_control_c_ends_the_program_with_130(stage, shared_data, tmp_path, own_c
     assert "Traceback" not in errors
     assert assert_whole(tmp_path / "out").runs()[-1].status == "cancelled"
     assert not list(own_cache.rglob(".*"))
-
-
-@needs_signals
-def test_a_kill_at_any_moment_costs_only_the_run_that_was_killed(tmp_path, own_cache):
-    folder = tmp_path / "project"
-    arguments = [*ARGUMENTS, "--out", str(folder), "--quiet"]
-    assert main(arguments) == 0
-    began = time.monotonic()
-    process = started(*arguments, "--set", "maximum_mass=5400")
-    process.communicate()
-    seconds = time.monotonic() - began
-    chance = random.Random(7)
-    first = files(folder / "results")
-    for number in range(5):
-        process = started(*arguments, "--set", f"maximum_mass={5500 + number // 2}")
-        time.sleep(chance.uniform(0.3, 1.0) * seconds)
-        process.kill()
-        process.communicate()
-        assert_whole_or_exporting(folder)
-        assert {path: path.read_bytes() for path in first} == first
-    assert main([*arguments, "--set", "maximum_mass=5600"]) == 0
-    # The next build of an index sweeps what killed builders left.
-    assert not list(own_cache.rglob(".*"))
-    assert Project.open(folder).verify() == []
-
-
-def assert_whole_or_exporting(folder):
-    """As `assert_whole`; a kill between registration and the move of the tables leaves them, whole, beside the results of that run."""
-    project = Project.open(folder)
-    assert project.verify() == []
-    done = {run.id for run in project.runs() if run.status == "done"}
-    assert {path.name for path in (folder / "results").glob("*")} == done
 
 
 @needs_signals
