@@ -35,14 +35,17 @@ check "ruff format" ruff format --check .
 check "mypy" mypy
 check "lint-imports" lint-imports
 
+# Several processes, each with whole files: the fixtures of a module are made once. Arguments may say otherwise (-n 0: one process, which
+# a debugger needs).
+tests=(python -m pytest -n auto --maxprocesses 4 --dist loadfile "$@")
 # A display of its own, so that the windows under test neither need one nor pop up on somebody's screen.
 if command -v xvfb-run >/dev/null 2>&1; then
     unset WAYLAND_DISPLAY
     export QT_QPA_PLATFORM=xcb
-    check "pytest" xvfb-run -a -s "-screen 0 1920x1200x24" python -m pytest "$@"
+    check "pytest" xvfb-run -a -s "-screen 0 1920x1200x24" "${tests[@]}"
 else
     export QT_QPA_PLATFORM=offscreen
-    check "pytest" python -m pytest "$@"
+    check "pytest" "${tests[@]}"
 fi
 
 say ""

@@ -151,6 +151,46 @@ def test_errors_are_not_swallowed_whole():
     assert found == []
 
 
+def test_the_tests_are_one_package():
+    """Each folder of tests is a part of it, and no file puts folders on Python's path to find another."""
+    folders = {path.rpartition("/")[0] for path in texts() if path.startswith("tests/") and path.endswith(".py")}
+    assert [folder for folder in sorted(folders) if f"{folder}/__init__.py" not in texts()] == []
+    assert places(r"sys\.path(\.insert|\[)", "tests/") == []
+
+
+def test_the_tests_mirror_the_program():
+    """What tests a part of the program lies where that part lies: a folder of `engine`, `gui` or `resources` of the same name."""
+    folders = {
+        Path(path).parent for path in texts() if path.startswith(("tests/engine/", "tests/gui/", "tests/resources/", "tests/kernels/"))
+    }
+    assert [str(folder) for folder in sorted(folders) if not (REPOSITORY / folder.relative_to("tests")).is_dir()] == []
+
+
+CLOCKS = {
+    "tests/engine/project/test_project.py": "spreads kills over the length of a run; waits for a state, with an end",
+    "tests/fuzz/kills.py": "spreads kills over the length of a search",
+    "tests/gui/conftest.py": "waits until nothing is left behind, with an end; notes when the event loop came round",
+    "tests/gui/picture_results.py": "lets the window draw",
+    "tests/gui/screenshots.py": "lets the window draw",
+    "tests/peers/peer_programs.py": "measures the peers for the benchmarks",
+    "tests/peers/search_with_sagepy.py": "measures a peer for the benchmarks",
+    "tests/peers/sequence_peers.py": "measures the peers for the benchmarks",
+}
+"""Who may read a clock, and what for: never to judge."""
+
+
+def test_no_test_asserts_how_long_something_takes():
+    """A busy machine would fail it. What must be fast is counted (`tests/effort.py`) or measured (`tests/benchmarks`)."""
+    # Written in parts, so that this file does not hold them.
+    reads_clock = re.compile(r"\b(perf_cou" r"nter|mono" r"tonic|process_ti" r"me|thread_ti" r"me|time\.ti" r"me)(_ns)?\(")
+    found = {
+        path
+        for path, text in texts().items()
+        if path.startswith("tests/") and not path.startswith("tests/benchmarks/") and reads_clock.search(text)
+    }
+    assert found == set(CLOCKS)
+
+
 def test_presets_are_valid_and_described():
     readme = texts()["README.md"]
     for name in preset_names("identify"):

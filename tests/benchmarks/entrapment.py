@@ -1,7 +1,7 @@
 """False discovery proportions of identification, measured: is what is called 1 % at most 1 %?
 
     bash tests/peers/install.sh
-    python tests/benchmarks/entrapment.py --data FOLDER [--quick] [--out FILE.jsonl] [--compare BEFORE.jsonl]
+    python -m tests.benchmarks.entrapment --data FOLDER [--quick] [--out FILE.jsonl] [--compare BEFORE.jsonl]
 
 The parts, each over the sets and seeds:
 
@@ -46,23 +46,22 @@ from typing import Any
 
 import numpy as np
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.append(str(REPOSITORY))  # last: another checkout on the path is the one that is measured
-sys.path.insert(0, str(REPOSITORY / "tests" / "peers"))
+if __name__ == "__main__":  # `-m` puts this checkout first; another one that is named on the path is the one that is measured
+    REPOSITORY = str(Path(__file__).resolve().parents[2])
+    sys.path = [*(folder for folder in sys.path if folder != REPOSITORY), REPOSITORY]
 
-from entrapment_databases import CONTAMINANT, EntrapmentDatabase, foreign_databases, paired_databases  # noqa: E402
-from entrapment_estimators import COUNTS, q_values  # noqa: E402
-from entrapment_searches import LEVELS, Level, judged, peer_level, search  # noqa: E402
-from entrapment_spectra import COPIES, exact_copies, noisy_copies  # noqa: E402
-from entrapment_tables import INDEPENDENT, SETS, print_comparison, print_tables  # noqa: E402
-from peer_datasets import DATASETS, EIGHTEEN_PROTEINS, FIVE_PROTEOMES, SHEWANELLA, read_fasta  # noqa: E402
-from peer_programs import installed  # noqa: E402
-
-import engine  # noqa: E402
-from engine.execution.resources import Resources  # noqa: E402
-from engine.formats import read_spectra  # noqa: E402
-from engine.matches.rescoring import rescore  # noqa: E402
-from engine.version import VERSION  # noqa: E402
+import engine
+from engine.execution.resources import Resources
+from engine.formats import read_spectra
+from engine.matches.rescoring import rescore
+from engine.version import VERSION
+from tests.benchmarks.entrapment_databases import CONTAMINANT, EntrapmentDatabase, foreign_databases, paired_databases
+from tests.benchmarks.entrapment_estimators import COUNTS, q_values
+from tests.benchmarks.entrapment_searches import LEVELS, Level, judged, peer_level, search
+from tests.benchmarks.entrapment_spectra import COPIES, exact_copies, noisy_copies
+from tests.benchmarks.entrapment_tables import INDEPENDENT, SETS, print_comparison, print_tables
+from tests.peers.peer_datasets import DATASETS, EIGHTEEN_PROTEINS, FIVE_PROTEOMES, SHEWANELLA, read_fasta
+from tests.peers.peer_programs import installed
 
 SHUFFLED = ("paired", "copies", "noisy", "peers")
 """The parts that search the sample's proteins beside shuffled ones."""

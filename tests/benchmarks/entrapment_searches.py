@@ -12,16 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as parquet
-from entrapment_databases import ENTRAPMENT, EntrapmentDatabase, write_fasta
-from entrapment_estimators import count
 from numpy.typing import NDArray
-from peer_datasets import Dataset
-from peer_figures import with_q_values
-from peer_programs import run_peer
 
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.search import identify
 from engine.parameters import read_preset
+from tests.benchmarks.entrapment_databases import ENTRAPMENT, EntrapmentDatabase, write_fasta
+from tests.benchmarks.entrapment_estimators import count
+from tests.peers.peer_datasets import Dataset
+from tests.peers.peer_figures import with_q_values
+from tests.peers.peer_programs import run_peer
 
 __all__ = ["LEVELS", "Level", "judged", "peer_level", "search"]
 

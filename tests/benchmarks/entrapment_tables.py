@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from entrapment_estimators import COUNTS, Bootstrap, Interval, at_equal_share, combined, lower, net, paired
-from entrapment_searches import LEVELS
 from numpy.typing import NDArray
+
+from tests.benchmarks.entrapment_estimators import COUNTS, Bootstrap, Interval, at_equal_share, combined, lower, net, paired
+from tests.benchmarks.entrapment_searches import LEVELS
 
 __all__ = ["INDEPENDENT", "SETS", "print_comparison", "print_tables"]
 

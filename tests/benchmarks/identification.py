@@ -1,7 +1,7 @@
 """Identification measured beside Comet, X!Tandem and Sage's core, in one run on one machine.
 
     bash tests/peers/install.sh
-    .venv/bin/python tests/benchmarks/identification.py --data FOLDER [DATASET ...] > figures.jsonl
+    .venv/bin/python -m tests.benchmarks.identification --data FOLDER [DATASET ...] > figures.jsonl
 
 One JSON line for each figure:
 
@@ -29,11 +29,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "peers"))
-
-from peer_datasets import DATASETS, EIGHTEEN_PROTEINS, Dataset, read_fasta
-from peer_figures import accepted, agreement, entrapment
-from peer_programs import PEERS, Match, Search, installed, run_peer, run_proteoscope
+from tests.peers.peer_datasets import DATASETS, EIGHTEEN_PROTEINS, Dataset, read_fasta
+from tests.peers.peer_figures import accepted, agreement, entrapment
+from tests.peers.peer_programs import PEERS, Match, Search, installed, run_peer, run_proteoscope
 
 WARM_UP = "ecoli_ltq"
 

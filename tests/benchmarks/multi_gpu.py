@@ -1,6 +1,6 @@
 """Scoring of spectra on one GPU, on several, and on GPUs and the processor together: one JSON line for each figure.
 
-    python tests/benchmarks/multi_gpu.py --data FOLDER [--copies N] [--cards N ...] [--repeats N] [--threads N]
+    python -m tests.benchmarks.multi_gpu --data FOLDER [--copies N] [--cards N ...] [--repeats N] [--threads N]
 
 FOLDER is the unpacked test data (its files may be compressed with gzip). The workload is the dense one of spectrum_search_gpu.py (2,269
 real spectra, each nineteen times, 3 Da / 0.5 Da, up to three of oxidation and phosphorylation, five proteomes with reversed decoys), each
@@ -24,9 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from figures import emit, usable_gpus
-from search_workload import Workload
-from spectrum_search_gpu import dense
 
 from engine.execution.devices import Device, processor
 from engine.execution.resources import Resources
@@ -36,6 +33,9 @@ from engine.jobs.progress import Progress
 from engine.matches.scoring import Search
 from kernels.cuda.modules import Card
 from kernels.layouts import HitArrays, QueryArrays
+from tests.benchmarks.figures import emit, usable_gpus
+from tests.benchmarks.search_workload import Workload
+from tests.benchmarks.spectrum_search_gpu import dense
 
 _JITTER = 10.0  # dalton
 

@@ -1,6 +1,6 @@
 """Open search with the fragment-ion index, beside scoring every candidate: one JSON line for each figure.
 
-    python tests/benchmarks/open_search.py --data FOLDER [--window "500 Da"] [--repeats 10] [--threads N] [--memory MB] [--gpu]
+    python -m tests.benchmarks.open_search --data FOLDER [--window "500 Da"] [--repeats 10] [--threads N] [--memory MB] [--gpu]
 
 FOLDER is the unpacked test data (its files may be compressed with gzip). 2,269 high-resolution spectra, each `--repeats` times, against
 five proteomes with reversed decoys; preset open, with precursors within `--window`.
@@ -24,11 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from figures import emit, existing, usable_gpus
-from search_workload import Workload, peptides_of, preset, search_workload
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
-from search_inputs import empty_hits
 
 from engine.execution.devices import processor
 from engine.execution.partitions import Partition, equal_partitions
@@ -48,6 +43,9 @@ from kernels.cpu.fragment_index import (
 from kernels.cpu.scoring import search_queries
 from kernels.cuda.modules import Card, card
 from kernels.layouts import HitArrays, QueryArrays
+from tests.benchmarks.figures import emit, existing, usable_gpus
+from tests.benchmarks.search_workload import Workload, peptides_of, preset, search_workload
+from tests.shim.search_inputs import empty_hits
 
 _VISITED = 100  # one query in so many is looked at for counting visits
 

@@ -18,18 +18,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from figures import emit, existing, usable_gpus
-from search_workload import peptides_of, preset, search_workload
-from spectrum_search_gpu import TimedCard, median_seconds
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
-from fragment_inputs import Answer, FragmentInputs, empty_answer
 
 from engine.execution.devices import processor
 from engine.execution.threads import available_threads
 from kernels.cpu import fragment_index as cpu
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.layouts import FORMS_OF_CHUNK, FragmentIndexArrays, SegmentArrays
+from tests.benchmarks.figures import emit, existing, usable_gpus
+from tests.benchmarks.search_workload import peptides_of, preset, search_workload
+from tests.benchmarks.spectrum_search_gpu import TimedCard, median_seconds
+from tests.shim.fragment_inputs import Answer, FragmentInputs, empty_answer
 
 _WIDTH, _KEPT = 0.5, 8
 _PARTS = 64

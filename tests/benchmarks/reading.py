@@ -1,6 +1,6 @@
 """How fast spectra and proteins are read, beside the peers that are installed: one JSON line for each figure.
 
-    python tests/benchmarks/reading.py DATA_FOLDER [--threads N]
+    python -m tests.benchmarks.reading DATA_FOLDER [--threads N]
 
 DATA_FOLDER is the unpacked test data. A large mzML is made by repeating the spectra of a real one (``bsa_ltq/BSA1.mzML``: plain arrays;
 ``metaproteome_qe/2016_Jan_12_QE2_47_trimmed.mzML``: zlib). Each figure is the best of three runs, after one that compiles the kernels.
@@ -18,7 +18,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from engine.formats import read_proteins, read_spectra
+
 REPEATS = {"bsa_ltq/BSA1.mzML": 15, "metaproteome_qe/2016_Jan_12_QE2_47_trimmed.mzML": 40}
 
 
@@ -79,9 +80,6 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=None)
     parser.add_argument("--memory-of", type=Path, help="only read this file and tell the peak memory (used by the benchmark itself)")
     arguments = parser.parse_args()
-    sys.path.insert(0, str(REPOSITORY))
-    from engine.formats import read_proteins, read_spectra
-
     if arguments.memory_of:
         spectra = read_spectra([arguments.memory_of], threads=arguments.threads)
         # The kernel's own mark: ru_maxrss begins with the memory of the process that started this one.
@@ -100,7 +98,7 @@ def main() -> None:
             if importlib.util.find_spec("pymzdata") and path.suffix != ".mzXML":
                 tell("pymzdata", path, "spectra", *best_of_three(lambda path=path: read_with_pymzdata(path)))
         for path in paths:
-            command = [sys.executable, __file__, str(arguments.data), "--memory-of", str(path)]
+            command = [sys.executable, "-m", "tests.benchmarks.reading", str(arguments.data), "--memory-of", str(path)]
             if arguments.threads:
                 command += ["--threads", str(arguments.threads)]
             memory = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

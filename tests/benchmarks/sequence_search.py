@@ -1,8 +1,8 @@
 """The sequence search measured: speed, memory and opening time; and sensitivity on SCOP beside peers.
 
-    python tests/benchmarks/sequence_search.py --data FOLDER speed [--threads 1 2] > speed.jsonl
-    python tests/benchmarks/sequence_search.py --data FOLDER devices [--wishes cpu cuda all] [--repeats 60] > devices.jsonl
-    python tests/benchmarks/sequence_search.py --data FOLDER roc [--every 10] [--peers blastp ssearch] > roc.jsonl
+    python -m tests.benchmarks.sequence_search --data FOLDER speed [--threads 1 2] > speed.jsonl
+    python -m tests.benchmarks.sequence_search --data FOLDER devices [--wishes cpu cuda all] [--repeats 60] > devices.jsonl
+    python -m tests.benchmarks.sequence_search --data FOLDER roc [--every 10] [--peers blastp ssearch] > roc.jsonl
 
 One JSON line for each figure:
 
@@ -40,20 +40,17 @@ from typing import Any
 
 import numpy as np
 
+from engine.jobs.progress import Progress
+from engine.project.digests import file_digest
+from engine.project.index_store import IndexStore
+from engine.sequence_search.scoring import score_all
+from engine.sequences.database import SequenceDatabase, decode, open_database, read_sequences
+from engine.sequences.matrices import read_matrix
+from engine.sequences.scheme import ScoringScheme
+from engine.sequences.statistics import tabulated
+from tests.peers.sequence_peers import PEERS, installed, run_peer
+
 REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests" / "peers")]
-
-from sequence_peers import PEERS, installed, run_peer  # noqa: E402
-
-from engine.jobs.progress import Progress  # noqa: E402
-from engine.project.digests import file_digest  # noqa: E402
-from engine.project.index_store import IndexStore  # noqa: E402
-from engine.sequence_search.scoring import score_all  # noqa: E402
-from engine.sequences.database import SequenceDatabase, decode, open_database, read_sequences  # noqa: E402
-from engine.sequences.matrices import read_matrix  # noqa: E402
-from engine.sequences.scheme import ScoringScheme  # noqa: E402
-from engine.sequences.statistics import tabulated  # noqa: E402
-
 SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
 REPEATS = 3
 LEVELS = ("family", "superfamily", "fold")

@@ -1,6 +1,6 @@
 """The sequence search's scoring measured on a GPU, with the processor's beside it, in GCUPS (10^9 cells of the matrices in a second).
 
-    python tests/benchmarks/sequence_search_gpu.py --data FOLDER [--device 0] [--figures all single ...] [--cudasw4 FOLDER]
+    python -m tests.benchmarks.sequence_search_gpu --data FOLDER [--device 0] [--figures all single ...] [--cudasw4 FOLDER]
         > sequence_search_gpu.jsonl
 
 The database is the 20,000 proteins, each 60 times: 543 million residues of real composition; the queries are the 20 of the CUDASW++ papers;
@@ -52,27 +52,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.jobs.progress import Progress
+from engine.sequence_search.scoring import score_all
+from engine.sequences.database import SequenceDatabase, read_sequences
+from engine.sequences.matrices import read_matrix
+from engine.sequences.scheme import ScoringScheme
+from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, AlignmentSearch
+from kernels.cuda.modules import CudaCard, card
+from tests.benchmarks.figures import usable_gpus
+
 REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(REPOSITORY))
-
-from figures import usable_gpus  # noqa: E402
-
-from engine.jobs.progress import Progress  # noqa: E402
-from engine.sequence_search.scoring import score_all  # noqa: E402
-from engine.sequences.database import SequenceDatabase, read_sequences  # noqa: E402
-from engine.sequences.matrices import read_matrix  # noqa: E402
-from engine.sequences.scheme import ScoringScheme  # noqa: E402
-from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, AlignmentSearch  # noqa: E402
-from kernels.cuda.modules import CudaCard, card  # noqa: E402
-
 SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
 TIMES, REPEATS = 60, 1
 TRYPTOPHAN = ord("W") - ord("A")
 PEER_TOP = 50 * TIMES
 RUN = {"date": date.today().isoformat()}  # and the device
 COLD = """
-import sys
-sys.path[:0] = {path!r}
 import numpy as np
 from engine.sequences.matrices import read_matrix
 from kernels.cuda.alignment import AlignmentSearch
@@ -239,10 +234,12 @@ def measure_cold(device: int, database: SequenceDatabase, query: NDArray[np.int8
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "arrays.npz"
         np.savez(data, residues=database.residues, offsets=database.offsets, query=query)
-        program = COLD.format(path=[str(REPOSITORY)], data=str(data), device=device)
+        program = COLD.format(data=str(data), device=device)
         for kernels in ("none", "on disk"):
             began = time.perf_counter()
-            subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "CUPY_CACHE_DIR": f"{folder}/cupy"})
+            subprocess.run(
+                [sys.executable, "-c", program], check=True, cwd=REPOSITORY, env={**os.environ, "CUPY_CACHE_DIR": f"{folder}/cupy"}
+            )
             emit("cold", length=len(query), compiled_kernels=kernels, seconds=round(time.perf_counter() - began, 2))
 
 

@@ -1,6 +1,6 @@
 """Scoring of spectra on GPUs, beside the processor of the same machine in the same run: one JSON line for each figure.
 
-    python tests/benchmarks/spectrum_search_gpu.py --data FOLDER [WORKLOAD ...] [--repeats N] [--threads N]
+    python -m tests.benchmarks.spectrum_search_gpu --data FOLDER [WORKLOAD ...] [--repeats N] [--threads N]
 
 FOLDER is the unpacked test data (its files may be compressed with gzip). Workloads, all made from real data:
 
@@ -36,11 +36,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from figures import emit, existing, usable_gpus
-from search_workload import Workload, peptides_of, preset, search_workload
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
-from search_inputs import empty_hits
 
 from engine.execution.devices import Device, processor
 from engine.execution.partitions import Partition, equal_partitions
@@ -50,6 +45,9 @@ from kernels.cpu.scoring import count_candidates, search_queries
 from kernels.cuda.modules import CudaCard
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.layouts import HitArrays, QueryArrays
+from tests.benchmarks.figures import emit, existing, usable_gpus
+from tests.benchmarks.search_workload import Workload, peptides_of, preset, search_workload
+from tests.shim.search_inputs import empty_hits
 
 _BINS_WIDTH = 0.5
 _JITTER = 10.0  # dalton

@@ -1,6 +1,6 @@
 """How fast a click on a PSM becomes a drawn spectrum, and how fast single spectra are read.
 
-    xvfb-run -a .venv/bin/python tests/benchmarks/spectrum_view.py [--peaks 2000] [--spectra 100000] > figures.jsonl
+    xvfb-run -a .venv/bin/python -m tests.benchmarks.spectrum_view [--peaks 2000] [--spectra 100000] > figures.jsonl
 
 One JSON line for each figure, in milliseconds: `median` and `longest`. `click to drawn` is from the press of the mouse on a row of the
 table to the end of the painting of a spectrum of so many peaks, with annotation, labels and ion table, in the whole results view. `read` is
@@ -11,14 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 import pyarrow as pa

@@ -1,6 +1,6 @@
 """How fast the tables of the window are: opening, filtering, sorting and scrolling a million PSMs.
 
-    xvfb-run -a .venv/bin/python tests/benchmarks/tables.py PROJECT [--rows 1000000] > figures.jsonl
+    xvfb-run -a .venv/bin/python -m tests.benchmarks.tables PROJECT [--rows 1000000] > figures.jsonl
 
 PROJECT holds a finished identification, whose real PSMs are repeated, with scores and masses that differ, until there are enough. One JSON
 line for each figure, in milliseconds: `median` and `longest` of several runs. `until_shown` is from the request to the moment when the view
@@ -11,14 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 import pyarrow as pa

@@ -1,6 +1,6 @@
 """How long ``proteoscope identify`` takes as a user sees it: a process of its own, from its start to its end. One JSON line a figure.
 
-    python tests/benchmarks/whole_command.py --data FOLDER [--devices cpu cuda] [--repeats N] [--threads N]
+    python -m tests.benchmarks.whole_command --data FOLDER [--devices cpu cuda] [--repeats N] [--threads N]
 
 FOLDER is the unpacked test data (its files may be compressed with gzip). The search is that of 2,269 high-resolution spectra, each ten
 times (22,690; one MGF of 40 MB), against five proteomes with reversed decoys; preset high-resolution. Kernels are compiled and Python's
@@ -27,10 +27,9 @@ from datetime import date
 from pathlib import Path
 from statistics import median
 
-from figures import emit, existing
-
 from engine.execution.devices import devices
 from engine.execution.threads import available_threads
+from tests.benchmarks.figures import emit, existing
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TIMES = 10

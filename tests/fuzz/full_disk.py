@@ -1,6 +1,6 @@
 """Searches that meet a full disk: of the project, the cache, the temporary folder, the compiled kernels. Root alone can mount such disks.
 
-    python tests/fuzz/full_disk.py [SIZES] [--places project cache temporary numba]
+    python -m tests.fuzz.full_disk [SIZES] [--places project cache temporary numba]
 
 Of each place in turn, a disk has so much room for a search, in SIZES steps from nothing to a few megabytes. The search ends well, or with 2
 and one line; the results that were registered before are whole; with more room, the next search works.

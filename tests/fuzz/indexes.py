@@ -1,6 +1,6 @@
 """Indexes in the cache that somebody has changed together with their checksums, and searches over them.
 
-    python tests/fuzz/indexes.py [--searches] [--one-of N]
+    python -m tests.fuzz.indexes [--searches] [--one-of N]
 
 Every column of a peptide index and of a packed database is spoilt in every way, and opened. What is not refused is searched, in this
 process: when it dies, the last line says of what. With ``--searches``, what is refused is searched too, through the cache, where it is to
@@ -14,6 +14,7 @@ import json
 import shutil
 import sys
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,7 +26,6 @@ from engine.identification.search import identify
 from engine.jobs.progress import Progress
 from engine.parameters import read_preset
 from engine.project.cache import index_store
-from engine.project.index_store import _checksums
 from engine.sequence_search.parameters import SequenceSearchParameters
 from engine.sequence_search.search import align
 
@@ -78,12 +78,13 @@ WAYS: dict[str, Way] = {
 }
 
 
-def seal(folder: Path) -> None:
-    """Renew sizes and checksums in the manifest of an index."""
+def seal(path: Path) -> None:
+    """Renew size and checksum of a file in the manifest of its index."""
+    folder = path.parent
     manifest = json.loads((folder / "manifest.json").read_text())
-    for one in manifest["files"]:
-        path = folder / one["path"]
-        one["bytes"], (one["crc32"],) = path.stat().st_size, _checksums([path])
+    (one,) = (one for one in manifest["files"] if one["path"] == path.name)
+    content = path.read_bytes()
+    one["bytes"], one["crc32"] = len(content), [zlib.crc32(content)] if content else []  # of the one chunk that it is
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
@@ -95,19 +96,19 @@ def spoilt(folder: Path, seed: int = 0) -> Iterator[str]:
         for name, way in WAYS.items():
             changed = way(np.load(path), np.random.default_rng(seed))
             np.save(folder / path.name, changed, allow_pickle=True)
-            seal(folder)
+            seal(folder / path.name)
             yield f"{path.stem}: {name}"
             _renew(folder, kept, path.name)
         for name, content in (("no header", b""), ("half a header", path.read_bytes()[:40]), ("a lie", _longer(path.read_bytes()))):
             (folder / path.name).write_bytes(content)
-            seal(folder)
+            seal(folder / path.name)
             yield f"{path.stem}: {name}"
             _renew(folder, kept, path.name)
     for path in sorted(set(kept.glob("*.json")) - {kept / "manifest.json"}):
         for name in json.loads(path.read_text()):
             for value in (-1, 1 << 40, 1.5, None, True, "x", [], {}):
                 (folder / path.name).write_text(json.dumps({**json.loads(path.read_text()), name: value}))
-                seal(folder)
+                seal(folder / path.name)
                 yield f"{path.stem}.{name}: {value!r}"
                 _renew(folder, kept, path.name)
     shutil.rmtree(kept)

@@ -1,6 +1,6 @@
 """Searches that are killed at any moment, one after the other, in one project and with one cache.
 
-    python tests/fuzz/kills.py [N] [--seed SEED]
+    python -m tests.fuzz.kills [N] [--seed SEED]
 
 N times, `identify` or `align` is started with parameters that make a new index now and then, and killed after a time by chance. Then every
 result that was registered must be whole and as it was. From time to time a search is let through: its exports must be those that the same

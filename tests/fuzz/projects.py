@@ -1,6 +1,6 @@
 """Projects whose files were changed by chance, opened as a stranger's would be.
 
-    python tests/fuzz/projects.py [N] [--seed SEED]
+    python -m tests.fuzz.projects [N] [--seed SEED]
 
 Each of N projects gets one to three changes: bytes of its files (the database, its logs, the lock, the tables), cells of the database's
 tables, columns and tables dropped, values of all types. It is opened, everything in it is listed, a run is exported, a run is written. What
@@ -191,5 +191,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
     sys.exit(main())

@@ -1,7 +1,7 @@
 """Mutated inputs for each reader: whatever a file holds, it is read rightly or refused with an error of ours, within bounds.
 
     python -m tests.fuzz.readers --cases 20000 --reader mzml
-    python tests/fuzz/readers.py --seed 7 --cases 1 --first 1234 --reader mgf --keep FOLDER
+    python -m tests.fuzz.readers --seed 7 --cases 1 --first 1234 --reader mgf --keep FOLDER
 
 Each case begins with a small valid file, changes it where its format has joints (records, lines, tags, numbers, arrays, encodings), and has
 another process read it, which may take 1 GB of memory above what the program itself does and 10 seconds of processor time. One process
@@ -31,16 +31,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
+from engine.errors import ProteoscopeError
+from engine.formats import read_proteins, read_spectra
+from engine.formats.spectrum_blocks import MOST_INTENSITY, MOST_MZ, MOST_SECONDS
+
 REPOSITORY = Path(__file__).resolve().parents[2]
-if __name__ == "__main__" and str(REPOSITORY) not in sys.path:
-    sys.path.insert(0, str(REPOSITORY))
-
-import numpy as np  # noqa: E402
-
-from engine.errors import ProteoscopeError  # noqa: E402
-from engine.formats import read_proteins, read_spectra  # noqa: E402
-from engine.formats.spectrum_blocks import MOST_INTENSITY, MOST_MZ, MOST_SECONDS  # noqa: E402
-
 MEMORY_BYTES, PROCESSOR_SECONDS = 1 << 30, 10
 CASES_OF_A_PROCESS = 1000
 LONGEST_MESSAGE = 2000

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterator
+
 import pytest
 
 from engine.execution.devices import gpus
@@ -16,6 +20,19 @@ def number() -> int:
     if not usable:
         pytest.skip(f"no usable GPU: {every[0].reason}")
     return usable[0].numbers[0]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Of several processes of tests (pytest-xdist), one at a time: tests look at the memory that a card has left."""
+    if "PYTEST_XDIST_WORKER" not in os.environ or sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    with (tmp_path_factory.getbasetemp().parent / "card.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """A search on a card that fails in the middle: run by test_scoring_on_gpu.py in a process of its own, because the card is lost to it.
 
-    lost_card.py sparse|dense
+    python -m tests.gpu.lost_card sparse|dense
 
 A trap is planted in the kernel for sparse or for dense mass windows, for the heavier half of the queries. Prints what the user is told, and
 whether the hits are the processor's.
@@ -9,14 +9,8 @@ whether the hits are the processor's.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
-
-from search_inputs import random_search
 
 from engine.execution.devices import chosen_device
 from engine.execution.resources import Resources
@@ -27,6 +21,7 @@ from engine.matches import scoring
 from engine.spectra.spectrum_index import SpectrumIndex
 from kernels.cuda import modules
 from kernels.cuda.scoring import SpectrumSearch
+from tests.shim.search_inputs import random_search
 
 is_dense = sys.argv[1] == "dense"
 spectra, queries, peptides, modifications, settings = random_search(600, 2, n_queries=400, precursor=(3.0, 0.0) if is_dense else (0.3, 0.0))

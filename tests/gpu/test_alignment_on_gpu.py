@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
-
-from alignment_inputs import LETTERS, database, plain_scores, random_sequences, scored
 
 from engine.jobs.progress import Progress
 from engine.sequence_search.scoring import score_all
@@ -18,6 +11,7 @@ from engine.sequences.database import read_sequences
 from engine.sequences.matrices import Matrix, read_matrix
 from engine.sequences.scheme import ScoringScheme
 from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, AlignmentSearch
+from tests.shim.alignment_inputs import LETTERS, database, plain_scores, random_sequences, scored
 
 pytestmark = pytest.mark.gpu
 

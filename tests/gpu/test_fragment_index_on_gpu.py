@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
-
-from fragment_inputs import assert_same_answer, fragment_inputs, on_card, on_processor, random_fragment_search
-from search_workload import peptides_of, preset, search_workload
-
 from kernels.layouts import HYPERSCORE, SDP
+from tests.benchmarks.search_workload import peptides_of, preset, search_workload
+from tests.shim.fragment_inputs import assert_same_answer, fragment_inputs, on_card, on_processor, random_fragment_search
 
 pytestmark = pytest.mark.gpu
 

@@ -9,19 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
-
-from search_inputs import assert_same_hits, empty_hits, random_search
-from search_workload import peptides_of, preset, search_workload
-
 from kernels.cpu import scoring as cpu
 from kernels.cuda import scoring as cuda
 from kernels.cuda.modules import card
 from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
+from tests.benchmarks.search_workload import peptides_of, preset, search_workload
+from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
 
 pytestmark = pytest.mark.gpu
 
+REPOSITORY = Path(__file__).resolve().parents[2]
 WIDTH = {SDP: 0.1, KSDP: 0.5, HYPERSCORE: 0.5, XCORR: 0.05}
 
 
@@ -200,8 +197,8 @@ def test_a_card_takes_no_more_than_the_memory_it_is_given(number):
 
 @pytest.mark.parametrize("windows", ["sparse", "dense"])
 def test_a_card_that_is_lost_on_the_way_costs_no_hits(windows, number):
-    program = Path(__file__).with_name("lost_card.py")
-    done = subprocess.run([sys.executable, str(program), windows], capture_output=True, text=True, timeout=300, check=False)
+    command = [sys.executable, "-m", "tests.gpu.lost_card", windows]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert "repeated elsewhere" in done.stdout
     assert done.stdout.splitlines()[-1] == "same"

@@ -5,17 +5,8 @@ compute-sanitizer --tool memcheck|racecheck|synccheck|initcheck python -m pytest
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
-
-from alignment_inputs import plain_scores, random_sequences, scored
-from fragment_inputs import assert_same_answer, on_card, on_processor, random_fragment_search
-from search_inputs import assert_same_hits, empty_hits, random_search
 
 from engine.chemistry.enzymes import enzyme
 from engine.sequences.matrices import read_matrix
@@ -25,6 +16,9 @@ from kernels.cuda import digestion as cuda_digestion
 from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
+from tests.shim.alignment_inputs import plain_scores, random_sequences, scored
+from tests.shim.fragment_inputs import assert_same_answer, on_card, on_processor, random_fragment_search
+from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
 
 pytestmark = pytest.mark.gpu
 

@@ -30,11 +30,13 @@ _servers: list[subprocess.Popen[bytes]] = []
 
 @pytest.fixture(scope="session")
 def display(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The display that is there, or a virtual one."""
+    """The display that is there, or a virtual one; always one of its own for each of several processes of tests (pytest-xdist), since focus
+    and clipboard are a display's."""
     pytest.importorskip("PySide6.QtWidgets", reason="Qt's libraries are not there", exc_type=ImportError)
     # File dialogs remember their folders in the user's own configuration.
     os.environ["XDG_CONFIG_HOME"] = str(tmp_path_factory.mktemp("configuration"))
-    if os.environ.get("DISPLAY") or os.environ.get("QT_QPA_PLATFORM") == "offscreen" or not sys.platform.startswith("linux"):
+    is_given = bool(os.environ.get("DISPLAY")) and "PYTEST_XDIST_WORKER" not in os.environ
+    if is_given or os.environ.get("QT_QPA_PLATFORM") == "offscreen" or not sys.platform.startswith("linux"):
         yield
         return
     if shutil.which("Xvfb") is None:
@@ -53,6 +55,8 @@ def display(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     if QApplication.instance() is None:
         server.terminate()
         server.wait()
+    else:
+        server.returncode = 0  # it ends after this process, which therefore does not ask how
 
 
 @pytest.fixture(scope="session")
@@ -76,8 +80,18 @@ def theme(shared_theme: Theme) -> Iterator[Theme]:
     shared_theme.choose("light")
 
 
+@pytest.fixture(scope="session")
+def nothing_old(qapp: QApplication) -> Iterator[None]:
+    """What was loaded before the first test is no garbage and no leak: Python's collector looks no further at it, which would take most of
+    the time of a short test."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
-def no_leaks(qapp: QApplication, request: pytest.FixtureRequest) -> Iterator[None]:
+def no_leaks(qapp: QApplication, nothing_old: None, request: pytest.FixtureRequest) -> Iterator[None]:
     """Fails a test that leaves threads, top-level widgets or running timers."""
     from PySide6.QtCore import QEvent, QTimer
     from shiboken6 import isValid

@@ -2,7 +2,7 @@
 
 ::
 
-    xvfb-run -a -s "-screen 0 2800x2000x24" python tests/gui/screenshots.py [FOLDER]
+    xvfb-run -a -s "-screen 0 2800x2000x24" python -m tests.gui.screenshots [FOLDER]
 
 They are written to ``artefacts/screenshots`` unless a folder is given.
 """
@@ -33,8 +33,9 @@ def main(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         for look in LOOKS:
             for scale in SCALES:
-                environment = {**os.environ, "QT_SCALE_FACTOR": str(scale), "XDG_CONFIG_HOME": temporary, "PYTHONPATH": str(REPOSITORY)}
-                subprocess.run([sys.executable, __file__, str(folder), look, str(scale)], env=environment, check=True)
+                environment = {**os.environ, "QT_SCALE_FACTOR": str(scale), "XDG_CONFIG_HOME": temporary}
+                command = [sys.executable, "-m", "tests.gui.screenshots", str(folder.resolve()), look, str(scale)]
+                subprocess.run(command, cwd=REPOSITORY, env=environment, check=True)
     print(f"{len(list(folder.glob('*.png')))} pictures in {folder}")
 
 

@@ -141,7 +141,7 @@ def test_waiting_searches_do_not_make_a_project_anew(
 @pytest.fixture
 def lost(filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> MainWindow:
     """A window whose open project was moved while nothing ran, and whose Run was clicked then."""
-    monkeypatch.setattr(SearchTask, "run", counting(0.0))
+    monkeypatch.setattr(SearchTask, "run", counting(0))
     Project.create_or_open(tmp_path / "project")
     filled.open_project(tmp_path / "project")
     qtbot.waitUntil(filled.form.run_button.isEnabled)

@@ -165,9 +165,8 @@ def older():
         features[name] = False
     return features
 llvm.get_host_cpu_features = older
-import numpy as np, sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
-import test_alignment as t
+import numpy as np
+from tests.kernels import test_alignment as t
 rng = np.random.default_rng(1)
 scores = rng.integers(-6, 12, (20, 20))
 query = rng.integers(0, 20, 40).astype(np.int8)

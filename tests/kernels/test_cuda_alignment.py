@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
-
-from alignment_inputs import LETTERS, database, plain_scores, random_sequences, scored
-from shim_card import ShimCard, missing_compiler
-
 from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, AlignmentSearch
 from kernels.cuda.modules import DeviceError, DeviceMemoryError
+from tests.shim.alignment_inputs import LETTERS, database, plain_scores, random_sequences, scored
+from tests.shim.shim_card import ShimCard, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
-
-from shim_card import ShimCard, missing_compiler
 
 from engine.chemistry.enzymes import SPECIFICITIES, digest, enzyme
 from engine.execution.resources import Resources
 from kernels.cpu import digestion as cpu
 from kernels.cuda import digestion as cuda
 from kernels.cuda.modules import DeviceError, DeviceMemoryError
+from tests.shim.shim_card import ShimCard, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 

@@ -7,19 +7,10 @@ while a transfer still writes to it. So this card notes what each stream was giv
 from __future__ import annotations
 
 import gc
-import sys
 import weakref
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
-
-from alignment_inputs import LETTERS, database, plain_scores, random_sequences
-from fragment_inputs import assert_same_answer, empty_answer, on_processor, random_fragment_search
-from search_inputs import assert_same_hits, empty_hits, random_search
-from shim_card import ShimCard, missing_compiler
 
 from kernels.cpu import scoring as cpu
 from kernels.cuda.alignment import AlignmentSearch
@@ -27,6 +18,10 @@ from kernels.cuda.fragment_index import FragmentSearch
 from kernels.cuda.modules import DeviceMemoryError
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.layouts import HYPERSCORE
+from tests.shim.alignment_inputs import LETTERS, database, plain_scores, random_sequences
+from tests.shim.fragment_inputs import assert_same_answer, empty_answer, on_processor, random_fragment_search
+from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
+from tests.shim.shim_card import ShimCard, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 

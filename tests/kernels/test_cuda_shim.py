@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
-
-from search_inputs import assert_same_hits, empty_hits, random_search
-from shim_card import ShimCard, compiled, launch, missing_compiler
 
 from kernels.cpu import scoring as cpu
 from kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
 from kernels.cuda.modules import DeviceError, DeviceMemoryError
 from kernels.cuda.scoring import MOST_PEAKS, SpectrumSearch, UnsupportedSearchError
 from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
+from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
+from tests.shim.shim_card import ShimCard, compiled, launch, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import combinations, islice, pairwise, product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
-
-from search_inputs import empty_hits, random_search
 
 from kernels.cpu import fragment_index as kernel
 from kernels.cpu.scoring import score_candidates, search_queries
@@ -37,6 +31,7 @@ from kernels.layouts import (
     SegmentArrays,
     SpectrumArrays,
 )
+from tests.shim.search_inputs import empty_hits, random_search
 
 PROTON = 1.007276466621
 WIDTH = {SDP: 0.1, HYPERSCORE: 0.5}

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "shim"))
-
-import shim_card
-from shim_card import IS_SANITIZED, ShimCard, compiled, launch, missing_compiler
-
 from kernels.cuda.modules import DeviceError
+from tests.shim import shim_card
+from tests.shim.shim_card import IS_SANITIZED, ShimCard, compiled, launch, missing_compiler
 
 pytestmark = [
     pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there"),

@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 
-from peer_programs import Match
+from tests.peers.peer_programs import Match
 
 __all__ = ["Entrapment", "accepted", "agreement", "entrapment", "with_q_values"]
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from peer_datasets import PPM, Dataset, with_reversed_decoys
+from tests.peers.peer_datasets import PPM, Dataset, with_reversed_decoys
 
 __all__ = ["PEERS", "Match", "Search", "installed", "peers_folder", "run_peer", "run_proteoscope"]
 

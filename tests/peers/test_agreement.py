@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from peer_datasets import DATASETS, EIGHTEEN_PROTEINS, read_fasta
-from peer_figures import accepted, agreement, entrapment
-from peer_programs import installed, run_peer, run_proteoscope
+from tests.peers.peer_datasets import DATASETS, EIGHTEEN_PROTEINS, read_fasta
+from tests.peers.peer_figures import accepted, agreement, entrapment
+from tests.peers.peer_programs import installed, run_peer, run_proteoscope
 
 pytestmark = [
     pytest.mark.peers,

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from peer_figures import accepted, agreement, entrapment, with_q_values
-from peer_programs import Match
+from tests.peers.peer_figures import accepted, agreement, entrapment, with_q_values
+from tests.peers.peer_programs import Match
 
 
 def ranked(pattern: str) -> list[Match]:

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import csv
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
-
-import sequence_search as benchmark
-from sequence_peers import PEERS, installed, run_peer
-
 from engine.jobs.progress import Progress
 from engine.sequence_search.parameters import SequenceSearchParameters
 from engine.sequence_search.search import align
+from tests.benchmarks import sequence_search as benchmark
+from tests.peers.sequence_peers import PEERS, installed, run_peer
 
 pytestmark = pytest.mark.peers
 MAX_E_VALUE, MOST_HITS = 1.0, 400

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from search_inputs import random_search
 
 from kernels.cpu import fragment_index as cpu
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.cuda.modules import Card
 from kernels.layouts import BestArrays, ScoreTables, SegmentArrays
+from tests.shim.search_inputs import random_search
 
 __all__ = [
     "Answer",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,6 +11,7 @@ from pyteomics import proforma
 from engine.chemistry.modifications import unimod
 from engine.chemistry.peptidoforms import FloatingModification, Peptidoform, PlacedModification, parse, write, write_many
 from engine.errors import ParameterError
+from tests.effort import lines_run
 
 residues = "ACDEFGHIKLMNPQRSTVWYUO"
 titles = [entry.title for entry in unimod()]
@@ -174,13 +173,14 @@ def test_a_place_outside_the_peptide_is_refused() -> None:
         write(Peptidoform("PEK", (PlacedModification(5, "Oxidation", 15.994915),)))
 
 
-def test_a_hundred_thousand_are_written_at_once() -> None:
-    n = 100_000
-    began = time.perf_counter()
-    texts = write_many(["PEPTMIDESEQMK"] * n, np.arange(n + 1), np.full(n, 5), np.zeros(n, dtype=int), ["Oxidation"], [15.994915])
-    assert texts[-1] == "PEPTM[Oxidation]IDESEQMK"
-    # Measured 0.05 s; the bound leaves room for a busy machine.
-    assert time.perf_counter() - began < 1
+def test_many_are_written_in_a_few_lines_of_python_each() -> None:
+    n, texts = 2000, []
+
+    def work() -> None:
+        texts.extend(write_many(["PEPTMIDESEQMK"] * n, np.arange(n + 1), np.full(n, 5), np.zeros(n, dtype=int), ["Oxidation"], [15.994915]))
+
+    assert lines_run(work) < 25 * n
+    assert texts == ["PEPTM[Oxidation]IDESEQMK"] * n
 
 
 @pytest.mark.parametrize("text", ["PEPTIDE/{}", "PEP[+{}]TIDE", "PEP[Formula:C{}]TIDE", "PEP[Glycan:Hex{}]TIDE", "PEP[Hex{}]TIDE"])

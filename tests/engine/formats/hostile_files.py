@@ -1,6 +1,6 @@
 """Small files that once took minutes, gigabytes or the whole run, and a program that reads each within bounds.
 
-    python tests/engine/formats/hostile_files.py
+    python -m tests.engine.formats.hostile_files
 
 Every case is read in a process of its own, with the limits of `tests.fuzz.readers`; a JSON line for each says what came of it.
 """
@@ -12,7 +12,6 @@ import json
 import os
 import resource
 import struct
-import sys
 import tempfile
 import warnings
 import zlib
@@ -20,17 +19,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from engine.errors import ProteoscopeError
+from engine.formats import read_proteins, read_spectra
+from tests.engine.conftest import binary_array, mzml, mzml_spectrum, mzxml, mzxml_scan, term
+from tests.fuzz.readers import MEMORY_BYTES, PROCESSOR_SECONDS
+
 REPOSITORY = Path(__file__).resolve().parents[3]
-if __name__ == "__main__" and str(REPOSITORY) not in sys.path:
-    sys.path.insert(0, str(REPOSITORY))
-
-import numpy as np  # noqa: E402
-from tests.engine.formats.conftest import binary_array, mzml, mzml_spectrum, mzxml, mzxml_scan, term  # noqa: E402
-
-from engine.errors import ProteoscopeError  # noqa: E402
-from engine.formats import read_proteins, read_spectra  # noqa: E402
-from tests.fuzz.readers import MEMORY_BYTES, PROCESSOR_SECONDS  # noqa: E402
-
 MILLION = 1_000_000
 MGF = b"BEGIN IONS\nPEPMASS=500\n100 1\nEND IONS\n"
 MZML = b'<?xml version="1.0"?>\n<mzML><run id="r"><spectrumList>'

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import pytest
 from engine.errors import InputError
 from engine.formats import read_proteins, read_spectra
 from engine.jobs.progress import Cancelled, Progress, ProgressEvent
+from tests.effort import LookingProgress
 
 NOISE = np.random.default_rng(1).integers(0, 256, 5000, dtype=np.uint8).tobytes()
 MGF = b"BEGIN IONS\nPEPMASS=500\n100 1\nEND IONS\n"
@@ -188,19 +187,12 @@ def test_progress_tells_every_byte(written: Callable[..., Path], make: Any, monk
         assert len(events) > 3
 
 
-def test_a_cancel_is_obeyed_at_once(written: Callable[..., Path]) -> None:
-    read_spectra([written(MGF)])  # the kernels are compiled
-    path = written(MGF.replace(b"100 1\n", b"".join(b"%d.5 10\n" % i for i in range(100, 2000))) * 3000)
-    progress = Progress()
-    cancelled = []
-
-    def cancel() -> None:
-        progress.cancel()
-        cancelled.append(time.monotonic())
-
-    timer = threading.Timer(0.05, cancel)
-    timer.start()
+def test_a_cancel_is_obeyed_at_the_next_block(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.formats.sources.blocks.__defaults__", (5000,))
+    path = written(MGF * 2000)
+    whole, cancelled = LookingProgress(), LookingProgress(7)
+    read_spectra([path], threads=2, progress=whole)
+    assert whole.n_looks >= path.stat().st_size / 5000
     with pytest.raises(Cancelled):
-        read_spectra([path], progress=progress)
-    assert time.monotonic() - cancelled[0] < 0.5
-    timer.join()
+        read_spectra([path], threads=2, progress=cancelled)
+    assert cancelled.n_looks_after == 0

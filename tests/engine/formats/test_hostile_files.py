@@ -17,8 +17,7 @@ from tests.engine.formats.hostile_files import CASES, REPOSITORY
 
 @pytest.fixture(scope="module")
 def told() -> dict[str, dict[str, str]]:
-    script = REPOSITORY / "tests" / "engine" / "formats" / "hostile_files.py"
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "tests.engine.formats.hostile_files"], cwd=REPOSITORY, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return {line["name"]: line for line in map(json.loads, done.stdout.splitlines())}
 

@@ -4,18 +4,13 @@ import csv
 import math
 import re
 import shutil
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
-
-from entrapment_databases import paired_databases, write_fasta
 
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.search import identify
 from engine.parameters import read_preset
+from tests.benchmarks.entrapment_databases import paired_databases, write_fasta
 
 SETS = {
     # name: spectra, what is in the sample, preset

@@ -6,7 +6,6 @@ fragment-ion index.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
@@ -14,10 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "shim"))
-
-from shim_card import ShimCard, missing_compiler
 
 from engine.chemistry.modifications import parse_modification
 from engine.execution.resources import Resources
@@ -34,6 +29,7 @@ from engine.spectra.spectrum_index import SpectrumIndex, build_spectrum_index
 from kernels.cuda.modules import Card
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.layouts import HitArrays, PeptideArrays
+from tests.shim.shim_card import ShimCard, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 

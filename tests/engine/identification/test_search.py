@@ -7,16 +7,11 @@ as many spectra again that are nothing but noise.
 import csv
 import gzip
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pyteomics import mass, parser
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "shim"))
-
-from shim_card import ShimCard, missing_compiler
 
 from engine.errors import InputError
 from engine.execution.devices import Device
@@ -24,6 +19,7 @@ from engine.identification.parameters import IdentificationParameters
 from engine.identification.search import identify
 from engine.parameters import read_preset
 from engine.project import Project
+from tests.shim.shim_card import ShimCard, missing_compiler
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 

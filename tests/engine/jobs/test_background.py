@@ -10,6 +10,7 @@ from engine.identification.parameters import IdentificationParameters
 from engine.identification.search import identify
 from engine.jobs.background import Background
 from engine.jobs.progress import Cancelled, Progress
+from tests.effort import LookingProgress
 
 
 def told_stages(threads):
@@ -79,12 +80,10 @@ def endless(progress):
 
 
 def test_a_cancel_stops_what_goes_on_behind_and_who_waits_for_it():
-    progress = Progress()
-    threading.Timer(0.1, progress.cancel).start()
-    began = time.monotonic()
+    progress = LookingProgress(8)
     with pytest.raises(Cancelled), Background(progress, 2) as behind:
         behind.begin(endless)()
-    assert time.monotonic() - began < 5.0
+    assert progress.n_looks_after <= 1, "one of the two asks once more"
 
 
 def test_the_error_of_the_step_in_front_is_told_and_stops_the_other():

@@ -30,11 +30,13 @@ class Gate:
 
     def __init__(self) -> None:
         self.entered, self.opened = threading.Event(), threading.Event()
+        self.n_late = 0  # times that it went on although it was cancelled
 
     def __call__(self, progress: Progress) -> str:
         progress.stage("Waiting")
         self.entered.set()
         while not self.opened.wait(0.01):
+            self.n_late += progress.is_cancelled
             progress.advance()
         return "through"
 
@@ -76,14 +78,13 @@ def test_handlers_see_a_job_from_beginning_to_end(queue: JobQueue, events: list[
     assert job.progress is not None and (job.progress.stage, job.progress.done, job.progress.total) == ("Counting", 2, 2)
 
 
-def test_a_running_job_obeys_a_cancel_within_half_a_second(queue: JobQueue) -> None:
+def test_a_running_job_obeys_a_cancel_at_its_next_step(queue: JobQueue) -> None:
     gate = Gate()
     job = queue.add("gate", gate)
     assert gate.entered.wait(5)
-    asked = time.monotonic()
     queue.cancel(job)
     assert queue.wait(5)
-    assert time.monotonic() - asked < 0.5
+    assert gate.n_late <= 1
     assert job.state == "cancelled" and job.result is None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 from pyteomics import mass as pyteomics_mass
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "shim"))
-
-from shim_card import ShimCard, missing_compiler
 
 from engine.chemistry.modifications import parse_modification
 from engine.execution.resources import Resources
@@ -30,6 +25,7 @@ from engine.peptides.protein_index import ProteinIndex, build_protein_index
 from engine.spectra.spectrum_index import SpectrumIndex, build_spectrum_index
 from kernels.cuda.modules import Card
 from kernels.layouts import HitArrays
+from tests.shim.shim_card import ShimCard, missing_compiler
 
 PROTON, PHOSPHO, CARBAMIDOMETHYL = 1.00727646688, 79.966331, 57.02146372
 OPEN = IdentificationParameters.checked(read_preset("identify", "open"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[3] / "resources" / "modifications" / "build_unimod.py"
+SCRIPT = Path(__file__).resolve().parents[2] / "resources" / "modifications" / "build_unimod.py"
 
 EXPORT = b"""<?xml version="1.0"?>
 <unimod xmlns="http://www.unimod.org/xmlns/schema/unimod_tables_1">

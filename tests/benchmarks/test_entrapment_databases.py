@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import functools
 import math
-import sys
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
-
-from entrapment_databases import ENTRAPMENT, distinct_peptides, foreign_databases, paired_databases
-from entrapment_estimators import Bootstrap, at_equal_share, combined, count, lower, net, paired, q_values
-from entrapment_spectra import COPIES, noisy_copies
-
 from engine.formats import Spectra, read_spectra
+from tests.benchmarks.entrapment_databases import ENTRAPMENT, distinct_peptides, foreign_databases, paired_databases
+from tests.benchmarks.entrapment_estimators import Bootstrap, at_equal_share, combined, count, lower, net, paired, q_values
+from tests.benchmarks.entrapment_spectra import COPIES, noisy_copies
 
 MASSES = {
     "G": 57.02146, "A": 71.03711, "S": 87.03203, "P": 97.05276, "V": 99.06841, "T": 101.04768, "C": 160.03065, "L": 113.08406,

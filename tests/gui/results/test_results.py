@@ -32,7 +32,7 @@ from tests.gui.result_projects import project_with_results
 from tests.gui.result_views import click_row, cut_off, settle, shown
 from tests.gui.search_projects import said
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[3]
 Opener = Callable[..., tuple[IdentificationView, Identification]]
 
 
@@ -431,9 +431,8 @@ def test_pictures_of_every_view(tmp_path: Path, display: None, look: str, scale:
     """Each view in both looks and at both scales, kept in PROTEOSCOPE_SCREENSHOTS where that is set."""
     kept = Path(os.environ.get("PROTEOSCOPE_SCREENSHOTS", tmp_path))
     environment = {**os.environ, "QT_SCALE_FACTOR": scale, "PYTHONPATH": os.pathsep.join([*sys.path, str(REPOSITORY)])}
-    script = Path(__file__).with_name("picture_results.py")
     done = subprocess.run(
-        [sys.executable, str(script), look, str(tmp_path / "project"), str(kept / f"results-{look}-{scale}")],
+        [sys.executable, "-m", "tests.gui.picture_results", look, str(tmp_path / "project"), str(kept / f"results-{look}-{scale}")],
         env=environment, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

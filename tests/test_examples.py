@@ -1,0 +1,30 @@
+"""The examples in the docstrings do what they say: of every module of the program that holds one."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+MODULES = [
+    ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
+    for package in ("engine", "gui", "kernels", "resources")
+    for path in sorted((REPOSITORY / package).rglob("*.py"))
+    if ">>> " in path.read_text(encoding="utf-8")
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name: str) -> None:
+    if name.startswith("gui."):
+        pytest.importorskip("PySide6.QtWidgets", reason="Qt's libraries are not there", exc_type=ImportError)
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_there_are_examples() -> None:
+    assert {name.rpartition(".")[0] for name in MODULES} >= {"engine.chemistry", "engine.matches", "engine.statistics"}
