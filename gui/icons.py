@@ -7,7 +7,7 @@ from functools import cache
 from typing import Protocol
 
 from PySide6.QtCore import QByteArray, QRectF, Qt
-from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPalette, QPixmap
+from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPalette, QPixmap, QPixmapCache
 from PySide6.QtSvg import QSvgRenderer
 
 import resources
@@ -56,6 +56,10 @@ def icon(name: str, colour: QColor | None = None) -> QIcon:
 
 def pixmap(name: str, size: int, colour: QColor, ratio: float = 1.0) -> QPixmap:
     """The icon as a picture of `size` x `size` device-independent pixels, `ratio` device pixels to each."""
+    # Qt's cache lets them go before the application ends. A window shows hundreds, of some thirty drawings.
+    key, drawn = f"proteoscope {name} {size} {colour.rgba()} {ratio}", QPixmap()
+    if QPixmapCache.find(key, drawn):
+        return drawn
     drawn = QPixmap(round(size * ratio), round(size * ratio))
     drawn.fill(Qt.GlobalColor.transparent)
     painter = QPainter(drawn)
@@ -65,6 +69,7 @@ def pixmap(name: str, size: int, colour: QColor, ratio: float = 1.0) -> QPixmap:
     )
     painter.end()
     drawn.setDevicePixelRatio(ratio)
+    QPixmapCache.insert(key, drawn)
     return drawn
 
 
