@@ -14,6 +14,7 @@ from engine.entry import ExportRequest, Search, SearchRequest
 from engine.files import atomic_file
 from engine.jobs import Progress
 from engine.project import Project, gone_error, is_project
+from engine.project.paths import inside
 from gui.words import counts_text
 
 __all__ = ["ExportTask", "SearchTask"]
@@ -70,7 +71,7 @@ class SearchTask:
         if not self.pasted.get(name):
             return []
         content = self.pasted[name].encode()
-        path = self.project_folder / name / f"pasted-{hashlib.sha256(content).hexdigest()[:_NAME_DIGITS]}.fasta"
+        path = inside(self.project_folder, name, f"pasted-{hashlib.sha256(content).hexdigest()[:_NAME_DIGITS]}.fasta")
         with atomic_file(path) as file:
             file.write(content)
         return [path]

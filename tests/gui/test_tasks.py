@@ -1,0 +1,37 @@
+"""What the window gives to the queue of jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.entry import SearchRequest
+from engine.errors import StorageError
+from engine.jobs import Progress
+from engine.project import Project
+from engine.searches import search_of_kind
+from gui.tasks import SearchTask
+
+
+def task(folder: Path) -> SearchTask:
+    search = search_of_kind("align")
+    request = SearchRequest({"queries": (), "database": ()}, search.model(), folder)
+    return SearchTask(search, "a search", request, {"queries": ">one\nMKV\n"})
+
+
+@pytest.mark.parametrize("linked", ["queries", "pasted"])
+def test_what_was_pasted_is_written_nowhere_else_where_a_project_of_a_stranger_has_links(tmp_path: Path, linked: str) -> None:
+    folder, elsewhere = Project.create_or_open(tmp_path / "project").folder, tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    if linked == "queries":
+        (folder / "queries").symlink_to(elsewhere)
+    else:
+        with pytest.raises(Exception, match="no file of database"):
+            task(folder).run(Progress())
+        written = next((folder / "queries").iterdir())
+        written.unlink()
+        written.symlink_to(elsewhere / "victim.fasta")
+    with pytest.raises(StorageError, match="a symbolic link"):
+        task(folder).run(Progress())
+    assert list(elsewhere.iterdir()) == []
