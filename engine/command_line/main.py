@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     """Do what the arguments say; the exit code."""
     try:
-        parser = _parser()
+        parser = _parser(sys.argv[1:] if arguments is None else arguments)
         options = parser.parse_args(arguments)
         command: Callable[[argparse.Namespace], None] | None = getattr(options, "command", None)
         if command is None:
@@ -128,7 +128,7 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(_WRONG)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     from engine.searches import SEARCHES
     from engine.version import VERSION
 
@@ -137,7 +137,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     for search in SEARCHES:
-        add_search(commands, search)
+        # The words of parameters are loaded with what describes them: for the command that is asked for alone.
+        add_search(commands, search, explains=search.kind in arguments[:1])
 
     kinds = [search.kind for search in SEARCHES]
     presets = commands.add_parser("presets", help="list the presets of a search")

@@ -26,8 +26,11 @@ __all__ = ["add_demo", "add_search", "add_search_options", "preset_of", "run_sea
 _MOST_THREADS = 1024
 
 
-def add_search(commands: Any, search: Search) -> None:
-    """Add the sub-command of a search, and its further ones, to argparse's sub-parsers."""
+def add_search(commands: Any, search: Search, *, explains: bool = True) -> None:
+    """Add the sub-command of a search, and its further ones, to argparse's sub-parsers.
+
+    `explains`: the options that stand for a parameter say what it is; its model is loaded for that.
+    """
     parser = commands.add_parser(
         search.kind,
         help=search.purpose[:1].lower() + search.purpose[1:],
@@ -48,7 +51,7 @@ def add_search(commands: Any, search: Search) -> None:
         formats = [one.name for one in search.exports]
         parser.add_argument("--format", choices=formats, default=formats[0], help="what to write there (default: %(default)s)")
         parser.add_argument("--project", metavar="DIR", help="also record the run and its tables in this project folder")
-    add_search_options(parser, search)
+    add_search_options(parser, search, explains=explains)
     parser.set_defaults(command=lambda options: run_search(search, options))
     for command in search.commands:
         own = commands.add_parser(command.name, help=command.help)
@@ -69,7 +72,7 @@ def _add_input(parser: argparse.ArgumentParser, one: Input, *, takes_several: bo
         parser.add_argument(one.name, nargs="+" if takes_several else None, metavar=one.metavar, help=one.help)
 
 
-def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: str = "") -> None:
+def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: str = "", *, explains: bool = False) -> None:
     """Add the options that every search has, and those of this one's own; `preset`: the one to begin with, where not the usual one."""
     usual = preset or search.preset
     parser.add_argument(
@@ -79,9 +82,12 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
     parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=VALUE", help="change one parameter; may be given several times"
     )
+    described = {one.name: one for one in search.model.describe()} if explains and search.shortcuts else {}
     for name in search.shortcuts:
-        flag = f"--{name.replace('_', '-')}"
-        parser.add_argument(flag, dest=f"parameter_{name}", metavar="VALUE", help=f"the same as --set {name}=VALUE")
+        flag, text = f"--{name.replace('_', '-')}", f"the same as --set {name}=VALUE"
+        if name in described:
+            text = f"{described[name].help} The same as --set {name}=VALUE (default: {described[name].default})".replace("%", "%%")
+        parser.add_argument(flag, dest=f"parameter_{name}", metavar="VALUE", help=text)
     parser.add_argument(
         "--device", default="auto", metavar="auto|cpu|cuda|cuda:N|all",
         help="what computes: auto, all usable GPUs or else the processor; cuda, the first usable GPU; all, the GPUs and the processor"

@@ -316,7 +316,7 @@ def test_a_link_stays_a_link_and_what_it_leads_to_is_written(tmp_path):
 
 
 def test_control_c_before_anything_has_begun_is_said_in_one_line(monkeypatch, capsys):
-    def interrupted():
+    def interrupted(arguments):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("engine.command_line.main._parser", interrupted)
