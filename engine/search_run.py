@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -30,7 +30,6 @@ from engine.version import VERSION
 
 __all__ = ["Asked", "SearchRun", "search_run"]
 
-Found = TypeVar("Found")
 Read = TypeVar("Read")
 
 
@@ -99,9 +98,12 @@ class SearchRun(Generic[Read]):
 
     Attributes
     ----------
-    inputs : what it reads, with digests. read : waits for what it reads, and gives it.
+    asked : of it. inputs : the files that it reads, with digests. read : waits for what is read from them, and gives it.
     begin : begins what goes on behind the next steps (see `engine.jobs.background.Background`).
-    project, run : where it is recorded, None where it is not. progress, clock : see there; threads : of the processor.
+    look : for the device. threads : of the processor. progress, clock : told, and measuring, all the while.
+    began : seconds of `time.perf_counter`. seconds : of the whole run, once it is recorded. device : what computed, which the search says
+        when it knows.
+    project, run : where it is recorded, None where it is not.
     """
 
     asked: Asked
@@ -117,7 +119,6 @@ class SearchRun(Generic[Read]):
     run: Run | None = None
     seconds: float = 0.0
     device: str = ""
-    """What computed, in the end."""
 
     def step(self, name: str) -> AbstractContextManager[None]:
         """One of the five steps, measured: ``read``, ``index``, ``plan``, ``score`` or ``report``."""
@@ -139,12 +140,12 @@ class SearchRun(Generic[Read]):
         progress = progress or self.progress
         device = self.look.device(progress)
         used = cards(device, progress, memory_bytes=memory_bytes)
-        tell_device(device if used else processor(), self.look.wish, progress)
+        _tell_device(device if used else processor(), self.look.wish, progress)
         return Resources(self.threads, used, device.with_processor, progress, self.clock)
 
     @property
     def told(self) -> dict[str, Any]:
-        """What every `engine.entry.Summary` tells, by its names."""
+        """What every `engine.summary.Summary` tells, by its names."""
         return {
             "run_id": None if self.run is None else self.run.id,
             "folder": None if self.project is None else self.project.folder,
@@ -184,7 +185,7 @@ class SearchRun(Generic[Read]):
         self.run.write_json("run", content)
 
 
-def tell_device(device: Device, wish: str, progress: Progress) -> None:
+def _tell_device(device: Device, wish: str, progress: Progress) -> None:
     """Say what computes, and which GPUs do not although they might be expected to."""
     progress.message(f"Scoring on {device.name}: {device.description}")
     if wish in ("auto", "all"):
@@ -224,22 +225,19 @@ def search_run(
             return read(progress, threads)
 
     # Reading runs kernels: where these are not compiled yet, it comes after that.
-    with Background(recording, threads if kernels is None or kernels.are_compiled else 1) as behind:
+    with ExitStack() as stack:
+        behind = stack.enter_context(Background(recording, threads if kernels is None or kernels.are_compiled else 1))
         reading = behind.begin(read_measured)
         inputs = tuple(RunInput(path, kind, file_digest(path, recording)) for path, kind in files)
         look.complain()
         searching = SearchRun(asked, inputs, reading, behind.begin, look, recording, threads, clock, began)
-        if asked.project is None:
-            if kernels is not None:
-                kernels.compile(recording)
-            yield searching
-            return
-        chosen = look.device(recording)
-        project = Project.create_or_open(asked.project)
-        values = asked.parameters.model_dump(mode="json")
-        with project.run(asked.kind, values, inputs, version=VERSION, device=chosen.name, progress=recording) as run:
+        if asked.project is not None:
+            chosen = look.device(recording).name
+            project = Project.create_or_open(asked.project)
+            values = asked.parameters.model_dump(mode="json")
+            run = stack.enter_context(project.run(asked.kind, values, inputs, version=VERSION, device=chosen, progress=recording))
             recording.log_to(run.log)
             searching.project, searching.run = project, run
-            if kernels is not None:
-                kernels.compile(recording)
-            yield searching
+        if kernels is not None:
+            kernels.compile(recording)
+        yield searching

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QLocale
 
-from engine.entry import Count
+from engine.summary import Count
 from gui.certainty import certainty_text
 
 __all__ = ["counts_text", "in_sentence", "with_article"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from engine.entry import Count, Export, ExportRequest, Input, Option, Search, SearchRequest, Summary
+from engine.entry import Command, Export, ExportRequest, Input, Option, Search, SearchRequest
 from engine.files import atomic_file
 from engine.formats import read_proteins
 from engine.jobs.progress import Progress
@@ -16,6 +17,7 @@ from engine.parameters import SearchParameters, parameter
 from engine.project import Project
 from engine.project.outputs import check_outputs
 from engine.search_run import Asked, search_run
+from engine.summary import Count, Summary
 from engine.tables import Column, Table
 
 
@@ -101,6 +103,12 @@ def export_composition(project: Project, request: ExportRequest, progress: Progr
     return [path for path, _ in parts]
 
 
+def _list_residues(options: argparse.Namespace, progress: Progress) -> None:
+    """A sub-command of the search's own."""
+    proteins = read_proteins([options.proteins], progress=progress)
+    print("".join(sorted({letter for i in range(len(proteins)) for letter in proteins.sequence(i)})))
+
+
 COMPOSITION = Search(
     kind="composition",
     name="composition",
@@ -117,4 +125,5 @@ COMPOSITION = Search(
     tables="tests.toy_search:TABLES",
     exports=(Export("json", "JSON", (".json",)), Export("folder", "A file for each residue")),
     export=export_composition,
+    commands=(Command("residues", "list the residues of proteins", lambda parser: parser.add_argument("proteins"), _list_residues),),
 )

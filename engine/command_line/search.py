@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
 from engine.command_line.terminal import TerminalProgress, interruptible, say
-from engine.entry import Demo, Input, Search, SearchRequest, Summary
+from engine.entry import Demo, Input, Search, SearchRequest
 from engine.errors import ParameterError
 from engine.jobs.progress import Progress
+from engine.summary import Summary
 
 if TYPE_CHECKING:
     from engine.parameters import SearchParameters
@@ -26,7 +27,7 @@ __all__ = ["add_demo", "add_search", "add_search_options", "preset_of", "run_sea
 _MOST_THREADS = 1024
 
 
-def add_search(commands: Any, search: Search, *, explains: bool = True) -> None:
+def add_search(commands: Any, search: Search, *, explains: bool) -> None:
     """Add the sub-command of a search, and its further ones, to argparse's sub-parsers.
 
     `explains`: the options that stand for a parameter say what it is; its model is loaded for that.

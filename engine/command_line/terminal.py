@@ -9,7 +9,9 @@ import shutil
 import sys
 import threading
 import unicodedata
-from typing import Any, TextIO
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
 
 from engine.command_line.interruption import cancel_on_interrupt, give_back_interrupt
 from engine.jobs.progress import Progress, ProgressEvent
@@ -86,17 +88,14 @@ class TerminalProgress:
             self._drawn = False
 
 
-class interruptible:  # noqa: N801 - reads as what it does
+@contextmanager
+def interruptible(progress: Progress) -> Iterator[None]:
     """While the block runs, Ctrl-C cancels the progress: the search stops at its next look and leaves nothing half-written."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._previous: Any = None
-
-    def __enter__(self) -> None:
-        if threading.current_thread() is threading.main_thread():
-            self._previous = cancel_on_interrupt(self._progress.cancel)
-
-    def __exit__(self, *_: object) -> None:
-        if self._previous is not None:
-            give_back_interrupt(self._previous)
+    previous = None
+    if threading.current_thread() is threading.main_thread():
+        previous = cancel_on_interrupt(progress.cancel)
+    try:
+        yield
+    finally:
+        if previous is not None:
+            give_back_interrupt(previous)

@@ -24,12 +24,7 @@ __all__ = ["Pass", "second_pass"]
 
 
 class Pass:
-    """One pass of spectra against an index, with these variable modifications. Made, it is planned; then it is scored.
-
-    Raises
-    ------
-    InputError : it is `is_first`, and none of the spectra can be searched.
-    """
+    """One pass of spectra against an index, with these variable modifications: it is planned, then scored."""
 
     def __init__(
         self,
@@ -38,24 +33,32 @@ class Pass:
         modifications: tuple[SearchModification, ...],
         parameters: IdentificationParameters,
         resources: Resources,
-        *,
-        is_first: bool = True,
     ) -> None:
-        self._indexes, self._modifications, self._clock = indexes, modifications, resources.clock
-        with self._clock.stage("plan"):
-            index = build_spectrum_index(spectra, parameters, resources)
-            if is_first and not index.n_searched:
-                raise _nothing_to_search(spectra, parameters)
-            arrays = modification_arrays(modifications, parameters)
-            self._search = Search(index, indexes.peptides.arrays(indexes.proteins), arrays, parameters, resources, FRAGMENT_INDEX.compile)
+        self._spectra, self._indexes, self._modifications = spectra, indexes, modifications
+        self._parameters, self._resources = parameters, resources
+        self._search: Search
+        self.n_searched = 0
+        """Spectra that are searched, once it is planned."""
+
+    def plan(self) -> None:
+        """Preprocess the spectra, count the candidates, and cut the work."""
+        parameters, resources = self._parameters, self._resources
+        with resources.clock.stage("plan"):
+            index = build_spectrum_index(self._spectra, parameters, resources)
+            self.n_searched = index.n_searched
+            arrays, peptides = modification_arrays(self._modifications, parameters), self._indexes.peptides.arrays(self._indexes.proteins)
+            self._search = Search(index, peptides, arrays, parameters, resources, FRAGMENT_INDEX.compile)
             self._search.plan()
-        self.n_searched = index.n_searched
-        """Spectra that are searched."""
 
     def score(self) -> Psms:
         """The matches."""
-        with self._clock.stage("score"):
+        with self._resources.clock.stage("score"):
             return collect_psms(self._search.run(), self._indexes.peptides, self._indexes.proteins, self._modifications)
+
+    def require_spectra(self) -> None:
+        """Raise InputError where none of the spectra can be searched, and say why."""
+        if not self.n_searched:
+            raise _nothing_to_search(self._spectra, self._parameters)
 
 
 def second_pass(
@@ -79,7 +82,9 @@ def second_pass(
         with resources.clock.stage("index"):
             peptides = second_pass_index(Path(own), proteins, selected, parameters, resources)
         of_found = Indexes(proteins, peptides)
-        return Pass(spectra.only(remaining), of_found, modifications, parameters, resources, is_first=False).score()
+        again = Pass(spectra.only(remaining), of_found, modifications, parameters, resources)
+        again.plan()
+        return again.score()
 
 
 def _nothing_to_search(spectra: Spectra, parameters: IdentificationParameters) -> InputError:

@@ -66,7 +66,9 @@ def identify(
             from engine.identification.passes import Pass
 
             modifications = tuple(parse_modification(name) for name in parameters.variable_modifications)
-            searched = Pass(found, indexes, modifications, parameters, resources)  # plan
+            searched = Pass(found, indexes, modifications, parameters, resources)
+            searched.plan()
+            searched.require_spectra()
             psms = searched.score()
             from engine.identification.results import Results
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from engine.entry import Certainty, Count, Summary
+from engine.summary import Certainty, Count, Summary
 
 __all__ = ["IdentificationSummary"]
 

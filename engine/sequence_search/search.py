@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import ParameterError, StorageError
-from engine.execution.threads import available_threads
 from engine.jobs.progress import Progress
 from engine.search_run import Asked, SearchRun, search_run
 from engine.sequence_search.compilation import ALIGNMENT
@@ -68,7 +67,7 @@ def align(
         outputs=[Path(path) for path in (out, all_scores) if path is not None],
         project=project_folder,
         device=device,
-        threads=threads or available_threads(),
+        threads=threads,
     )
     scheme = ScoringScheme(read_matrix(parameters.matrix), parameters.gap_open, parameters.gap_extend)
     computing = Computing(asked)

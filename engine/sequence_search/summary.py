@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.entry import Count, Summary
 from engine.sequence_search.division import Share
+from engine.summary import Count, Summary
 
 __all__ = ["SequenceSearchSummary", "hit_counts"]
 

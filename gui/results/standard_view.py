@@ -42,7 +42,7 @@ class StandardView(RunView):
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self.filter_bar.reset()
         names = [(in_sentence(one.title), self.panels[one.name].total) for one in self.search.result_tables]
-        self.header.show_counts([Figure(total, name, name) for name, total in names], "")
+        self.header.show_counts([Figure(total, f"row of {name}", f"rows of {name}") for name, total in names], "")
         self.header.show_facts(_facts(run))
 
     def _forget(self) -> None:

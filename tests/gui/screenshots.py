@@ -174,7 +174,7 @@ class Photographer:
             self.take(f"{15 + i}-results-{window.results.tabs.tabText(i).lower().replace(' ', '-')}")
         window.results.tabs.setCurrentIndex(0)
         window.show_page(window.form)
-        SearchTask.run = slow  # type: ignore[method-assign]
+        SearchTask.run = slow
         window.form.run()
         window.form.run()
         self.wait(seconds=2)
@@ -187,7 +187,7 @@ class Photographer:
         window.form.run()
         window.lost_project.close()
         self.take("22-project-gone")
-        SearchTask.run = real  # type: ignore[method-assign]
+        SearchTask.run = real
 
     def sequence_search(self) -> None:
         """The second kind of search: its form, its results with many queries and with one, and the devices."""

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from engine.entry import Count
 from engine.project import Project
+from engine.summary import Count
 
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
 

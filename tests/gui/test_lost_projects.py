@@ -17,9 +17,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit
 from pytestqt.qtbot import QtBot
 
-from engine.entry import Count
 from engine.jobs import Progress
 from engine.project import Project, is_project
+from engine.summary import Count
 from gui.dialogs import CrashDialog
 from gui.tasks import SearchTask
 from gui.window import MainWindow

@@ -17,7 +17,6 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QFileDialog, QMenu
 from pytestqt.qtbot import QtBot
 
-from engine.entry import Count
 from engine.formats import letters, read_proteins
 from engine.formats.letters import SequenceCount, count_sequences
 from engine.jobs import Progress
@@ -29,6 +28,7 @@ from engine.sequence_search.parameters import SequenceSearchParameters
 from engine.sequences.database import read_sequences
 from engine.sequences.hits import HitFormat
 from engine.sequences.statistics import default_gap_costs
+from engine.summary import Count
 from gui.forms.editors import MatrixEditor
 from gui.forms.search_form import SearchForm
 from gui.forms.sequence_box import read_pasted

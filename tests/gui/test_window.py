@@ -17,11 +17,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QMessageBox
 from pytestqt.qtbot import QtBot
 
-from engine.entry import Count
 from engine.errors import InputError
 from engine.execution.devices import Device, processor
 from engine.jobs import Progress
 from engine.project import Project
+from engine.summary import Count
 from gui.dialogs import CrashDialog
 from gui.forms.numbers import IntegerBox
 from gui.tasks import SearchTask

@@ -83,3 +83,10 @@ def test_wrong_use_is_one_line(arguments, said, proteins, tmp_path, capsys, monk
     told = capsys.readouterr().err
     assert said in told and told.count("\n") == 1
     assert not (tmp_path / "project").exists()
+
+
+def test_a_further_command_of_its_own(proteins, capsys):
+    assert main(["residues", str(proteins)]) == 0
+    assert capsys.readouterr().out == "AKR\n"
+    assert main(["residues", "missing.fasta"]) == 2
+    assert "missing.fasta" in capsys.readouterr().err

@@ -178,7 +178,7 @@ def test_memory_and_threads_do_not_change_the_hits(shewanella: Database, real: S
     answers, n_parts = [], []
     for threads, memory in ((2, 1 << 30), (1, 4 << 20), (3, 1 << 20)):
         seen: set[str] = set()
-        progress = Progress(lambda event, seen=seen: seen.add(event.stage))  # type: ignore[misc]
+        progress = Progress(lambda event, seen=seen: seen.add(event.stage))
         search = fragment_search(spectra, shewanella, parameters, threads, memory, progress=progress)
         hits = empty_hits(search._index.queries.mass.size)
         search.run(hits)

@@ -18,9 +18,9 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from engine.entry import Certainty, Count
 from engine.project import Project
 from engine.statistics.target_decoy import false_share_interval
+from engine.summary import Certainty, Count
 from gui.certainty import certainty_text
 from gui.results.identification import accepted_counts
 from gui.results.identification_view import IdentificationView
