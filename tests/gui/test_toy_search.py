@@ -87,7 +87,9 @@ def test_its_results_are_shown_filtered_and_found_in_the_project(window: MainWin
     panel = searched.panels["composition"]
     assert dict(zip(shown(panel, "residue"), shown(panel, "count"), strict=True)) == EXPECTED
     assert [panel.model.headerData(i, Qt.Orientation.Horizontal) for i in range(3)] == ["Residue", "Count", "Share (%)"]
-    assert searched.header.text.strip() == "20 rows of residues" and "Too short: 1   ·   Looked at everything twice" in searched.header.message
+    assert (
+        searched.header.text.strip() == "20 rows of residues" and "Too short: 1   ·   Looked at everything twice" in searched.header.message
+    )
     assert "proteins: proteins.fasta" in searched.header.facts
     run = window.project_pane.selected_run
     assert run is not None and (run.kind, run.message, run.parameters["least_length"]) == ("composition", "78 residues", 10)
