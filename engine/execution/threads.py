@@ -8,17 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from typing import TypeAlias, TypeVar
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TypeVar
 
 from engine.jobs.progress import Progress
+from kernels.device import StopFlag
 
-__all__ = ["StopFlag", "available_threads", "run_on_threads", "stop_flag"]
-
-StopFlag: TypeAlias = NDArray[np.uint8]
-"""(1,) uint8 that kernels read while they work: 0, and 1 when they are to leave off at once."""
+__all__ = ["available_threads", "run_on_threads"]
 
 _LOOK_SECONDS = 0.1  # between two looks at a cancel
 
@@ -29,11 +24,6 @@ Result = TypeVar("Result")
 def available_threads() -> int:
     """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def stop_flag() -> StopFlag:
-    """A flag that is not set."""
-    return np.zeros(1, np.uint8)
 
 
 def run_on_threads(

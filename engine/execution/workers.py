@@ -19,10 +19,10 @@ from threading import Condition
 import numpy as np
 
 from engine.execution.devices import Device
-from engine.execution.partitions import Partition
-from engine.execution.threads import StopFlag, stop_flag
 from engine.jobs.progress import Progress
-from kernels.cuda.modules import Card, DeviceError, card
+from kernels.cuda.modules import Card, card
+from kernels.device import DeviceError, StopFlag, stop_flag
+from kernels.partitions import Partition
 
 __all__ = ["Worker", "cards", "one_line", "run_on_workers", "struck_when_it_fails", "work_on_threads"]
 

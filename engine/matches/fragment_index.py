@@ -19,7 +19,6 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.partitions import Partition, equal_partitions
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.execution.workers import Worker, run_on_workers, struck_when_it_fails
@@ -53,6 +52,7 @@ from kernels.layouts import (
     ScoringSettings,
     SegmentArrays,
 )
+from kernels.partitions import Partition, equal_partitions
 
 __all__ = ["FragmentSearch"]
 

@@ -16,9 +16,8 @@ from engine.chemistry.fragments import SERIES_MASS
 from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
 from engine.chemistry.modifications import SearchModification
 from engine.chemistry.tolerance import Tolerance
-from engine.execution.partitions import Partition, equal_partitions, falling_partitions
 from engine.execution.resources import Resources
-from engine.execution.threads import StopFlag, run_on_threads, stop_flag
+from engine.execution.threads import run_on_threads
 from engine.execution.workers import Worker, run_on_workers, struck_when_it_fails, work_on_threads
 from engine.jobs.progress import Progress
 from engine.matches.fragment_index import FragmentSearch
@@ -26,7 +25,9 @@ from engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative
 from kernels.cpu.scoring import count_candidates, feature_names, measure_matches, search_queries
 from kernels.cuda.modules import Card
 from kernels.cuda.scoring import MOST_PEAKS, SpectrumSearch
+from kernels.device import StopFlag, stop_flag
 from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings
+from kernels.partitions import Partition, equal_partitions, falling_partitions
 
 __all__ = ["MatchSettings", "Matches", "Search", "modification_arrays", "scoring_settings"]
 

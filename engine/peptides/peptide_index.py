@@ -27,7 +27,7 @@ from engine.project.columns import open_column, require
 from kernels.cpu.digestion import SIGNATURE_TAIL, count_peptides, digest_proteins, merge_peptides
 from kernels.cpu.soundness import peptides_are_sound
 from kernels.cuda.digestion import count_peptides as count_on_card
-from kernels.cuda.modules import DeviceError, DeviceMemoryError
+from kernels.device import DeviceError, DeviceMemoryError
 from kernels.layouts import PeptideArrays
 
 __all__ = ["PeptideIndex", "build_peptide_index", "open_peptide_index"]

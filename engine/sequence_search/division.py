@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.partitions import Partition
 from engine.execution.workers import Worker, run_on_workers
 from engine.jobs.progress import Progress
 from engine.sequence_search.scoring import STEP_CELLS, ProcessorScorer, score_all
 from engine.sequences.scheme import ScoringScheme
-from kernels.cuda.modules import Card, DeviceError
+from kernels.cuda.modules import Card
+from kernels.device import DeviceError
+from kernels.partitions import Partition
 
 if TYPE_CHECKING:
     from kernels.cuda.alignment import AlignmentSearch

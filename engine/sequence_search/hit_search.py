@@ -9,7 +9,6 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.partitions import equal_partitions
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.jobs.progress import Progress
@@ -21,6 +20,7 @@ from engine.sequences.database import SequenceDatabase, decode
 from engine.sequences.hits import Hit, Place, QueryHits
 from engine.sequences.scheme import ScoringScheme
 from engine.sequences.statistics import ScoreStatistics, fit, random_sequences, tabulated, ungapped_lambda
+from kernels.partitions import equal_partitions
 
 __all__ = ["Batch", "HitSearch"]
 

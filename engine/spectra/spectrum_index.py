@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from engine.chemistry.masses import PROTON_MASS
 from engine.chemistry.tolerance import Tolerance
-from engine.execution.partitions import Partition, equal_partitions
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.spectra.columns import Spectra
 from kernels.cpu.preprocessing import preprocess_spectra
 from kernels.layouts import QueryArrays, SpectrumArrays
+from kernels.partitions import Partition, equal_partitions
 
 __all__ = ["PreprocessingSettings", "SpectrumIndex", "absolute_and_relative", "build_spectrum_index"]
 

@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cuda.modules import Card, DeviceMemoryError, sent
+from kernels.cuda.modules import Card, sent
+from kernels.device import DeviceMemoryError
 
 __all__ = ["HALF_PRECISION", "SIXTEEN_BITS", "THIRTY_TWO_BITS", "AlignmentSearch"]
 

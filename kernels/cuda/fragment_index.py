@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 from kernels.cpu.fragment_index import arrangement_room
 from kernels.cpu.fragment_index import form_code as code_of_forms
 from kernels.cpu.scoring import first_arrangement, is_possible, next_arrangement
-from kernels.cuda.modules import Card, DeviceError, DeviceMemoryError, sent
+from kernels.cuda.modules import Card, sent
+from kernels.device import DeviceError, DeviceMemoryError
 from kernels.layouts import (
     ISOTOPE_BITS,
     KEYS_OF_DALTON,

@@ -15,28 +15,20 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["COMPILER_OPTIONS", "Card", "CudaCard", "DeviceError", "DeviceMemoryError", "card", "sent", "source"]
+from kernels.device import Device, DeviceError, DeviceMemoryError
+
+__all__ = ["COMPILER_OPTIONS", "Card", "CudaCard", "card", "sent", "source"]
 
 COMPILER_OPTIONS = ("-std=c++17", "--fmad=false")
 """Fused multiply-adds are off: they round differently from the processor's kernels."""
 
 
-class DeviceError(RuntimeError):
-    """The device failed, or a kernel does not compile; the message says how. What ran on it must be run again elsewhere."""
-
-
-class DeviceMemoryError(DeviceError):
-    """The device has not enough free memory; a smaller batch may fit."""
-
-
-class Card(Protocol):
+class Card(Device, Protocol):
     """What the launchers need of a device. Streams and buffers are opaque; work on a stream runs in order.
 
     Threads may share a card as long as each has its own streams. A buffer, and what a transfer from pinned memory reads, must live until
     its stream was waited for: freed memory is given to the next who asks, on whatever stream.
     """
-
-    name: str
 
     def free_bytes(self) -> int:
         """Device memory that can be allocated now."""
@@ -127,6 +119,9 @@ def _faults_of(name: str) -> Iterator[None]:
 
 class CudaCard:
     """A `Card` on CUDA device `number`, through CuPy."""
+
+    kernels = "kernels.cuda"
+    is_processor = False
 
     def __init__(self, number: int) -> None:
         import cupy

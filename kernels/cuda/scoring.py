@@ -35,7 +35,8 @@ from numpy.typing import NDArray
 
 from kernels.cpu.elementary import FACTORIAL_LOG
 from kernels.cuda.gathering import gather_peaks, lightest_weights
-from kernels.cuda.modules import Card, DeviceError, DeviceMemoryError, card, sent
+from kernels.cuda.modules import Card, card, sent
+from kernels.device import DeviceError, DeviceMemoryError
 from kernels.layouts import (
     HYPERSCORE,
     KSDP,

@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 
 from engine.execution.devices import processor
-from engine.execution.partitions import Partition, equal_partitions
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads, run_on_threads
 from engine.jobs.progress import Progress, ProgressEvent
@@ -43,6 +42,7 @@ from kernels.cpu.fragment_index import (
 from kernels.cpu.scoring import search_queries
 from kernels.cuda.modules import Card, card
 from kernels.layouts import HitArrays, QueryArrays
+from kernels.partitions import Partition, equal_partitions
 from tests.benchmarks.figures import emit, existing, usable_gpus
 from tests.benchmarks.search_workload import Workload, peptides_of, preset, search_workload
 from tests.shim.search_inputs import empty_hits

@@ -38,13 +38,13 @@ from typing import Any
 import numpy as np
 
 from engine.execution.devices import Device, processor
-from engine.execution.partitions import Partition, equal_partitions
 from engine.execution.threads import available_threads, run_on_threads
 from engine.jobs.progress import Progress
 from kernels.cpu.scoring import count_candidates, search_queries
 from kernels.cuda.modules import CudaCard
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.layouts import HitArrays, QueryArrays
+from kernels.partitions import Partition, equal_partitions
 from tests.benchmarks.figures import emit, existing, usable_gpus
 from tests.benchmarks.search_workload import Workload, peptides_of, preset, search_workload
 from tests.shim.search_inputs import empty_hits

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, AlignmentSearch
-from kernels.cuda.modules import DeviceError, DeviceMemoryError
+from kernels.device import DeviceError, DeviceMemoryError
 from tests.shim.alignment_inputs import LETTERS, database, plain_scores, random_sequences, scored
 from tests.shim.shim_card import ShimCard, missing_compiler
 

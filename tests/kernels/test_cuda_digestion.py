@@ -10,7 +10,7 @@ from engine.chemistry.enzymes import SPECIFICITIES, digest, enzyme
 from engine.execution.resources import Resources
 from kernels.cpu import digestion as cpu
 from kernels.cuda import digestion as cuda
-from kernels.cuda.modules import DeviceError, DeviceMemoryError
+from kernels.device import DeviceError, DeviceMemoryError
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")

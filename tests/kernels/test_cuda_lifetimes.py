@@ -15,8 +15,8 @@ import pytest
 from kernels.cpu import scoring as cpu
 from kernels.cuda.alignment import AlignmentSearch
 from kernels.cuda.fragment_index import FragmentSearch
-from kernels.cuda.modules import DeviceMemoryError
 from kernels.cuda.scoring import SpectrumSearch
+from kernels.device import DeviceMemoryError
 from kernels.layouts import HYPERSCORE
 from tests.shim.alignment_inputs import LETTERS, database, plain_scores, random_sequences
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, on_processor, random_fragment_search

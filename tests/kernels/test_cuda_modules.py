@@ -12,7 +12,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from kernels.cuda.modules import CudaCard, DeviceError, DeviceMemoryError
+from kernels.cuda.modules import CudaCard
+from kernels.device import DeviceError, DeviceMemoryError
 
 
 class OutOfMemoryError(Exception):

@@ -7,8 +7,8 @@ import pytest
 
 from kernels.cpu import scoring as cpu
 from kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
-from kernels.cuda.modules import DeviceError, DeviceMemoryError
 from kernels.cuda.scoring import MOST_PEAKS, SpectrumSearch, UnsupportedSearchError
+from kernels.device import DeviceError, DeviceMemoryError
 from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
 from tests.shim.shim_card import ShimCard, compiled, launch, missing_compiler

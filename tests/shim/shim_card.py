@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cuda.modules import DeviceError, DeviceMemoryError, source
+from kernels.cuda.modules import source
+from kernels.device import DeviceError, DeviceMemoryError
 
 __all__ = ["IS_SANITIZED", "ShimCard", "compiled", "missing_compiler"]
 
@@ -77,6 +78,8 @@ class ShimCard:
     """
 
     name = "shim"
+    kernels = "kernels.cuda"
+    is_processor = False
 
     def __init__(self, *, descending: bool = False, failing_launch: int = -1) -> None:
         self._descending, self.failing_launch = descending, failing_launch

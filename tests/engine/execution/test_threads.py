@@ -7,8 +7,9 @@ import time
 
 import pytest
 
-from engine.execution.threads import available_threads, run_on_threads, stop_flag
+from engine.execution.threads import available_threads, run_on_threads
 from engine.jobs.progress import Cancelled, Progress, ProgressEvent
+from kernels.device import stop_flag
 from tests.effort import LookingProgress
 
 

@@ -16,12 +16,11 @@ import pytest
 
 from engine.execution import workers as module
 from engine.execution.devices import Device
-from engine.execution.partitions import Partition, equal_partitions
 from engine.execution.resources import Resources
-from engine.execution.threads import StopFlag
 from engine.execution.workers import Worker, cards, run_on_workers, work_on_threads
 from engine.jobs.progress import Cancelled, Progress, ProgressEvent
-from kernels.cuda.modules import DeviceError, DeviceMemoryError
+from kernels.device import DeviceError, DeviceMemoryError, StopFlag
+from kernels.partitions import Partition, equal_partitions
 
 N = 400
 PARTS = equal_partitions(np.ones(N), 2, per_worker=10)

@@ -33,7 +33,7 @@ from engine.sequence_search.search import align
 from engine.sequences.hits import FORMATS
 from engine.sequences.matrices import read_matrix
 from engine.sequences.scheme import ScoringScheme
-from kernels.cuda.modules import DeviceError
+from kernels.device import DeviceError
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 needs_compiler = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")

@@ -1,0 +1,50 @@
+"""The processor with some of its threads, as a `kernels.device.Device`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import ThreadPoolExecutor, wait
+
+from kernels.device import StopFlag, stop_flag
+from kernels.partitions import Partition
+
+__all__ = ["Processor"]
+
+_LOOK_SECONDS = 0.1  # between two looks at a cancel
+
+
+class Processor:
+    """Threads of this machine. Kernels release the interpreter's lock, so that each is a worker in full."""
+
+    name = "cpu"
+    kernels = "kernels.cpu"
+    is_processor = True
+
+    def __init__(self, threads: int) -> None:
+        self.threads = max(1, threads)
+
+    def run(self, work: Callable[[int, int, StopFlag], None], pieces: Iterable[Partition], first: int) -> Generator[int, None, None]:
+        """Do pieces side by side; together they hold every item from `first` on once.
+
+        `work(first, last, stop)` takes about a tenth of a second; where it may take longer it reads the flag and leaves off when that is
+        set, which a cancel and the closing of the generator do.
+
+        Yields
+        ------
+        The item up to which all is done, at least every tenth of a second, whether that has moved or not.
+        """
+        ordered, stop, done = sorted(pieces, key=lambda piece: piece.first), stop_flag(), first
+        with ThreadPoolExecutor(self.threads, thread_name_prefix="proteoscope") as pool:
+            futures = [pool.submit(work, piece.first, piece.last, stop) for piece in ordered]
+            try:
+                for number, (piece, future) in enumerate(zip(ordered, futures, strict=True)):
+                    while not wait([future], timeout=_LOOK_SECONDS).done:
+                        yield done
+                    future.result()
+                    done = piece.last
+                    if number + 1 == len(futures) or not futures[number + 1].done():
+                        yield done
+            finally:
+                stop[0] = 1
+                for future in futures:
+                    future.cancel()

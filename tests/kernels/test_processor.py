@@ -1,0 +1,61 @@
+"""The processor as a device: pieces side by side, how far all is done, and an end that leaves nothing running."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from kernels.cpu.processor import Processor
+from kernels.device import StopFlag, twin
+from kernels.partitions import Partition
+
+
+def test_every_item_is_done_once_and_what_is_told_never_falls():
+    done: list[int] = []
+    lock = threading.Lock()
+
+    def work(first: int, last: int, stop: StopFlag) -> None:
+        with lock:
+            done.extend(range(first, last))
+
+    pieces = [Partition(8, 10, 1.0), Partition(3, 8, 1.0), Partition(10, 11, 1.0)]
+    ends = list(Processor(3).run(work, pieces, 3))
+    assert sorted(done) == list(range(3, 11))
+    assert ends == sorted(ends)
+    assert ends[-1] == 11
+
+
+def test_while_a_piece_takes_long_it_is_told_that_nothing_moved():
+    finish = threading.Event()
+    ends = Processor(1).run(lambda first, last, stop: finish.wait(10) and None, [Partition(0, 5, 1.0)], 0)
+    assert next(ends) == 0
+    finish.set()
+    assert list(ends)[-1] == 5
+
+
+def test_closing_sets_the_flag_and_begins_nothing_more():
+    begun = []
+
+    def work(first: int, last: int, stop: StopFlag) -> None:
+        begun.append(first)
+        while not stop[0]:
+            time.sleep(0.001)
+
+    ends = Processor(1).run(work, [Partition(i, i + 1, 1.0) for i in range(50)], 0)
+    next(ends)
+    ends.close()
+    assert len(begun) < 50
+
+
+def test_what_a_piece_raises_is_raised_again():
+    def work(first: int, last: int, stop: StopFlag) -> None:
+        raise ValueError("of a piece")
+
+    with pytest.raises(ValueError, match="of a piece"):
+        list(Processor(2).run(work, [Partition(0, 1, 1.0), Partition(1, 2, 1.0)], 0))
+
+
+def test_the_twin_of_a_module_is_that_of_the_device():
+    assert twin(Processor(1), "digestion").__name__ == "kernels.cpu.digestion"
