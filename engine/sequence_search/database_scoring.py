@@ -1,0 +1,107 @@
+"""Score: every query against every sequence of a database, on any devices, as a kind of work."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of
+from engine.execution.executor import Session
+from engine.execution.work import Piece, Rows, Work
+from engine.sequences.scheme import ScoringScheme
+from kernels.device import Device, twin
+
+if TYPE_CHECKING:
+    from kernels.cpu.alignment import AlignmentSearch
+
+__all__ = ["KIND", "STEP_CELLS", "SequencesAgainstSequences", "score_queries", "work_of"]
+
+KIND = "sequences"
+STEP_CELLS = 1_000_000
+"""Cells in a step of the progress."""
+_SECONDS_OF_SHARED, _SECONDS_OF_PIECE = 0.25, 1.0  # between two pieces, where others may take over and where nobody does
+_FIRST_CELLS = {True: 8e9, False: 1e11}  # of the first piece, on the processor and on a card
+
+
+def work_of(residues: NDArray[np.int8], offsets: NDArray[np.int64], scheme: ScoringScheme) -> Work:
+    """A database to score queries against: its sequences shortest first, their codes and (n + 1,) where each begins."""
+    settings = {"gap_open": scheme.gap_open, "gap_extend": scheme.gap_extend}
+    return Work(KIND, {"database": {"residues": residues, "offsets": offsets}, "matrix": {"scores": scheme.matrix.scores}}, settings)
+
+
+def score_queries(session: Session, queries: Sequence[NDArray[np.int8]]) -> NDArray[np.int32]:
+    """Smith-Waterman scores of every query, given by its residue codes, and every subject: (queries, subjects) int32, exact.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
+    """
+    state = {"residues": np.concatenate([np.zeros(0, np.int8), *queries]), "offsets": offsets_of([len(one) for one in queries])}
+    scores: NDArray[np.int32] = session.run(state, step_cost=STEP_CELLS)["scores"]
+    return scores
+
+
+class SequencesAgainstSequences:
+    """Items are the subjects of the database; the state of a round are its queries; rows have a column for each item."""
+
+    parts_of_worker = 0
+
+    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+        """Cells."""
+        return np.diff(work.sources["database"]["offsets"]) * float(max(1, len(state["residues"])))  # type: ignore[arg-type]
+
+    @contextmanager
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
+        """The database on the device."""
+        database = work.sources["database"]
+        search = twin(device, "alignment").AlignmentSearch(device, database["residues"], database["offsets"])
+        yield _Opened(work, search, device, _SECONDS_OF_SHARED if is_shared else _SECONDS_OF_PIECE)
+
+    def empty(self, work: Work, state: Any, n: int) -> Rows:
+        """A score of 0 for each."""
+        return {"scores": np.zeros((len(state["offsets"]) - 1, n), np.int32)}
+
+    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
+        """By subject."""
+        into["scores"][:, first:end] = rows["scores"]
+
+
+class _Opened:
+    """A database on a device."""
+
+    def __init__(self, work: Work, search: AlignmentSearch, device: Device, seconds: float) -> None:
+        self._search, self._seconds = search, seconds
+        self._offsets: NDArray[np.int64] = work.sources["database"]["offsets"]  # type: ignore[assignment]
+        self._scheme = work.sources["matrix"]["scores"], work.settings["gap_open"], work.settings["gap_extend"]
+        self._cells_of_piece = _FIRST_CELLS[device.is_processor]
+        # On threads, the long sequences of a piece come first: cut in pieces, threads would wait for each other at the end of each.
+        self._is_whole = device.is_processor and seconds == _SECONDS_OF_PIECE
+        self._queries: list[NDArray[np.int8]] = []
+
+    def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
+        """Queries come."""
+        if items is not None:
+            raise ValueError("sequences are scored against all subjects of a run of them")
+        self._queries = np.split(state["residues"], state["offsets"][1:-1])
+
+    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+        """Score the subjects `first:last`, in pieces of about equal time."""
+        residues = float(max(1, sum(map(len, self._queries))))
+        while first < last:
+            end = last
+            if not self._is_whole:
+                reach = self._offsets[first] + self._cells_of_piece / residues
+                end = min(last, max(first + 1, int(np.searchsorted(self._offsets, reach, side="right")) - 1))
+            out, began = np.zeros((len(self._queries), end - first), np.int32), perf_counter()
+            with closing(self._search.score(self._queries, *self._scheme, out, first, end)) as steps:
+                for done in steps:
+                    yield Piece(first, beyond=float(done))
+            cells = residues * float(self._offsets[end] - self._offsets[first])
+            self._cells_of_piece = max(1e6, cells * self._seconds / max(1e-3, perf_counter() - began))
+            yield Piece(end, {"scores": out})
+            first = end
