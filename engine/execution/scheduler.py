@@ -151,7 +151,8 @@ class Scheduler:
     ----------
     take : is given the rows of the items `first:end`, under a lock. advance : told the cost that was done, on whatever thread.
     progress : asked whether to stop.
-    parts_of_worker : see `planned`. homes : what each worker did in the last round of the same items, by its name. parts : what is to be done, where it is not all.
+    parts_of_worker : see `planned`. homes : what each worker did in the last round of the same items, by its name.
+    parts : what is to be done, where it is not all.
 
     Attributes
     ----------

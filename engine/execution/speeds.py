@@ -29,9 +29,17 @@ class Speeds:
 
     def of(self, name: str) -> float | None:
         """Cost in a second of a device; None where nobody knows it."""
+        return self._all().get(self._key(name))
+
+    @property
+    def are_of_several(self) -> bool:
+        """Whether more than one device has done such work."""
+        return sum(key.startswith(f"{self._kind}: ") for key in self._all()) > 1
+
+    def _all(self) -> dict[str, float]:
         if self._known is None:
             self._known = _remembered(_file())
-        return self._known.get(self._key(name))
+        return self._known
 
     def remember(self, speeds: Mapping[str, float]) -> None:
         """Keep speeds for later searches, beside those of other devices. A disk that refuses is no reason to complain."""
@@ -59,5 +67,5 @@ def _remembered(path: Path) -> dict[str, float]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         return {str(name): float(speed) for name, speed in found.items() if float(speed) > 0}
-    except (OSError, ValueError, AttributeError, TypeError):
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         return {}

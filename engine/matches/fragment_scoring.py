@@ -7,12 +7,12 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
+from kernels.cpu.segments import make_segments, precursor_windows, score_tables
 from numpy.typing import NDArray
 
 from engine.execution.work import Piece, Rows, Work, by_item
 from engine.spectra.spectrum_index import SpectrumIndex
 from kernels.cpu.processor import Processor
-from kernels.cpu.segments import make_segments, precursor_windows, score_tables
 from kernels.device import Device, StopFlag, twin
 from kernels.layouts import (
     FORMS_OF_CHUNK,

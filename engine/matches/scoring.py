@@ -10,6 +10,7 @@ from math import factorial
 from typing import Literal, Protocol
 
 import numpy as np
+from kernels.cpu.matches import feature_names, measure_matches
 from numpy.typing import NDArray
 
 from engine.chemistry.fragments import SERIES_MASS
@@ -23,10 +24,9 @@ from engine.jobs.progress import Progress
 from engine.matches.fragment_index import FragmentSearch
 from engine.matches.spectrum_scoring import hits_of, work_of
 from engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative
-from kernels.cpu.matches import feature_names, measure_matches
 from kernels.cuda.scoring import MOST_PEAKS
 from kernels.device import stop_flag
-from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings
+from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, ScoringSettings
 from kernels.partitions import Partition, equal_partitions
 
 __all__ = ["MatchSettings", "Matches", "Search", "modification_arrays", "scoring_settings"]

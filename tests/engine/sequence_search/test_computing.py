@@ -9,31 +9,28 @@ import json
 import os
 import subprocess
 import sys
-import time
+import threading
+from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from engine.command_line.main import main
 from engine.errors import ParameterError
 from engine.execution.devices import Device
+from engine.execution.executor import Executor
+from engine.execution.resources import Resources
 from engine.jobs.progress import Cancelled, Progress, RecordingProgress
 from engine.project import Project
-from engine.search_run import Asked
-from engine.sequence_search import computing, division
-from engine.sequence_search.computing import Computing
-from engine.sequence_search.division import PROCESSOR, DividedScorer
+from engine.sequence_search import computing, database_scoring
+from engine.sequence_search.database_scoring import score_queries, work_of
 from engine.sequence_search.parameters import SequenceSearchParameters
 from engine.sequence_search.scoring import score_all
 from engine.sequence_search.search import align
 from engine.sequences.hits import FORMATS
 from engine.sequences.matrices import read_matrix
 from engine.sequences.scheme import ScoringScheme
-from kernels.device import DeviceError
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 needs_compiler = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
@@ -60,69 +57,29 @@ def queries(seed, lengths=(50, 0, 33, 1)):
     return [generator.integers(0, 20, length).astype(np.int8) for length in lengths]
 
 
-def scorer(database, cards, *, with_processor=False, speeds=None):
-    return DividedScorer(*database, SCHEME, 2, cards, with_processor=with_processor, speeds=speeds or {})
-
-
-class SlowSearch:
-    """Stands in for `AlignmentSearch`: right scores, so many cells a second, and an end after so many pieces."""
-
-    cells_a_second: ClassVar[dict[str, float]] = {}
-    pieces_until_lost: ClassVar[dict[str, int]] = {}
-    cancelled_at_piece: tuple[int, Progress] | None = None
-    pieces = closed = 0
-
-    def __init__(self, card, residues, offsets):
-        self._name, self._residues, self._offsets, self._done = card.name, residues, offsets, 0
-
-    def score(self, queries, matrix, gap_open, gap_extend, out, first, last):
-        try:
-            step = max(1, (last - first) // 20)
-            for begin in range(first, last, step):
-                if self._done >= self.pieces_until_lost.get(self._name, 10**9):
-                    raise DeviceError(f"{self._name} is lost")
-                end = min(last, begin + step)
-                a, b = int(self._offsets[begin]), int(self._offsets[end])
-                out[:, begin:end] = score_all(queries, self._residues[a:b], self._offsets[begin : end + 1] - a, SCHEME, 1, Progress())
-                time.sleep(sum(map(len, queries)) * (b - a) / self.cells_a_second.get(self._name, 1e12))
-                self._done += 1
-                SlowSearch.pieces += 1
-                if self.cancelled_at_piece is not None and SlowSearch.pieces == self.cancelled_at_piece[0]:
-                    self.cancelled_at_piece[1].cancel()
-                yield end
-        finally:
-            SlowSearch.closed += 1
-
-
-@pytest.fixture
-def slow(monkeypatch):
-    monkeypatch.setattr("kernels.cuda.alignment.AlignmentSearch", SlowSearch)
-    monkeypatch.setattr(SlowSearch, "cells_a_second", {})
-    monkeypatch.setattr(SlowSearch, "pieces_until_lost", {})
-    monkeypatch.setattr(SlowSearch, "cancelled_at_piece", None)
-    monkeypatch.setattr(SlowSearch, "pieces", 0)
-    monkeypatch.setattr(SlowSearch, "closed", 0)
-    # Pieces as short as the databases of these tests are small.
-    monkeypatch.setattr(division, "_SECONDS_OF_PIECE", 0.02)
-    monkeypatch.setattr(division, "_CARDS_SPEED", 50e6)
-    monkeypatch.setattr(division, "_CELLS_OF_PIECE", 200_000)
-    return SlowSearch
+@contextmanager
+def opened(database, cards, *, with_processor=False, progress=None):
+    """A session for the database, on cards that tests/shim stands in for."""
+    resources = Resources(2, cards, with_processor, progress or Progress())
+    with Executor(resources).session(work_of(*database, SCHEME)) as session:
+        yield session
 
 
 @needs_compiler
 @pytest.mark.parametrize(("n_cards", "with_processor"), [(0, False), (1, False), (1, True), (2, False), (2, True)])
-def test_scores_are_the_same_whoever_computes(n_cards, with_processor):
-    database, several = sequences(1), queries(2)
-    found = scorer(database, shims(n_cards), with_processor=with_processor)
-    progress, events = Progress(interval=0), []
-    progress._handlers.append(events.append)
+@pytest.mark.parametrize("first_cells", [1e11, 2e5])
+def test_scores_are_the_same_whoever_computes_in_whatever_pieces(n_cards, with_processor, first_cells, monkeypatch):
+    monkeypatch.setattr(database_scoring, "_FIRST_CELLS", dict.fromkeys((True, False), first_cells))
+    database, several, events = sequences(1), queries(2), []
+    progress = Progress(events.append, interval=0)
     progress.stage("Scoring", sum(map(len, several)) * int(database[1][-1]) // 1_000_000)
     expected = score_all(several, *database, SCHEME, 2, Progress())
-    for _ in range(2):
-        assert np.array_equal(found.score(several, progress), expected)
-    shares = {share.device: share.share for share in found.shares()}
-    assert set(shares) <= set(found.devices) and sum(shares.values()) == pytest.approx(1)
-    assert not n_cards or events[-1].done >= events[-1].total
+    with opened(database, shims(n_cards), with_processor=with_processor, progress=progress) as session:
+        for _ in range(2):
+            assert np.array_equal(score_queries(session, several), expected)
+        shares = {share.device: share.share for share in session.shares()}
+        assert set(shares) <= set(session.devices) and sum(shares.values()) == pytest.approx(1)
+    assert events[-1].done >= events[-1].total
 
 
 @needs_compiler
@@ -131,96 +88,59 @@ def test_scores_are_the_same_whoever_computes(n_cards, with_processor):
 def test_what_a_lost_card_leaves_is_done_elsewhere_and_told(n_cards, with_processor, failing_launch):
     database, several, recording = sequences(3), queries(4), RecordingProgress(Progress())
     cards = shims(n_cards, failing_launch)
-    found = scorer(database, cards, with_processor=with_processor)
+    lost = cards[0]
     expected = score_all(several, *database, SCHEME, 2, Progress())
-    assert np.array_equal(found.score(several, recording), expected)
-    assert sum("is lost; what it had not finished is repeated elsewhere" in text for text in recording.messages) == 1
-    assert any("The processor scores what is left" in text for text in recording.messages) == (n_cards == 1 and not with_processor)
-    launched = cards[0].n_launches
-    assert np.array_equal(found.score(several, Progress()), expected)
-    assert cards[0].n_launches == launched  # a lost card is not asked again
+    with opened(database, cards, with_processor=with_processor, progress=recording) as session:
+        assert np.array_equal(score_queries(session, several), expected)
+        assert sum("is lost; what it had not finished is repeated elsewhere" in text for text in recording.messages) == 1
+        assert ("The processor does what is left" in recording.messages) == (n_cards == 1 and not with_processor)
+        launched = lost.n_launches
+        assert np.array_equal(score_queries(session, several), expected)
+        assert lost.n_launches == launched  # a lost card is not asked again
 
 
 @needs_compiler
 @pytest.mark.parametrize("lengths", [[], [0, 0], [0, 1], [5], [3, 3, 3], [1, 40_000]])
-def test_databases_of_any_few_sequences_can_be_divided(lengths):
+@pytest.mark.parametrize("n_cards", [0, 1])
+def test_databases_of_any_few_sequences_can_be_divided(lengths, n_cards):
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     residues = (np.arange(offsets[-1]) % 20).astype(np.int8)
     several = queries(5, (7, 0))
-    found = scorer((residues, offsets), shims(1), with_processor=True).score(several, Progress())
+    with opened((residues, offsets), shims(n_cards), with_processor=True) as session:
+        found = score_queries(session, several)
     assert np.array_equal(found, score_all(several, residues, offsets, SCHEME, 1, Progress()))
 
 
-@settings(max_examples=60, deadline=None)
-@given(lengths=st.lists(st.integers(0, 400), min_size=1, max_size=200), most=st.sampled_from([1, 7, 1 << 16]))
-def test_every_sequence_belongs_to_one_portion_of_about_equal_cost(lengths, most):
-    lengths = np.sort(lengths)
-    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(division, "_MOST_PORTIONS", most)
-        begins = scorer((np.zeros(int(offsets[-1]), np.int8), offsets), []).begins
-    assert offsets[-1] == 0 or (begins[0], begins[-1]) == (0, len(lengths))
-    assert (np.diff(begins) >= 0).all() and len(begins) <= most + 1
-    residues = np.diff(offsets[begins])
-    assert offsets[-1] == 0 or residues.max() < offsets[-1] / (len(begins) - 1) + 1 + lengths.max()
+class EndlessSearch:
+    """Stands in for `AlignmentSearch`: goes on and on, and knows whether it was closed."""
 
+    begun = closed = 0
 
-def test_the_planned_shares_follow_the_speeds_and_are_told(slow):
-    database = sequences(6)
-    speeds = {"a": 6e9, "b": 3e9, PROCESSOR: 1e9}
-    cards = [named("a"), named("b")]
-    scorer(database, cards, with_processor=True, speeds=speeds).score(queries(7), recording := RecordingProgress(Progress()))
-    assert recording.messages == ("Planned shares of the scoring: a 60.0 %, b 30.0 %, cpu 10.0 % (speeds measured in earlier searches)",)
-    scorer(database, cards, with_processor=True).score(queries(7), recording := RecordingProgress(Progress()))
-    assert recording.messages == ("Planned shares of the scoring: a 33.3 %, b 33.3 %, cpu 33.3 % (equal speeds, until they are known)",)
+    def __init__(self, device, residues, offsets):
+        pass
 
-
-def named(name):
-    card = ShimCard()
-    card.name = name
-    return card
-
-
-def test_speeds_that_nobody_knows_are_measured_on_slices(slow, monkeypatch):
-    monkeypatch.setattr(division, "_CELLS_WORTH_MEASURING", 0)
-    slow.cells_a_second = {"a": 200e6, "b": 20e6}
-    database, several, recording = sequences(8, 2000), queries(9, (60,)), RecordingProgress(Progress())
-    found = scorer(database, [named("a"), named("b")])
-    assert np.array_equal(found.score(several, recording), score_all(several, *database, SCHEME, 1, Progress()))
-    shares = {share.device: share.share for share in found.shares()}
-    assert "(speeds measured in this search)" in recording.messages[0]
-    assert set(shares) == {"a", "b"} and sum(shares.values()) == pytest.approx(1.0)
-
-
-def test_a_wrong_plan_is_corrected_while_the_work_runs(slow):
-    slow.cells_a_second = {"a": 10e6}
-    database, several, recording = sequences(10, 2000), queries(11, (60,)), RecordingProgress(Progress())
-    found = scorer(database, [named("a")], with_processor=True, speeds={"a": 9e9, PROCESSOR: 1e9})
-    assert np.array_equal(found.score(several, recording), score_all(several, *database, SCHEME, 1, Progress()))
-    shares = {share.device: share.share for share in found.shares()}
-    assert "a 90.0 %" in recording.messages[0]
-    assert shares["a"] < 0.6
-
-
-def test_a_card_that_fails_while_it_is_measured_is_left_out(slow, monkeypatch):
-    monkeypatch.setattr(division, "_CELLS_WORTH_MEASURING", 0)
-    slow.pieces_until_lost = {"a": 1}
-    database, several, recording = sequences(12, 1000), queries(13), RecordingProgress(Progress())
-    found = scorer(database, [named("a")], with_processor=True)
-    assert np.array_equal(found.score(several, recording), score_all(several, *database, SCHEME, 1, Progress()))
-    assert sum("a is lost" in text for text in recording.messages) == 1
+    def score(self, *_):
+        EndlessSearch.begun += 1
+        try:
+            while True:
+                yield 0
+        finally:
+            EndlessSearch.closed += 1
 
 
 @pytest.mark.parametrize("with_processor", [False, True])
-def test_a_cancel_is_obeyed_at_the_next_piece_and_closes_the_work(slow, with_processor):
-    slow.cells_a_second = {"a": 1e6, "b": 1e6}
-    database, progress = sequences(14, 3000), Progress()
-    found = scorer(database, [named("a"), named("b")], with_processor=with_processor, speeds={"a": 1e6, "b": 1e6, PROCESSOR: 1e5})
-    slow.cancelled_at_piece = 8, progress
-    with pytest.raises(Cancelled):
-        found.score(queries(15, (100,) * 20), progress)
-    assert 8 <= slow.pieces <= 10, "each card ends the piece that it is at"
-    assert slow.closed >= 2
+def test_a_cancel_closes_the_work_on_each_device(with_processor, monkeypatch):
+    for twin in ("cpu", "cuda"):
+        monkeypatch.setattr(f"kernels.{twin}.alignment.AlignmentSearch", EndlessSearch)
+    monkeypatch.setattr(EndlessSearch, "begun", 0)
+    monkeypatch.setattr(EndlessSearch, "closed", 0)
+    progress = Progress()
+    timer = threading.Timer(0.1, progress.cancel)
+    timer.start()
+    with pytest.raises(Cancelled), opened(sequences(14), shims(2), with_processor=with_processor, progress=progress) as session:
+        score_queries(session, queries(15))
+    timer.join()
+    assert EndlessSearch.begun == EndlessSearch.closed > 0
 
 
 class TestFromFilesToFiles:
@@ -287,7 +207,7 @@ class TestFromFilesToFiles:
         assert main(arguments) == 0
         captured = capsys.readouterr()
         assert "Scoring on shim:0+shim:1+cpu: cards on a processor" in captured.err
-        assert "Planned shares of the scoring: shim:0 33.3 %" in captured.err
+        assert "Planned shares of the work: shim:0" in captured.err
         assert "% of the cells at" in captured.err and " s on shim:0+shim:1+cpu (" in captured.out
         assert main([*arguments, "--json"]) == 0
         summary = json.loads(capsys.readouterr().out)
@@ -338,36 +258,3 @@ class TestFromFilesToFiles:
                 project_folder=project and folder / project,
             )  # fmt: skip
         assert not folder.exists()
-
-
-def asked(threads):
-    return Asked("align", {"queries": [], "database": []}, {}, SequenceSearchParameters(), device="cpu", threads=threads)
-
-
-class TestWhatIsRemembered:
-    """Speeds of earlier searches, in the user's cache."""
-
-    def test_speeds_are_kept_for_the_next_search(self, own_cache, monkeypatch):
-        path = own_cache / "speeds.json"
-        database = sequences(20)
-        monkeypatch.setattr(division, "_LEAST_CELLS_TO_TELL", 0)
-        found = scorer(database, [])
-        found.score(queries(21), Progress())
-        Computing(asked(3)).finish(found, lambda *_: None)
-        (key, speed), *_ = json.loads(path.read_text()).items()
-        assert key.endswith("3 used") and speed == pytest.approx(found.speeds()[PROCESSOR])
-        path.write_text(json.dumps({"another card": 5.0, key: 1.0}))
-        Computing(asked(3)).finish(found, lambda *_: None)
-        assert json.loads(path.read_text()) == {"another card": 5.0, key: pytest.approx(speed)}
-
-    @pytest.mark.parametrize("text", ["", "[1]", "{}", '{"a": "fast"}', "\x00", '{"a": -1}'])
-    def test_a_damaged_file_is_as_good_as_none(self, own_cache, text):
-        (own_cache / "speeds.json").write_text(text)
-        assert Computing(asked(1))._speeds == {}
-
-    def test_a_folder_that_cannot_be_written_is_no_obstacle(self, own_cache, monkeypatch):
-        monkeypatch.setattr(division, "_LEAST_CELLS_TO_TELL", 0)
-        (own_cache / "speeds.json").mkdir()
-        found = scorer(sequences(22), [])
-        found.score(queries(23), Progress())
-        Computing(asked(1)).finish(found, lambda *_: None)
