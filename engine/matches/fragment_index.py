@@ -24,20 +24,10 @@ from engine.execution.threads import run_on_threads
 from engine.execution.workers import Worker, run_on_workers, struck_when_it_fails
 from engine.jobs.progress import Progress
 from engine.spectra.spectrum_index import SpectrumIndex
-from kernels.cpu.fragment_index import (
-    build_chunks,
-    count_forms,
-    empty_best,
-    empty_index,
-    form_code,
-    list_forms,
-    make_segments,
-    precursor_windows,
-    score_tables,
-    search_chunks,
-    why_unsupported,
-)
-from kernels.cpu.scoring import score_candidates
+from kernels.cpu.candidates import score_candidates
+from kernels.cpu.forms import count_forms, form_code, list_forms
+from kernels.cpu.postings import build_chunks, empty_index, search_chunks
+from kernels.cpu.segments import empty_best, make_segments, precursor_windows, score_tables, why_unsupported
 from kernels.cuda.fragment_index import FragmentSearch as SearchOnCard
 from kernels.cuda.modules import Card
 from kernels.layouts import (

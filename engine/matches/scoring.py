@@ -22,7 +22,8 @@ from engine.execution.workers import Worker, run_on_workers, struck_when_it_fail
 from engine.jobs.progress import Progress
 from engine.matches.fragment_index import FragmentSearch
 from engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative
-from kernels.cpu.scoring import count_candidates, feature_names, measure_matches, search_queries
+from kernels.cpu.candidates import count_candidates, search_queries
+from kernels.cpu.matches import feature_names, measure_matches
 from kernels.cuda.modules import Card
 from kernels.cuda.scoring import MOST_PEAKS, SpectrumSearch
 from kernels.device import StopFlag, stop_flag
@@ -78,7 +79,7 @@ class Matches:
     site, modification : (n, s) uint8, variable modifications as in `kernels.layouts.HitArrays`.
     score, delta_score : (n,) float64; delta to the best candidate of the same spectrum with another sequence.
     n_candidates : (n,) int64. expectation : (n,) float64, log10 of the number of candidates expected to score as well by chance.
-    features : name -> (n,) float64, the columns of `kernels.cpu.scoring.measure_matches`.
+    features : name -> (n,) float64, the columns of `kernels.cpu.matches.measure_matches`.
     """
 
     spectrum: NDArray[np.int64]

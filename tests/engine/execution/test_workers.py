@@ -348,7 +348,7 @@ def searched(shim: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
 
     spectra, queries, peptides, modifications, settings = random_search(7, 2, most=1, n_queries=40)
     monkeypatch.setattr(scoring, "scoring_settings", lambda *_: settings)
-    monkeypatch.setattr(scoring, "SpectrumSearch", partial(SpectrumSearch, candidates_of_batch=100))
+    monkeypatch.setattr(SpectrumSearch, "candidates_of_batch", 100)
     index = SpectrumIndex(spectra, queries, len(queries.mass))
 
     def search(used: list[Any], *, with_processor: bool = False) -> tuple[Any, list[str]]:
