@@ -31,7 +31,7 @@ KINDS = (
 )
 """What can be computed: the name of each kind, and where its `Kind` is."""
 
-Columns: TypeAlias = Mapping[str, NDArray | float | int]
+Columns: TypeAlias = Mapping[str, Any]
 """Arrays, and numbers, by name. An array may be a memory map of a file."""
 
 Rows: TypeAlias = Mapping[str, NDArray]

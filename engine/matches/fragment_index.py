@@ -16,9 +16,6 @@ from itertools import pairwise
 from threading import Lock
 
 import numpy as np
-from kernels.cpu.candidates import score_candidates
-from kernels.cpu.forms import count_forms, form_code, list_forms
-from kernels.cpu.segments import empty_best, precursor_windows, why_unsupported
 from numpy.typing import NDArray
 
 from engine.execution.executor import Executor
@@ -27,6 +24,9 @@ from engine.execution.threads import run_on_threads
 from engine.jobs.progress import Progress
 from engine.matches.fragment_scoring import BYTES_OF_FORM, BYTES_OF_POSTING, MOST_FORMS, work_of
 from engine.spectra.spectrum_index import SpectrumIndex
+from kernels.cpu.candidates import score_candidates
+from kernels.cpu.forms import count_forms, form_code, list_forms
+from kernels.cpu.segments import empty_best, precursor_windows, why_unsupported
 from kernels.layouts import FORMS_OF_CHUNK, BestArrays, HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings
 from kernels.partitions import Partition, equal_partitions
 

@@ -7,12 +7,12 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
-from kernels.cpu.segments import make_segments, precursor_windows, score_tables
 from numpy.typing import NDArray
 
 from engine.execution.work import Piece, Rows, Work, by_item
 from engine.spectra.spectrum_index import SpectrumIndex
 from kernels.cpu.processor import Processor
+from kernels.cpu.segments import make_segments, precursor_windows, score_tables
 from kernels.device import Device, StopFlag, twin
 from kernels.layouts import (
     FORMS_OF_CHUNK,
@@ -104,15 +104,15 @@ class _Opened:
     def __init__(self, work: Work, device: Device) -> None:
         sources = work.sources
         self._device, self._threads, self._width = device, Processor(work.settings["threads"]), work.settings["histogram_width"]
-        self._spectra, self._queries = SpectrumArrays(**sources["spectra"]), QueryArrays(**sources["queries"])  # type: ignore[arg-type]
-        self._settings = ScoringSettings(**sources["settings"])  # type: ignore[arg-type]
+        self._spectra, self._queries = SpectrumArrays(**sources["spectra"]), QueryArrays(**sources["queries"])
+        self._settings = ScoringSettings(**sources["settings"])
         self._of_index = (
-            PeptideArrays(**sources["peptides"]),  # type: ignore[arg-type]
-            ModificationArrays(**sources["modifications"]),  # type: ignore[arg-type]
+            PeptideArrays(**sources["peptides"]),
+            ModificationArrays(**sources["modifications"]),
             self._settings,
         )
-        self._mass: NDArray[np.float64] = sources["forms"]["mass"]  # type: ignore[assignment]
-        self._number: NDArray[np.int64] = sources["forms"]["number"]  # type: ignore[assignment]
+        self._mass: NDArray[np.float64] = sources["forms"]["mass"]
+        self._number: NDArray[np.int64] = sources["forms"]["number"]
         self._forms_at_once = work.settings["forms_at_once"] if device.is_processor else len(self._mass)
         self._tables: ScoreTables = score_tables(self._spectra, self._settings)
         self._state: dict[str, NDArray] = {}

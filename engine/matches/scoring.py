@@ -10,7 +10,6 @@ from math import factorial
 from typing import Literal, Protocol
 
 import numpy as np
-from kernels.cpu.matches import feature_names, measure_matches
 from numpy.typing import NDArray
 
 from engine.chemistry.fragments import SERIES_MASS
@@ -24,6 +23,7 @@ from engine.jobs.progress import Progress
 from engine.matches.fragment_index import FragmentSearch
 from engine.matches.spectrum_scoring import hits_of, work_of
 from engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative
+from kernels.cpu.matches import feature_names, measure_matches
 from kernels.cuda.scoring import MOST_PEAKS
 from kernels.device import stop_flag
 from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, ScoringSettings
@@ -76,7 +76,7 @@ class Matches:
     site, modification : (n, s) uint8, variable modifications as in `kernels.layouts.HitArrays`.
     score, delta_score : (n,) float64; delta to the best candidate of the same spectrum with another sequence.
     n_candidates : (n,) int64. expectation : (n,) float64, log10 of the number of candidates expected to score as well by chance.
-    features : name -> (n,) float64, the columns of `kernels.cpu.scoring.measure_matches`.
+    features : name -> (n,) float64, the columns of `kernels.cpu.matches.measure_matches`.
     """
 
     spectrum: NDArray[np.int64]

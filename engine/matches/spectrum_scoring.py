@@ -54,7 +54,7 @@ def work_of(
 
 def hits_of(rows: Rows, histogram_width: float) -> HitArrays:
     """Rows as the kernels have them."""
-    return HitArrays(**rows, histogram_width=histogram_width)  # type: ignore[arg-type]
+    return HitArrays(**rows, histogram_width=histogram_width)
 
 
 class SpectraAgainstPeptides:
@@ -64,7 +64,7 @@ class SpectraAgainstPeptides:
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Of counting, the same for each; of scoring, what the state says."""
-        n = len(work.sources["queries"]["mass"])  # type: ignore[arg-type]
+        n = len(work.sources["queries"]["mass"])
         return np.ones(n) if state["phase"] == "count" else np.asarray(state["cost"], np.float64)
 
     @contextmanager
@@ -94,13 +94,17 @@ def _no_hits(work: Work, n: int) -> dict[str, NDArray]:
     }
 
 
+def _some(queries: QueryArrays, rows: NDArray[np.int64] | slice) -> QueryArrays:
+    return QueryArrays(queries.spectrum[rows], queries.charge[rows], queries.mass[rows])
+
+
 class _Opened:
     """A dictionary on a device."""
 
     def __init__(self, work: Work, device: Device) -> None:
         sources = work.sources
-        self._work, self._spectra = work, SpectrumArrays(**sources["spectra"])  # type: ignore[arg-type]
-        self._all_queries = self._queries = QueryArrays(**sources["queries"])  # type: ignore[arg-type]
+        self._work, self._spectra = work, SpectrumArrays(**sources["spectra"])
+        self._all_queries = self._queries = QueryArrays(**sources["queries"])
         parts = (PeptideArrays, "peptides"), (ModificationArrays, "modifications"), (ScoringSettings, "settings")
         self._search: SpectrumSearch = twin(device, "scoring").SpectrumSearch(device, *(kind(**sources[name]) for kind, name in parts))
         self._is_counting = True
@@ -108,7 +112,7 @@ class _Opened:
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
         """Some of the queries, or all, are counted or searched."""
         self._is_counting = state["phase"] == "count"
-        self._queries = self._all_queries if items is None else QueryArrays(*(column[items] for column in self._all_queries))
+        self._queries = self._all_queries if items is None else _some(self._all_queries, items)
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
         """Count or search the queries `first:last`."""
@@ -119,7 +123,7 @@ class _Opened:
                 self._search.count_candidates(self._queries, begin, end, out)
                 yield Piece(end, {"candidates": out[begin:end]})
             return
-        of_part = QueryArrays(*(column[first:last] for column in self._queries))
+        of_part = _some(self._queries, slice(first, last))
         rows, done = _no_hits(self._work, last - first), 0
         hits = hits_of(rows, self._work.settings["histogram_width"])
         with closing(self._search.search_queries(self._spectra, of_part, hits, 0, last - first)) as ends:

@@ -41,7 +41,10 @@ def score_queries(session: Session, queries: Sequence[NDArray[np.int8]]) -> NDAr
     ------
     Cancelled : the user asked to stop.
     """
-    state = {"residues": np.concatenate([np.zeros(0, np.int8), *queries]), "offsets": offsets_of([len(one) for one in queries])}
+    state = {
+        "residues": np.concatenate([np.zeros(0, np.int8), *queries]),
+        "offsets": offsets_of(np.array([len(one) for one in queries], np.int64)),
+    }
     scores: NDArray[np.int32] = session.run(state, step_cost=STEP_CELLS)["scores"]
     return scores
 
@@ -53,7 +56,7 @@ class SequencesAgainstSequences:
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
         """Cells."""
-        return np.diff(work.sources["database"]["offsets"]) * float(max(1, len(state["residues"])))  # type: ignore[arg-type]
+        return np.diff(work.sources["database"]["offsets"]) * float(max(1, len(state["residues"])))
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
@@ -76,7 +79,7 @@ class _Opened:
 
     def __init__(self, work: Work, search: AlignmentSearch, device: Device, seconds: float) -> None:
         self._search, self._seconds = search, seconds
-        self._offsets: NDArray[np.int64] = work.sources["database"]["offsets"]  # type: ignore[assignment]
+        self._offsets: NDArray[np.int64] = work.sources["database"]["offsets"]
         self._scheme = work.sources["matrix"]["scores"], work.settings["gap_open"], work.settings["gap_extend"]
         self._cells_of_piece = _FIRST_CELLS[device.is_processor]
         # On threads, the long sequences of a piece come first: cut in pieces, threads would wait for each other at the end of each.

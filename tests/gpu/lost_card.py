@@ -33,7 +33,8 @@ assert text.count(place) == 1
 modules.source = lambda file: text.replace(place, f"    if ({guard}in.query_mass[query] > {middle!r}) __trap();\n{place}")
 batches = {"dense_candidates_of_batch": 20_000} if is_dense else {"candidates_of_batch": 2000}
 scoring.scoring_settings = lambda *_: settings
-scoring.SpectrumSearch = lambda *arguments: SpectrumSearch(*arguments, **batches, least_sharing=0.0 if is_dense else np.inf)
+for name, value in (batches | {"least_sharing": 0.0 if is_dense else np.inf}).items():
+    setattr(SpectrumSearch, name, value)
 answers = []
 for wish in ("cpu", "cuda"):
     progress = Progress(lambda event: print(event.message) if event.message else None)

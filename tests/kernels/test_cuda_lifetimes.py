@@ -12,7 +12,7 @@ import weakref
 import numpy as np
 import pytest
 
-from kernels.cpu import scoring as cpu
+from kernels.cpu import candidates as cpu
 from kernels.cuda.alignment import AlignmentSearch
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.cuda.scoring import SpectrumSearch
@@ -22,6 +22,7 @@ from tests.shim.alignment_inputs import LETTERS, database, plain_scores, random_
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, on_processor, random_fragment_search
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
 from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.tuning import tuned
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 
@@ -105,7 +106,7 @@ class WatchingCard(ShimCard):
 def spectrum_search(card, inputs, **options):
     spectra, queries, peptides, modifications, settings = inputs
     hits = empty_hits(len(queries.mass), slots=3)
-    return hits, SpectrumSearch(card, peptides, modifications, settings, **options).search_queries(
+    return hits, tuned(SpectrumSearch, **options)(card, peptides, modifications, settings).search_queries(
         spectra, queries, hits, 0, len(queries.mass)
     )
 
@@ -122,9 +123,10 @@ def dense(card):
 def open_search(card):
     work = random_fragment_search(43, HYPERSCORE, n_peptides=1500, most=0)
     answer = empty_answer(len(work.windows), 8)
-    return FragmentSearch(
-        card, *work.inputs[2:], work.form_mass, work.form_code, forms_of_chunk=128, threads=64, pairs_of_batch=1
-    ).search_chunks(work.segments, work.windows, work.tables, 0, len(work.windows), answer.best, answer.histogram, 0.5, answer.n_candidates)
+    kind = tuned(FragmentSearch, forms_of_chunk=128, threads=64, pairs_of_batch=1)
+    search = kind(card, *work.inputs[2:], work.form_mass, work.form_code)
+    n = len(work.windows)
+    return search.search_chunks(work.segments, work.windows, work.tables, 0, n, answer.best, answer.histogram, 0.5, answer.n_candidates)
 
 
 def alignment(card):
@@ -175,7 +177,7 @@ def test_an_open_search_on_a_card_that_refuses_memory_at_any_moment(refused):
     work = random_fragment_search(44, HYPERSCORE, n_peptides=300, most=1, n_queries=5)
     card = WatchingCard({refused})
     answer, n = empty_answer(5, 8), len(work.windows)
-    search = FragmentSearch(card, *work.inputs[2:], work.form_mass, work.form_code, forms_of_chunk=256, threads=64, bin_shift=16)
+    search = tuned(FragmentSearch, forms_of_chunk=256, threads=64, bin_shift=16)(card, *work.inputs[2:], work.form_mass, work.form_code)
     list(search.search_chunks(work.segments, work.windows, work.tables, 0, n, answer.best, answer.histogram, 0.5, answer.n_candidates))
     assert_same_answer(answer, on_processor(work, 0.5))
     assert card.freed_early == []

@@ -62,7 +62,7 @@ class _Kind:
     parts_of_worker = 0
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
-        return np.ones(len(work.sources["points"]["x"]))  # type: ignore[arg-type]
+        return np.ones(len(work.sources["points"]["x"]))
 
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
@@ -77,7 +77,7 @@ class _Kind:
 
 class _Nearest(_Opened):
     def rows(self, items: NDArray[np.int64]) -> Rows:
-        x: NDArray[np.float64] = self.work.sources["points"]["x"]  # type: ignore[assignment]
+        x: NDArray[np.float64] = self.work.sources["points"]["x"]
         return {"found": np.abs(x[items, None] - np.asarray(self.state)[None]).argmin(axis=1)}
 
 
@@ -89,7 +89,7 @@ class NearestCentroid(_Kind):
 
 class _Phases(_Opened):
     def rows(self, items: NDArray[np.int64]) -> Rows:
-        x: NDArray[np.float64] = self.work.sources["points"]["x"]  # type: ignore[assignment]
+        x: NDArray[np.float64] = self.work.sources["points"]["x"]
         return {"found": (x[items] * 10).astype(int) if self.state == "coarse" else (x[items] * 1000).astype(int)}
 
 
@@ -101,7 +101,7 @@ class TwoPhases(_Kind):
 
 class _Counts(_Opened):
     def rows(self, items: NDArray[np.int64]) -> Rows:
-        x: NDArray[np.float64] = self.work.sources["points"]["x"]  # type: ignore[assignment]
+        x: NDArray[np.float64] = self.work.sources["points"]["x"]
         return {"counts": np.bincount((x[items] * 10).astype(int), minlength=10)}
 
 
