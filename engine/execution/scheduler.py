@@ -195,6 +195,10 @@ class Scheduler:
         if len(self._paces) == 1:
             self._serve(0)
         elif self._paces:
+            # Each card begins with one of the largest, however late its thread begins.
+            for worker in (pace.worker for pace in self._paces):
+                if self._waiting and not worker.is_processor:
+                    self._own.setdefault(worker.name, [self._waiting.pop(0)])
             with ThreadPoolExecutor(len(self._paces), thread_name_prefix="proteoscope-worker") as pool:
                 for finished in [pool.submit(self._serve, number) for number in range(len(self._paces))]:
                     finished.result()
