@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -22,13 +23,15 @@ from numpy.typing import NDArray
 
 from engine.execution.workers import Worker, run_on_workers
 from engine.jobs.progress import Progress
-from engine.sequence_search.scoring import STEP_CELLS, ProcessorScorer, score_all
+from engine.sequence_search.scoring import STEP_CELLS, score_all
 from engine.sequences.scheme import ScoringScheme
+from kernels.cpu.processor import Processor
 from kernels.cuda.modules import Card
 from kernels.device import DeviceError
 from kernels.partitions import Partition
 
 if TYPE_CHECKING:
+    from kernels.cpu.alignment import AlignmentSearch as ThreadsSearch
     from kernels.cuda.alignment import AlignmentSearch
 
 __all__ = ["PROCESSOR", "DividedScorer", "Share"]
@@ -155,6 +158,13 @@ class DividedScorer:
         """Cells in a second of a device, or what is known from earlier searches."""
         return self.accounts[name].speed or self._known.get(name)
 
+    @cached_property
+    def on_threads(self) -> ThreadsSearch:
+        """The database on the processor."""
+        from kernels.cpu.alignment import AlignmentSearch
+
+        return AlignmentSearch(Processor(self.threads), self.residues, self.offsets)
+
     def search_on(self, card: Card) -> AlignmentSearch:
         """The database on a card, brought there once.
 
@@ -232,7 +242,6 @@ class _Batch:
     def __init__(self, scorer: DividedScorer, queries: Sequence[NDArray[np.int8]], scores: NDArray[np.int32], progress: Progress) -> None:
         self._scorer, self._queries, self._scores, self.progress = scorer, queries, scores, progress
         self._residues = sum(map(len, queries))
-        self._on_threads: ProcessorScorer | None = None
 
     def cost(self, portions: int) -> float:
         """Cells of so many portions, about."""
@@ -272,16 +281,16 @@ class _Batch:
     def on_processor(self, part: Partition) -> Generator[int, None, None]:
         """The work of the `Worker` for the processor, on all its threads."""
         scorer = self._scorer
-        if self._on_threads is None:
-            self._on_threads = ProcessorScorer(
-                self._queries, scorer.residues, scorer.offsets, scorer.scheme, scorer.threads, self._scores, self.progress
-            )
+        search, scheme = scorer.on_threads, scorer.scheme
         step = max(1, int(_CELLS_OF_PIECE * scorer.threads / self.cost(1)))
         for portion in range(part.first, part.last, step):
             end = min(part.last, portion + step)
             first, last = int(scorer.begins[portion]), int(scorer.begins[end])
             began = perf_counter()
-            self._on_threads.score(first, last)
+            arguments = (scheme.matrix.scores, scheme.gap_open, scheme.gap_extend, self._scores, first, last)
+            with closing(search.score(self._queries, *arguments)) as steps:
+                for _ in steps:
+                    self.progress.check()
             self._count(PROCESSOR, first, last, perf_counter() - began)
             yield end
 

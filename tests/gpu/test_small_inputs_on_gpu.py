@@ -13,7 +13,7 @@ from engine.sequences.matrices import read_matrix
 from kernels.cpu import digestion as cpu_digestion
 from kernels.cpu import scoring as cpu
 from kernels.cuda import digestion as cuda_digestion
-from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
+from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.alignment_inputs import plain_scores, random_sequences, scored
