@@ -27,7 +27,7 @@ __all__ = ["KINDS", "Columns", "Kind", "Opened", "Piece", "Rows", "Work", "by_it
 KINDS = (
     ("spectra", "engine.matches.spectrum_scoring:SpectraAgainstPeptides"),
     ("fragment-index", "engine.matches.fragment_scoring:SpectraAgainstFragments"),
-    ("sequences", "engine.sequence_search.database_scoring:SequencesAgainstSequences"),
+    ("sequences", "engine.sequence_search.scoring:SequencesAgainstSequences"),
 )
 """What can be computed: the name of each kind, and where its `Kind` is."""
 

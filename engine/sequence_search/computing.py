@@ -16,7 +16,7 @@ from engine.execution.resources import Resources
 from engine.execution.speeds import Speeds
 from engine.execution.threads import available_threads
 from engine.search_run import Asked
-from engine.sequence_search.database_scoring import KIND, work_of
+from engine.sequence_search.scoring import KIND, work_of
 from engine.sequence_search.summary import Share
 from engine.sequences.database import SequenceDatabase
 from engine.sequences.scheme import ScoringScheme

@@ -13,9 +13,8 @@ from engine.execution.executor import Session
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.jobs.progress import Progress
-from engine.sequence_search.database_scoring import STEP_CELLS, score_queries
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.scoring import score_all
+from engine.sequence_search.scoring import STEP_CELLS, score_all, score_queries
 from engine.sequences.alignment import align_pair
 from engine.sequences.database import SequenceDatabase, decode
 from engine.sequences.hits import Hit, Place, QueryHits

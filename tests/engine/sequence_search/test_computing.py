@@ -23,10 +23,9 @@ from engine.execution.executor import Executor
 from engine.execution.resources import Resources
 from engine.jobs.progress import Cancelled, Progress, RecordingProgress
 from engine.project import Project
-from engine.sequence_search import computing, database_scoring
-from engine.sequence_search.database_scoring import score_queries, work_of
+from engine.sequence_search import computing, scoring
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.scoring import score_all
+from engine.sequence_search.scoring import score_all, score_queries, work_of
 from engine.sequence_search.search import align
 from engine.sequences.hits import FORMATS
 from engine.sequences.matrices import read_matrix
@@ -69,7 +68,7 @@ def opened(database, cards, *, with_processor=False, progress=None):
 @pytest.mark.parametrize(("n_cards", "with_processor"), [(0, False), (1, False), (1, True), (2, False), (2, True)])
 @pytest.mark.parametrize("first_cells", [1e11, 2e5])
 def test_scores_are_the_same_whoever_computes_in_whatever_pieces(n_cards, with_processor, first_cells, monkeypatch):
-    monkeypatch.setattr(database_scoring, "_FIRST_CELLS", dict.fromkeys((True, False), first_cells))
+    monkeypatch.setattr(scoring, "_FIRST_CELLS", dict.fromkeys((True, False), first_cells))
     database, several, events = sequences(1), queries(2), []
     progress = Progress(events.append, interval=0)
     progress.stage("Scoring", sum(map(len, several)) * int(database[1][-1]) // 1_000_000)
