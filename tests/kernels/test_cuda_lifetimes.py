@@ -127,8 +127,6 @@ def open_search(card):
     search = kind(card, *work.inputs[2:], work.form_mass, work.form_code)
     n = len(work.windows)
     return search.search_chunks(work.segments, work.windows, work.tables, 0, n, answer.best, answer.histogram, 0.5, answer.n_candidates)
-        work.segments, work.windows, work.tables, 0, len(work.windows), answer.best, answer.histogram, 0.5, answer.n_candidates
-    )
 
 
 def alignment(card):
