@@ -272,8 +272,9 @@ class Scheduler:
                         shares = self._shares_to_give(pace)
                         if shares:  # rows come in pieces: what is given up now is written nowhere
                             self._leave(pace, shares)
-                self._advance(max(0.0, cost + piece.beyond - told))
-                told = max(0.0, told - cost, piece.beyond)
+                beyond = min(piece.beyond, self._costs.before(part.last) - self._costs.before(piece.end))
+                self._advance(max(0.0, cost + beyond - told))
+                told = max(0.0, told - cost, beyond)
                 self._progress.check()
                 if shares or self._is_broken:
                     break

@@ -111,10 +111,11 @@ def test_work_that_is_partly_done_is_told_and_told_once() -> None:
         yield Piece(0, beyond=3.0)
         yield Piece(0, beyond=5.0)
         yield Piece(4, {}, beyond=2.0)
+        yield Piece(4, beyond=60.0)
         yield Piece(10, {})
 
     Scheduler([Worker("cpu", search, Account(), True)], Costs(np.ones(10)), lambda *_: None, Progress(), told.append).run()
-    assert told == [3.0, 2.0, 1.0, 4.0]
+    assert told == [3.0, 2.0, 1.0, 4.0, 0.0]
 
 
 def test_cards_begin_at_the_large_end_and_the_processor_at_the_small_one() -> None:

@@ -113,7 +113,7 @@ def test_databases_of_any_few_sequences_can_be_divided(lengths, n_cards):
 class EndlessSearch:
     """Stands in for `AlignmentSearch`: goes on and on, and knows whether it was closed."""
 
-    begun = closed = 0
+    begun = closed = cells_done = 0
 
     def __init__(self, device, residues, offsets):
         pass
