@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from engine.chemistry.masses import WATER_MASS
 from engine.execution.resources import Resources
+from engine.execution.scheduler import one_line
 from engine.execution.threads import available_threads, run_on_threads
-from engine.execution.workers import one_line
 from engine.peptides.digestion import Digestion
 from engine.peptides.protein_index import ProteinIndex
 from engine.project.columns import open_column, require

@@ -24,13 +24,9 @@ __device__ double kernel_dot_product(const double* root, int n, int window, doub
     return total;
 }
 
-// Score one peptidoform against the peaks. Sums from the N-terminus stay in the thread's local memory, which lanes read side by side.
-// Ions are first looked up in the bit table, without a branch, so that the look-ups of several are under way together; the few that may
-// match are then compared with the peaks.
-template <int kScore>
-__device__ Matched score_form(const Form& form, const Settings& settings, const Inputs& in, const Peaks& peaks, const double* residue_mass,
-                              int charges) {
-    double prefix[kLongest];
+// Sums of the masses of a peptidoform from its N-terminus, up to each residue; the mass of the whole.
+__device__ __forceinline__ double sum_masses(const Form& form, const Settings& settings, const Inputs& in, const double* residue_mass,
+                                             double* prefix) {
     double total = settings.n_term_mass, c_term = settings.c_term_mass;
     Long modified = 0;
     for (int t = 0; t < form.n_slots; ++t) {
@@ -62,7 +58,17 @@ __device__ Matched score_form(const Form& form, const Settings& settings, const 
             prefix[begin + j] = total;
         }
     }
-    total += c_term;
+    return total + c_term;
+}
+
+// Score one peptidoform against the peaks. Sums from the N-terminus stay in the thread's local memory, which lanes read side by side.
+// Ions are first looked up in the bit table, without a branch, so that the look-ups of several are under way together; the few that may
+// match are then compared with the peaks.
+template <int kScore>
+__device__ Matched score_form(const Form& form, const Settings& settings, const Inputs& in, const Peaks& peaks, const double* residue_mass,
+                              int charges) {
+    double prefix[kLongest];
+    const double total = sum_masses(form, settings, in, residue_mass, prefix);
     const int n_ions = form.length - 1;
     const int n_n = static_cast<int>(settings.n_n_term_series), n_c = static_cast<int>(settings.n_c_term_series);
     double root[kScore == kKernelDotProduct ? kLongest : 1];

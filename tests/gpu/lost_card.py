@@ -13,8 +13,8 @@ import sys
 import numpy as np
 
 from engine.execution.devices import chosen_device
+from engine.execution.opening import cards
 from engine.execution.resources import Resources
-from engine.execution.workers import cards
 from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Progress
 from engine.matches import scoring

@@ -154,8 +154,8 @@ def test_real_spectra_agree_with_the_processor(score, name, number, shared_data)
 @pytest.mark.parametrize("wish", ["auto", "all"])
 def test_all_cards_together_and_with_the_processor_give_the_hits_of_the_processor(wish, number, monkeypatch):
     from engine.execution.devices import chosen_device
+    from engine.execution.opening import cards
     from engine.execution.resources import Resources
-    from engine.execution.workers import cards
     from engine.identification.parameters import IdentificationParameters
     from engine.jobs.progress import Progress
     from engine.matches import scoring

@@ -14,7 +14,7 @@ from kernels.cpu import candidates as cpu
 from kernels.cpu import digestion as cpu_digestion
 from kernels.cpu.processor import Processor
 from kernels.cuda import digestion as cuda_digestion
-from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
+from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.alignment_inputs import plain_scores, random_sequences, scored

@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 from kernels.cpu import candidates as cpu
-from kernels.cuda.alignment import AlignmentSearch
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.device import DeviceMemoryError
 from kernels.layouts import HYPERSCORE
-from tests.shim.alignment_inputs import LETTERS, database, plain_scores, random_sequences
+from tests.shim.alignment_inputs import LETTERS, plain_scores, random_sequences, search_with
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, on_processor, random_fragment_search
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
 from tests.shim.shim_card import ShimCard, missing_compiler
@@ -46,12 +45,13 @@ class WatchingCard(ShimCard):
         self.freed_early: list[int] = []
         self.n_buffers, self._refused = 0, set(refused)
         self._number_of: dict[int, int] = {}
+        self._number_at: dict[int, int] = {}  # by address
 
     def _watched(self, memory):
         number, place = self.n_buffers, id(memory)
         self.n_buffers += 1
         self._number_of[place] = number
-        self._number_of[place] = number
+        self._number_at[memory.ctypes.data] = number
         weakref.finalize(memory, self._freed, place)
         return memory
 
@@ -93,6 +93,10 @@ class WatchingCard(ShimCard):
 
     def launch(self, file, kernel, blocks, threads, arguments, stream, **options):
         self._touch(stream, *(one for one in arguments if isinstance(one, np.ndarray) and one.ndim))
+        for one in arguments:
+            if isinstance(one, np.ndarray) and not one.ndim:  # a struct, with addresses of buffers
+                members = [int(one[name]) for name in one.dtype.names if one.dtype[name] == np.uint64]
+                stream.touched |= {self._number_at[address] for address in members}
         super().launch(file, kernel, blocks, threads, arguments, stream, **options)
 
     def wait(self, stream):
@@ -132,7 +136,7 @@ def open_search(card):
 def alignment(card):
     random = np.random.default_rng(1)
     queries, subjects = random_sequences(random, [66, 30]), random_sequences(random, random.integers(1, 60, 60).tolist())
-    search = AlignmentSearch(card, *database(subjects), memory_bytes=5000, shape=(4, 8), threads=32)
+    search = search_with(card, subjects, memory_bytes=5000, shape=(4, 8), threads=32)
     return search.score(queries, np.full((LETTERS, LETTERS), 1), 11, 1, np.zeros((2, 60), np.int32))
 
 
@@ -190,7 +194,7 @@ def test_sequences_on_a_card_that_refuses_memory_at_any_moment(refused, memory_b
     queries, subjects = random_sequences(random, [40, 30]), random_sequences(random, random.integers(1, 60, 30).tolist())
     scores = np.where(np.eye(LETTERS, dtype=bool), 5, -3)
     card, out = WatchingCard({refused}), np.zeros((2, 30), np.int32)
-    search = AlignmentSearch(card, *database(subjects), memory_bytes=memory_bytes, shape=(4, 8), threads=32)
+    search = search_with(card, subjects, memory_bytes=memory_bytes, shape=(4, 8), threads=32)
     list(search.score(queries, scores, 11, 1, out))
     np.testing.assert_array_equal(out, plain_scores(queries, subjects, scores, 11, 1))
     assert card.freed_early == []
@@ -200,7 +204,7 @@ def test_a_card_that_refuses_every_large_buffer_scores_sequences_in_smaller_batc
     random = np.random.default_rng(3)
     queries, subjects = random_sequences(random, [40]), random_sequences(random, random.integers(1, 60, 200).tolist())
     scores, card, out = np.where(np.eye(LETTERS, dtype=bool), 5, -3), WatchingCard(), np.zeros((1, 200), np.int32)
-    search = AlignmentSearch(card, *database(subjects), shape=(4, 8), threads=32)
+    search = search_with(card, subjects, shape=(4, 8), threads=32)
     card.largest_buffer = 20_000
     ends = list(search.score(queries, scores, 11, 1, out))
     np.testing.assert_array_equal(out, plain_scores(queries, subjects, scores, 11, 1))

@@ -205,7 +205,7 @@ def test_whether_an_index_is_made_depends_on_counts_alone(factor, prepared, monk
     modifications = modification_arrays((), parameters)
     search = Search(index, peptides, modifications, parameters, Resources(2))
     search.plan()
-    candidates = search._cost - scoring._COST_OF_A_QUERY
+    candidates = search._n_candidates
     monkeypatch.setattr("engine.matches.fragment_index._PER_ION", factor * _border(index, search, peptides, candidates))
     answers = {
         FragmentSearch(index, peptides, modifications, search._settings, Resources(threads, list(cards)), memory).is_worthwhile(candidates)
