@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,11 +125,20 @@ class _Shapes:
         """How many the queries of these lengths take; counted for each alone."""
         return np.ceil(np.array(lengths, np.float64)[:, None] / self.width).sum(axis=0)
 
-    def cycles(self, launches: NDArray, some: tuple[NDArray, ...], multiprocessors: NDArray) -> NDArray[np.float64]:
-        """By shape, in the last dimension, for `Subjects` as arrays: all steps shared out, or else those of the longest subject."""
-        n, rows, longest, shortest = some
-        whole = (rows / 2 + self._more_steps * n) * self._occupied / multiprocessors + (shortest / 2 + self._more_steps) * self._step
-        return launches * (np.maximum(whole, (longest / 2 + self._more_steps) * self._step) + _LAUNCH_CYCLES)
+    def cycles(self, lengths: Sequence[int], some: tuple[Any, ...], multiprocessors: Any) -> NDArray[np.float64]:
+        """By shape, in the last dimension, for `Subjects` as numbers or arrays: all steps shared out, or else those of the longest.
+
+        `multiprocessors` : a number, or those to choose from, which become the last dimension but one.
+        """
+        n, rows, longest, shortest = (np.asarray(one, np.float64)[..., None] for one in some)
+        launches = self.launches(lengths)
+        whole = launches * (rows / 2 + self._more_steps * n) * self._occupied
+        end = launches * ((shortest / 2 + self._more_steps) * self._step + _LAUNCH_CYCLES)
+        path = launches * ((longest / 2 + self._more_steps) * self._step + _LAUNCH_CYCLES)
+        if np.ndim(multiprocessors):
+            whole, end, path = whole[..., None, :], end[..., None, :], path[..., None, :]
+            multiprocessors = multiprocessors[:, None]
+        return np.maximum(whole / multiprocessors + end, path)
 
 
 class Planner:
@@ -153,7 +162,7 @@ class Planner:
         return self._whole(self._possible(numbers, in_word), lengths, subjects)[1]
 
     def _whole(self, possible: _Shapes, lengths: Sequence[int], subjects: Subjects) -> tuple[float, Part]:
-        cycles = possible.cycles(possible.launches(lengths), subjects, self._multiprocessors)  # type: ignore[arg-type]
+        cycles = possible.cycles(lengths, subjects, self._multiprocessors)
         best = int(np.argmin(cycles))
         return float(cycles[best]), Part(0, subjects.n, possible.shapes[best], self._multiprocessors)
 
@@ -171,11 +180,10 @@ class Planner:
         cuts = cuts[cuts <= subjects.n // 2]
         if self._wished or not len(cuts) or not len(shares):
             return [part]
-        launches, at = possible.launches(lengths), cuts[:, None, None]
-        first = at, rows[at], longest[np.zeros_like(at)], longest[at - 1]
-        others = subjects.n - at, rows[-1] - rows[at], longest[at], np.full_like(at, subjects.shortest)
-        of_first = possible.cycles(launches, first, shares[:, None])
-        of_others = possible.cycles(launches, others, self._multiprocessors - shares[:, None])
+        first = cuts, rows[cuts], np.full_like(cuts, longest[0]), longest[cuts - 1]
+        others = subjects.n - cuts, rows[-1] - rows[cuts], longest[cuts], np.full_like(cuts, subjects.shortest)
+        of_first = possible.cycles(lengths, first, shares)
+        of_others = possible.cycles(lengths, others, self._multiprocessors - shares)
         together = np.maximum(of_first.min(axis=-1), of_others.min(axis=-1))
         cut, share = np.unravel_index(int(np.argmin(together)), together.shape)
         if together[cut, share] > _WORTH_A_CUT * alone:
