@@ -45,8 +45,8 @@ _PLANS_KEPT = 64
 _GREATEST = {SIXTEEN_BITS: (1 << 15) - 1, HALF_PRECISION: 1 << 11}
 _LARGEST_COST = {SIXTEEN_BITS: 1 << 12, HALF_PRECISION: 1 << 9}  # of a gap's residue or, below zero, of a pair; and greatest score
 _MATRIX_BYTES = 4 * 27 * 27
-_STRIP = np.dtype([("residues", np.uint64), ("scores", np.uint64), ("n", np.int32)], align=True)
-_STRIPS = np.dtype([("low", _STRIP), ("high", _STRIP), ("kept", np.uint32)], align=True)
+_STRIP = np.dtype([("residues", np.uint64), ("scores", np.uint64), ("passed", np.uint64), ("n", np.int32)], align=True)
+_STRIPS = np.dtype([("low", _STRIP), ("high", _STRIP), ("kept", np.uint32), ("most", np.int32)], align=True)
 _SUBJECTS = np.dtype(
     [
         ("residues", np.uint64), ("offsets", np.uint64), ("order", np.uint64), ("border_in", np.uint64), ("border_out", np.uint64),
@@ -308,6 +308,7 @@ class AlignmentSearch:
                 loader = self._loaded(cuts)
                 return work, loader, next(loader, None)
             except DeviceMemoryError:
+                self._card.wait(self._copies)  # the queries may be on their way already
                 if all(stop - begun == 1 for begun, stop in cuts):
                     raise
                 self._budget //= 2
@@ -423,7 +424,7 @@ class _Launch:
 class _Work:
     """The queries of a call on the device, with room for the scores of a batch.
 
-    The buffer `words` holds what is zero at first: the counters that warps take subjects from, how many scores of each query pass what
+    The buffer `words` holds what is zero at first: the counters that warps take subjects from, whether a score of each query passes what
     the numbers hold, and the scores.
     """
 
@@ -446,7 +447,7 @@ class _Work:
         self._begins = (2 * self._wide.matrix.nbytes + np.cumsum([0, *self._lengths])).tolist()
         staged = n_queries + n_scores
         self._staged = card.pinned(4 * (staged if 4 * staged <= _STAGED_BYTES else n_queries)).view(np.int32)
-        card.upload(self._sent, packed, self._stream)
+        card.upload(self._sent, packed, search._copies)
 
     def wait(self) -> None:
         """For all that was begun."""
@@ -455,39 +456,40 @@ class _Work:
 
     def score(self, batch: _Batch) -> Iterator[None]:
         """Score all queries against a batch; comes back whenever the device has work for a while, which is to be waited for."""
-        card, n_queries = self._card, len(self._lengths)
-        card.clear(self._words, 4 * (_COUNTERS + n_queries * (1 + batch.n)), self._stream)
+        search, n_queries = self._search, len(self._lengths)
+        # The streams begin when this is done, which it is while the launches are prepared.
+        self._card.clear(self._words, 4 * (_COUNTERS + n_queries * (1 + batch.n)), search._copies)
         self._n_counted = 0
-        for pieces in self._search._pieces(self._narrow.kind, self._lengths, batch):
+        for pieces in search._pieces(self._narrow.kind, self._lengths, batch):
+            launches = self._launches(batch, pieces)
+            self._card.wait(search._copies)
             if len(pieces) > 1:  # what the streams share must be done before it is used otherwise
                 self.wait()
-            yield from self._launched(self._launches(batch, pieces), self._narrow)
-        card.wait(self._search._beside)
-        may_overflow = self._narrow is not self._wide and batch.n > 0 and n_queries > 0
-        if may_overflow:
-            counts, scores = (np.uint64(self._words_at + 4 * (_COUNTERS + before)) for before in (0, n_queries))
-            arguments = scores, np.uint32(batch.n), np.uint32(n_queries), np.int32(self._narrow.most), counts
-            card.launch(_FILE, "count_overflows", _list_blocks(batch.n), _LIST_THREADS, arguments, self._stream)
-        card.download(self._staged[: self._n_staged(batch)], self._words, self._stream, offset=4 * _COUNTERS)
+            yield from self._launched(launches, self._narrow)
+        self._card.wait(search._copies)
+        self._card.wait(search._beside)
+        self._card.download(self._staged[: self._n_staged(batch)], self._words, self._stream, offset=4 * _COUNTERS)
         yield
-        for query in np.flatnonzero(self._staged[:n_queries]).tolist() if may_overflow else ():
+        for query in np.flatnonzero(self._staged[:n_queries]).tolist():
             yield from self._score_overflows(query, batch)
 
     def _n_staged(self, batch: _Batch) -> int:
-        """Words that come through pinned memory: how many scores overflowed and, where there is room, the scores."""
+        """Words that come through pinned memory: whether scores overflowed and, where there is room, the scores."""
         n_queries = len(self._lengths)
         return n_queries * (1 + batch.n) if len(self._staged) >= n_queries * (1 + batch.n) else n_queries
 
     def _score_overflows(self, query: int, batch: _Batch) -> Iterator[None]:
         """Score the pairs of a query whose score passed what the numbers hold."""
-        card, stream, count = self._card, self._stream, int(self._staged[query])
+        card, stream, count = self._card, self._stream, np.zeros(1, np.uint32)
         card.clear(self._found, 4, stream)
         scores = np.uint64(self._words_at + self._row(query, batch))
         arguments = scores, np.uint32(batch.n), np.int32(self._narrow.most), self._found
         card.launch(_FILE, "list_overflows", _list_blocks(batch.n), _LIST_THREADS, arguments, stream)
-        some = batch.subjects(count)
+        card.download(count, self._found, stream)
+        card.wait(stream)
+        some = batch.subjects(int(count[0]))
         part = self._search._planner.shape(THIRTY_TWO_BITS, 1, [self._lengths[query]], some)
-        subjects = self._subjects(batch, part, card.address(self._found) + 4, count)
+        subjects = self._subjects(batch, part, card.address(self._found) + 4, some.n)
         pairs = _pairs([query], self._lengths, part.shape.width, False)
         yield from self._launched([self._launch(batch, part, pair, subjects, some.rows, stream) for pair in pairs], self._wide)
         n = len(self._lengths)
@@ -552,9 +554,11 @@ class _Work:
         kept = sum(half for strip, half in zip(launch.pair, halves, strict=True) if strip and strip.begin)
         subjects = launch.subjects.copy()
         subjects["border_in"], subjects["border_out"] = border if kept else 0, border if _has_behind(launch.pair) else 0
-        strips = np.array((*(self._half(launch, strip) for strip in launch.pair), kept), _STRIPS)
+        strips = np.array((*(self._half(launch, strip) for strip in launch.pair), kept, numbers.most), _STRIPS)
         matrix = self._sent_at + (0 if numbers is self._wide else self._wide.matrix.nbytes)
-        arguments = subjects, strips, np.uint64(matrix), np.uint32(1), np.uint64(self._words_at + 4 * self._n_counted)
+        # Bytes of structs: CuPy takes long to look at fields.
+        structs = subjects.view(f"V{_SUBJECTS.itemsize}"), strips.view(f"V{_STRIPS.itemsize}")
+        arguments = *structs, np.uint64(matrix), np.uint32(1), np.uint64(self._words_at + 4 * self._n_counted)
         self._n_counted += 1
         blocks = min(part.blocks, -(-int(subjects["n_items"]) // shape.subjects_of_block))
         card.launch(
@@ -562,13 +566,14 @@ class _Work:
             shared_bytes=self._search._shared_bytes(part), defines=(*shape.macros(), *numbers.macros),
         )  # fmt: skip
 
-    def _half(self, launch: _Launch, strip: _Strip | None) -> tuple[int, int, int]:
-        """Where the residues of a strip lie, where the scores go, and how many residues they are."""
+    def _half(self, launch: _Launch, strip: _Strip | None) -> tuple[int, int, int, int]:
+        """Where the residues of a strip lie, where its scores go and whether one passes what the numbers hold, and how many residues."""
         if strip is None:
-            return 0, 0, 0
+            return 0, 0, 0, 0
         query_scores = strip.query * launch.row_bytes
         residues = self._sent_at + self._begins[strip.query] + strip.begin
-        return residues, self._words_at + launch.scores + query_scores, strip.n
+        passed = self._words_at + 4 * (_COUNTERS + strip.query)
+        return residues, self._words_at + launch.scores + query_scores, passed, strip.n
 
     def deliver(self, batch: _Batch, out: NDArray[np.int32]) -> None:
         """Bring the scores of a batch to their columns of `out`."""

@@ -55,25 +55,37 @@ VARIANTS: dict[str, dict[str, Any]] = {
             "threads": more,
         }
         for n, (lanes, columns, threads), blocks, others, more in (
-            (128, (128, 4, 256), 16, (16, 32), 256),
-            (256, (128, 4, 256), 24, (16, 32), 256),
-            (512, (128, 4, 256), 32, (16, 32), 256),
-            (256, (128, 4, 256), 24, (16, 32), 384),
-            (256, (128, 4, 256), 24, (16, 32), 512),
-            (256, (128, 4, 256), 24, (8, 64), 256),
-            (512, (128, 4, 256), 32, (8, 64), 256),
-            (1024, (128, 4, 256), 48, (8, 64), 256),
-            (256, (128, 4, 512), 24, (16, 32), 256),
-            (256, (64, 8, 256), 24, (16, 32), 256),
-            (512, (64, 8, 256), 32, (16, 32), 256),
+            (128, (64, 8, 128), 20, (16, 32), 256),
             (128, (64, 8, 128), 24, (16, 32), 256),
-            (256, (128, 4, 256), 24, (32, 16), 256),
+            (192, (64, 8, 128), 20, (16, 32), 256),
+            (192, (64, 8, 128), 24, (16, 32), 256),
+            (256, (64, 8, 128), 28, (16, 32), 256),
+            (384, (64, 8, 128), 32, (16, 32), 384),
+            (512, (64, 8, 128), 40, (8, 64), 256),
+            (128, (128, 4, 128), 20, (16, 32), 256),
+            (192, (128, 4, 256), 20, (16, 32), 256),
+            (256, (128, 4, 256), 24, (16, 32), 256),
+            (256, (64, 8, 256), 20, (16, 32), 256),
         )
     },
 }
+VARIANTS_OF_MANY: dict[str, dict[str, Any]] = {
+    f"{n} of {lanes} x {columns}, {threads} on {blocks}; {others[0]} x {others[1]}, {more}": {
+        "n_longest": n,
+        "longest_shape": (lanes, columns, threads, blocks),
+        "shape": others,
+        "threads": more,
+    }
+    for n, (lanes, columns, threads), blocks, others, more in (
+        (512, (64, 16, 256), 28, (8, 48), 384),
+        (512, (64, 16, 256), 32, (8, 40), 384),
+        (1024, (32, 32, 256), 36, (4, 48), 384),
+        (1024, (64, 16, 256), 40, (8, 32), 512),
+    )
+}
 SHAPES = (
-    (128, 4, 128), (128, 4, 256), (128, 4, 512), (64, 4, 256), (64, 8, 128), (64, 8, 256), (128, 8, 256), (128, 16, 256),
-    (32, 16, 256), (16, 32, 256), (16, 32, 384), (16, 32, 512), (8, 64, 256), (4, 40, 256), (4, 40, 384), (2, 48, 384),
+    (128, 4, 128), (128, 4, 256), (64, 8, 128), (64, 8, 256), (128, 8, 256), (128, 16, 256),
+    (32, 16, 128), (32, 16, 256), (16, 32, 128), (16, 32, 256), (16, 32, 384), (8, 64, 256), (2, 48, 384),
 )  # fmt: skip
 
 
@@ -142,13 +154,13 @@ def measure_short(card: TimedCard, database: SequenceDatabase, queries: list[NDA
     expected = score_all(queries, database.residues, database.offsets, SCHEME, 8, Progress())
     for some, repeats, variants in (
         ([ONE], 100, list(VARIANTS)),
-        (range(len(queries)), 5, list(VARIANTS)[:2]),
+        (range(len(queries)), 5, [*list(VARIANTS)[:2], *VARIANTS_OF_MANY]),
         ([0], 30, ["planned"]),
         ([19], 10, ["planned"]),
     ):
         print(f"\n{len(some)} queries; milliseconds of a call (median, least), of kernels; launches; GCUPS")
         for name in variants:
-            search = kind_with(VARIANTS[name])(card, database.residues, database.offsets)
+            search = kind_with((VARIANTS | VARIANTS_OF_MANY)[name])(card, database.residues, database.offsets)
             try:
                 out, text = measured(card, search, [queries[i] for i in some], len(database), repeats)
             except Exception as error:

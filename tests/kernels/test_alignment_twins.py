@@ -135,7 +135,7 @@ class CountingCard(ShimCard):
         if kernel == "score_strips":
             self.rounds += 1
             self.shared_bytes = max(self.shared_bytes, options["shared_bytes"])
-            self.blocks += sum(-(-self.n_rows // 4) for name in ("border_in", "border_out") if arguments[0][name])
+            self.blocks += sum(-(-self.n_rows // 4) for name in ("border_in", "border_out") if arguments[0].view(on_card._SUBJECTS)[name])
             self.blocks += -(-self.n_rows // 32)
         super().launch(file, kernel, blocks, threads, arguments, stream, **options)
 
