@@ -110,6 +110,10 @@ class AlignmentSearch:
         cells = sum(lengths) * int(self._offsets[last] - self._offsets[first])
         return Work(rounds, cells, blocks, words, len(lengths) * (last - first), 0)
 
+    def costs(self, lengths: Sequence[int]) -> NDArray[np.float64]:
+        """What each subject costs with queries of these lengths, in cells: (n,), for sharing subjects out."""
+        return sum(lengths) * (-(-self._lengths // BLOCK_COLUMNS) * BLOCK_COLUMNS).astype(np.float64)
+
     def _plan(self, subjects: NDArray[np.int64], first: int, last: int, bits: int) -> list[LaneGroup]:
         """The lanes of `subjects`, all of `first:last` that have residues; those of the last few parts of the database are kept."""
         key = first, last, bits

@@ -42,6 +42,7 @@ _BORDER_BYTES = 8  # of a residue
 _CELLS_OF_GROUP = 250_000_000_000  # between two looks at a cancel: 50 ms on an H200
 _STAGED_BYTES = 16 << 20  # scores that come back in one piece, through pinned memory
 _PLANS_KEPT = 64
+_ROWS_OF_SUBJECT = 16  # that its lanes, one behind the other, and its beginning take as long as
 _GREATEST = {SIXTEEN_BITS: (1 << 15) - 1, HALF_PRECISION: 1 << 11}
 _LARGEST_COST = {SIXTEEN_BITS: 1 << 12, HALF_PRECISION: 1 << 9}  # of a gap's residue or, below zero, of a pair; and greatest score
 _MATRIX_BYTES = 4 * 27 * 27
@@ -262,6 +263,10 @@ class AlignmentSearch:
                     blocks += len(pairs) * -(-rows_of_part // 32) + passes * -(-rows_of_part // 4)
                     shared = max(shared, self._shared_bytes(part))
         return Work(rounds, cells, blocks, words_in, len(lengths) * (last - first + len(cuts)), shared)
+
+    def costs(self, lengths: Sequence[int]) -> NDArray[np.float64]:
+        """What each subject costs with queries of these lengths, in cells: (n,), for sharing subjects out."""
+        return sum(lengths) * (self._lengths + _ROWS_OF_SUBJECT).astype(np.float64)
 
     def _pieces(self, kind: int, lengths: Sequence[int], batch: _Batch) -> Iterator[list[tuple[Part, list[_Pair]]]]:
         """Parts of a batch that are scored side by side, and the strips of each launch; one after the other, for some queries each.

@@ -48,7 +48,7 @@ def sequences(seed, lengths):
 def test_both_offer_the_same():
     assert on_processor.__all__ == on_card.__all__ == ["AlignmentSearch"]
     assert signatures(on_processor) == signatures(on_card)
-    assert len(signatures(on_card)) == 3
+    assert len(signatures(on_card)) == 5
 
 
 @needs_compiler
@@ -113,6 +113,16 @@ def test_sizes_are_those_of_the_kernels():
     known = constants("alignment")
     assert known["kTableRows"] == TABLE_ROWS
     assert known["kRing"] * 16 == 2048
+
+
+@needs_compiler
+@pytest.mark.parametrize("device", [Processor(1), ShimCard()], ids=["processor", "card"])
+def test_a_subject_costs_its_cells_and_little_more(device):
+    lengths = np.array([0, 1, 7, 300, 5000])
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    costs = twin(device, "alignment").AlignmentSearch(device, np.zeros(offsets[-1], np.int8), offsets).costs([100, 20])
+    assert (costs >= 120 * lengths).all() and (costs <= 120 * (lengths + 32)).all()
+    assert (np.diff(costs) >= 0).all()
 
 
 class CountingCard(ShimCard):
