@@ -48,7 +48,7 @@ def sequences(seed, lengths):
 def test_both_offer_the_same():
     assert on_processor.__all__ == on_card.__all__ == ["AlignmentSearch"]
     assert signatures(on_processor) == signatures(on_card)
-    assert len(signatures(on_card)) == 5
+    assert len(signatures(on_card)) == 4
 
 
 @needs_compiler
