@@ -35,6 +35,9 @@ STRUCTS = [
     ("fragment_index", "Index", "_INDEX"),
     ("fragment_index", "Queries", "_QUERIES"),
     ("digestion", "Limits", "_LIMITS"),
+    ("alignment", "Strip", "_STRIP"),
+    ("alignment", "Strips", "_STRIPS"),
+    ("alignment", "Subjects", "_SUBJECTS"),
 ]
 
 SIZES = {
