@@ -96,7 +96,7 @@ class WatchingCard(ShimCard):
         for one in arguments:
             if isinstance(one, np.ndarray) and not one.ndim:  # a struct, with addresses of buffers
                 members = [int(one[name]) for name in one.dtype.names if one.dtype[name] == np.uint64]
-                stream.touched |= {self._number_at[address] for address in members}
+                stream.touched |= {self._number_at[address] for address in members if address in self._number_at}
         super().launch(file, kernel, blocks, threads, arguments, stream, **options)
 
     def wait(self, stream):

@@ -62,9 +62,7 @@ def test_many_pairs_are_aligned_as_each_by_itself(gap_open, cells_kept):
         align_pair(pairs.queries[slice(*one)], pairs.subjects[slice(*other)], scheme, Progress())
         for one, other in zip(pairs.query_places, pairs.subject_places, strict=True)
     ]
-    known = Pairs(
-        pairs.queries, pairs.query_places, pairs.subjects, pairs.subject_places, np.array([one.score for one in alone], np.int64)
-    )
+    known = Pairs(pairs.queries, pairs.query_places, pairs.subjects, pairs.subject_places, np.array([one.score for one in alone], np.int64))
     together = align_pairs(known, scheme, 2, Progress(), cells_kept=cells_kept)
     assert together.cigars.strings() == [one.cigar for one in alone]
     lines = zip(together.query.strings(), together.middle.strings(), together.subject.strings(), strict=True)
