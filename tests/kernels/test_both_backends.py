@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from kernels import counts
 from kernels.cuda.modules import source
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -156,6 +157,13 @@ def test_every_kernel_is_launched_and_runs_in_the_tests_on_a_card(name):
         assert kernels
         assert [kernel for kernel in kernels if not any(f'"{kernel}"' in text for text in launchers)] == []
     assert (TESTS / "gpu" / f"test_{name}_on_gpu.py").exists()
+
+
+@pytest.mark.parametrize("name", [name for name in TWINS if name != "alignment"])
+def test_a_launcher_says_what_counts_its_work(name):
+    named = re.findall(r"`kernels\.counts\.(\w+)`", launcher(name).__doc__ or "")
+    assert named
+    assert set(named) <= set(counts.__all__)
 
 
 @every_source
