@@ -113,7 +113,8 @@ class Work(NamedTuple):
     Attributes
     ----------
     rounds : batches. operations : innermost steps of all threads, see the functions. memory_blocks : of 32 bytes, read or written in
-    global memory by those steps; an estimate. words_in, words_out : of 4 bytes, between host and device. transfers : copies.
+    global memory by those steps; an estimate. words_in, words_out : of 4 bytes, between host and device.
+    transfers : copies, where they are many.
     shared_bytes : the most that a block has, besides the static part.
     """
 
@@ -123,7 +124,7 @@ class Work(NamedTuple):
     words_in: int
     words_out: int
     shared_bytes: int
-    transfers: int
+    transfers: int = 0
 
 
 def total(*works: Work) -> Work:

@@ -12,6 +12,7 @@ from engine.execution.compilation import Kernels
 __all__ = ["ALIGNMENT"]
 
 _LONG, _SHORT, _N_SHORT = 3000, 30, 130
+_N_TOGETHER = 8  # enough for lanes
 _GREAT_COST = 100_000  # of a gap, which only 32 bits hold
 
 
@@ -45,9 +46,8 @@ def _use() -> None:
         scheme = ScoringScheme(read_matrix("BLOSUM62"), gap_open, 1)
         score_all([short, long], database.residues, database.offsets, scheme, 1, quiet)
         align_pair(short, short, scheme, quiet)
-        numbers = np.zeros(1, np.int64)
-        for score in (1, np.iinfo(np.int32).max):
-            place, target = database.places(numbers), np.full(1, score)
+        for score in (1, 1000, np.iinfo(np.int32).max):
+            place, target = database.places(np.zeros(_N_TOGETHER, np.int64)), np.full(_N_TOGETHER, score)
             align_pairs(Pairs(database.residues, place, database.residues, place, target), scheme, 1, quiet)
         if (statistics := tabulated(scheme)) is not None:
             statistics.e_values(np.array([100]), _SHORT, np.array([_SHORT]), database.n_residues)

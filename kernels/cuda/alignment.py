@@ -127,6 +127,7 @@ class _Batch:
     """Subjects `first:last`, on the device: addresses of their residues, offsets and, unless they stand by length, order.
 
     `lengths` : (n,) of them, the longest first. `rows` : (n + 1,) residues of the first so many of these.
+    `slot` : where they lie, kept as long as kernels may read them.
     """
 
     first: int
@@ -136,6 +137,7 @@ class _Batch:
     order: int
     lengths: NDArray[np.int64]
     rows: NDArray[np.int64]
+    slot: _Slot | None = None
 
     @property
     def n(self) -> int:
@@ -361,7 +363,7 @@ class AlignmentSearch:
             else:
                 places = card.address(self._resident[0]) + int(offsets[first]), card.address(self._resident[1]) + 8 * first
             card.wait(self._copies)
-            yield _Batch(first, last, *places, 0 if order is None else slot.address("order"), lengths, rows)
+            yield _Batch(first, last, *places, 0 if order is None else slot.address("order"), lengths, rows, slot)
 
     def _by_length(self, first: int, last: int) -> _InOrder:
         """Of the subjects `first:last`; that of the last call is kept."""

@@ -94,10 +94,14 @@ class WatchingCard(ShimCard):
     def launch(self, file, kernel, blocks, threads, arguments, stream, **options):
         self._touch(stream, *(one for one in arguments if isinstance(one, np.ndarray) and one.ndim))
         for one in arguments:
-            if isinstance(one, np.ndarray) and not one.ndim and file != "alignment.cu":  # a struct, with addresses of buffers
-                members = [int(one[name]) for name in one.dtype.names if one.dtype[name] == np.uint64]
-                stream.touched |= {self._number_at[address] for address in members}
+            if isinstance(one, np.ndarray) and not one.ndim:  # a struct, with addresses in buffers, or none
+                members = [int(address) for name in one.dtype.names if one.dtype[name].base == np.uint64 for address in one[name].flat]
+                stream.touched |= {self._number_of_place(address) for address in members if address}
         super().launch(file, kernel, blocks, threads, arguments, stream, **options)
+
+    def _number_of_place(self, address):
+        """Of the buffer in which an address lies."""
+        return self._number_at[max(start for start in self._number_at if start <= address)]
 
     def wait(self, stream):
         stream.touched.clear()
