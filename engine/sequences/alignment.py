@@ -370,7 +370,8 @@ def _ends(
     h_row, e_row, profile = (aligned(size * lanes, number) for size in (len(query), len(query), len(letters)))
     ends = np.empty((lanes, 4), np.int64)
     find_ends(
-        query.astype(np.int64), letters.astype(np.int64), _substitution(scheme).table(bits), columns, n_columns, targets, scheme.first_residue_cost,
+        query.astype(np.int64), letters.astype(np.int64), _substitution(scheme).table(bits), columns, n_columns, targets,
+        scheme.first_residue_cost,
         scheme.gap_extend, h_row, e_row, profile, seen, ends,
     )  # fmt: skip
     return ends[: len(group)]

@@ -22,7 +22,7 @@ TWINS = ["alignment", "digestion", "fragment_index", "scoring"]
 every_twin = pytest.mark.parametrize("name", TWINS)
 every_source = pytest.mark.parametrize("file", SOURCES)
 
-MOST_LINES, MOST_ARGUMENTS = 90, 8
+MOST_LINES, MOST_ARGUMENTS = 95, 8
 """Of a function in CUDA, and of a kernel."""
 
 STRUCTS = [
