@@ -11,7 +11,6 @@ gemmi reads the atoms; what is a residue of a protein, which of its alternative 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -205,8 +204,7 @@ def _read_pdb(text: bytes) -> tuple[gemmi.Structure, _Facts]:
 def _read_mmcif(path: Path, text: bytes) -> tuple[gemmi.Structure, _Facts]:
     import gemmi
 
-    document = gemmi.cif.read_string(text.removeprefix(b"\xef\xbb\xbf"))
-    return _read_block(path, [document[i] for i in range(len(document))])
+    return _read_block(path, gemmi.cif.read_string(text.removeprefix(b"\xef\xbb\xbf")))
 
 
 def _read_binary_cif(path: Path, data: bytes) -> tuple[gemmi.Structure, _Facts]:
@@ -215,10 +213,10 @@ def _read_binary_cif(path: Path, data: bytes) -> tuple[gemmi.Structure, _Facts]:
     return _read_block(path, read_binary_cif(path, data))
 
 
-def _read_block(path: Path, blocks: Sequence[gemmi.cif.Block]) -> tuple[gemmi.Structure, _Facts]:
+def _read_block(path: Path, document: gemmi.cif.Document) -> tuple[gemmi.Structure, _Facts]:
     import gemmi
 
-    block = next((one for one in blocks if one.find_mmcif_category("_atom_site.")), None)
+    block = next((one for one in document if one.find_mmcif_category("_atom_site.")), None)
     if block is None:
         raise InputError(path, "holds no coordinates of atoms (the category _atom_site)", remedy=_TAKEN)
     structure = gemmi.make_structure_from_block(block)
