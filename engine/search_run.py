@@ -15,9 +15,9 @@ from engine.execution.clock import StageClock
 from engine.execution.compilation import Kernels
 from engine.execution.devices import Device, gpus, processor
 from engine.execution.looking import DeviceLook
+from engine.execution.opening import cards
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads
-from engine.execution.workers import cards
 from engine.jobs.background import Background
 from engine.jobs.progress import Progress, RecordingProgress
 from engine.parameters import SearchParameters

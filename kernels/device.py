@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Device", "DeviceError", "DeviceMemoryError", "StopFlag", "stop_flag", "twin"]
+__all__ = ["Device", "DeviceError", "DeviceMemoryError", "StopFlag", "UnsupportedSearchError", "stop_flag", "twin"]
 
 StopFlag: TypeAlias = NDArray[np.uint8]
 """(1,) uint8 that kernels read while they work: 0, and 1 when they are to leave off at once."""
@@ -26,6 +26,10 @@ class DeviceError(RuntimeError):
 
 class DeviceMemoryError(DeviceError):
     """The device has not enough free memory; a smaller batch may fit."""
+
+
+class UnsupportedSearchError(DeviceError):
+    """The search is beyond the fixed sizes of the device's kernels (the message says which); the processor has none."""
 
 
 class Device(Protocol):

@@ -18,13 +18,13 @@ _PEPTIDE = "DLGEEHFK"
 
 
 def _last_of_scoring() -> Callable[..., Any]:
-    from kernels.cpu.scoring import measure_matches
+    from kernels.cpu.matches import measure_matches
 
     return measure_matches
 
 
 def _last_of_index() -> Callable[..., Any]:
-    from kernels.cpu.scoring import score_candidates
+    from kernels.cpu.candidates import score_candidates
 
     return score_candidates
 

@@ -10,60 +10,32 @@ exceptions. Of GPUs, each has an index of the forms that its share of the querie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.execution.executor import Executor
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
-from engine.execution.workers import Worker, run_on_workers, struck_when_it_fails
 from engine.jobs.progress import Progress
+from engine.matches.fragment_scoring import BYTES_OF_FORM, BYTES_OF_POSTING, MOST_FORMS, work_of
 from engine.spectra.spectrum_index import SpectrumIndex
-from kernels.cpu.fragment_index import (
-    build_chunks,
-    count_forms,
-    empty_best,
-    empty_index,
-    form_code,
-    list_forms,
-    make_segments,
-    precursor_windows,
-    score_tables,
-    search_chunks,
-    why_unsupported,
-)
-from kernels.cpu.scoring import score_candidates
-from kernels.cuda.fragment_index import FragmentSearch as SearchOnCard
-from kernels.cuda.modules import Card
-from kernels.layouts import (
-    FORMS_OF_CHUNK,
-    BestArrays,
-    FragmentIndexArrays,
-    HitArrays,
-    ModificationArrays,
-    PeptideArrays,
-    QueryArrays,
-    ScoreTables,
-    ScoringSettings,
-    SegmentArrays,
-)
+from kernels.cpu.candidates import score_candidates
+from kernels.cpu.forms import count_forms, form_code, list_forms
+from kernels.cpu.segments import empty_best, precursor_windows, why_unsupported
+from kernels.layouts import FORMS_OF_CHUNK, BestArrays, HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings
 from kernels.partitions import Partition, equal_partitions
 
 __all__ = ["FragmentSearch"]
 
 _BUCKET_WIDTH = 0.1  # dalton, of the masses that are counted before
 _MORE_THAN_KEPT = 3  # candidates that the rounded scores choose beyond those kept
-_BYTES_OF_FORM, _BYTES_OF_POSTING = 24, 4
 _BYTES_OF_LISTED_FORM = 40  # on the way to a card, which makes the postings
 _BYTES_OF_THREAD = 32 << 20  # while it sorts the ions of a chunk
-_SHARES_OF_A_CARD = 2
-_CHUNKS_BUILT = 4  # by a thread between two looks at a cancel
-_MOST_FORMS = 512 * FORMS_OF_CHUNK  # of a partition, so that a query takes some hundredths of a second at most
 _MOST_FORMS_COUNTED, _MOST_FORMS_LISTED = 1 << 20, 1 << 18  # by a thread between two looks at a cancel
 
 # Nanoseconds of one thread, measured on one core of an EPYC 9005 with tests/benchmarks/open_search.py. Only their ratios matter.
@@ -77,7 +49,6 @@ _PER_RANK = 0.8  # a form's counter becomes a score
 # How much longer scoring every candidate must take for an index to be made. It takes memory, and threads list its forms for a card, which
 # would have scored all of a narrow window by then.
 _TIMES_LONGER = 2.0
-_MOST_NANOSECONDS = 1e8  # between two looks at a cancel
 
 _TYPICAL_FRAGMENT = 600.0  # Th
 _CROWDING = 20.0  # ions crowd, where peaks are too, at a tenth of the places of each dalton and at few masses of the smallest fragments
@@ -115,7 +86,7 @@ class FragmentSearch:
         memory_bytes: int,
     ) -> None:
         self._index, self._peptides, self._modifications, self._settings = index, peptides, modifications, settings
-        self._threads, self._cards, self._progress = resources.threads, resources.cards, resources.progress
+        self._resources, self._threads, self._progress = resources, resources.threads, resources.progress
         self._memory_bytes = memory_bytes
         self._series = len(settings.n_term_series) + len(settings.c_term_series)
         self._counted: _Forms | None = None
@@ -151,15 +122,15 @@ class FragmentSearch:
     def run(self, hits: HitArrays) -> None:
         """Search all queries; write their best candidates, histograms and numbers of candidates into `hits`, which is empty."""
         n, kept = hits.score.shape
-        best, n_buckets = empty_best(n, kept + _MORE_THAN_KEPT), len(self._count().is_reached)
-        listed = self._ranges(0, n_buckets, _BYTES_OF_LISTED_FORM) if self._cards else [(0, n_buckets)]
+        found = {**empty_best(n, kept + _MORE_THAN_KEPT)._asdict(), "histogram": hits.histogram, "n_candidates": hits.n_candidates}
+        n_buckets = len(self._count().is_reached)
+        # A card makes the postings of the forms that are listed for it, in as many parts as it likes.
+        sizes = (_BYTES_OF_LISTED_FORM, 0) if self._resources.cards else (BYTES_OF_FORM, BYTES_OF_POSTING)
+        listed = self._ranges(0, n_buckets, *sizes)
         for number, (low, high) in enumerate(listed, 1):
-            left = [Partition(0, n, 0.0)]
-            if self._cards:
-                left = self._search_on_cards(low, high, best, hits, _part(number, len(listed)))
-            if left:
-                self._search_on_threads(low, high, left, best, hits)
-        code = form_code(self._peptides, self._modifications)
+            found = self._search(low, high, found, hits.histogram_width, f" (part {number} of {len(listed)})" if len(listed) > 1 else "")
+        hits.histogram[:], hits.n_candidates[:] = found["histogram"], found["n_candidates"]
+        best, code = BestArrays(found["score"], found["code"]), form_code(self._peptides, self._modifications)
 
         def finish(part: Partition) -> None:
             score_candidates(
@@ -170,6 +141,22 @@ class FragmentSearch:
         run_on_threads(
             finish, equal_partitions(np.ones(n), self._threads, most_cost=4096), self._threads, self._progress, steps=lambda _: 0
         )
+
+    def _search(self, low: int, high: int, found: dict[str, NDArray], width: float, part: str) -> dict[str, NDArray]:
+        """What was found, and what the forms in a run of buckets add to it."""
+        queries, ions = self._index.queries, self._ions_of_form()
+        mass, number = self._list(low, high, f"Indexing fragments{part}")
+        work = work_of(
+            self._index, self._peptides, self._modifications, self._settings, mass, number, histogram_width=width,
+            index_bytes=self._room(), bytes_of_form=BYTES_OF_FORM + BYTES_OF_POSTING * ions, threads=self._threads,
+        )  # fmt: skip
+        windows = precursor_windows(mass, queries, self._settings, 0, len(queries.mass))
+        forms = (windows[..., 1] - windows[..., 0]).sum(axis=1)
+        cost = np.where(forms > 0, self._nanoseconds(forms, ions, queries), 0.0)
+        del windows
+        self._progress.stage(f"Scoring spectra{part}", len(queries.mass))
+        with Executor(self._resources).session(work, with_processor=False) as session:
+            return dict(session.run({**found, "cost": cost}))
 
     def _count(self) -> _Forms:
         """Forms and their ions by mass; those that no precursor window reaches are not counted."""
@@ -232,73 +219,20 @@ class FragmentSearch:
         visits = chunks * FORMS_OF_CHUNK * ions_of_form * charges * covered
         return np.where(n_peaks > 0, chunks * _PER_PAIR + visits * _PER_VISIT + forms * _PER_RANK, 0.0)
 
+    def _room(self) -> int:
+        """Bytes for an index, beside the threads that build it."""
+        return max(self._memory_bytes - self._threads * _BYTES_OF_THREAD, self._memory_bytes // 2)
+
     def _ranges(self, low: int, high: int, bytes_of_form: int, bytes_of_posting: int = 0) -> list[tuple[int, int]]:
         """Runs of the buckets `low:high` that fit the memory; those without forms are left out."""
         assert self._counted is not None
         forms, ions = self._counted.forms, self._counted.ions
-        room = max(self._memory_bytes - self._threads * _BYTES_OF_THREAD, self._memory_bytes // 2)
-        size = np.maximum((forms * bytes_of_form + ions * bytes_of_posting) / room, forms * (bytes_of_posting > 0) / _MOST_FORMS)
+        size = np.maximum((forms * bytes_of_form + ions * bytes_of_posting) / self._room(), forms * (bytes_of_posting > 0) / MOST_FORMS)
         cuts = [low]
         while cuts[-1] < high:
             reached = int(np.searchsorted(size, size[cuts[-1]] + 1.0, side="right")) - 1
             cuts.append(min(high, max(cuts[-1] + 1, reached)))
         return [(first, last) for first, last in pairwise(cuts) if forms[last] > forms[first]]
-
-    def _search_on_cards(self, low: int, high: int, best: BestArrays, hits: HitArrays, part: str) -> list[Partition]:
-        """The forms in a run of buckets on the cards, each with a share of the queries; the queries that no card could search."""
-        arrays, queries, settings = self._index.arrays, self._index.queries, self._settings
-        n, tables = len(queries.mass), score_tables(arrays, settings)
-        form_mass, form_number = self._list(low, high, f"Indexing fragments{part}")
-        windows, segments = precursor_windows(form_mass, queries, settings, 0, n), self._segments(tables)
-
-        def search(card: Card, share: Partition) -> Generator[int, None, None]:
-            of_share = windows[share.first : share.last]
-            filled = of_share[of_share[..., 0] < of_share[..., 1]]
-            if len(filled) == 0:
-                yield share.last
-                return
-            first, last = int(filled[:, 0].min()), int(filled[:, 1].max())
-            offsets = segments.offsets[share.first : share.last + 1]
-            own = slice(offsets[0], offsets[-1])
-            of_queries = SegmentArrays(offsets - offsets[0], segments.low[own], segments.high[own], segments.weight[own])
-            with struck_when_it_fails(self._cards, card):
-                on_card = SearchOnCard(card, self._peptides, self._modifications, settings, form_mass[first:last], form_number[first:last])
-                yield from on_card.search_chunks(
-                    of_queries, np.clip(of_share - first, 0, last - first), tables, share.first, share.last, best, hits.histogram,
-                    hits.histogram_width, hits.n_candidates,
-                )  # fmt: skip
-
-        self._progress.stage(f"Scoring spectra{part}", n)
-        workers = [Worker(card.name, partial(search, card)) for card in self._cards]
-        cost = self._nanoseconds((windows[..., 1] - windows[..., 0]).sum(axis=1), self._ions_of_form(), queries)
-        shares = equal_partitions(cost, len(workers), per_worker=_SHARES_OF_A_CARD if len(workers) > 1 else 1)
-        return run_on_workers(workers, shares, self._progress)
-
-    def _segments(self, tables: ScoreTables) -> SegmentArrays:
-        """What all queries look for."""
-        arrays, queries, n = self._index.arrays, self._index.queries, len(self._index.queries.mass)
-        cuts = sorted(equal_partitions(np.ones(n), self._threads, per_worker=2), key=lambda cut: cut.first)
-
-        def make(cut: Partition) -> SegmentArrays:
-            return SegmentArrays(*make_segments(arrays, queries, self._settings, tables, cut.first, cut.last))
-
-        made = run_on_threads(make, cuts, self._threads, self._progress, steps=lambda _: 0)
-        counts = np.concatenate([np.diff(one.offsets) for one in made])
-        return SegmentArrays(
-            np.concatenate(([0], np.cumsum(counts))),
-            np.concatenate([one.low for one in made]),
-            np.concatenate([one.high for one in made]),
-            np.concatenate([one.weight for one in made]),
-        )
-
-    def _search_on_threads(self, low: int, high: int, left: Sequence[Partition], best: BestArrays, hits: HitArrays) -> None:
-        """The forms in a run of buckets on the processor, for the queries that are left."""
-        ranges = self._ranges(low, high, _BYTES_OF_FORM, _BYTES_OF_POSTING)
-        for number, one in enumerate(ranges, 1):
-            part = _part(number, len(ranges))
-            index = self._build(*one, f"Indexing fragments{part}")
-            self._search(index, left, best, hits, f"Scoring spectra{part}")
-            del index
 
     def _list(self, low: int, high: int, title: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Masses and numbers of the forms in a run of buckets, those apart that no precursor window reaches."""
@@ -315,51 +249,3 @@ class FragmentSearch:
         pieces = sorted(equal_partitions(forms, 1, most_cost=_MOST_FORMS_LISTED, per_worker=1), key=lambda piece: piece.first)
         masses, numbers = zip(*run_on_threads(listed, pieces, self._threads, self._progress), strict=True)
         return np.concatenate(masses), np.concatenate(numbers)
-
-    def _build(self, low: int, high: int, title: str) -> FragmentIndexArrays:
-        """The index of the forms in a run of buckets."""
-        peptides, modifications, settings = self._peptides, self._modifications, self._settings
-        code = form_code(peptides, modifications)
-        index = empty_index(peptides, modifications, settings, *self._list(low, high, title))
-        n_chunks = len(index.chunk_start) - 1
-        self._progress.stage(title, n_chunks)
-
-        def build(first: int) -> None:
-            build_chunks(peptides, modifications, settings, code, index, first, min(n_chunks, first + _CHUNKS_BUILT))
-
-        run_on_threads(
-            build,
-            range(0, n_chunks, _CHUNKS_BUILT),
-            self._threads,
-            self._progress,
-            steps=lambda first: min(_CHUNKS_BUILT, n_chunks - first),
-        )
-        return index
-
-    def _search(self, index: FragmentIndexArrays, left: Sequence[Partition], best: BestArrays, hits: HitArrays, title: str) -> None:
-        """The queries that are left against the index of one range of mass."""
-        arrays, queries, settings = self._index.arrays, self._index.queries, self._settings
-        tables, code = score_tables(arrays, settings), form_code(self._peptides, self._modifications)
-        n = len(queries.mass)
-        windows = precursor_windows(index.form_mass, queries, settings, 0, n)
-        forms = (windows[..., 1] - windows[..., 0]).sum(axis=1)
-        cost = np.where(forms > 0, self._nanoseconds(forms, len(index.key) / max(1, len(index.form_mass)), queries), 0.0)
-        self._progress.stage(title, sum(part.last - part.first for part in left))
-
-        def search(part: Partition) -> None:
-            segments = SegmentArrays(*make_segments(arrays, queries, settings, tables, part.first, part.last))
-            search_chunks(
-                index, segments, windows[part.first : part.last], tables, code, settings, part.first, part.last, best, hits.histogram,
-                hits.histogram_width, hits.n_candidates,
-            )  # fmt: skip
-
-        parts = [
-            Partition(part.first + cut.first, part.first + cut.last, cut.cost)
-            for part in left
-            for cut in equal_partitions(cost[part.first : part.last], self._threads, most_cost=_MOST_NANOSECONDS)
-        ]
-        run_on_threads(search, parts, self._threads, self._progress, steps=lambda part: part.last - part.first)
-
-
-def _part(number: int, of: int) -> str:
-    return f" (part {number} of {of})" if of > 1 else ""

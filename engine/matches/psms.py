@@ -16,7 +16,7 @@ from engine.chemistry.modifications import SearchModification
 from engine.matches.scoring import Matches
 from engine.peptides.peptide_index import PeptideIndex
 from engine.peptides.protein_index import ProteinIndex
-from kernels.cpu.digestion import MISSED_CLEAVAGE_SHIFT
+from kernels.cpu.peptides import MISSED_CLEAVAGE_SHIFT
 
 __all__ = ["Psms", "collect_psms", "joined_psms", "peptide_families", "rescoring_features", "search_score"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from itertools import combinations_with_replacement
 from math import factorial
 from typing import Literal, Protocol
@@ -16,26 +16,24 @@ from engine.chemistry.fragments import SERIES_MASS
 from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
 from engine.chemistry.modifications import SearchModification
 from engine.chemistry.tolerance import Tolerance
+from engine.execution.executor import Executor, Session
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
-from engine.execution.workers import Worker, run_on_workers, struck_when_it_fails, work_on_threads
 from engine.jobs.progress import Progress
 from engine.matches.fragment_index import FragmentSearch
+from engine.matches.spectrum_scoring import hits_of, work_of
 from engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative
-from kernels.cpu.scoring import count_candidates, feature_names, measure_matches, search_queries
-from kernels.cuda.modules import Card
-from kernels.cuda.scoring import MOST_PEAKS, SpectrumSearch
-from kernels.device import StopFlag, stop_flag
-from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings
-from kernels.partitions import Partition, equal_partitions, falling_partitions
+from kernels.cpu.matches import feature_names, measure_matches
+from kernels.cuda.scoring import MOST_PEAKS
+from kernels.device import stop_flag
+from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, ScoringSettings
+from kernels.partitions import Partition, equal_partitions
 
 __all__ = ["MatchSettings", "Matches", "Search", "modification_arrays", "scoring_settings"]
 
 _SCORES = ("spectral-dot-product", "ksdp", "hyperscore", "xcorr")
 _PLACES = ("anywhere", "peptide N-term", "peptide C-term", "protein N-term", "protein C-term")
 _KEPT = 5  # candidates kept for each query: the next different peptide gives the delta score
-_HISTOGRAM_BINS = 96
-_MOST_CANDIDATES = 300_000  # of a partition: about a tenth of a second between two steps of the progress
 _MASS_OF_AN_ISOTOPE = 1800.0
 _LEAST_ISOTOPE_HEIGHT = 0.02
 _MASS_OF_A_LOOK = 800.0  # dalton: where the forms of a candidate cost as much as finding it, on an H200
@@ -78,7 +76,7 @@ class Matches:
     site, modification : (n, s) uint8, variable modifications as in `kernels.layouts.HitArrays`.
     score, delta_score : (n,) float64; delta to the best candidate of the same spectrum with another sequence.
     n_candidates : (n,) int64. expectation : (n,) float64, log10 of the number of candidates expected to score as well by chance.
-    features : name -> (n,) float64, the columns of `kernels.cpu.scoring.measure_matches`.
+    features : name -> (n,) float64, the columns of `kernels.cpu.matches.measure_matches`.
     """
 
     spectrum: NDArray[np.int64]
@@ -188,97 +186,55 @@ class Search:
     ) -> None:
         self._index, self._peptides, self._modifications = index, peptides, modifications
         self._parameters, self._resources, self._compile_index = parameters, resources, compile_index
-        self._threads, self._cards, self._progress = resources.threads, resources.cards, resources.progress
-        self._searches: dict[str, SpectrumSearch] = {}
         # One stray peak far beyond all ions would else make the table of peaks, which each query clears, as large as it likes.
         self._settings = scoring_settings(parameters, min(float(index.arrays.mz.max(initial=0.0)), _heaviest_ion(peptides, modifications)))
-        self._cost = np.zeros(0, np.int64)
+        kept, slots = max(_KEPT, parameters.hits_per_spectrum + 1), max(1, parameters.maximum_modifications)
+        self._width = _HISTOGRAM_WIDTH[parameters.score]
+        self._work = work_of(
+            index, peptides, modifications, self._settings, kept=kept, slots=slots, histogram_width=self._width
+        )  # fmt: skip
+        self._opened = ExitStack()
+        self._session: Session
+        self._n_candidates = np.zeros(0, np.int64)
 
     def plan(self) -> None:
-        """Count the candidates of each query and cut the queries into partitions of equal cost."""
-        n = len(self._index.queries.mass)
-        self._progress.stage("Planning", n)
-        cost = np.zeros(n, np.int64)
-
-        def count(part: Partition) -> None:
-            count_candidates(self._index.queries, self._peptides.mass, self._modifications, self._settings, part.first, part.last, cost)
-
-        def count_on(card: Card, part: Partition) -> Generator[int, None, None]:
-            with struck_when_it_fails(self._cards, card):
-                self._search_of(card).count_candidates(self._index.queries, part.first, part.last, cost)
-            yield part.last
-
-        # Each card counts a part, so that the dictionary comes to all of them side by side.
-        items = np.ones(n)
-        workers = [Worker(card.name, partial(count_on, card)) for card in self._cards]
-        for part in run_on_workers(workers, equal_partitions(items, max(1, len(workers)), per_worker=1), self._progress):
-            parts = [_moved(cut, part.first) for cut in equal_partitions(items[part.first : part.last], self._threads)]
-            run_on_threads(count, parts, self._threads, self._progress, steps=lambda part: part.last - part.first)
-        self._cost = cost + _COST_OF_A_QUERY
-
-    def _search_of(self, card: Card) -> SpectrumSearch:
-        """The dictionary on a card; brought there once."""
-        if card.name not in self._searches:
-            self._searches[card.name] = SpectrumSearch(card, self._peptides, self._modifications, self._settings)
-        return self._searches[card.name]
+        """Count the candidates of each query; the dictionary stays on the devices."""
+        self._resources.progress.stage("Planning", len(self._index.queries.mass))
+        with ExitStack() as stack:
+            self._session = stack.enter_context(Executor(self._resources).session(self._work))
+            self._n_candidates = self._session.run({"phase": "count"}, is_measured=False)["candidates"]
+            self._opened = stack.pop_all()
 
     def score(self) -> HitArrays:
         """The best candidates of each query."""
-        index, queries, parameters, settings = self._index, self._index.queries, self._parameters, self._settings
-        n, kept, slots = len(queries.mass), max(_KEPT, parameters.hits_per_spectrum + 1), max(1, parameters.maximum_modifications)
-        hits = HitArrays(
-            np.full((n, kept), -np.inf, np.float32),
-            np.full((n, kept), -1, np.int64),
-            np.zeros((n, kept), np.int8),
-            np.full((n, kept, slots), 255, np.uint8),
-            np.full((n, kept, slots), 255, np.uint8),
-            np.zeros(n, np.int64),
-            np.zeros((n, _HISTOGRAM_BINS), np.int32),
-            _HISTOGRAM_WIDTH[parameters.score],
+        fragments = FragmentSearch(
+            self._index, self._peptides, self._modifications, self._settings, self._resources, self._parameters.index_memory * _MB
         )
-        fragments = FragmentSearch(index, self._peptides, self._modifications, settings, self._resources, parameters.index_memory * _MB)
-        if fragments.is_worthwhile(self._cost - _COST_OF_A_QUERY, self._compile_index):
-            self._searches.clear()
-            fragments.run(hits)
-            return hits
-        self._progress.stage("Scoring spectra", n)
-
-        def score(part: Partition, stop: StopFlag) -> None:
-            _empty(hits, part.first, part.last)  # what was begun elsewhere may have left something
-            search_queries(index.arrays, queries, self._peptides, self._modifications, settings, hits, part.first, part.last, stop)
-
-        def score_on(card: Card, part: Partition) -> Generator[int, None, None]:
-            own = slice(part.first, part.last)
-            rows = HitArrays(
-                hits.score[own], hits.peptide[own], hits.isotope_error[own], hits.site[own], hits.modification[own],
-                hits.n_candidates[own], hits.histogram[own], hits.histogram_width,
-            )  # fmt: skip
-            of_part = QueryArrays(queries.spectrum[own], queries.charge[own], queries.mass[own])
-            with struck_when_it_fails(self._cards, card):
-                for end in self._search_of(card).search_queries(index.arrays, of_part, rows, 0, part.last - part.first):
-                    yield part.first + end
-
-        left = [Partition(0, n, float(self._cost.sum()))]
-        if self._cards:
-            workers = [Worker(card.name, partial(score_on, card)) for card in self._cards]
-            if self._resources.with_processor:
-                # Each card needs a thread to feed it.
-                threads = max(1, self._threads - len(self._cards))
-                workers.append(Worker("cpu", work_on_threads(score, self._cut, threads, self._progress), is_processor=True))
-            # A candidate costs a look, and of each of its forms, as many as modifications find places, as many ions as it has residues.
-            power = 2 if len(self._modifications.mass) else 1
-            shares = falling_partitions(self._cost * (1.0 + (queries.mass / _MASS_OF_A_LOOK) ** power), len(workers))
-            too_full = np.flatnonzero(np.diff(index.arrays.offsets)[queries.spectrum] > MOST_PEAKS[settings.score])
-            pieces = sorted((piece for share in shares for piece in _without(share, too_full)), key=lambda piece: -piece.cost)
-            left = run_on_workers(workers, pieces, self._progress)
-            left += [Partition(row, row + 1, float(self._cost[row])) for row in too_full.tolist()]
-            self._searches.clear()
-        partitions = [smaller for part in left for smaller in self._cut(part)]
-        stop = stop_flag()
-        run_on_threads(
-            lambda part: score(part, stop), partitions, self._threads, self._progress, steps=lambda part: part.last - part.first, stop=stop
-        )
+        with self._opened:
+            if not fragments.is_worthwhile(self._n_candidates, self._compile_index):
+                return self._scored_one_by_one()
+        hits = hits_of(self._session.no_rows({"phase": "search"}, len(self._n_candidates)), self._width)
+        fragments.run(hits)
         return hits
+
+    def _scored_one_by_one(self) -> HitArrays:
+        index, queries = self._index, self._index.queries
+        # A candidate costs a look, and of each of its forms, as many as modifications find places, as many ions as it has residues.
+        power = 2 if len(self._modifications.mass) else 1
+        cost = (self._n_candidates + _COST_OF_A_QUERY) * (1.0 + (queries.mass / _MASS_OF_A_LOOK) ** power)
+        state = {"phase": "search", "cost": cost}
+        self._resources.progress.stage("Scoring spectra", len(queries.mass))
+        peaks = np.diff(index.arrays.offsets)[queries.spectrum]
+        too_full = peaks > MOST_PEAKS[self._settings.score] if self._resources.cards else np.zeros(len(peaks), bool)
+        if not too_full.any():
+            return hits_of(self._session.run(state), self._width)
+        rows = self._session.no_rows(state, len(cost))
+        with Executor(self._resources).session(self._work, with_cards=False) as on_threads:
+            for session, chosen in ((self._session, ~too_full), (on_threads, too_full)):
+                items = np.flatnonzero(chosen)
+                for name, column in session.run(state, items).items():
+                    rows[name][items] = column
+        return hits_of(rows, self._width)
 
     def run(self) -> Matches:
         """The best candidates of each spectrum, with all scores."""
@@ -292,35 +248,10 @@ class Search:
                 rows["modification"], settings, part.first, part.last, measured, stop,
             )  # fmt: skip
 
-        parts = equal_partitions(np.ones(len(measured)), self._threads)
-        run_on_threads(measure, parts, self._threads, self._progress, steps=lambda _: 0, stop=stop)
+        threads = self._resources.threads
+        parts = equal_partitions(np.ones(len(measured)), threads)
+        run_on_threads(measure, parts, threads, self._resources.progress, steps=lambda _: 0, stop=stop)
         return Matches(**rows, features=dict(zip(feature_names(), np.ascontiguousarray(measured.T), strict=True)))
-
-    def _cut(self, part: Partition) -> list[Partition]:
-        """Partitions for threads: of equal cost, and short enough for the progress to be seen."""
-        cuts = equal_partitions(self._cost[part.first : part.last], self._threads, most_cost=_MOST_CANDIDATES)
-        return [_moved(cut, part.first) for cut in cuts]
-
-
-def _empty(hits: HitArrays, first: int, last: int) -> None:
-    """No hits for the queries `first:last`."""
-    for column, nothing in (
-        (hits.score, -np.inf), (hits.peptide, -1), (hits.isotope_error, 0), (hits.site, 255), (hits.modification, 255),
-        (hits.n_candidates, 0), (hits.histogram, 0),
-    ):  # fmt: skip
-        column[first:last] = nothing
-
-
-def _moved(part: Partition, by: int) -> Partition:
-    return Partition(part.first + by, part.last + by, part.cost)
-
-
-def _without(part: Partition, rows: NDArray[np.int64]) -> list[Partition]:
-    """What a partition consists of when some of the ascending `rows` are taken out."""
-    inside = rows[np.searchsorted(rows, part.first) : np.searchsorted(rows, part.last)].tolist()
-    of_item = part.cost / max(1, part.last - part.first)
-    bounds = zip([part.first, *(row + 1 for row in inside)], [*inside, part.last], strict=True)
-    return [Partition(first, last, of_item * (last - first)) for first, last in bounds if first < last]
 
 
 def _best_rows(index: SpectrumIndex, hits: HitArrays, parameters: MatchSettings) -> dict[str, NDArray]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 
 from engine.chemistry.masses import WATER_MASS
 from engine.execution.resources import Resources
+from engine.execution.scheduler import one_line
 from engine.execution.threads import available_threads, run_on_threads
-from engine.execution.workers import one_line
 from engine.peptides.digestion import Digestion
 from engine.peptides.protein_index import ProteinIndex
 from engine.project.columns import open_column, require
-from kernels.cpu.digestion import SIGNATURE_TAIL, count_peptides, digest_proteins, merge_peptides
+from kernels.cpu.peptides import SIGNATURE_TAIL, digest_proteins, merge_peptides
+from kernels.cpu.processor import Processor
 from kernels.cpu.soundness import peptides_are_sound
-from kernels.cuda.digestion import count_peptides as count_on_card
-from kernels.device import DeviceError, DeviceMemoryError
+from kernels.device import Device, DeviceError, DeviceMemoryError, twin
 from kernels.layouts import PeptideArrays
 
 __all__ = ["PeptideIndex", "build_peptide_index", "open_peptide_index"]
@@ -57,7 +57,7 @@ class PeptideIndex:
     ----------
     mass : (n,) float64, dalton, neutral, with fixed modifications.
     position : (n,) uint32, place of the first residue of the first occurrence in the protein index.
-    length : (n,) uint8. flags : (n,) uint8, see `kernels.cpu.digestion`. letters : (n,) uint32, bit k: letter k occurs.
+    length : (n,) uint8. flags : (n,) uint8, see `kernels.cpu.peptides`. letters : (n,) uint32, bit k: letter k occurs.
     pointer : (n + 1,) int64; occurrence : (pointer[n],) uint32: the positions of peptide i are `occurrence[pointer[i]:pointer[i + 1]]`,
         ascending,
         so that a peptide is a target when its first position is.
@@ -250,19 +250,23 @@ class _Digest:
         bounds = np.array([first for first, _ in self._shares] + [len(self._offsets) - 1])
         self._counts = np.zeros((len(self._shares), self.n_buckets), np.int64)
 
-        def count(share: int) -> None:
-            part = bounds[share : share + 2], self._counts[share : share + 1]
-            count_peptides(self._residues, self._offsets, part[0], *self._settings, part[1])
+        def count(device: Device) -> None:
+            counting = twin(device, "digestion").count_peptides(
+                device, self._residues, self._offsets, bounds, *self._settings, self._counts
+            )
+            with closing(counting):
+                for _ in counting:
+                    self._progress.check()
 
         for card in list(self._cards):
             try:
-                count_on_card(self._residues, self._offsets, bounds, *self._settings, self._counts, card=card, check=self._progress.check)
+                count(card)
                 return self._counts.sum(axis=0)
             except DeviceError as error:
                 self._progress.message(f"{one_line(error)}; the peptides are counted elsewhere")
                 if not isinstance(error, DeviceMemoryError):
                     self._cards.remove(card)
-        run_on_threads(count, range(len(self._shares)), self._threads, self._progress, steps=lambda _: 0)
+        count(Processor(self._threads))
         return self._counts.sum(axis=0)
 
     def runs(self, run_of_bucket: NDArray[np.int64]) -> Iterator[dict[str, NDArray]]:

@@ -158,7 +158,7 @@ def build_protein_index(
             n_contaminants = len(contaminants)
         n_targets = len(offsets) - 1
         if decoys != "none":
-            from kernels.cpu.digestion import write_decoys
+            from kernels.cpu.peptides import write_decoys
 
             decoy_residues = np.empty_like(residues)
             write_decoys(residues, offsets, ("reverse", "pseudo-reverse", "shuffle").index(decoys), cleaves, _DECOY_SEED, decoy_residues)

@@ -16,7 +16,7 @@ _GREAT_COST = 100_000  # of a gap, which only 32 bits hold
 
 
 def _last() -> Callable[..., Any]:
-    from kernels.cpu.alignment import trace_back
+    from kernels.cpu.rows import trace_back
 
     return trace_back
 

@@ -9,12 +9,12 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.execution.executor import Session
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.jobs.progress import Progress
-from engine.sequence_search.division import DividedScorer
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.scoring import score_all
+from engine.sequence_search.scoring import STEP_CELLS, score_all, score_queries
 from engine.sequences.alignment import align_pair
 from engine.sequences.database import SequenceDatabase, decode
 from engine.sequences.hits import Hit, Place, QueryHits
@@ -25,7 +25,6 @@ from kernels.partitions import equal_partitions
 __all__ = ["Batch", "HitSearch"]
 
 _MOST_SCORES = 64_000_000  # of a batch of queries: 256 MB
-_CELLS = 1_000_000  # in a step of the progress
 _CELLS_OF_ALIGNING = 100_000_000  # in a task
 _COLUMNS_OF_ALIGNMENTS, _COLUMNS_OF_A_HIT = 1 << 24, 1000  # of hits that are aligned and written together: some 50 MB
 _RANDOM_LENGTHS, _RANDOM_QUERIES, _RANDOM_SUBJECTS = (100, 1000), 16, 2000
@@ -56,11 +55,11 @@ class HitSearch:
         database: SequenceDatabase,
         scheme: ScoringScheme,
         parameters: SequenceSearchParameters,
-        scorer: DividedScorer,
+        session: Session,
         resources: Resources,
     ) -> None:
         self.database, self.scheme, self.parameters = database, scheme, parameters
-        self._queries, self._threads, self._scorer = queries, resources.threads, scorer
+        self._queries, self._threads, self._session = queries, resources.threads, session
         self._clock, self.progress = resources.clock, resources.progress
         self._order, self._lengths = np.argsort(queries.file_index), database.lengths
         self.n_hits = self.n_with_hits = 0
@@ -88,8 +87,9 @@ class HitSearch:
             codes = [self._queries.codes(i) for i in numbers]
             lengths = np.array([len(one) for one in codes])
             with self._clock.stage("score"):
-                self.progress.stage("Scoring", int(lengths.sum()) * self.database.n_residues // _CELLS)
-                scores = self._scorer.score(codes, self.progress)
+                self.progress.stage("Scoring", int(lengths.sum()) * self.database.n_residues // STEP_CELLS)
+                self.scheme.check(int(lengths.max(initial=0)), int(self._lengths.max(initial=0)))
+                scores = score_queries(self._session, codes)
             with self._clock.stage("report"):
                 if first == 0:
                     self.statistics = self._statistics(scores, lengths)

@@ -1,126 +1,54 @@
-"""Plan and score: every query against every subject, in lanes of equal length, exactly.
-
-The plan fills the lanes of a vector with sequences of nearly equal length, the longest first; where the longest is much longer than the
-rest, several sequences follow one another in the other lanes. Scores are computed with 8 bits; the pairs whose score passes 254 again
-with 16 bits, and those that pass 65,534 with 32. Few long sequences would leave most lanes empty: these are scored by rows, one pair after
-the other, with 16 bits or else 32.
-"""
+"""Score: every query against every sequence of a database, on any devices, as a kind of work."""
 
 from __future__ import annotations
 
-import heapq
-import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.threads import run_on_threads
+from engine.arrays import offsets_of
+from engine.execution.executor import Executor, Session
+from engine.execution.resources import Resources
+from engine.execution.work import Piece, Rows, Work
 from engine.jobs.progress import Progress
-from engine.sequences.matrices import LETTERS
 from engine.sequences.scheme import ScoringScheme
+from kernels.device import Device, twin
 
-__all__ = ["STEP_CELLS", "LaneGroup", "ProcessorScorer", "lane_groups", "score_all"]
+if TYPE_CHECKING:
+    from kernels.cpu.alignment import AlignmentSearch
 
+__all__ = ["KIND", "STEP_CELLS", "SequencesAgainstSequences", "score_all", "score_queries", "work_of"]
+
+KIND = "sequences"
 STEP_CELLS = 1_000_000
 """Cells in a step of the progress."""
-
-_BLOCK = 4  # columns that the kernel computes together
-_PADDING_ALLOWED = 0.03  # of a group's columns, before its lanes are filled up with shorter sequences
-_CELLS_OF_A_TASK = 4_000_000_000  # between two looks at a cancel: a tenth of a second with AVX-512, half of one with SSE
-_CELLS_OF_A_CALL = 1_000_000_000
-_ROW = 64  # elements of a row of the kernel's table
-_CELLS_OF_ROWS = 100_000_000  # as _CELLS_OF_A_CALL
-_VECTOR_BY_ROWS = 6  # vectors of lanes that take as long as one of a pair's row
-_PAIR_BY_ROWS = 200_000  # vectors of lanes that take as long as preparing a pair
+_SECONDS_OF_SHARED, _SECONDS_OF_PIECE = 0.25, 1.0  # between two pieces, where others may take over and where nobody does
+_FIRST_CELLS = {True: 8e9, False: 1e11}  # of the first piece, on the processor and on a card
 
 
-@dataclass(frozen=True)
-class LaneGroup:
-    """Sequences that are scored side by side, several in a lane where they are short.
+def work_of(residues: NDArray[np.int8], offsets: NDArray[np.int64], scheme: ScoringScheme) -> Work:
+    """A database to score queries against: its sequences shortest first, their codes and (n + 1,) where each begins."""
+    settings = {"gap_open": scheme.gap_open, "gap_extend": scheme.gap_extend}
+    return Work(KIND, {"database": {"residues": residues, "offsets": offsets}, "matrix": {"scores": scheme.matrix.scores}}, settings)
 
-    Attributes
-    ----------
-    subjects, lanes, first_columns : (n,) int64: number of the sequence, its lane, the column where it begins.
-    end_blocks : (n,) int64, ascending: the block of columns in which it ends. is_followed : (n,) int64, 1 where another follows in
-        its lane.
-    n_blocks : of the longest lane.
+
+def score_queries(session: Session, queries: Sequence[NDArray[np.int8]]) -> NDArray[np.int32]:
+    """Smith-Waterman scores of every query, given by its residue codes, and every subject: (queries, subjects) int32, exact.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
     """
-
-    subjects: NDArray[np.int64]
-    lanes: NDArray[np.int64]
-    first_columns: NDArray[np.int64]
-    end_blocks: NDArray[np.int64]
-    is_followed: NDArray[np.int64]
-    n_blocks: int
-
-
-def lane_groups(subjects: NDArray[np.int64], lengths: NDArray[np.int64], n_lanes: int) -> list[LaneGroup]:
-    """Put sequences into lanes.
-
-    Parameters
-    ----------
-    subjects : (n,) int64, their numbers. lengths : (n,) int64, at least 1.
-    """
-    order = np.argsort(-lengths, kind="stable")
-    subjects, blocks = subjects[order], -(-lengths[order] // _BLOCK)
-    groups, first, n = [], 0, len(subjects)
-    while first < n:
-        room = int(blocks[first])
-        last = min(n, first + n_lanes)
-        if last == n or int(blocks[first:last].sum()) >= (1 - _PADDING_ALLOWED) * room * n_lanes:
-            lane, start = np.arange(last - first), np.zeros(last - first, np.int64)
-        else:
-            lane, start = _filled_lanes(blocks[first:], room, n_lanes)
-            last = first + len(lane)
-        groups.append(_group(subjects[first:last], blocks[first:last], lane, start))
-        first = last
-    return groups
-
-
-def _filled_lanes(blocks: NDArray[np.int64], room: int, n_lanes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Lane and first block of the sequences from the first on: each goes where most room is left, until one does not fit."""
-    lanes, starts = [], []
-    filled = [(0, lane) for lane in range(n_lanes)]
-    for size in blocks.tolist():
-        taken, lane = filled[0]
-        if taken + size > room:
-            break
-        heapq.heapreplace(filled, (taken + size, lane))
-        lanes.append(lane)
-        starts.append(taken)
-    return np.array(lanes, np.int64), np.array(starts, np.int64)
-
-
-def _group(subjects: NDArray[np.int64], blocks: NDArray[np.int64], lanes: NDArray[np.int64], starts: NDArray[np.int64]) -> LaneGroup:
-    ends = starts + blocks - 1
-    last_of_lane = np.zeros(int(lanes.max()) + 1, np.int64)
-    np.maximum.at(last_of_lane, lanes, ends)
-    order = np.argsort(ends, kind="stable")
-    is_followed = (ends < last_of_lane[lanes]).astype(np.int64)
-    return LaneGroup(subjects[order], lanes[order], starts[order] * _BLOCK, ends[order], is_followed[order], int(ends.max()) + 1)
-
-
-@dataclass(frozen=True)
-class _Query:
-    """A query as the kernel takes it: the row of each residue, and the code of each row."""
-
-    rows: NDArray[np.int64]
-    codes: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, codes: NDArray[np.int8]) -> _Query:
-        found, rows = np.unique(codes, return_inverse=True)
-        return cls(rows.astype(np.int64), found.astype(np.int64))
-
-
-@dataclass(frozen=True)
-class _Task:
-    group: LaneGroup
-    first_query: int
-    last_query: int
-    cells: int
+    state = {
+        "residues": np.concatenate([np.zeros(0, np.int8), *queries]),
+        "offsets": offsets_of(np.array([len(one) for one in queries], np.int64)),
+    }
+    scores: NDArray[np.int32] = session.run(state, step_cost=STEP_CELLS)["scores"]
+    return scores
 
 
 def score_all(
@@ -131,171 +59,75 @@ def score_all(
     threads: int,
     progress: Progress,
 ) -> NDArray[np.int32]:
-    """Smith-Waterman scores of every query and every subject, exact.
-
-    Parameters
-    ----------
-    queries : residue codes of each. residues, offsets : the subjects' codes, and (n + 1,) int64 where each begins.
-    progress : advances by one for each million cells.
-
-    Returns
-    -------
-    (queries, subjects) int32. A sequence without residues scores 0.
+    """`score_queries` on the processor, for a database that is searched once.
 
     Raises
     ------
     ParameterError : a score could pass 32 bits. Cancelled : the user asked to stop.
     """
-    lengths = np.diff(offsets)
-    scheme.check(max(map(len, queries), default=0), int(lengths.max(initial=0)))
-    scores = np.zeros((len(queries), len(lengths)), np.int32)
-    scorer = ProcessorScorer(queries, residues, offsets, scheme, threads, scores, progress)
-    scorer.score(0, len(lengths), advances=True)
-    return scores
+    scheme.check(max(map(len, queries), default=0), int(np.diff(offsets).max(initial=0)))
+    with Executor(Resources(threads, progress=progress)).session(work_of(residues, offsets, scheme)) as session:
+        return score_queries(session, queries)
 
 
-class ProcessorScorer:
-    """Scores queries against one run of subjects after the other, on threads of the processor.
+class SequencesAgainstSequences:
+    """Items are the subjects of the database; the state of a round are its queries; rows have a column for each item."""
 
-    Parameters
-    ----------
-    queries, residues, offsets : see `score_all`. scores : (queries, subjects) int32, zeros, to fill.
-    """
+    parts_of_worker = 0
 
-    def __init__(
-        self,
-        queries: Sequence[NDArray[np.int8]],
-        residues: NDArray[np.int8],
-        offsets: NDArray[np.int64],
-        scheme: ScoringScheme,
-        threads: int,
-        scores: NDArray[np.int32],
-        progress: Progress,
-    ) -> None:
-        self._lengths, self._threads, self._scores, self._progress = np.diff(offsets), threads, scores, progress
-        prepared = [_Query.of(query) for query in queries]
-        self._scorers = [_Scorer(prepared, residues, offsets, scheme, bits, scores, progress) for bits in scheme.widths()]
+    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+        """Cells."""
+        return np.diff(work.sources["database"]["offsets"]) * float(max(1, len(state["residues"])))
 
-    def score(self, first: int, last: int, *, advances: bool = False) -> None:
-        """Score the subjects `first:last`; `advances` tells whether progress shall.
+    @contextmanager
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
+        """The database on the device."""
+        database = work.sources["database"]
+        search = twin(device, "alignment").AlignmentSearch(device, database["residues"], database["offsets"])
+        yield _Opened(work, search, device, _SECONDS_OF_SHARED if is_shared else _SECONDS_OF_PIECE)
 
-        Raises
-        ------
-        Cancelled : the user asked to stop.
-        """
-        subjects = first + np.flatnonzero(self._lengths[first:last])
-        narrow, *wider = self._scorers
-        self._run(narrow, narrow.tasks(subjects, range(len(self._scores)), self._threads), advances)
-        for scorer in wider:
-            passed = [subjects[row[subjects] < 0] for row in self._scores]
-            self._run(
-                scorer,
-                [task for i, again in enumerate(passed) if len(again) for task in scorer.tasks(again, range(i, i + 1), self._threads)],
-                False,
-            )
+    def empty(self, work: Work, state: Any, n: int) -> Rows:
+        """A score of 0 for each."""
+        return {"scores": np.zeros((len(state["offsets"]) - 1, n), np.int32)}
 
-    def _run(self, scorer: _Scorer, tasks: list[_Task], advances: bool) -> None:
-        run_on_threads(scorer, tasks, self._threads, self._progress, steps=lambda task: task.cells // STEP_CELLS if advances else 0)
+    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
+        """By subject."""
+        into["scores"][:, first:end] = rows["scores"]
 
 
-class _Scorer:
-    """Scores tasks with numbers of one width, on any thread; each thread keeps its work space."""
+class _Opened:
+    """A database on a device."""
 
-    def __init__(
-        self,
-        queries: Sequence[_Query],
-        residues: NDArray[np.int8],
-        offsets: NDArray[np.int64],
-        scheme: ScoringScheme,
-        bits: int,
-        scores: NDArray[np.int32],
-        progress: Progress,
-    ) -> None:
-        from kernels.cpu import alignment
+    def __init__(self, work: Work, search: AlignmentSearch, device: Device, seconds: float) -> None:
+        self._search, self._seconds = search, seconds
+        self._offsets: NDArray[np.int64] = work.sources["database"]["offsets"]
+        self._scheme = work.sources["matrix"]["scores"], work.settings["gap_open"], work.settings["gap_extend"]
+        self._cells_of_piece = _FIRST_CELLS[device.is_processor]
+        # On threads, the long sequences of a piece come first: cut in pieces, threads would wait for each other at the end of each.
+        self._is_whole = device.is_processor and seconds == _SECONDS_OF_PIECE
+        self._queries: list[NDArray[np.int8]] = []
+        self._scores = np.zeros((0, 0), np.int32)
 
-        self._kernels = alignment
-        self._queries, self._residues, self._offsets, self._lengths = queries, residues, offsets, np.diff(offsets)
-        self._scheme, self._scores, self._progress = scheme, scores, progress
-        self._lanes = alignment.lane_count(bits)
-        self._row_lanes = alignment.lane_count(16) if bits <= 16 and 16 in scheme.widths() else 0
-        self._table = scheme.table(bits)
-        self._longest = max((len(query.rows) for query in queries), default=0)
-        self._own = threading.local()
+    def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
+        """Queries come."""
+        if items is not None:
+            raise ValueError("sequences are scored against all subjects of a run of them")
+        self._queries = np.split(state["residues"], state["offsets"][1:-1]) if len(state["offsets"]) > 1 else []
+        self._scores = np.zeros((len(self._queries), len(self._offsets) - 1), np.int32)  # takes memory where it is written to
 
-    def tasks(self, subjects: NDArray[np.int64], queries: range, threads: int) -> list[_Task]:
-        """Cut the work into tasks, the largest first."""
-        tasks = []
-        groups = lane_groups(subjects, self._lengths[subjects], self._lanes)
-        # A database of few groups is cut along the queries, so that every thread has work.
-        parts = min(len(queries), -(-8 * threads // len(groups))) if groups else 1
-        total = sum(len(self._queries[i].rows) for i in queries)
-        for group in groups:
-            columns, residues = group.n_blocks * _BLOCK * self._lanes, int(self._lengths[group.subjects].sum())
-            most = min(_CELLS_OF_A_TASK, columns * total / parts)
-            first, rows = queries.start, 0
-            for i in queries:
-                rows += len(self._queries[i].rows)
-                if rows * columns >= most or i == queries.stop - 1:
-                    tasks.append(_Task(group, first, i + 1, rows * residues))
-                    first, rows = i + 1, 0
-        return sorted(tasks, key=lambda task: -task.cells)
-
-    def __call__(self, task: _Task) -> None:
-        """Score a task into the table of scores."""
-        from kernels.cpu.vectors import aligned
-
-        group, lanes = task.group, self._lanes
-        columns = aligned(group.n_blocks * _BLOCK * lanes, np.int8)
-        self._kernels.fill_columns(
-            self._residues, self._offsets[group.subjects], self._lengths[group.subjects], group.lanes, group.first_columns, lanes, columns
-        )
-        vectors = int((self._lengths[group.subjects] // self._row_lanes + 1).sum()) if self._row_lanes else 0
-        for i in range(task.first_query, task.last_query):
-            length = len(self._queries[i].rows)
-            by_rows = vectors * length * _VECTOR_BY_ROWS + len(group.subjects) * _PAIR_BY_ROWS
-            if vectors and by_rows < group.n_blocks * _BLOCK * length:
-                self._score_by_rows(self._queries[i], group, self._scores[i])
-            else:
-                self._score(self._queries[i], group, columns, self._scores[i])
-            self._progress.check()
-
-    def _score(self, query: _Query, group: LaneGroup, columns: NDArray[np.int8], scores: NDArray[np.int32]) -> None:
-        h_row, e_row, profile, best, clearing = self._work_space()
-        cells = max(1, len(query.rows)) * _BLOCK * self._lanes
-        step = max(1, _CELLS_OF_A_CALL // cells)
-        for block in range(0, group.n_blocks, step):
-            self._progress.check()
-            self._kernels.score_lanes(
-                query.rows, query.codes, self._table, columns, block, min(group.n_blocks, block + step),
-                group.end_blocks, group.lanes, group.subjects, group.is_followed,
-                self._scheme.first_residue_cost, self._scheme.gap_extend, h_row, e_row, profile, best, clearing, scores,
-            )  # fmt: skip
-
-    def _score_by_rows(self, query: _Query, group: LaneGroup, scores: NDArray[np.int32]) -> None:
-        codes = query.codes[query.rows]
-        for subject in group.subjects.tolist():
-            residues = self._residues[self._offsets[subject] : self._offsets[subject + 1]]
-            score = self._best_of_rows(codes, residues, 16)
-            # Sums stop at the greatest number: what is less is right.
-            scores[subject] = score if score < np.iinfo(np.int16).max else self._best_of_rows(codes, residues, 32)
-
-    def _best_of_rows(self, codes: NDArray[np.int64], subject: NDArray[np.int8], bits: int) -> int:
-        """The score of a pair, or the greatest number of so many bits."""
-        profile, decay, h_rows, f_row = self._scheme.row_arrays(subject, bits)
-        best, directions, target = np.array([0, -1, -1], np.int64), np.empty((0, len(f_row)), np.uint8), int(np.iinfo(decay.dtype).max)
-        step = max(1, _CELLS_OF_ROWS // len(f_row))
-        for first in range(0, len(codes), step):
-            self._progress.check()
-            self._kernels.score_rows(
-                codes, profile, self._scheme.first_residue_cost, self._scheme.gap_extend, decay, first, min(len(codes), first + step),
-                h_rows, f_row, best, target, directions, False,
-            )  # fmt: skip
-        return int(best[0])
-
-    def _work_space(self) -> tuple[NDArray, ...]:
-        if not hasattr(self._own, "arrays"):
-            from kernels.cpu.vectors import aligned
-
-            sizes = (self._longest, self._longest, len(LETTERS) * _BLOCK, 1, 1)
-            self._own.arrays = tuple(aligned(size * self._lanes, self._table.dtype) for size in sizes)
-        return self._own.arrays
+    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+        """Score the subjects `first:last`, in pieces of about equal time."""
+        residues = float(max(1, sum(map(len, self._queries))))
+        while first < last:
+            end = last
+            if not self._is_whole:
+                reach = self._offsets[first] + self._cells_of_piece / residues
+                end = min(last, max(first + 1, int(np.searchsorted(self._offsets, reach, side="right")) - 1))
+            began = perf_counter()
+            with closing(self._search.score(self._queries, *self._scheme, self._scores, first, end)) as steps:
+                for _ in steps:
+                    yield Piece(first, beyond=float(self._search.cells_done))
+            cells = residues * float(self._offsets[end] - self._offsets[first])
+            self._cells_of_piece = max(1e6, cells * self._seconds / max(1e-3, perf_counter() - began))
+            yield Piece(end, {"scores": self._scores[:, first:end]})
+            first = end

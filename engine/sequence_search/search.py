@@ -11,7 +11,7 @@ from engine.errors import ParameterError, StorageError
 from engine.jobs.progress import Progress
 from engine.search_run import Asked, SearchRun, search_run
 from engine.sequence_search.compilation import ALIGNMENT
-from engine.sequence_search.computing import Computing
+from engine.sequence_search.computing import Computing, shares_of
 from engine.sequence_search.hit_search import HitSearch
 from engine.sequence_search.odd_input import warn_of_odd_input
 from engine.sequence_search.parameters import SequenceSearchParameters
@@ -82,19 +82,18 @@ def align(
         warn_of_odd_input(query_set, database, scheme, run.progress)
         with run.step("plan"):
             resources = run.resources()
-            scorer = computing.scorer(database, scheme, resources)
-        search = HitSearch(query_set, database, scheme, parameters, scorer, resources)
-        with ExitStack() as stack:
+        with computing.session(database, scheme, resources) as session, ExitStack() as stack:
+            search = HitSearch(query_set, database, scheme, parameters, session, resources)
             taking = sinks(stack, search, Path(out) if out else None, format, Path(all_scores) if all_scores else None, run.run)
             for batch in search.batches(len(taking)):  # score
                 with run.step("report"):
                     for take in taking:
                         take(batch)
-            computing.finish(scorer, run.progress)
             search.say_whether_doubtful()
             # The last look: when this block is left, what was written is kept.
             run.progress.stage("Writing")
-        run.device = "+".join([share.device for share in scorer.shares()] or scorer.devices)  # of those that failed, not
+        shares = shares_of(session)
+        run.device = "+".join([share.device for share in shares] or session.devices)  # of those that failed, not
         cells, scoring = query_set.n_residues * database.n_residues, run.clock.stages.get("score", {"seconds": 0.0})["seconds"]
         counts = {
             "queries": len(query_set), "subjects": len(database), "residues": database.n_residues, "hits": search.n_hits,
@@ -113,7 +112,7 @@ def align(
             K=search.statistics.K,
             statistics=search.statistics.source,
             best=tuple(search.best),
-            shares=scorer.shares(),
+            shares=shares,
         )
 
 

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.sequence_search.division import Share
 from engine.summary import Count, Summary
 
-__all__ = ["SequenceSearchSummary", "hit_counts"]
+__all__ = ["SequenceSearchSummary", "Share", "hit_counts"]
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a device did of a search: its share of the cells, and thousand million cells in a second while it worked.
+
+    `with_start`: too little was done to leave out what a device does once, such as compiling.
+    """
+
+    device: str
+    share: float
+    gcups: float
+    with_start: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

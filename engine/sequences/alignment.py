@@ -116,7 +116,8 @@ def align_pair(
     cells_kept : of the matrix, at most so many are in memory at a time, besides
         about the square root of m times n.
     """
-    from kernels.cpu.alignment import score_rows, trace_back
+    from kernels.cpu.rows import row_arrays, score_rows, trace_back
+    from kernels.cpu.substitution import Substitution
 
     m, n = len(query), len(subject)
     rows = max(1, min(m, max(cells_kept // max(n, 1), int(np.sqrt(m)))))
@@ -124,7 +125,7 @@ def align_pair(
     opening, extending = scheme.first_residue_cost, scheme.gap_extend
     reach = score if score >= 0 else max(0, scheme.matrix.greatest) * min(m, n)
     bits = 16 if max(reach + opening, -int(scheme.matrix.scores.min())) < np.iinfo(np.int16).max else 32
-    profile, decay, h_rows, f_row = scheme.row_arrays(subject, bits)
+    profile, decay, h_rows, f_row = row_arrays(Substitution(scheme.matrix.scores, scheme.gap_open, scheme.gap_extend), subject, bits)
     width = len(f_row)
     codes, best = query.astype(np.int64), np.array([0, -1, -1], np.int64)
     step = max(1, _CELLS_BETWEEN_LOOKS // max(n, 1))

@@ -21,7 +21,7 @@ def peptides_are_sound(
     Parameters
     ----------
     mass (n,) float64, position (n,) uint32, length (n,) uint8, flags (n,) uint8, letters (n,) uint32, pointer (n + 1,) int64, occurrence
-    (o,) uint32 : the columns, see `kernels.cpu.digestion`. n_residues : of all proteins. min_length, max_length : residues of a peptide.
+    (o,) uint32 : the columns, see `kernels.cpu.peptides`. n_residues : of all proteins. min_length, max_length : residues of a peptide.
 
     Required: no mass below the one before (nor not-a-number), lengths within their bounds, room for the residues behind each position,
     no more missed cleavages than bonds, no letter behind Z, a place at least in each list, all places among the residues.

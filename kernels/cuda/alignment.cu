@@ -12,6 +12,10 @@
 // leaves a strip on its right, H and F of each row, is kept in device memory for the next strip. Warps fetch subjects from a common
 // counter, the longest first. Blocks know nothing of each other; in a block there is one barrier, behind the making of the table of scores.
 //
+// The few longest subjects would keep one warp busy long after all others. More lanes than a warp has (kWarps > 1) shorten that: the warps
+// of a subject follow each other by two phases of 32 steps, and hand on the rows of a phase in a ring in shared memory, with a barrier
+// before each phase. The whole block takes subjects together then, some for each group of kWarps warps.
+//
 // A word of 32 bits holds two alignments of 16 bits: two queries against one subject (kSubjects 1), or two subjects against one query
 // (kSubjects 2). Scores of pairs of residues come from a table in shared memory with a row for each letter, made of the queries of the
 // launch. A lane reads those of its columns in loads of 16 bytes. The lanes of a quarter of a warp, which are served together, read 16
@@ -61,11 +65,18 @@ constexpr Word kMinusExtendingWhole = MINUS_EXTENDING_WHOLE;  // the same, as a 
 constexpr int kDpx = 1, kWide = 3;
 constexpr int kLetters = 27, kPadding = 27, kTableRows = 28;  // letters as the matrix has them, and one that matches nothing
 constexpr int kPlaces = kLanes < 8 ? 8 : kLanes;  // lanes whose scores lie side by side; of fewer than eight lanes, several times
-constexpr int kColumnsOfLoad = kSubjects == 2 ? 8 : 4;
+constexpr int kColumnsOfLoad = kSubjects == 2 && kColumns % 8 == 0 ? 8 : 4;
 constexpr int kLoads = kColumns / kColumnsOfLoad;
-constexpr int kRowBytes = kLoads * kPlaces * 16;
+constexpr int kLoadBytes = kColumnsOfLoad * 4 / kSubjects;
+constexpr int kRowBytes = kLoads * kPlaces * kLoadBytes;
+constexpr int kWarps = kLanes > 32 ? kLanes / 32 : 1;       // that share a subject
+constexpr int kLanesOfWarp = kLanes > 32 ? 32 : kLanes;     // that share a subject
+constexpr int kTogether = kWarps > 1 ? THREADS : 32;        // threads that take subjects together: a block, or a warp
+constexpr int kStepsOfPhase = 32, kLag = 2, kRing = 128;    // phases between two warps of a subject; elements that pass between them
 constexpr Word kEveryLane = 0xffffffffu;
-static_assert(kColumns % kColumnsOfLoad == 0 && 32 % kLanes == 0, "a lane reads whole words of 16 bytes");
+static_assert(kColumns % kColumnsOfLoad == 0 && 32 % kLanesOfWarp == 0, "a lane reads whole words");
+static_assert(kLoadBytes == 16 || kPlaces >= 16, "lanes that are served together read from different banks");
+static_assert(THREADS % kLanes == 0, "a block has whole groups of lanes");
 static_assert(kSubjects == 1 || kNumbers != kWide, "a word of 32 bits holds one alignment");
 
 __device__ __forceinline__ int as_int(Word word) { return static_cast<int>(word); }
@@ -153,16 +164,30 @@ struct Rows {
     const unsigned char *upper, *lower;
 };
 
+// Scores of a subject in the columns of a load, two columns in a word.
+struct Pairs {
+    Word words[4];
+};
+
+__device__ __forceinline__ Pairs pairs_at(const unsigned char* place) {
+    if (kLoadBytes == 16) {
+        const uint4 words = *reinterpret_cast<const uint4*>(place);
+        return Pairs{{words.x, words.y, words.z, words.w}};
+    }
+    const uint2 words = *reinterpret_cast<const uint2*>(place);
+    return Pairs{{words.x, words.y, 0, 0}};
+}
+
 // Scores of the columns of a load: as they stand, or those of two subjects, two columns in a word each, brought together.
 __device__ __forceinline__ void load_scores(const unsigned char* mine, const unsigned char* other, int load, Word* scores) {
-    const uint4 words = *reinterpret_cast<const uint4*>(mine + load * kPlaces * 16);
+    const int place = load * kPlaces * kLoadBytes;
     if (kSubjects == 1) {
+        const uint4 words = *reinterpret_cast<const uint4*>(mine + place);
         scores[0] = words.x, scores[1] = words.y, scores[2] = words.z, scores[3] = words.w;
     } else {
-        const uint4 others = *reinterpret_cast<const uint4*>(other + load * kPlaces * 16);
-        const Word first[4] = {words.x, words.y, words.z, words.w}, second[4] = {others.x, others.y, others.z, others.w};
+        const Pairs first = pairs_at(mine + place), second = pairs_at(other + place);
 #pragma unroll
-        for (int k = 0; k < kColumnsOfLoad; ++k) scores[k] = __byte_perm(first[k / 2], second[k / 2], k % 2 == 0 ? 0x5410 : 0x7632);
+        for (int k = 0; k < kColumnsOfLoad; ++k) scores[k] = __byte_perm(first.words[k / 2], second.words[k / 2], k % 2 == 0 ? 0x5410 : 0x7632);
     }
 }
 
@@ -200,17 +225,43 @@ __device__ __forceinline__ void advance_rows(Columns& columns, const Rows& mine,
 
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
+// The strip of a query: n of its residues, and where its scores go, by subject; none for a half of the words that is not used.
+struct Strip {
+    const signed char* residues;
+    int* scores;
+    int n;
+};
+
+// Strips in the low and the high half of the words. `kept`: ones in the halves that have a strip before.
+struct Strips {
+    Strip low, high;
+    Word kept;
+};
+
+// Subjects of a launch. residues: of the batch. offsets: where its n subjects begin, and where the last ends, in the whole database.
+// order: the numbers of the subjects that are to be scored, in the order in which they are taken; none: all, the last first. border_in,
+// border_out: what stands on the right of the strips before and of these, two rows in an element; may be the same; none where no half
+// has a strip before or after.
+struct Subjects {
+    const signed char* residues;
+    const long long* offsets;
+    const Word* order;
+    const uint4* border_in;
+    uint4* border_out;
+    Word n, n_items;
+};
+
 // The scores of each letter with each column of the strips, in the order in which lanes read them.
-__device__ void fill_table(const signed char* low, int low_n, const signed char* high, int high_n, const int* matrix) {
+__device__ void fill_table(const Strip& low, const Strip& high, const int* matrix) {
     for (int i = threadIdx.x; i < kTableRows * kLoads * kPlaces * kColumnsOfLoad; i += THREADS) {
         const int k = i % kColumnsOfLoad, place = i / kColumnsOfLoad % kPlaces, load = i / (kColumnsOfLoad * kPlaces) % kLoads;
         const int letter = i / (kColumnsOfLoad * kPlaces * kLoads);
         const int column = place % kLanes * kColumns + load * kColumnsOfLoad + k;
-        const int score = letter == kPadding || column >= low_n ? 0 : matrix[low[column] * kLetters + letter];
+        const int score = letter == kPadding || column >= low.n ? 0 : matrix[low.residues[column] * kLetters + letter];
         if (kSubjects == 2) {
             reinterpret_cast<unsigned short*>(dynamic_shared)[i] = static_cast<unsigned short>(score);
         } else {
-            const int high_score = letter == kPadding || column >= high_n ? 0 : matrix[high[column] * kLetters + letter];
+            const int high_score = letter == kPadding || column >= high.n ? 0 : matrix[high.residues[column] * kLetters + letter];
             const Word both = static_cast<Word>(high_score) << 16 | (static_cast<Word>(score) & 0xffffu);
             reinterpret_cast<Word*>(dynamic_shared)[i] = kNumbers == kWide ? static_cast<Word>(score) : both;
         }
@@ -224,11 +275,12 @@ struct Subject {
     long long border;
 };
 
-__device__ Subject subject_of(const signed char* residues, const long long* offsets, const Word* order, Word n, Word n_items, Word item) {
-    if (item >= n_items) return Subject{residues, 0, -1, 0};
-    const Word number = order != nullptr ? order[item] : n - 1 - item;
-    const long long begin = offsets[number], place = begin - offsets[0];
-    return Subject{residues + place, static_cast<int>(offsets[number + 1] - begin), static_cast<int>(number), (place + number + 1) / 2};
+__device__ Subject subject_of(const Subjects& all, Word item) {
+    if (item >= all.n_items) return Subject{all.residues, 0, -1, 0};
+    const Word number = all.order != nullptr ? all.order[item] : all.n - 1 - item;
+    const long long begin = all.offsets[number], place = begin - all.offsets[0];
+    return Subject{all.residues + place, static_cast<int>(all.offsets[number + 1] - begin), static_cast<int>(number),
+                   (place + number + 1) / 2};
 }
 
 // Rows before the first of a subject and behind its last are of padding.
@@ -261,42 +313,63 @@ __device__ __forceinline__ void fetch_ahead(const Subject& mine, const Subject& 
 }
 
 __device__ __forceinline__ void keep_score(int* scores, int subject, int score) {
-    if (scores != nullptr && subject >= 0 && score > scores[subject]) scores[subject] = score;
+    if (scores != nullptr && subject >= 0) atomicMax(scores + subject, score);
 }
 
-// Scores one strip of a query, or of two, against the subjects of a batch.
-//
-// residues: of the batch. offsets: where its n subjects begin, and where the last ends, in the whole database. order: the numbers of the
-// subjects that are to be scored, in the order in which they are taken; none: all, the last first. low, high: residues of the strip of
-// the query in the low half of the words, and in the high half. matrix: 27 x 27, row by the query's residue, with the opening added; in
-// half precision where the numbers are. border_in, border_out: what stands on the right of the strips before and of these, two rows in
-// an element; may be the same; none where no half has a strip before or after. kept: ones in the halves that have a strip before.
-// low_scores, high_scores: by subject, of the queries of both halves; raised where a strip has a better one; none for a half that is
-// not used. next_item: zero at first.
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    score_strips(const signed char* residues, const long long* offsets, Word n, const Word* order, Word n_items, const signed char* low,
-                 int low_n, int* low_scores, const signed char* high, int high_n, int* high_scores, const int* matrix,
-                 const uint4* border_in, uint4* border_out, Word kept, Word one, Word* next_item) {
-    fill_table(low, low_n, high, high_n, matrix);
+// The first of the subjects that a warp takes next or, where warps share subjects, the block.
+__device__ __forceinline__ Word take_subjects(Word* next_item) {
+    constexpr Word n = kTogether / kLanes * kSubjects;
+    Word item = 0;
+    if (kWarps == 1) {
+        if ((threadIdx.x & 31) == 0) item = atomicAdd(next_item, n);
+        return __shfl_sync(kEveryLane, item, 0);
+    }
+    __shared__ Word taken;
+    __syncthreads();  // all have read the one before
+    if (threadIdx.x == 0) taken = atomicAdd(next_item, n);
     __syncthreads();
-    const int lane = threadIdx.x & 31, place = lane % kLanes;
-    const unsigned char* table = dynamic_shared + lane % kPlaces * 16;
-    const Word nothing = less_opening(kZero, one);
+    return taken;
+}
+
+// Rows of the longest of the subjects that are taken together; `mine`: of this lane's.
+__device__ __forceinline__ int most_rows(const Subjects& subjects, Word first, int mine) {
+    int most = mine;
+    if (kWarps == 1) {
+        for (int distance = 16; distance > 0; distance >>= 1) most = greatest(most, __shfl_xor_sync(kEveryLane, most, distance));
+    } else {
+        for (Word i = 0; i < kTogether / kLanes * kSubjects; ++i) most = greatest(most, subject_of(subjects, first + i).n);
+    }
+    return most;
+}
+
+// Scores one strip of a query, or of two, against subjects.
+//
+// matrix: 27 x 27, row by the query's residue, with the opening added; in half precision where the numbers are. one: 1. next_item: zero at
+// first. The scores of the strips are raised where these are better; they are written as `Strip` says.
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    score_strips(Subjects subjects, Strips strips, const int* matrix, Word one, Word* next_item) {
+    fill_table(strips.low, strips.high, matrix);
+    __syncthreads();
+    const int place = threadIdx.x % kLanesOfWarp, warp = threadIdx.x % kLanes / 32;  // of those that share a subject
+    const unsigned char* table = dynamic_shared + threadIdx.x % kPlaces * kLoadBytes;
+    uint4* const rings = reinterpret_cast<uint4*>(dynamic_shared + kTableRows * kRowBytes);
+    uint4* const ring_out = rings + (threadIdx.x / kLanes * (kWarps - 1) + warp) * kRing;
+    const uint4* const ring_in = ring_out - kRing;
+    const bool is_first = place == 0 && warp == 0, is_last = place == kLanesOfWarp - 1 && warp == kWarps - 1;
+    const Word nothing = less_opening(kZero, one), kept = strips.kept;
     const Word fresh = nothing & ~kept, fresh_f = kZero & ~kept;
+    const Left nothing_left{nothing, kZero, nothing, kZero};
     while (true) {
-        Word item = 0;
-        if (lane == 0) item = atomicAdd(next_item, static_cast<Word>(32 / kLanes * kSubjects));
-        item = __shfl_sync(kEveryLane, item, 0);
-        if (item >= n_items) break;
-        item += lane / kLanes * kSubjects;
-        const Subject mine = subject_of(residues, offsets, order, n, n_items, item);
-        const Subject other = kSubjects == 2 ? subject_of(residues, offsets, order, n, n_items, item + 1) : mine;
+        const Word taken = take_subjects(next_item);
+        if (taken >= subjects.n_items) break;
+        const Word item = taken + threadIdx.x % kTogether / kLanes * kSubjects;
+        const Subject mine = subject_of(subjects, item);
+        const Subject other = kSubjects == 2 ? subject_of(subjects, item + 1) : mine;
         const int n_rows = greatest(mine.n, other.n);
         const long long border = other.n > mine.n ? other.border : mine.border;
-        const int n_in = border_in != nullptr && place == 0 ? n_rows : 0, n_out = border_out != nullptr && place == kLanes - 1 ? n_rows : 0;
-        int steps = n_rows;
-        for (int distance = 16; distance > 0; distance >>= 1) steps = greatest(steps, __shfl_xor_sync(kEveryLane, steps, distance));
-        steps = (steps + 1) / 2 + kLanes - 1;
+        const int n_in = subjects.border_in != nullptr && is_first ? n_rows : 0;
+        const int n_out = subjects.border_out != nullptr && is_last ? n_rows : 0;
+        const int steps = (most_rows(subjects, taken, n_rows) + 1) / 2 + kLanesOfWarp - 1;
 
         Columns columns;
 #pragma unroll
@@ -305,45 +378,70 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             columns.e[c] = kZero;
         }
         Word best = kZero, corner = nothing;
-        Left left{nothing, kZero, nothing, kZero};
+        Left left = nothing_left;
         int row = -2 * place;  // the upper one of the step
         // Letters and borders are loaded two steps ahead.
         Letters letters = letters_at(mine, other, row), next_letters = letters_at(mine, other, row + 2);
         uint4 from_left{nothing, kZero, nothing, kZero}, next_from_left = from_left;
-        if (n_in > 0) from_left = border_in[border];
-        if (n_in > 2) next_from_left = border_in[border + 1];
-        for (int step = 0; step < steps; ++step) {
-            left.upper = __shfl_up_sync(kEveryLane, left.upper, 1, kLanes);
-            left.upper_f = __shfl_up_sync(kEveryLane, left.upper_f, 1, kLanes);
-            left.lower = __shfl_up_sync(kEveryLane, left.lower, 1, kLanes);
-            left.lower_f = __shfl_up_sync(kEveryLane, left.lower_f, 1, kLanes);
-            if (place == 0) {
-                left = Left{(from_left.x & kept) | fresh, (from_left.y & kept) | fresh_f, (from_left.z & kept) | fresh,
-                            (from_left.w & kept) | fresh_f};
+        if (n_in > 0) from_left = subjects.border_in[border];
+        if (n_in > 2) next_from_left = subjects.border_in[border + 1];
+        const int phases = kWarps == 1 ? 1 : (steps + kStepsOfPhase - 1) / kStepsOfPhase + kLag * (kWarps - 1);
+        for (int phase = 0; phase < phases; ++phase) {
+            int step = 0, end = steps;
+            if (kWarps > 1) {
+                __syncthreads();
+                step = (phase - kLag * warp) * kStepsOfPhase;
+                end = step < 0 || step + kStepsOfPhase > steps ? (step < 0 ? step : steps) : step + kStepsOfPhase;
             }
-            const Rows rows{table + letters.upper * kRowBytes, table + letters.lower * kRowBytes};
-            const Rows other_rows{table + letters.other_upper * kRowBytes, table + letters.other_lower * kRowBytes};
-            letters = next_letters;
-            from_left = next_from_left;
-            next_letters = letters_at(mine, other, row + 4);
-            if (step % 8 == 0) fetch_ahead(mine, other, row, border_in + border, n_in);
-            if (static_cast<Word>(row + 4) < static_cast<Word>(n_in)) next_from_left = border_in[border + step + 2];
-            const Word next_corner = left.lower;
-            advance_rows(columns, rows, other_rows, corner, left, best, one);
-            corner = next_corner;
-            if (static_cast<Word>(row) < static_cast<Word>(n_out)) {
-                border_out[border + step - (kLanes - 1)] = uint4{left.upper, left.upper_f, left.lower, left.lower_f};
+            for (; step < end; ++step) {
+                left.upper = __shfl_up_sync(kEveryLane, left.upper, 1, kLanesOfWarp);
+                left.upper_f = __shfl_up_sync(kEveryLane, left.upper_f, 1, kLanesOfWarp);
+                left.lower = __shfl_up_sync(kEveryLane, left.lower, 1, kLanesOfWarp);
+                left.lower_f = __shfl_up_sync(kEveryLane, left.lower_f, 1, kLanesOfWarp);
+                if (is_first) {
+                    left = Left{(from_left.x & kept) | fresh, (from_left.y & kept) | fresh_f, (from_left.z & kept) | fresh,
+                                (from_left.w & kept) | fresh_f};
+                } else if (kWarps > 1 && place == 0) {
+                    left = nothing_left;  // behind the last row that the warp before has handed on
+                    if (step + kLanesOfWarp - 1 < steps) {
+                        const uint4 words = ring_in[step % kRing];
+                        left = Left{words.x, words.y, words.z, words.w};
+                    }
+                }
+                const Rows rows{table + letters.upper * kRowBytes, table + letters.lower * kRowBytes};
+                const Rows other_rows{table + letters.other_upper * kRowBytes, table + letters.other_lower * kRowBytes};
+                letters = next_letters;
+                from_left = next_from_left;
+                next_letters = letters_at(mine, other, row + 4);
+                if (step % 8 == 0) fetch_ahead(mine, other, row, subjects.border_in + border, n_in);
+                if (static_cast<Word>(row + 4) < static_cast<Word>(n_in)) next_from_left = subjects.border_in[border + step + 2];
+                const Word next_corner = left.lower;
+                advance_rows(columns, rows, other_rows, corner, left, best, one);
+                corner = next_corner;
+                const uint4 handed_on{left.upper, left.upper_f, left.lower, left.lower_f};
+                if (static_cast<Word>(row) < static_cast<Word>(n_out)) subjects.border_out[border + row / 2] = handed_on;
+                if (kWarps > 1 && warp < kWarps - 1 && place == kLanesOfWarp - 1 && row >= 0) ring_out[row / 2 % kRing] = handed_on;
+                row += 2;
             }
-            row += 2;
         }
 
-        for (int distance = kLanes / 2; distance > 0; distance >>= 1) {
+        for (int distance = kLanesOfWarp / 2; distance > 0; distance >>= 1) {
             best = greatest_of(best, best, __shfl_xor_sync(kEveryLane, best, distance));
         }
         if (place == 0) {
-            keep_score(low_scores, mine.number, score_of(best, 0));
-            if (kSubjects == 2) keep_score(low_scores, other.number, score_of(best, 1));
-            if (kSubjects == 1 && kNumbers != kWide) keep_score(high_scores, mine.number, score_of(best, 1));
+            keep_score(strips.low.scores, mine.number, score_of(best, 0));
+            if (kSubjects == 2) keep_score(strips.low.scores, other.number, score_of(best, 1));
+            if (kSubjects == 1 && kNumbers != kWide) keep_score(strips.high.scores, mine.number, score_of(best, 1));
+        }
+    }
+}
+
+// Counts the subjects whose score passes `most`, which the numbers held for certain. scores: of n_queries queries and n subjects each.
+// counts: by query, zero at first.
+extern "C" __global__ void count_overflows(const int* scores, Word n, Word n_queries, int most, Word* counts) {
+    for (Word query = 0; query < n_queries; ++query, scores += n) {
+        for (Word i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+            if (scores[i] > most) atomicAdd(counts + query, 1u);
         }
     }
 }

@@ -2,7 +2,8 @@
 
 The database stays on the device where it fits; else it comes in batches through pinned buffers, the next one while one is scored. A launch
 computes a strip of the columns of two queries, or of one query with two subjects at a time. What leaves the strip on its right stays in
-device memory for the next launch. Pairs whose score passes what the numbers hold are listed on the device and scored again with 32 bits.
+device memory for the next launch. Where the longest subjects would outlast the others, both are scored side by side, on streams of their
+own. Pairs whose score passes what the numbers hold are listed on the device and scored again with 32 bits.
 
 ATGPU analysis, for queries of m residues in all against n subjects of r residues in all, in strips of w columns (a word has 4 bytes):
 
@@ -16,40 +17,41 @@ ATGPU analysis, for queries of m residues in all against n subjects of r residue
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import product, zip_longest
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, Part, Planner, Shape, Subjects
 from kernels.cuda.modules import Card, sent
 from kernels.device import DeviceMemoryError
 
-__all__ = ["HALF_PRECISION", "SIXTEEN_BITS", "THIRTY_TWO_BITS", "AlignmentSearch"]
-
-SIXTEEN_BITS, HALF_PRECISION, THIRTY_TWO_BITS = 1, 2, 3
-"""Numbers that the kernels compute with: NUMBERS of alignment.cu."""
+__all__ = ["AlignmentSearch"]
 
 _FILE = "alignment.cu"
-_TABLE_ROWS = 28
-_LANES, _COLUMNS = (2, 4, 8, 16, 32), (16, 24, 32, 40, 48, 56, 64, 72)
 _LIST_THREADS = 256
 _COUNTERS = 4096
 _SHARE_OF_FREE_MEMORY = 0.8
 _RESIDUES_OF_BATCH = 1 << 27  # where the database does not stay on the device
 _BORDER_BYTES = 8  # of a residue
 _CELLS_OF_GROUP = 250_000_000_000  # between two looks at a cancel: 50 ms on an H200
+_STAGED_BYTES = 16 << 20  # scores that come back in one piece, through pinned memory
+_PLANS_KEPT = 64
 _GREATEST = {SIXTEEN_BITS: (1 << 15) - 1, HALF_PRECISION: 1 << 11}
 _LARGEST_COST = {SIXTEEN_BITS: 1 << 12, HALF_PRECISION: 1 << 9}  # of a gap's residue or, below zero, of a pair; and greatest score
-# Measured on an H200. What two rows of a lane's columns cost, in cycles of a quarter of a multiprocessor: each cell, the merging of two
-# subjects' scores, and all that is not a cell; how much more by subjects of a word and threads of a block; and how long they take a warp
-# that has the multiprocessor for itself, for each column.
-_CELL_CYCLES = {SIXTEEN_BITS: 9.5, HALF_PRECISION: 13.0, THIRTY_TWO_BITS: 11.0}
-_MERGING_CYCLES, _STEP_CYCLES, _COLUMN_LATENCY = 2.0, 80.0, 40.0
-_SLOWER = {(1, 256): 1.04, (2, 384): 1.02}
+_STRIP = np.dtype([("residues", np.uint64), ("scores", np.uint64), ("n", np.int32)], align=True)
+_STRIPS = np.dtype([("low", _STRIP), ("high", _STRIP), ("kept", np.uint32)], align=True)
+_SUBJECTS = np.dtype(
+    [
+        ("residues", np.uint64), ("offsets", np.uint64), ("order", np.uint64), ("border_in", np.uint64), ("border_out", np.uint64),
+        ("n", np.uint32), ("n_items", np.uint32),
+    ],
+    align=True,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -84,39 +86,6 @@ def _half_bits(values: Any) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class _Shape:
-    """How a launch is cut: `subjects` of a word, lanes of a subject, columns of a lane."""
-
-    numbers: int
-    subjects: int
-    lanes: int
-    columns: int
-    threads: int
-
-    @property
-    def width(self) -> int:
-        """Columns of a strip."""
-        return self.lanes * self.columns
-
-    @property
-    def shared_bytes(self) -> int:
-        """Of the table of scores."""
-        return _TABLE_ROWS * max(self.lanes, 8) * self.columns * (4 // self.subjects)
-
-    @property
-    def subjects_of_block(self) -> int:
-        """How many the warps of a block score at a time."""
-        return self.threads // self.lanes * self.subjects
-
-    def macros(self) -> tuple[str, ...]:
-        """Of alignment.cu."""
-        return (
-            f"NUMBERS={self.numbers}", f"SUBJECTS={self.subjects}", f"LANES={self.lanes}", f"COLUMNS={self.columns}",
-            f"THREADS={self.threads}",
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
 class _Strip:
     """Columns of a query: its number, the first column and how many."""
 
@@ -128,20 +97,28 @@ class _Strip:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Subjects `first:last`, on the device: addresses of their residues, offsets and, unless they stand by length, order."""
+    """Subjects `first:last`, on the device: addresses of their residues, offsets and, unless they stand by length, order.
+
+    `lengths` : (n,) of them, the longest first. `rows` : (n + 1,) residues of the first so many of these.
+    """
 
     first: int
     last: int
-    n_residues: int
-    longest: int
     residues: int
     offsets: int
     order: int
+    lengths: NDArray[np.int64]
+    rows: NDArray[np.int64]
 
     @property
     def n(self) -> int:
         """Its subjects."""
         return self.last - self.first
+
+    def subjects(self, n_items: int) -> Subjects:
+        """So many of them, whichever they are, for the plan."""
+        rows = int(self.rows[-1]) * n_items // max(1, self.n)
+        return Subjects(n_items, rows, int(self.lengths[0]), int(self.lengths[-1]))
 
 
 class AlignmentSearch:
@@ -149,36 +126,44 @@ class AlignmentSearch:
 
     Parameters
     ----------
-    card : the device.
-    residues : int8 codes: A to Z are 0 to 25, ``*`` is 26. offsets : (n + 1,) int64, where each sequence begins. A database in order of
-        length, shortest first, needs no sorting here.
-    memory_bytes : of the device, at most; 80 % of what is free when None.
-    numbers : what to compute with; by the card's compute capability when None.
-    shape : lanes of a subject and columns of a lane; those that should be fastest when None.
-    threads : of a block; as many as the registers suffice for when None.
+    device : the card. residues : int8 codes: A to Z are 0 to 25, ``*`` is 26.
+    offsets : (n + 1,) int64, where each sequence begins. A database in order of length, shortest first, needs no sorting here.
+
+    Attributes
+    ----------
+    cells_done : of the call that runs, about: for the progress.
     """
 
-    def __init__(
-        self,
-        card: Card,
-        residues: NDArray[np.int8],
-        offsets: NDArray[np.int64],
-        *,
-        memory_bytes: int | None = None,
-        numbers: int | None = None,
-        shape: tuple[int, int] | None = None,
-        threads: int | None = None,
-    ) -> None:
+    memory_bytes: int | None = None
+    """Of the device, at most; 80 % of what is free when None."""
+    numbers: int | None = None
+    """What to compute with; by the card's compute capability when None."""
+    shape: tuple[int, int] | None = None
+    """Lanes of a subject and columns of a lane; those that should be fastest when None."""
+    threads: int | None = None
+    """Of a block; as many as the registers suffice for when None."""
+    n_longest: int | None = None
+    """Subjects that are scored by more lanes beside the others; as many as should be fastest when None, 0 for none."""
+    longest_shape: tuple[int, int, int, int] = (128, 4, 256, 1)
+    """Lanes, columns, threads and multiprocessors for them where their number is set."""
+
+    def __init__(self, device: Card, residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> None:
+        card = device
         self._card, self._residues, self._offsets = card, residues, np.ascontiguousarray(offsets, np.int64)
-        self._shape_wished, self._threads = shape, threads
         capability = card.compute_capability()
-        self._numbers = numbers or (SIXTEEN_BITS if capability >= 90 else HALF_PRECISION if capability >= 80 else THIRTY_TWO_BITS)
-        self._multiprocessors, self._shared_bytes = card.multiprocessors(), card.most_shared_bytes()
+        self._kind = self.numbers or (SIXTEEN_BITS if capability >= 90 else HALF_PRECISION if capability >= 80 else THIRTY_TWO_BITS)
+        self._multiprocessors, self._most_shared = card.multiprocessors(), card.most_shared_bytes()
+        self._half_shared = self._most_shared // 2 + 1024
+        self._planner = Planner(self._multiprocessors, self._most_shared, self.shape, self.threads)
+        self._plans: dict[tuple[Any, ...], list[Part]] = {}
+        self.cells_done = 0
+        self._scheme: tuple[bytes, tuple[_Numbers, _Numbers]] | None = None
+        self._in_order: tuple[tuple[int, int], NDArray[np.int64], NDArray[np.int64]] | None = None
         free = int(card.free_bytes() * _SHARE_OF_FREE_MEMORY)
-        self._budget = free if memory_bytes is None else min(free, memory_bytes)
+        self._budget = free if self.memory_bytes is None else min(free, self.memory_bytes)
         self._lengths = np.diff(self._offsets)
         self._is_sorted = bool((self._lengths[1:] >= self._lengths[:-1]).all())
-        self._stream, self._copies = card.stream(), card.stream()
+        self._stream, self._beside, self._copies = card.stream(), card.stream(), card.stream()
         self._resident: tuple[Any, Any] | None = None
         if self._residues.nbytes + self._offsets.nbytes <= self._budget // 3:  # the rest is for borders, scores and lists
             with suppress(DeviceMemoryError):
@@ -213,32 +198,44 @@ class AlignmentSearch:
         DeviceError : the device failed. DeviceMemoryError : not even one subject fits. Columns from the last yielded end on are as they
         were.
         """
-        last = len(self._lengths) if last is None else last
-        scheme = np.asarray(matrix_scores, np.int64), gap_open + gap_extend, gap_extend
+        last, self.cells_done = len(self._lengths) if last is None else last, 0
+        numbers = self._numbers_of(matrix_scores, gap_open, gap_extend)
         try:
-            work, loader, batch = self._begun(queries, scheme, first, last)
+            work, loader, batch = self._begun(queries, numbers, first, last)
             while batch is not None:
                 following: _Batch | None = None
                 for i, _ in enumerate(work.score(batch)):
                     if i == 0:  # while the kernels run
                         following = next(loader, None)
-                    self._card.wait(self._stream)
+                    work.wait()
                     yield batch.first
-                work.download(batch, out)
+                work.deliver(batch, out)
+                self.cells_done = sum(map(len, queries)) * int(self._offsets[batch.last] - self._offsets[first])
                 yield batch.last
                 batch = following
         finally:
-            self._card.wait(self._stream)
-            self._card.wait(self._copies)
+            for stream in (self._stream, self._beside, self._copies):
+                self._card.wait(stream)
+
+    def _numbers_of(self, matrix_scores: NDArray[np.integer], gap_open: int, gap_extend: int) -> tuple[_Numbers, _Numbers]:
+        """The scheme in the numbers to begin with, and in those that hold every score; that of the last call is kept."""
+        scores, opening = np.asarray(matrix_scores, np.int64), gap_open + gap_extend
+        key = scores.tobytes() + np.array([opening, gap_extend]).tobytes()
+        if self._scheme is None or self._scheme[0] != key:
+            largest = max(opening, gap_extend, int(np.abs(scores).max(initial=0)))
+            wide = _Numbers.of(THIRTY_TWO_BITS, scores, opening, gap_extend)
+            fits = self._kind in _GREATEST and largest <= _LARGEST_COST[self._kind]
+            self._scheme = key, (_Numbers.of(self._kind, scores, opening, gap_extend) if fits else wide, wide)
+        return self._scheme[1]
 
     def _begun(
-        self, queries: Sequence[NDArray[np.int8]], scheme: tuple[NDArray[np.int64], int, int], first: int, last: int
+        self, queries: Sequence[NDArray[np.int8]], numbers: tuple[_Numbers, _Numbers], first: int, last: int
     ) -> tuple[_Work, Iterator[_Batch], _Batch | None]:
         """Room on the device, all that a call needs, with the first batch there; in smaller batches where the device refuses it."""
         while True:
             cuts = self._cuts(first, last, len(queries))
             try:
-                work = _Work(self._card, self._stream, queries, scheme, self._numbers, self._plan, cuts, self._offsets)
+                work = _Work(self, queries, numbers, cuts)
                 loader = self._loaded(cuts)
                 return work, loader, next(loader, None)
             except DeviceMemoryError:
@@ -272,11 +269,10 @@ class AlignmentSearch:
         most = max((last - first for first, last in cuts), default=0)
         slots = [_Slot(card, most_residues, most, not self._resident, not self._is_sorted) for _ in cuts[:2]]
         for i, (first, last) in enumerate(cuts):
-            lengths = self._lengths[first:last]
-            n_residues, longest = int(offsets[last] - offsets[first]), int(lengths[-1] if self._is_sorted else lengths.max())
             slot = slots[i % 2]
-            if not self._is_sorted:
-                slot.load("order", np.argsort(-lengths, kind="stable").astype(np.uint32), self._copies)
+            lengths, rows, order = self._by_length(first, last)
+            if order is not None:
+                slot.load("order", order, self._copies)
             if self._resident is None:
                 slot.load("residues", self._residues[offsets[first] : offsets[last]], self._copies)
                 slot.load("offsets", offsets[first : last + 1], self._copies)
@@ -284,30 +280,37 @@ class AlignmentSearch:
             else:
                 places = card.address(self._resident[0]) + int(offsets[first]), card.address(self._resident[1]) + 8 * first
             card.wait(self._copies)
-            yield _Batch(first, last, n_residues, longest, *places, 0 if self._is_sorted else slot.address("order"))
+            yield _Batch(first, last, *places, 0 if order is None else slot.address("order"), lengths, rows)
 
-    def _plan(self, numbers: int, subjects: int, lengths: Sequence[int], batch: _Batch, n_items: int) -> _Shape:
-        """The shape that should score queries of these lengths soonest, against `n_items` of a batch."""
-        if self._shape_wished:
-            return _Shape(numbers, subjects, *self._shape_wished, self._threads or _threads_for(self._shape_wished[1]))
-        shapes = [_Shape(numbers, subjects, *one, self._threads or _threads_for(one[1])) for one in product(_LANES, _COLUMNS)]
-        shapes = [shape for shape in shapes if shape.shared_bytes <= self._shared_bytes]
-        rows = batch.n_residues * n_items / max(1, batch.n)
-        cell_cycles = _CELL_CYCLES[numbers] + _MERGING_CYCLES * (subjects - 1)
+    def _by_length(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint32] | None]:
+        """Lengths of the subjects `first:last`, the longest first, sums of them, and their order where they do not stand by length."""
+        lengths = self._lengths[first:last]
+        if self._is_sorted:
+            return lengths[::-1], self._offsets[last] - self._offsets[first : last + 1][::-1], None
+        order = np.argsort(-lengths, kind="stable")
+        lengths = lengths[order]
+        return lengths, np.concatenate(([0], np.cumsum(lengths))), order.astype(np.uint32)
 
-        def seconds(shape: _Shape) -> float:
-            steps = (rows + 2 * shape.lanes * n_items) * shape.lanes / (2 * 32 * subjects)
-            whole = steps * (2 * cell_cycles * shape.columns + _STEP_CYCLES) / (4 * self._multiprocessors)
-            whole *= _SLOWER.get((subjects, shape.threads), 1.0)
-            alone = (batch.longest / 2 + shape.lanes) * (_COLUMN_LATENCY * shape.columns + _STEP_CYCLES)
-            return max(whole, alone) * sum(-(-length // shape.width) for length in lengths)
+    def _parts(self, numbers: int, in_word: int, lengths: Sequence[int], batch: _Batch) -> list[Part]:
+        """How a batch is cut for queries of these lengths; what was planned last is kept."""
+        if self.n_longest is not None:
+            return self._parts_as_set(numbers, in_word, lengths, batch)
+        key = numbers, in_word, tuple(lengths), batch.first, batch.last
+        if key not in self._plans:
+            if len(self._plans) == _PLANS_KEPT:
+                del self._plans[next(iter(self._plans))]
+            self._plans[key] = self._planner.parts(numbers, in_word, lengths, batch.subjects(batch.n), batch.lengths, batch.rows)
+        return self._plans[key]
 
-        return min(shapes, key=seconds)
-
-
-def _threads_for(columns: int) -> int:
-    """Threads of a block, one on each multiprocessor, that keep so many columns in registers."""
-    return 512 if columns <= 32 else 384 if columns <= 48 else 256
+    def _parts_as_set(self, numbers: int, in_word: int, lengths: Sequence[int], batch: _Batch) -> list[Part]:
+        n, (lanes, columns, threads, blocks) = min(self.n_longest or 0, batch.n), self.longest_shape
+        others = batch.subjects(batch.n)._replace(longest=int(batch.lengths[min(n, batch.n - 1)]))
+        whole = self._planner.shape(numbers, in_word, lengths, others)
+        if n == 0:
+            return [whole]
+        shape = Shape(numbers, in_word, lanes, columns, threads)
+        rest = [whole._replace(first=n, last=batch.n, blocks=max(1, self._multiprocessors - blocks))] if n < batch.n else []
+        return [Part(0, n, shape, blocks), *rest]
 
 
 class _Slot:
@@ -331,137 +334,222 @@ class _Slot:
         self._card.upload(self._buffers[name], staged, stream)
 
 
-_Launch = tuple[_Shape, _Strip | None, _Strip | None]
+@dataclass(frozen=True)
+class _Launch:
+    """A strip of a query, or of two, against a part of a batch: `subjects` as the kernel takes them, but for the borders."""
+
+    part: Part
+    low: _Strip | None
+    high: _Strip | None
+    subjects: NDArray[np.void]
+    border: int  # bytes before the part's
+    scores: int  # bytes before those of the first query with the part's first subject
+    row_bytes: int  # scores of a query
+    stream: Any
+    cells: int
 
 
 class _Work:
-    """The queries of a call on the device, with room for the scores of a batch."""
+    """The queries of a call on the device, with room for the scores of a batch.
+
+    The buffer `words` holds what is zero at first: the counters that warps take subjects from, how many scores of each query pass what
+    the numbers hold, and the scores.
+    """
 
     def __init__(
-        self,
-        card: Card,
-        stream: Any,
-        queries: Sequence[NDArray[np.int8]],
-        scheme: tuple[NDArray[np.int64], int, int],
-        kind: int,
-        plan: Callable[[int, int, Sequence[int], _Batch, int], _Shape],
-        cuts: list[tuple[int, int]],
-        offsets: NDArray[np.int64],
+        self, search: AlignmentSearch, queries: Sequence[NDArray[np.int8]], numbers: tuple[_Numbers, _Numbers], cuts: list[tuple[int, int]]
     ) -> None:
-        self._card, self._stream, self._plan, self._multiprocessors = card, stream, plan, card.multiprocessors()
+        card, offsets = search._card, search._offsets
+        self._search, self._card, self._stream = search, card, search._stream
+        self._narrow, self._wide = numbers
         self._lengths = [len(query) for query in queries]
-        scores, opening, extending = scheme
-        largest = max(opening, extending, int(np.abs(scores).max(initial=0)))
-        self._wide = _Numbers.of(THIRTY_TWO_BITS, scores, opening, extending)
-        fits = kind in _GREATEST and largest <= _LARGEST_COST[kind]
-        self._narrow = _Numbers.of(kind, scores, opening, extending) if fits else self._wide
-        self._begins = np.concatenate(([0], np.cumsum(self._lengths))).astype(np.int64)
+        self._queries = [i for i, length in enumerate(self._lengths) if length]
         n = max((last - first for first, last in cuts), default=0)
         n_residues = max((int(offsets[last] - offsets[first]) for first, last in cuts), default=0)
-        self._scores, self._found = [card.buffer(4 * n) for _ in queries], card.buffer(4 * (n + 1))
-        self._border = card.buffer(_BORDER_BYTES * (n_residues + n + 2))
-        self._counters, self._n_counted = card.buffer(4 * _COUNTERS), _COUNTERS
-        residues = np.concatenate([np.zeros(0, np.int8), *queries]).astype(np.int8)
-        buffers = sent(card, {"queries": residues, "wide": self._wide.matrix, "narrow": self._narrow.matrix}, stream)
-        self._queries = buffers["queries"]
-        self._matrices = {id(self._wide): buffers["wide"], id(self._narrow): buffers["narrow"]}
-        card.wait(stream)
+        packed = np.concatenate([self._wide.matrix.reshape(-1).view(np.int8), self._narrow.matrix.reshape(-1).view(np.int8), *queries])
+        n_scores, n_queries = len(queries) * n, len(queries)
+        self._words, self._found = card.buffer(4 * (_COUNTERS + n_queries + n_scores)), card.buffer(4 * (n + 1))
+        self._border = card.buffer(_BORDER_BYTES * (n_residues + n) + 64)
+        self._sent, self._packed = card.buffer(packed.nbytes), packed
+        self._n_counted = 0
+        self._begins = (2 * self._wide.matrix.nbytes + np.cumsum([0, *self._lengths])).tolist()
+        staged = n_queries + n_scores
+        self._staged = card.pinned(4 * (staged if 4 * staged <= _STAGED_BYTES else n_queries)).view(np.int32)
+        card.upload(self._sent, packed, self._stream)
+
+    def wait(self) -> None:
+        """For all that was begun."""
+        self._card.wait(self._search._beside)
+        self._card.wait(self._stream)
 
     def score(self, batch: _Batch) -> Iterator[None]:
-        """Score all queries against a batch; comes back whenever the device has work for a while."""
-        card, stream = self._card, self._stream
-        for scores in self._scores:
-            card.clear(scores, 4 * batch.n, stream)
-        queries = [i for i, length in enumerate(self._lengths) if length]
-        yield from self._launched(self._launches(queries, batch), batch, self._narrow, batch.order, batch.n)
-        if self._narrow is not self._wide:
-            for query in queries:
-                yield from self._score_overflows(query, batch)
+        """Score all queries against a batch; comes back whenever the device has work for a while, which is to be waited for."""
+        card, n_queries = self._card, len(self._lengths)
+        card.clear(self._words, 4 * (_COUNTERS + n_queries * (1 + batch.n)), self._stream)
+        self._n_counted = 0
+        for launches in self._launches(batch):
+            # What the streams share must be done before it is used otherwise.
+            if any(one.stream is not self._stream for one in launches):
+                self.wait()
+            yield from self._launched(launches, self._narrow)
+        card.wait(self._search._beside)
+        may_overflow = self._narrow is not self._wide and batch.n > 0 and n_queries > 0
+        if may_overflow:
+            base = card.address(self._words)
+            counts, scores = (np.uint64(base + 4 * (_COUNTERS + before)) for before in (0, n_queries))
+            arguments = scores, np.uint32(batch.n), np.uint32(n_queries), np.int32(self._narrow.most), counts
+            card.launch(_FILE, "count_overflows", _list_blocks(batch.n), _LIST_THREADS, arguments, self._stream)
+        card.download(self._staged[: self._n_staged(batch)], self._words, self._stream, offset=4 * _COUNTERS)
+        yield
+        for query in np.flatnonzero(self._staged[:n_queries]).tolist() if may_overflow else ():
+            yield from self._score_overflows(query, batch)
+
+    def _n_staged(self, batch: _Batch) -> int:
+        """Words that come through pinned memory: how many scores overflowed and, where there is room, the scores."""
+        n_queries = len(self._lengths)
+        return n_queries * (1 + batch.n) if len(self._staged) >= n_queries * (1 + batch.n) else n_queries
 
     def _score_overflows(self, query: int, batch: _Batch) -> Iterator[None]:
-        card, stream = self._card, self._stream
-        count = np.zeros(1, np.uint32)
+        """Score the pairs of a query whose score passed what the numbers hold."""
+        card, stream, count = self._card, self._stream, int(self._staged[query])
         card.clear(self._found, 4, stream)
-        arguments = self._scores[query], np.uint32(batch.n), np.int32(self._narrow.most), self._found
-        card.launch(_FILE, "list_overflows", min(1024, -(-batch.n // _LIST_THREADS)), _LIST_THREADS, arguments, stream)
-        card.download(count, self._found, stream)
-        card.wait(stream)
-        if count[0]:
-            shape = self._plan(THIRTY_TWO_BITS, 1, [self._lengths[query]], batch, int(count[0]))
-            launches: list[_Launch] = [(shape, strip, None) for strip in self._strips(query, shape.width)]
-            yield from self._launched(launches, batch, self._wide, card.address(self._found) + 4, int(count[0]))
+        scores = np.uint64(card.address(self._words) + self._row(query, batch))
+        arguments = scores, np.uint32(batch.n), np.int32(self._narrow.most), self._found
+        card.launch(_FILE, "list_overflows", _list_blocks(batch.n), _LIST_THREADS, arguments, stream)
+        some = batch.subjects(count)
+        part = self._search._planner.shape(THIRTY_TWO_BITS, 1, [self._lengths[query]], some)
+        subjects = self._subjects(batch, part, card.address(self._found) + 4, count)
+        strips = self._strips(query, part.shape.width)
+        yield from self._launched([self._launch(batch, part, strip, None, subjects, some.rows, stream) for strip in strips], self._wide)
+        n = len(self._lengths)
+        if self._n_staged(batch) > n:
+            row = self._staged[n + query * batch.n : n + (query + 1) * batch.n]
+            card.download(row, self._words, stream, offset=self._row(query, batch))
+        yield
+
+    def _row(self, query: int, batch: _Batch) -> int:
+        """Bytes before the scores of a query."""
+        return 4 * (_COUNTERS + len(self._lengths) + query * batch.n)
 
     def _strips(self, query: int, width: int) -> list[_Strip]:
         length = self._lengths[query]
         return [_Strip(query, begin, min(width, length - begin), begin + width >= length) for begin in range(0, length, width)]
 
-    def _launches(self, queries: list[int], batch: _Batch) -> list[_Launch]:
+    def _launches(self, batch: _Batch) -> Iterator[list[_Launch]]:
         """Strips of two queries together, as far as the queries can be shared out between the halves of the words; the rest alone."""
+        if not batch.n:
+            return
         kind = self._narrow.kind
-        by_length = sorted(queries, key=lambda query: -self._lengths[query])
-        if kind == THIRTY_TWO_BITS:
-            shape = self._plan(kind, 1, [self._lengths[query] for query in queries], batch, batch.n)
-            return [(shape, strip, None) for query in by_length for strip in self._strips(query, shape.width)]
+        together = sorted(self._queries, key=lambda query: -self._lengths[query])
         alone: list[int] = []
         # A query longer than all others together would leave half of the words unused.
-        while by_length and self._lengths[by_length[0]] > sum(self._lengths[query] for query in by_length[1:]):
-            alone.append(by_length.pop(0))
-        launches: list[_Launch] = []
-        if by_length:
-            shape = self._plan(kind, 1, [self._lengths[query] for query in by_length], batch, batch.n)
-            halves: tuple[list[_Strip], list[_Strip]] = [], []
-            for query in by_length:
-                min(halves, key=len).extend(self._strips(query, shape.width))
-            launches += [(shape, *pair) for pair in zip_longest(*halves)]
+        while kind != THIRTY_TWO_BITS and together and self._lengths[together[0]] > sum(self._lengths[query] for query in together[1:]):
+            alone.append(together.pop(0))
+        if together:
+            yield self._launches_of(batch, 1, together)
         for query in alone:
-            shape = self._plan(kind, 2, [self._lengths[query]], batch, batch.n)
-            launches += [(shape, strip, None) for strip in self._strips(query, shape.width)]
-        return launches
+            yield self._launches_of(batch, 2, [query])
 
-    def _launched(self, launches: list[_Launch], batch: _Batch, numbers: _Numbers, order: int, n_items: int) -> Iterator[None]:
+    def _launches_of(self, batch: _Batch, in_word: int, queries: list[int]) -> list[_Launch]:
+        """Launches of some queries, with so many subjects in a word: those of parts that are scored side by side in turn."""
+        parts = self._search._parts(self._narrow.kind, in_word, [self._lengths[query] for query in queries], batch)
+        streams = (self._stream,) if len(parts) == 1 else (self._search._beside, self._stream)
+        of_parts: list[list[tuple[float, _Launch]]] = []
+        border = 0
+        for part, stream in zip(parts, streams, strict=True):
+            halves: tuple[list[_Strip], ...] = ([], []) if in_word == 1 and self._narrow.kind != THIRTY_TWO_BITS else ([],)
+            for query in queries:
+                min(halves, key=len).extend(self._strips(query, part.shape.width))
+            subjects = self._subjects(batch, part, batch.order, part.last - part.first)
+            pairs = list(zip_longest(*halves)) if len(halves) == 2 else [(strip, None) for strip in halves[0]]
+            rows = int(batch.rows[part.last] - batch.rows[part.first])
+            some = [self._launch(batch, part, low, high, subjects, rows, stream, border) for low, high in pairs]
+            of_parts.append([((i + 1) / len(some), launch) for i, launch in enumerate(some)])
+            if not batch.order:
+                border += 16 * ((rows + part.last - part.first) // 2 + 2)
+        # Each part's first launch is begun before the second of any.
+        return [launch for _, launch in sorted((one for some in of_parts for one in some), key=lambda one: one[0])]
+
+    def _subjects(self, batch: _Batch, part: Part, order: int, n_items: int) -> NDArray[np.void]:
+        """What the kernel takes: of a batch that stands by length the part alone, else all of it and the part's order."""
+        if order:
+            first = 4 * part.first if order == batch.order else 0
+            return np.array((batch.residues, batch.offsets, order + first, 0, 0, batch.n, n_items), _SUBJECTS)
+        before = int(batch.rows[-1] - batch.rows[part.last])
+        return np.array((batch.residues + before, batch.offsets + 8 * (batch.n - part.last), 0, 0, 0, n_items, n_items), _SUBJECTS)
+
+    def _launch(
+        self,
+        batch: _Batch,
+        part: Part,
+        low: _Strip | None,
+        high: _Strip | None,
+        subjects: NDArray[np.void],
+        rows: int,
+        stream: Any,
+        border: int = 0,
+    ) -> _Launch:
+        scores = self._row(0, batch) + (0 if subjects["order"] else 4 * (batch.n - part.last))
+        columns = sum(strip.n for strip in (low, high) if strip)
+        return _Launch(part, low, high, subjects, border, scores, 4 * batch.n, stream, columns * rows)
+
+    def _launched(self, launches: list[_Launch], numbers: _Numbers) -> Iterator[None]:
+        """Start the kernels; comes back between groups of them."""
         cells = 0
-        for shape, low, high in launches:
-            self._launch(shape, low, high, batch, numbers, order, n_items)
-            cells += sum(strip.n for strip in (low, high) if strip) * batch.n_residues * n_items // max(1, batch.n)
+        for launch in launches:
             if cells >= _CELLS_OF_GROUP:
                 yield
                 cells = 0
-        yield
+            self._start(launch, numbers)
+            cells += launch.cells
 
-    def _launch(
-        self, shape: _Shape, low: _Strip | None, high: _Strip | None, batch: _Batch, numbers: _Numbers, order: int, n_items: int
-    ) -> None:
-        card = self._card
+    def _start(self, launch: _Launch, numbers: _Numbers) -> None:
+        card, part, shape = self._card, launch.part, launch.part.shape
         if self._n_counted == _COUNTERS:
-            card.clear(self._counters, 4 * _COUNTERS, self._stream)
+            self.wait()
+            card.clear(self._words, 4 * _COUNTERS, self._stream)
+            card.wait(self._stream)
             self._n_counted = 0
+        base, border = card.address(self._words), card.address(self._border) + launch.border
         kept = 0
-        for strip, half in ((low, 0xFFFF if shape.subjects == 1 and numbers is not self._wide else 0xFFFFFFFF), (high, 0xFFFF0000)):
+        for strip, half in (
+            (launch.low, 0xFFFF if shape.subjects == 1 and numbers is not self._wide else 0xFFFFFFFF),
+            (launch.high, 0xFFFF0000),
+        ):
             kept |= half if strip and strip.begin else 0
-        goes_on = any(strip and not strip.is_last for strip in (low, high))
-        border = card.address(self._border)
-        arguments = (
-            np.uint64(batch.residues), np.uint64(batch.offsets), np.uint32(batch.n), np.uint64(order), np.uint32(n_items),
-            *self._half(low), *self._half(high), self._matrices[id(numbers)],
-            np.uint64(border if kept else 0), np.uint64(border if goes_on else 0), np.uint32(kept), np.uint32(1),
-            np.uint64(card.address(self._counters) + 4 * self._n_counted),
-        )  # fmt: skip
+        goes_on = any(strip and not strip.is_last for strip in (launch.low, launch.high))
+        subjects = launch.subjects.copy()
+        subjects["border_in"], subjects["border_out"] = border if kept else 0, border if goes_on else 0
+        strips = np.array((self._half(launch, launch.low), self._half(launch, launch.high), kept), _STRIPS)
+        matrix = card.address(self._sent) + (0 if numbers is self._wide else self._wide.matrix.nbytes)
+        arguments = subjects, strips, np.uint64(matrix), np.uint32(1), np.uint64(base + 4 * self._n_counted)
         self._n_counted += 1
-        blocks = min(self._multiprocessors, -(-n_items // shape.subjects_of_block))
+        # Parts that are scored side by side do not share a multiprocessor.
+        shared = shape.shared_bytes if part.blocks == self._search._multiprocessors else max(shape.shared_bytes, self._search._half_shared)
+        blocks = min(part.blocks, -(-int(subjects["n_items"]) // shape.subjects_of_block))
         card.launch(
-            _FILE, "score_strips", blocks, shape.threads, arguments, self._stream,
-            shared_bytes=shape.shared_bytes, defines=(*shape.macros(), *numbers.macros),
+            _FILE, "score_strips", blocks, shape.threads, arguments, launch.stream,
+            shared_bytes=shared, defines=(*shape.macros(), *numbers.macros),
         )  # fmt: skip
 
-    def _half(self, strip: _Strip | None) -> tuple[np.uint64, np.int32, np.uint64]:
-        """Where the residues of a strip lie, how many they are, and where the scores go."""
+    def _half(self, launch: _Launch, strip: _Strip | None) -> tuple[int, int, int]:
+        """Where the residues of a strip lie, where the scores go, and how many residues they are."""
         if strip is None:
-            return np.uint64(0), np.int32(0), np.uint64(0)
-        residues = self._card.address(self._queries) + int(self._begins[strip.query]) + strip.begin
-        return np.uint64(residues), np.int32(strip.n), np.uint64(self._card.address(self._scores[strip.query]))
+            return 0, 0, 0
+        query_scores = strip.query * launch.row_bytes
+        residues = self._card.address(self._sent) + self._begins[strip.query] + strip.begin
+        return residues, self._card.address(self._words) + launch.scores + query_scores, strip.n
 
-    def download(self, batch: _Batch, out: NDArray[np.int32]) -> None:
+    def deliver(self, batch: _Batch, out: NDArray[np.int32]) -> None:
         """Bring the scores of a batch to their columns of `out`."""
-        for row, scores in zip(out, self._scores, strict=True):
-            self._card.download(row[batch.first : batch.last], scores, self._stream)
+        n = len(self._lengths)
+        if self._n_staged(batch) > n:
+            out[:, batch.first : batch.last] = self._staged[n : n * (1 + batch.n)].reshape(n, batch.n)
+            return
+        for query, row in enumerate(out):
+            self._card.download(row[batch.first : batch.last], self._words, self._stream, offset=self._row(query, batch))
         self._card.wait(self._stream)
+
+
+def _list_blocks(n: int) -> int:
+    return min(1024, -(-n // _LIST_THREADS))

@@ -1,4 +1,4 @@
-// Histogram of the masses of the peptides that a digest gives: the counting pass of kernels/cpu/digestion.py.
+// Histogram of the masses of the peptides that a digest gives: the counting pass of kernels/cpu/peptides.py.
 //
 // The pre-calculation of Li (BMC Bioinformatics 2014, 15:121): the proteins are digested on the device, and only how many peptides have
 // which mass leaves it. The counts choose the mass partitions in which the dictionary is built.

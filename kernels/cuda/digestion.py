@@ -13,7 +13,7 @@ bytes):
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Generator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ _LIMITS = np.dtype(
 
 
 def count_peptides(
+    device: Card,
     residues: NDArray[np.uint8],
     offsets: NDArray[np.int64],
     bounds: NDArray[np.int64],
@@ -57,13 +58,10 @@ def count_peptides(
     max_mass: int,
     bucket_width: int,
     counts: NDArray[np.int64],
-    *,
-    card: Card,
-    check: Callable[[], None] = lambda: None,
-) -> None:
-    """As `kernels.cpu.digestion.count_peptides`, on a card. `check` is called a few times a second and may raise.
+) -> Generator[int, None, None]:
+    """As `kernels.cpu.digestion.count_peptides`, on a card.
 
-    A share may have at most 2^32 - 1 peptides in a bucket.
+    Yields how many residues have been looked through, after each round. A share may have at most 2^32 - 1 peptides in a bucket.
 
     Raises
     ------
@@ -78,8 +76,7 @@ def count_peptides(
         ("n_buckets", counts.shape[1]),
     ):  # fmt: skip
         limits[name] = value
-    stream = card.stream()
-
+    card, stream = device, device.stream()
     found = np.zeros(counts.shape, np.uint32)
     device_counts = card.buffer(found.nbytes)
     host = {"limits": limits, "residues": residues, "offsets": offsets, "bounds": bounds, "cleaves": cleaves.astype(np.uint8)}
@@ -90,7 +87,7 @@ def count_peptides(
         arguments = (*inputs.values(), np.int64(begin), np.int64(end), device_counts)
         card.launch(_FILE, "count_peptides", -(-(end - begin) // _THREADS), _THREADS, arguments, stream)
         card.wait(stream)
-        check()
+        yield end - first
     card.download(found, device_counts, stream)
     card.wait(stream)
     counts += found

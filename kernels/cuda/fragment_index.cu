@@ -1,5 +1,5 @@
 // Fragment-ion index: wide precursor windows are searched by looking up a spectrum's peaks among the ions of all forms. The same
-// candidates, counters, scores and histograms as kernels/cpu/fragment_index.py, bit for bit.
+// candidates, counters, scores and histograms as kernels/cpu/postings.py, bit for bit.
 //
 // The idea is MSFragger's (Kong 2017, Nature Methods 14:513). Forms (peptides with an arrangement of variable modifications) stand in
 // order of mass and are cut into chunks, as many forms as a block has counters for in its shared memory. A posting is an ion and its form:

@@ -1,4 +1,4 @@
-"""Fragment-ion index on a GPU: `build_chunks` and `search_chunks` of `kernels.cpu.fragment_index`, with the kernels of fragment_index.cu.
+"""Fragment-ion index on a GPU: the counterpart of `kernels.cpu.fragment_index`, with the kernels of fragment_index.cu.
 
 The dictionary goes to the device once. There the index is built, of all forms or of as many as fit at a time, and never leaves it. Queries
 follow with their ranges of keys; what comes back is the best candidates of each and the histogram of all scores, bit for bit those of
@@ -28,9 +28,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.fragment_index import arrangement_room
-from kernels.cpu.fragment_index import form_code as code_of_forms
-from kernels.cpu.scoring import first_arrangement, is_possible, next_arrangement
+from kernels.cpu.arrangements import first_arrangement, is_possible, next_arrangement
+from kernels.cpu.forms import arrangement_room, form_code
 from kernels.cuda.modules import Card, sent
 from kernels.device import DeviceError, DeviceMemoryError
 from kernels.layouts import (
@@ -59,10 +58,7 @@ _THREADS, _FORMS_OF_THREAD = 320, 16  # registers for three such blocks on a mul
 _GRID = 2048  # more blocks than any device runs at once; those that find no work end at once
 _COPIES = 32  # of a histogram, at most
 _FOUND = 256  # candidates that a block notes as they come
-_SHARE_OF_FREE_MEMORY = 0.8
-_SHARE_OF_QUERIES = 0.25  # of the memory
 _MOST_QUERY_BYTES = 1 << 33  # 31 bits number the ranges of keys, of ten bytes each
-_PAIRS_OF_BATCH = 1 << 17  # some milliseconds: the time between two looks at a cancel
 _BIN_BITS = 10, 16
 _LETTERS, _ENDS = 26, 32
 _PROTON_MASS = 1.007276466621
@@ -90,49 +86,53 @@ _CHUNK = np.dtype([("first_posting", np.uint64), ("first_bin", np.uint64)])
 
 
 class FragmentSearch:
-    """The fragment-ion index of forms on a device, ready to be searched; in parts, one after the other, where it does not fit as a whole.
+    """The fragment-ion index of forms on a device: `build` it, then search it; in parts, one after the other, where it does not fit.
 
     Parameters
     ----------
-    card : the device. peptides, modifications, settings : as for `kernels.cpu.fragment_index.build_chunks`.
-    form_mass, form_code : (f,) float64 dalton, ascending, and (f,) int64, as `kernels.cpu.fragment_index.list_forms` gives them.
-    memory_bytes : of the device, at most; 80 % of what is free when None. A quarter of it is for queries.
-    forms_of_chunk : forms whose counters a block holds, a multiple of 128 up to 32,768; what suits the card when None.
-    bin_shift : bits of a key below its bin, at most 16; what suits the tolerance when None. threads : of a block,
-        a multiple of 32 from 64 to 1,024.
-    pairs_of_batch : of a query and a chunk, searched between two looks at a cancel.
+    device : its card; 80 % of its free memory may be used, a quarter of that for queries. peptides, modifications, settings : as for
+        `kernels.cpu.fragment_index.FragmentSearch`.
+    form_mass, form_number : (f,) float64 dalton, ascending, and (f,) int64, as `kernels.cpu.forms.list_forms` gives them.
 
     Raises
     ------
     DeviceMemoryError : not even the proteins and one chunk fit. DeviceError : the search is beyond the kernel's sizes, or the device
     failed.
+
+    Attributes
+    ----------
+    share_of_free_memory : what may be used. share_of_queries : how much of that is for queries.
+    forms_of_chunk : forms whose counters a block holds, a multiple of 128 up to 32,768; 0: what suits the card.
+    bin_shift : bits of a key below its bin, at most 16; 0: what suits the tolerance. threads : of a block,
+        a multiple of 32 from 64 to 1,024.
+    pairs_of_batch : of a query and a chunk, searched between two looks at a cancel.
     """
+
+    share_of_free_memory = 0.8
+    share_of_queries = 0.25
+    forms_of_chunk = 0
+    bin_shift = 0
+    threads = _THREADS
+    pairs_of_batch = 1 << 17  # some milliseconds
 
     def __init__(
         self,
-        card: Card,
+        device: Card,
         peptides: PeptideArrays,
         modifications: ModificationArrays,
         settings: ScoringSettings,
         form_mass: NDArray[np.float64],
-        form_code: NDArray[np.int64],
-        *,
-        memory_bytes: int | None = None,
-        forms_of_chunk: int | None = None,
-        bin_shift: int | None = None,
-        threads: int = _THREADS,
-        pairs_of_batch: int = _PAIRS_OF_BATCH,
+        form_number: NDArray[np.int64],
     ) -> None:
+        card = device
         self._card, self._peptides, self._modifications, self._settings = card, peptides, modifications, settings
-        self._form_mass, self._form_code = form_mass, form_code
-        self._code = code_of_forms(peptides, modifications)
+        self._form_mass, self._form_number = form_mass, form_number
+        self._code = form_code(peptides, modifications)
         self._n_slots = int(modifications.combination_count.sum(axis=1).max(initial=0))
-        self._pairs_of_batch, self._threads = pairs_of_batch, threads
-        self._forms_of_chunk = forms_of_chunk or _forms_that_suit(card)
-        self._bin_shift = _bins_that_suit(settings) if bin_shift is None else bin_shift
+        self._forms_of_chunk = self.forms_of_chunk or _forms_that_suit(card)
+        self._bin_shift = self.bin_shift or _bins_that_suit(settings)
         self._check_sizes()
-        free = int(card.free_bytes() * _SHARE_OF_FREE_MEMORY)
-        budget = free if memory_bytes is None else min(free, memory_bytes)
+        budget = int(card.free_bytes() * self.share_of_free_memory)
         self._stream = card.stream()
         columns = {
             "masses": self._packed_masses(),
@@ -143,12 +143,12 @@ class FragmentSearch:
         }
         self._columns = sent(card, columns, self._stream)
         room = max(0, budget - sum(column.nbytes for column in columns.values()))
-        room -= min(32 * pairs_of_batch, room // 8)  # two batches of pairs
-        self._query_room = min(_MOST_QUERY_BYTES, int(room * _SHARE_OF_QUERIES))
+        room -= min(32 * self.pairs_of_batch, room // 8)  # two batches of pairs
+        self._query_room = min(_MOST_QUERY_BYTES, int(room * self.share_of_queries))
         self._part_room = room - self._query_room
         self._postings_of_chunk = np.zeros(self._n_chunks, np.int64)
         _count_ions_of_chunks(
-            form_code, self._code, peptides.length, len(settings.n_term_series) + len(settings.c_term_series), self._forms_of_chunk,
+            form_number, self._code, peptides.length, len(settings.n_term_series) + len(settings.c_term_series), self._forms_of_chunk,
             self._postings_of_chunk,
         )  # fmt: skip
         heaviest = form_mass[np.minimum(np.arange(1, self._n_chunks + 1) * self._forms_of_chunk, len(form_mass)) - 1] + _MASS_BEYOND
@@ -159,10 +159,18 @@ class FragmentSearch:
             raise DeviceMemoryError(f"{card.name} has {budget / 1e6:,.0f} MB to give, which is not enough for a fragment-ion index")
         self._part: dict[str, Any] = {}
         self._built = 0, 0
-        if int(self._bytes_of_chunk.sum()) <= self._part_room:
-            with suppress(DeviceMemoryError):
-                self._build(0, self._n_chunks)
         card.wait(self._stream)
+
+    def build(self) -> Generator[int, None, None]:
+        """See `kernels.cpu.fragment_index.FragmentSearch.build`. Where the index does not fit as a whole, searches build its parts.
+
+        Yields how many forms are in the index.
+        """
+        if self._built != (0, self._n_chunks) and int(self._bytes_of_chunk.sum()) <= self._part_room:
+            with suppress(DeviceMemoryError):
+                self._build_part(0, self._n_chunks)
+        first, last = self._built
+        yield min(len(self._form_mass), (last - first) * self._forms_of_chunk)
 
     @property
     def _n_chunks(self) -> int:
@@ -197,7 +205,7 @@ class FragmentSearch:
             masses["end_key"][0, known] = (ends[known] * KEYS_OF_DALTON).astype(np.int64)
         return masses
 
-    def _build(self, first: int, last: int) -> None:
+    def _build_part(self, first: int, last: int) -> None:
         """Have the index of the chunks `first:last` on the device, in place of what is there."""
         if self._built == (first, last):
             return
@@ -205,7 +213,7 @@ class FragmentSearch:
         self._built = 0, 0
         self._part.clear()
         start, stop = first * self._forms_of_chunk, min(len(self._form_mass), last * self._forms_of_chunk)
-        codes = self._form_code[start:stop]
+        codes = self._form_number[start:stop]
         chunks = np.zeros(last - first + 1, _CHUNK)
         chunks["first_posting"][1:] = np.cumsum(self._postings_of_chunk[first:last])
         chunks["first_bin"][1:] = np.cumsum(self._bins_of_chunk[first:last] + 2)
@@ -250,7 +258,7 @@ class FragmentSearch:
         histogram_width: float,
         n_candidates: NDArray[np.int64],
     ) -> Generator[int, None, None]:
-        """Search the queries `first:last` as `kernels.cpu.fragment_index.search_chunks` does, batch by batch.
+        """Search the queries `first:last` as `kernels.cpu.fragment_index.FragmentSearch.search_chunks` does, batch by batch.
 
         `segments` and `windows` (q, e, 2), forms of the arrays that were given to the constructor, are those of these queries alone, so
         that row 0 is query `first`. Added to `best`, `histogram` (q, b) int32 and `n_candidates` (q,) int64 of all queries.
@@ -262,6 +270,8 @@ class FragmentSearch:
         ------
         DeviceError : the device failed, or the search is beyond the kernel's sizes.
         """
+        for _ in self.build():
+            yield first
         queries = _Queries(segments, windows, tables, first, best, histogram, n_candidates)
         kept, bins = best.score.shape[1], histogram.shape[1]
         shared_bytes, copies = self._shape(kept, bins)
@@ -285,7 +295,7 @@ class FragmentSearch:
         """Bytes of dynamic shared memory, and copies of the histogram that fit."""
         if kept > _MOST_KEPT:
             raise DeviceError(f"{kept} candidates for a query are more than the {_MOST_KEPT} that a GPU keeps")
-        other = 4 * self._forms_of_chunk + 16 * (_FOUND + kept * (self._threads // 32))
+        other = 4 * self._forms_of_chunk + 16 * (_FOUND + kept * (self.threads // 32))
         copies, room = _COPIES, _shared_room(self._card) - other
         while copies > 1 and 4 * bins * copies > room:
             copies //= 2
@@ -302,7 +312,7 @@ class FragmentSearch:
             stop = int(np.searchsorted(ends, ends[begun] + self._part_room, side="right")) - 1
             stop = max(stop, begun + 1)
             try:
-                self._build(begun, stop)
+                self._build_part(begun, stop)
             except DeviceMemoryError:
                 if stop == begun + 1:
                     raise
@@ -329,13 +339,13 @@ class FragmentSearch:
                         yield group.first + group.collect(int(np.searchsorted(last_chunk, batch.end_chunk)))
                         continue
                     total = np.cumsum(n_pairs[begun - first_chunk :])
-                    stop = begun + 1 + int(np.searchsorted(total, self._pairs_of_batch))
+                    stop = begun + 1 + int(np.searchsorted(total, self.pairs_of_batch))
                     stop = min(stop, end_chunk)
                     batch = free.pop()
                     running.append(batch)
                     pairs = batch.room(int(total[stop - begun - 1]))
                     _list_pairs(group.offsets, group.windows, self._forms_of_chunk, first_chunk, begun, stop, pairs)
-                    batch.begin(pairs, stop, *self._arguments(group, first_chunk, histogram_width, copies), self._threads, shared_bytes)
+                    batch.begin(pairs, stop, *self._arguments(group, first_chunk, histogram_width, copies), self.threads, shared_bytes)
                     begun = stop
             yield group.first + group.collect(len(last_chunk))
         finally:

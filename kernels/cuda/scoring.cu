@@ -1,4 +1,5 @@
-// Search of spectra against the mass-sorted peptide dictionary: the same candidates, modified forms and scores as kernels/cpu/scoring.py.
+// Search of spectra against the mass-sorted peptide dictionary: the same candidates, modified forms and scores as
+// kernels/cpu/candidates.py.
 //
 // The spectral dot product, the pre-calculation of its cost and the search in mass windows are those of Li (BMC Bioinformatics 2014,
 // 15:121); KSDP is that of Fu (Bioinformatics 2004, 20:1948), the hyperscore that of X!Tandem, XCorr that of SEQUEST in its fast form
@@ -45,7 +46,7 @@ constexpr Long kNobody = ~0ull;
 constexpr int kPeptideBits = 40;         // of a key; the window's number stands above
 constexpr double kProtonMass = 1.007276466621;
 constexpr double kRounding = 1e-12;      // of a mass, at most
-constexpr unsigned char kProteinNTerm = 1, kProteinCTerm = 2;  // flags of a peptide, see kernels/cpu/digestion.py
+constexpr unsigned char kProteinNTerm = 1, kProteinCTerm = 2;  // flags of a peptide, see kernels/cpu/peptides.py
 
 enum Score { kSpectralDotProduct, kKernelDotProduct, kHyperscore, kCrossCorrelation };
 

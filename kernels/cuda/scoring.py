@@ -1,4 +1,4 @@
-"""Search of spectra against the peptide dictionary on a GPU: the functions of `kernels.cpu.scoring`, with the kernels of scoring.cu.
+"""Search of spectra against the peptide dictionary on a GPU: the counterpart of `kernels.cpu.scoring`, with the kernels of scoring.cu.
 
 The dictionary goes to the device once; the queries follow in batches through pinned buffers, the next one being packed and sent while
 one is searched. What comes back is the best candidates of each query and the histogram of all scores.
@@ -35,8 +35,8 @@ from numpy.typing import NDArray
 
 from kernels.cpu.elementary import FACTORIAL_LOG
 from kernels.cuda.gathering import gather_peaks, lightest_weights
-from kernels.cuda.modules import Card, card, sent
-from kernels.device import DeviceError, DeviceMemoryError
+from kernels.cuda.modules import Card, sent
+from kernels.device import DeviceError, DeviceMemoryError, UnsupportedSearchError
 from kernels.layouts import (
     HYPERSCORE,
     KSDP,
@@ -50,7 +50,7 @@ from kernels.layouts import (
     SpectrumArrays,
 )
 
-__all__ = ["MOST_PEAKS", "SpectrumSearch", "UnsupportedSearchError", "count_candidates", "search_queries"]
+__all__ = ["MOST_PEAKS", "SpectrumSearch"]
 
 MOST_PEAKS = {SDP: (1 << 16) - 1, KSDP: (1 << 16) - 1, HYPERSCORE: (1 << 16) - 1, XCORR: 2048}
 """Peaks of a spectrum that a GPU takes, by score; for XCorr, with up to 512 bins in the histograms."""
@@ -65,10 +65,7 @@ _SHARED_BYTES = 48 << 10  # every device has it without asking
 _STATIC_SHARED_BYTES = 20 << 10
 _MOST_WORDS = 3072  # of the bit table: 98,304 bins
 _FEWEST_WORDS = 128
-_CANDIDATES_OF_ITEM = 1 << 14
 _BATCHES_UNDER_WAY = 3  # those on the device end almost together; with two it would idle while the next is packed
-_CANDIDATES_OF_BATCH = 1 << 24  # some tens of milliseconds: the time between two looks at a cancel
-_SHARE_OF_FREE_MEMORY = 0.8
 _CORRELATION_HALF_WINDOW = 75
 _FACTORIALS = 1024  # of the ions from one end: up to 62 in three series of five charges
 _NONE = 255
@@ -78,9 +75,6 @@ _DENSE_STATIC_SHARED_BYTES = 26 << 10
 _FINE_BINS = 1 << 15  # of the table of a tile
 _EDGE_BYTES = 16
 _MOST_IONS_OF_SERIES, _DOT_BITS, _COUNT_BITS = 62, 48, 8
-_DENSE_CANDIDATES_OF_ITEM = 1 << 12  # of the union of the windows of a tile
-_DENSE_CANDIDATES_OF_BATCH = 1 << 28
-_LEAST_SHARING = 4.0  # about where one by one is as fast
 _MOST_BATCH_BYTES = 1 << 33  # 31 bits number the peaks, of twelve bytes each; most of it is pinned on the host, too
 _MOST_CANDIDATES = (1 << 31) - (1 << 16)  # of a query, or of a tile: 31 bits number them, and warps ask for a few beyond the last
 _LANDMARKS = 1 << 16  # masses that stay in a processor's cache, to estimate how many peptides lie between two
@@ -132,48 +126,39 @@ _KERNELS = {
 _DENSE_KERNELS = {SDP: "search_tile_by_dot_product", HYPERSCORE: "search_tile_by_hyperscore"}
 
 
-class UnsupportedSearchError(DeviceError):
-    """The search is beyond the fixed sizes of the kernel (the message says which); only the processor can do it."""
-
-
 class SpectrumSearch:
     """A dictionary on a device, ready to be searched; as much of it as fits, the rest is brought as the queries come to it.
 
     Parameters
     ----------
-    card : the device. peptides, modifications, settings : as for `kernels.cpu.scoring.search_queries`.
-    memory_bytes : of the device, at most; 80 % of what is free when None. Half of it is for the dictionary.
-    candidates_of_batch, candidates_of_item : how much is searched between two looks at a cancel, and by one block.
-    least_sharing : of the 32 queries that are searched together by the kernel for dense windows, how many at least must share a candidate
-        on average; others are searched one by one. dense_candidates_of_batch, dense_candidates_of_item : as above, for that kernel.
+    device : its card; 80 % of its free memory may be used, half of that for the dictionary. peptides, modifications, settings : as for
+        `kernels.cpu.scoring.SpectrumSearch`.
 
     Raises
     ------
     UnsupportedSearchError : the search is beyond the kernel's sizes. DeviceMemoryError : not even the proteins fit.
+
+    Attributes
+    ----------
+    share_of_free_memory : what may be used. candidates_of_batch, candidates_of_item : how much is searched between two looks at a cancel,
+        and by one block.
+    least_sharing : of the 32 queries that are searched together by the kernel for dense windows, how many at least must share a candidate
+        on average; others are searched one by one. dense_candidates_of_batch, dense_candidates_of_item : as above, for that kernel.
     """
 
-    def __init__(
-        self,
-        card: Card,
-        peptides: PeptideArrays,
-        modifications: ModificationArrays,
-        settings: ScoringSettings,
-        *,
-        memory_bytes: int | None = None,
-        candidates_of_batch: int = _CANDIDATES_OF_BATCH,
-        candidates_of_item: int = _CANDIDATES_OF_ITEM,
-        least_sharing: float = _LEAST_SHARING,
-        dense_candidates_of_batch: int = _DENSE_CANDIDATES_OF_BATCH,
-        dense_candidates_of_item: int = _DENSE_CANDIDATES_OF_ITEM,
-    ) -> None:
+    share_of_free_memory = 0.8
+    candidates_of_batch = 1 << 24  # some tens of milliseconds
+    candidates_of_item = 1 << 14
+    least_sharing = 4.0  # about where one by one is as fast
+    dense_candidates_of_batch = 1 << 28
+    dense_candidates_of_item = 1 << 12  # of the union of the windows of a tile
+
+    def __init__(self, device: Card, peptides: PeptideArrays, modifications: ModificationArrays, settings: ScoringSettings) -> None:
+        card = device
         self._card, self._settings, self._modifications = card, settings, modifications
-        self._candidates_of_batch, self._candidates_of_item = candidates_of_batch, candidates_of_item
-        self._least_sharing, self._dense_candidates_of_batch = least_sharing, dense_candidates_of_batch
-        self._dense_candidates_of_item = dense_candidates_of_item
         self._slots_of_combination = _slots_of_combination(modifications)
         self._check_sizes(len(peptides.mass))
-        free = int(card.free_bytes() * _SHARE_OF_FREE_MEMORY)
-        budget = free if memory_bytes is None else min(free, memory_bytes)
+        budget = int(card.free_bytes() * self.share_of_free_memory)
         self._peptides = {name: getattr(peptides, name) for name in _OF_A_PEPTIDE}
         self._queries_mass_bounds = _mass_bounds(modifications, settings)
         columns: dict[str, NDArray] = {
@@ -277,11 +262,11 @@ class SpectrumSearch:
         scalars["n_correlation_bins"] = int(settings.max_mz / settings.correlation_bin_width) + 2 + _CORRELATION_HALF_WINDOW
         scalars["n_combinations"] = len(self._modifications.combination_mass)
         scalars["max_forms"] = self._modifications.max_forms
-        scalars["candidates_of_item"] = self._candidates_of_item
+        scalars["candidates_of_item"] = self.candidates_of_item
         return scalars
 
     def count_candidates(self, queries: QueryArrays, first: int, last: int, out: NDArray[np.int64]) -> None:
-        """See `kernels.cpu.scoring.count_candidates`."""
+        """See `kernels.cpu.scoring.SpectrumSearch.count_candidates`."""
         card = self._card
         for begun, stop in self._stretches(queries, first, last):
             counts = np.empty(stop - begun, np.int64)
@@ -297,7 +282,7 @@ class SpectrumSearch:
     def search_queries(
         self, spectra: SpectrumArrays, queries: QueryArrays, hits: HitArrays, first: int, last: int
     ) -> Generator[int, None, None]:
-        """Search `first:last` as `kernels.cpu.scoring.search_queries` does, batch by batch.
+        """Search `first:last` as `kernels.cpu.scoring.SpectrumSearch.search_queries` does, batch by batch.
 
         Yields the end of what is done after each batch: `hits` holds all rows before it. Closing the generator stops the search.
 
@@ -328,7 +313,7 @@ class SpectrumSearch:
         self.count_candidates(queries, first, last, cost)
         if cost.max(initial=0) > _MOST_CANDIDATES:
             raise UnsupportedSearchError(f"a spectrum has {cost.max():,} candidates, more than the {_MOST_CANDIDATES:,} that a GPU takes")
-        n_items = np.maximum(1, -(-cost // self._candidates_of_item))
+        n_items = np.maximum(1, -(-cost // self.candidates_of_item))
         n_parts = self._parts_of_tiles(spectra, queries, hits, first, last, peaks, cost)
         parts_of_query = np.repeat(n_parts, _TILE)[: last - first]
         is_dense = parts_of_query > 0
@@ -363,7 +348,7 @@ class SpectrumSearch:
                     if running:
                         yield self._finished(running, free, hits)
                     elif dense and stop - begun <= _TILE:
-                        self._least_sharing = np.inf  # one by one they need less
+                        self.least_sharing = np.inf  # one by one they need less
                         yield from self._search_stretch(spectra, queries, hits, begun, last, peaks, shared_bytes, free)
                         return
                     elif stop - begun == 1:
@@ -416,7 +401,7 @@ class SpectrumSearch:
         parts = np.zeros(len(starts), np.int64)
         windows = len(carried) * len(settings.isotope_errors)
         ions = _MOST_IONS_OF_SERIES * settings.max_fragment_charge * max(len(settings.n_term_series), len(settings.c_term_series))
-        if np.isinf(self._least_sharing) or ions >= 1 << _COUNT_BITS:
+        if np.isinf(self.least_sharing) or ions >= 1 << _COUNT_BITS:
             return parts
         if settings.score not in _DENSE_KERNELS or hits.score.shape[1] > _MOST_DENSE_KEPT or windows > _MOST_DENSE_WINDOWS:
             return parts
@@ -436,14 +421,14 @@ class SpectrumSearch:
         fits = most_peaks <= _MOST_DENSE_PEAKS
         fits &= self._dense_shared_bytes(hits, most_peaks) <= self._card.most_shared_bytes() - _DENSE_STATIC_SHARED_BYTES
         groups = np.arange(0, len(starts), _TILES_TOGETHER)
-        shared = np.add.reduceat(cost[first:last], starts[groups] - first) >= self._least_sharing * np.add.reduceat(union, groups)
+        shared = np.add.reduceat(cost[first:last], starts[groups] - first) >= self.least_sharing * np.add.reduceat(union, groups)
         dense = fits & np.repeat(shared, _TILES_TOGETHER)[: len(starts)] & (union <= _MOST_CANDIDATES // 2)
         if dense.any():
             self._know_weights(spectra)
             least_weight = self._lightest_weights[queries.spectrum[first:last]]
             is_fine = least_weight * self._units_of_weight < 1 << 23  # weights have 24 bits; of these, the last is worth less than a unit
             dense &= ~np.logical_or.reduceat(is_fine, starts - first)
-        parts[dense] = np.maximum(1, -(-union[dense] // self._dense_candidates_of_item))
+        parts[dense] = np.maximum(1, -(-union[dense] // self.dense_candidates_of_item))
         return parts
 
     def _finished(self, running: deque[_Batch], free: list[_Batch], hits: HitArrays) -> int:
@@ -454,7 +439,7 @@ class SpectrumSearch:
 
     def _batch_end(self, total_bytes: NDArray[np.int64], total_cost: NDArray[np.int64], start: int, run_end: int, dense: bool) -> int:
         """End of the batch that begins at `start`: within the bytes and the candidates of a batch, at least one query, or tile of them."""
-        candidates = self._dense_candidates_of_batch if dense else self._candidates_of_batch
+        candidates = self.dense_candidates_of_batch if dense else self.candidates_of_batch
         by_bytes = np.searchsorted(total_bytes, total_bytes[start] + self._batch_bytes, side="right") - 1
         by_cost = np.searchsorted(total_cost, total_cost[start] + candidates, side="right") - 1
         stop = min(int(min(by_bytes, by_cost)), run_end)
@@ -676,39 +661,3 @@ def _slots_of_combination(modifications: ModificationArrays) -> NDArray[np.uint8
     fits = column < _MOST_SLOTS
     slots[row[fits], column[fits]] = np.repeat(modification, times)[fits]
     return slots
-
-
-def count_candidates(
-    queries: QueryArrays,
-    mass: NDArray[np.float64],
-    modifications: ModificationArrays,
-    settings: ScoringSettings,
-    first: int,
-    last: int,
-    out: NDArray[np.int64],
-    *,
-    device: int = 0,
-) -> None:
-    """As `kernels.cpu.scoring.count_candidates`, on CUDA device `device`."""
-    nothing = np.zeros(0, np.uint8)
-    peptides = PeptideArrays(mass, nothing, nothing, nothing, nothing, nothing, np.zeros(26), 0.0, 0.0)  # type: ignore[arg-type]
-    SpectrumSearch(card(device), peptides, modifications, settings).count_candidates(queries, first, last, out)
-
-
-def search_queries(
-    spectra: SpectrumArrays,
-    queries: QueryArrays,
-    peptides: PeptideArrays,
-    modifications: ModificationArrays,
-    settings: ScoringSettings,
-    hits: HitArrays,
-    first: int,
-    last: int,
-    stop: NDArray[np.uint8] | None = None,
-    *,
-    device: int = 0,
-) -> None:
-    """As `kernels.cpu.scoring.search_queries`, on CUDA device `device`."""
-    for _ in SpectrumSearch(card(device), peptides, modifications, settings).search_queries(spectra, queries, hits, first, last):
-        if stop is not None and stop[0]:
-            return

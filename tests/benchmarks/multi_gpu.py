@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 from engine.execution.devices import Device, processor
+from engine.execution.opening import cards
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads
-from engine.execution.workers import cards
 from engine.jobs.progress import Progress
 from engine.matches.scoring import Search
 from kernels.cuda.modules import Card

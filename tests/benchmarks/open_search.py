@@ -30,16 +30,10 @@ from engine.execution.resources import Resources
 from engine.execution.threads import available_threads, run_on_threads
 from engine.jobs.progress import Progress, ProgressEvent
 from engine.matches.fragment_index import FragmentSearch
-from kernels.cpu.fragment_index import (
-    build_chunks,
-    empty_index,
-    form_code,
-    list_forms,
-    make_segments,
-    precursor_windows,
-    score_tables,
-)
-from kernels.cpu.scoring import search_queries
+from kernels.cpu.candidates import search_queries
+from kernels.cpu.forms import form_code, list_forms
+from kernels.cpu.postings import build_chunks, empty_index
+from kernels.cpu.segments import make_segments, precursor_windows, score_tables
 from kernels.cuda.modules import Card, card
 from kernels.layouts import HitArrays, QueryArrays
 from kernels.partitions import Partition, equal_partitions

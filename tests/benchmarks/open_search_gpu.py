@@ -21,13 +21,15 @@ import numpy as np
 
 from engine.execution.devices import processor
 from engine.execution.threads import available_threads
-from kernels.cpu import fragment_index as cpu
+from kernels.cpu import forms, postings
+from kernels.cpu import segments as cpu
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.layouts import FORMS_OF_CHUNK, FragmentIndexArrays, SegmentArrays
 from tests.benchmarks.figures import emit, existing, usable_gpus
 from tests.benchmarks.search_workload import peptides_of, preset, search_workload
 from tests.benchmarks.spectrum_search_gpu import TimedCard, median_seconds
 from tests.shim.fragment_inputs import Answer, FragmentInputs, empty_answer
+from tests.shim.tuning import limited
 
 _WIDTH, _KEPT = 0.5, 8
 _PARTS = 64
@@ -58,26 +60,33 @@ def all_segments(spectra: Any, queries: Any, settings: Any, tables: Any, threads
 def built(work: FragmentInputs, threads: int) -> FragmentIndexArrays:
     """The processor's index, built on threads."""
     _, _, peptides, modifications, settings = work.inputs
-    index = cpu.empty_index(peptides, modifications, settings, work.form_mass, work.form_code)
-    code, n = cpu.form_code(peptides, modifications), len(index.chunk_start) - 1
-    on_threads(lambda first, last: cpu.build_chunks(peptides, modifications, settings, code, index, first, last), n, threads, n)
+    index = postings.empty_index(peptides, modifications, settings, work.form_mass, work.form_code)
+    code, n = forms.form_code(peptides, modifications), len(index.chunk_start) - 1
+    on_threads(lambda first, last: postings.build_chunks(peptides, modifications, settings, code, index, first, last), n, threads, n)
     return index
 
 
 def on_processor(work: FragmentInputs, index: FragmentIndexArrays, threads: int) -> Answer:
     """The whole search on threads."""
     _, queries, peptides, modifications, settings = work.inputs
-    n, code = len(queries.mass), cpu.form_code(peptides, modifications)
+    n, code = len(queries.mass), forms.form_code(peptides, modifications)
     answer = empty_answer(n, _KEPT)
 
     def part(first: int, last: int) -> None:
-        cpu.search_chunks(
+        postings.search_chunks(
             index, rows(work.segments, first, last), work.windows[first:last], work.tables, code, settings, first, last, answer.best,
             answer.histogram, _WIDTH, answer.n_candidates,
         )  # fmt: skip
 
     on_threads(part, n, threads)
     return answer
+
+
+def built_on_gpu(search: FragmentSearch) -> FragmentSearch:
+    """With its index, where that fits."""
+    for _ in search.build():
+        pass
+    return search
 
 
 def on_gpu(search: FragmentSearch, work: FragmentInputs) -> Answer:
@@ -128,7 +137,7 @@ def main() -> int:
     spectra, queries, settings, modifications = read.index.arrays, read.index.queries, read.settings, read.modifications
     n, tables = len(queries.mass), cpu.score_tables(spectra, settings)
     all_segments(spectra, queries, settings, tables, threads)
-    listing_seconds, (mass, code) = median_seconds(lambda: cpu.list_forms(peptides, modifications, 0.0, 1e6), 2)
+    listing_seconds, (mass, code) = median_seconds(lambda: forms.list_forms(peptides, modifications, 0.0, 1e6), 2)
     segment_seconds, segments = median_seconds(lambda: all_segments(spectra, queries, settings, tables, threads), 3)
     windows = cpu.precursor_windows(mass, queries, settings, 0, n)
     work = FragmentInputs((spectra, queries, peptides, modifications, settings), mass, code, tables, segments, windows)
@@ -184,11 +193,14 @@ def measured(card: TimedCard, work: FragmentInputs, budget: int | None, repeats:
 
     get_default_memory_pool().free_all_blocks()
     arrays = (*work.inputs[2:], work.form_mass, work.form_code)
-    index_seconds, search = median_seconds(lambda: FragmentSearch(card, *arrays, memory_bytes=budget), 3)
+    options = {"memory_bytes": budget} if budget else {}
+    kind, given = limited(FragmentSearch, card, options)
+    index_seconds, search = median_seconds(lambda: built_on_gpu(kind(given, *arrays)), 3)
     on_gpu(search, work)
     seconds, found = median_seconds(lambda: on_gpu(search, work), repeats)
     megabytes = get_default_memory_pool().total_bytes() / 1e6
-    in_one = FragmentSearch(card, *arrays, memory_bytes=budget, pairs_of_batch=1 << 30)
+    kind, given = limited(FragmentSearch, card, options | {"pairs_of_batch": 1 << 30})
+    in_one = kind(given, *arrays)
     on_gpu(in_one, work)
     card.kernel_seconds()
     on_gpu(in_one, work)

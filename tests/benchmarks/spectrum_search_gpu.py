@@ -40,7 +40,7 @@ import numpy as np
 from engine.execution.devices import Device, processor
 from engine.execution.threads import available_threads, run_on_threads
 from engine.jobs.progress import Progress
-from kernels.cpu.scoring import count_candidates, search_queries
+from kernels.cpu.candidates import count_candidates, search_queries
 from kernels.cuda.modules import CudaCard
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.layouts import HitArrays, QueryArrays
@@ -48,6 +48,7 @@ from kernels.partitions import Partition, equal_partitions
 from tests.benchmarks.figures import emit, existing, usable_gpus
 from tests.benchmarks.search_workload import Workload, peptides_of, preset, search_workload
 from tests.shim.search_inputs import empty_hits
+from tests.shim.tuning import tuned
 
 _BINS_WIDTH = 0.5
 _JITTER = 10.0  # dalton
@@ -226,7 +227,7 @@ def on_one_gpu(
     on_gpu(search, often)
     seconds, found = median_seconds(lambda: on_gpu(search, often), repeats)
     megabytes = round(pool.total_bytes() / 1e6)
-    in_one = SpectrumSearch(card, *arrays, candidates_of_batch=1 << 60, dense_candidates_of_batch=1 << 60)
+    in_one = tuned(SpectrumSearch, candidates_of_batch=1 << 60, dense_candidates_of_batch=1 << 60)(card, *arrays)
     on_gpu(in_one, often)
     card.kernel_seconds()
     on_gpu(in_one, often)

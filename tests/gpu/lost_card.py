@@ -13,8 +13,8 @@ import sys
 import numpy as np
 
 from engine.execution.devices import chosen_device
+from engine.execution.opening import cards
 from engine.execution.resources import Resources
-from engine.execution.workers import cards
 from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Progress
 from engine.matches import scoring
@@ -33,7 +33,8 @@ assert text.count(place) == 1
 modules.source = lambda file: text.replace(place, f"    if ({guard}in.query_mass[query] > {middle!r}) __trap();\n{place}")
 batches = {"dense_candidates_of_batch": 20_000} if is_dense else {"candidates_of_batch": 2000}
 scoring.scoring_settings = lambda *_: settings
-scoring.SpectrumSearch = lambda *arguments: SpectrumSearch(*arguments, **batches, least_sharing=0.0 if is_dense else np.inf)
+for name, value in (batches | {"least_sharing": 0.0 if is_dense else np.inf}).items():
+    setattr(SpectrumSearch, name, value)
 answers = []
 for wish in ("cpu", "cuda"):
     progress = Progress(lambda event: print(event.message) if event.message else None)

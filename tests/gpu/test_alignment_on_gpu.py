@@ -10,8 +10,8 @@ from engine.sequence_search.scoring import score_all
 from engine.sequences.database import read_sequences
 from engine.sequences.matrices import Matrix, read_matrix
 from engine.sequences.scheme import ScoringScheme
-from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, AlignmentSearch
-from tests.shim.alignment_inputs import LETTERS, database, plain_scores, random_sequences, scored
+from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
+from tests.shim.alignment_inputs import LETTERS, database, plain_scores, random_sequences, scored, search_with
 
 pytestmark = pytest.mark.gpu
 
@@ -65,7 +65,7 @@ def test_real_proteins(device, numbers, shared_data):
     for scheme in SCHEMES[:3]:
         matrix = read_matrix(scheme[0])
         out = np.zeros((len(some), len(proteins)), np.int32)
-        search = AlignmentSearch(device, proteins.residues, proteins.offsets, numbers=numbers)
+        search = search_with(device, [proteins.codes(i) for i in range(len(proteins))], numbers=numbers)
         list(search.score(some, matrix.scores, *scheme[1:], out, 0, len(proteins)))
         expected = score_all(some, proteins.residues, proteins.offsets, ScoringScheme(matrix, *scheme[1:]), 16, Progress())
         np.testing.assert_array_equal(out, expected)
@@ -106,7 +106,7 @@ def test_a_database_that_is_streamed(device, ordered):
 def test_stopping_in_the_middle_leaves_the_card_usable(device):
     random = np.random.default_rng(4)
     queries, sequences = random_sequences(random, [3000]), random_sequences(random, [2000] * 2000)
-    search, matrix = AlignmentSearch(device, *database(sequences), memory_bytes=30_000_000), read_matrix("BLOSUM62")
+    search, matrix = search_with(device, sequences, memory_bytes=30_000_000), read_matrix("BLOSUM62")
     out = np.zeros((1, 2000), np.int32)
     work = search.score(queries, matrix.scores, 11, 1, out, 0, 2000)
     next(work)

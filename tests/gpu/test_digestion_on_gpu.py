@@ -9,6 +9,7 @@ from engine.chemistry.enzymes import enzyme
 from engine.chemistry.masses import RESIDUE_MASS
 from engine.formats import read_proteins
 from kernels.cpu import digestion as cpu
+from kernels.cpu.processor import Processor
 from kernels.cuda import digestion as cuda
 
 pytestmark = pytest.mark.gpu
@@ -31,8 +32,8 @@ def test_the_counts_are_those_of_the_processor(agent, ends, missed, residues_of_
         enzyme(agent).cleavage_table(), MASS, WATER, ends, missed, 6, 40, True, 400_000_000_000, HEAVIEST, WIDTH,
     )  # fmt: skip
     expected, found = (np.ones((4, HEAVIEST // WIDTH + 1), np.int64) for _ in range(2))
-    cpu.count_peptides(residues, offsets, bounds, *settings, expected)
-    cuda.count_peptides(residues, offsets, bounds, *settings, found, card=device)
+    list(cpu.count_peptides(Processor(2), residues, offsets, bounds, *settings, expected))
+    list(cuda.count_peptides(device, residues, offsets, bounds, *settings, found))
     assert expected.sum() > 10_000
     np.testing.assert_array_equal(found, expected)
 
@@ -47,7 +48,7 @@ def test_the_counts_of_real_proteins_are_those_of_the_processor(ends, missed, de
         enzyme("Trypsin").cleavage_table(), masses, 18_010_564_684, ends, missed, 7, 45, True, 500 * 10**9, 5000 * 10**9, 10**8
     )  # fmt: skip
     expected, found = (np.zeros((4, 50_001), np.int64) for _ in range(2))
-    cpu.count_peptides(proteins.residues, proteins.offsets, bounds, *digest, expected)
-    cuda.count_peptides(proteins.residues, proteins.offsets, bounds, *digest, found, card=device)
+    list(cpu.count_peptides(Processor(2), proteins.residues, proteins.offsets, bounds, *digest, expected))
+    list(cuda.count_peptides(device, proteins.residues, proteins.offsets, bounds, *digest, found))
     assert expected.sum() > 100_000
     np.testing.assert_array_equal(found, expected)

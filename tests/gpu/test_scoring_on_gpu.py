@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.cpu import scoring as cpu
+from kernels.cpu import candidates as cpu
 from kernels.cuda import scoring as cuda
 from kernels.cuda.modules import card
 from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
 from tests.benchmarks.search_workload import peptides_of, preset, search_workload
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
+from tests.shim.tuning import limited, tuned
 
 pytestmark = pytest.mark.gpu
 
@@ -27,7 +28,7 @@ def both(inputs, number):
     n = len(queries.mass)
     expected, found = (empty_hits(n, width=WIDTH[settings.score]) for _ in range(2))
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n)
-    cuda.search_queries(spectra, queries, peptides, modifications, settings, found, 0, n, device=number)
+    list(cuda.SpectrumSearch(card(number), peptides, modifications, settings).search_queries(spectra, queries, found, 0, n))
     return found, expected
 
 
@@ -67,7 +68,7 @@ def test_dense_windows_agree_with_the_processor(score, fragment, most, max_forms
 
     monkeypatch.setattr(one, "launch", noted)
     for hits, least in ((found, 0.0), (alone, np.inf)):
-        search = cuda.SpectrumSearch(one, peptides, modifications, settings, least_sharing=least)
+        search = tuned(cuda.SpectrumSearch, least_sharing=least)(one, peptides, modifications, settings)
         for _ in search.search_queries(spectra, queries, hits, 0, 4000):
             pass
     dense = {SDP: "search_tile_by_dot_product", HYPERSCORE: "search_tile_by_hyperscore"}[score]
@@ -123,7 +124,8 @@ def test_a_budget_of_memory_is_kept_to(number):
     budget, pool = 60_000_000, cupy.get_default_memory_pool()
     pool.free_all_blocks()
     before = pool.used_bytes()
-    search = cuda.SpectrumSearch(card(number), peptides, modifications, settings, memory_bytes=budget)
+    kind, small = limited(cuda.SpectrumSearch, card(number), {"memory_bytes": budget})
+    search = kind(small, peptides, modifications, settings)
     most = 0
     for _ in search.search_queries(spectra, queries, found, 0, 500):
         most = max(most, pool.used_bytes() - before)
@@ -135,7 +137,7 @@ def test_candidates_are_counted_as_on_the_processor(number):
     _, queries, peptides, modifications, settings = random_search(400, HYPERSCORE, n_queries=3000)
     expected, found = np.zeros(3000, np.int64), np.zeros(3000, np.int64)
     cpu.count_candidates(queries, peptides.mass, modifications, settings, 5, 2990, expected)
-    cuda.count_candidates(queries, peptides.mass, modifications, settings, 5, 2990, found, device=number)
+    cuda.SpectrumSearch(card(number), peptides, modifications, settings).count_candidates(queries, 5, 2990, found)
     np.testing.assert_array_equal(found, expected)
 
 
@@ -152,8 +154,8 @@ def test_real_spectra_agree_with_the_processor(score, name, number, shared_data)
 @pytest.mark.parametrize("wish", ["auto", "all"])
 def test_all_cards_together_and_with_the_processor_give_the_hits_of_the_processor(wish, number, monkeypatch):
     from engine.execution.devices import chosen_device
+    from engine.execution.opening import cards
     from engine.execution.resources import Resources
-    from engine.execution.workers import cards
     from engine.identification.parameters import IdentificationParameters
     from engine.jobs.progress import Progress
     from engine.matches import scoring

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from engine.execution.devices import gpus
-from engine.sequence_search import division
 from engine.sequence_search.parameters import SequenceSearchParameters
 from engine.sequence_search.search import align
 
@@ -33,10 +32,9 @@ def files(tmp_path):
 
 @pytest.mark.parametrize("wish", ["cuda", "all"])
 @pytest.mark.parametrize(("matrix", "gap_open", "gap_extend"), [("BLOSUM62", 11, 1), ("PAM250", 14, 2), ("BLOSUM45", 0, 3)])
-def test_files_are_those_of_the_processor(own_cache, files, tmp_path, monkeypatch, wish, matrix, gap_open, gap_extend):
+def test_files_are_those_of_the_processor(own_cache, files, tmp_path, wish, matrix, gap_open, gap_extend):
     if not any(gpu.usable for gpu in gpus()):
         pytest.skip(f"no usable GPU: {gpus()[0].reason}")
-    monkeypatch.setattr(division, "_CELLS_WORTH_MEASURING", 0)
     parameters = SequenceSearchParameters(matrix=matrix, gap_open=gap_open, gap_extend=gap_extend)
     for device in ("cpu", wish):
         summary = align(

@@ -10,15 +10,17 @@ import pytest
 
 from engine.chemistry.enzymes import enzyme
 from engine.sequences.matrices import read_matrix
+from kernels.cpu import candidates as cpu
 from kernels.cpu import digestion as cpu_digestion
-from kernels.cpu import scoring as cpu
+from kernels.cpu.processor import Processor
 from kernels.cuda import digestion as cuda_digestion
-from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
+from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.alignment_inputs import plain_scores, random_sequences, scored
 from tests.shim.fragment_inputs import assert_same_answer, on_card, on_processor, random_fragment_search
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
+from tests.shim.tuning import tuned
 
 pytestmark = pytest.mark.gpu
 
@@ -31,7 +33,7 @@ def check_search(device, inputs, **options):
     n = len(queries.mass)
     expected, found = (empty_hits(n, width=WIDTH[settings.score]) for _ in range(2))
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n)
-    for _ in SpectrumSearch(device, peptides, modifications, settings, **options).search_queries(spectra, queries, found, 0, n):
+    for _ in tuned(SpectrumSearch, **options)(device, peptides, modifications, settings).search_queries(spectra, queries, found, 0, n):
         pass
     assert expected.n_candidates.sum() > n
     assert_same_hits(found, expected)
@@ -62,8 +64,8 @@ def test_a_digest(device):
     mass = np.full(26, 100 * 10**9)
     digest = enzyme("Trypsin").cleavage_table(), mass, 18 * 10**9, 1, 1, 6, 40, True, 4 * 10**11, 5 * 10**12, 10**10
     expected, found = (np.zeros((2, 501), np.int64) for _ in range(2))
-    cpu_digestion.count_peptides(residues, offsets, np.array([0, 20, 60]), *digest, expected)
-    cuda_digestion.count_peptides(residues, offsets, np.array([0, 20, 60]), *digest, found, card=device)
+    list(cpu_digestion.count_peptides(Processor(1), residues, offsets, np.array([0, 20, 60]), *digest, expected))
+    list(cuda_digestion.count_peptides(device, residues, offsets, np.array([0, 20, 60]), *digest, found))
     assert expected.sum() > 100
     np.testing.assert_array_equal(found, expected)
 

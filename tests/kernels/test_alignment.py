@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from kernels.cpu import vectors
-from kernels.cpu.alignment import BLOCK_COLUMNS, CODES, PADDING, fill_columns, lane_count, normal_tail, score_lanes, score_rows, trace_back
+from kernels.cpu import alignment, vectors
+from kernels.cpu.lanes import BLOCK_COLUMNS, PADDING, fill_columns, lane_count, lane_groups, score_lanes
+from kernels.cpu.processor import Processor
+from kernels.cpu.rows import score_rows, trace_back
+from kernels.cpu.substitution import CODES
+from kernels.cpu.tails import normal_tail
 
 LETTERS = 20
 
@@ -201,3 +206,68 @@ def test_padding_is_what_no_residue_is():
     fill_columns(np.array([3, 4, 5], np.int8), np.array([0]), np.array([3]), np.array([1]), np.array([4]), 4, columns)
     assert columns.reshape(16, 4)[4:7, 1].tolist() == [3, 4, 5]
     assert (np.delete(columns, [17, 21, 25]) == PADDING).all()
+
+
+@settings(max_examples=50, deadline=None)
+@given(lengths=st.lists(st.integers(1, 3000), min_size=1, max_size=300), n_lanes=st.sampled_from([4, 16, 64]))
+def test_every_sequence_has_a_place_of_its_own_in_the_lanes(lengths, n_lanes):
+    lengths = np.array(lengths)
+    groups = lane_groups(np.arange(len(lengths)), lengths, n_lanes)
+    assert sorted(np.concatenate([group.subjects for group in groups]).tolist()) == list(range(len(lengths)))
+    for group in groups:
+        used = set()
+        for subject, lane, first, end in zip(group.subjects, group.lanes, group.first_columns, group.end_blocks, strict=True):
+            assert end == (first + lengths[subject] - 1) // 4 < group.n_blocks
+            blocks = {(lane, block) for block in range(first // 4, end + 1)}
+            assert lane < n_lanes and not blocks & used
+            used |= blocks
+        assert (np.diff(group.end_blocks) >= 0).all()
+
+
+def test_one_long_protein_does_not_waste_the_other_lanes():
+    lengths = np.array([34_350, *np.random.default_rng(1).integers(100, 2000, 20_000)])
+    groups = lane_groups(np.arange(len(lengths)), lengths, 64)
+    columns = sum(group.n_blocks * 4 * 64 for group in groups)
+    assert lengths.sum() / columns > 0.95
+
+
+@pytest.mark.parametrize("n_subjects", [200, 1])
+def test_no_call_of_a_kernel_is_long_and_none_begins_after_the_end(n_subjects, monkeypatch):
+    calls, begun = [], threading.Event()
+
+    def score_lanes(rows, codes, table, columns, block, end, *others):
+        calls.append(len(rows) * (end - block) * 4 * lane_count(table.dtype.itemsize * 8))
+        begun.wait()
+
+    def score_rows(codes, profile, opening, extending, decay, first, last, h_rows, f_row, *others):
+        calls.append(len(f_row) * (last - first) * 10)  # rows take so many times longer
+        begun.wait()
+
+    # Nothing is computed: it is noted how many cells each call is asked for.
+    monkeypatch.setattr(alignment, "score_lanes", score_lanes)
+    monkeypatch.setattr(alignment, "score_rows", score_rows)
+    codes = np.random.default_rng(1).integers(0, 20, 35_000).astype(np.int8)
+    search = alignment.AlignmentSearch(Processor(2), np.tile(codes, n_subjects), np.arange(n_subjects + 1, dtype=np.int64) * 35_000)
+    arguments = [codes] * 5, np.eye(27, dtype=np.int32), 11, 1, np.zeros((5, n_subjects), np.int32)
+    stopped = search.score(*arguments)
+    assert next(stopped) == 0
+    threading.Timer(0.05, begun.set).start()
+    stopped.close()
+    assert len(calls) == 2, "one of each thread"
+    calls.clear()
+    assert list(search.score(*arguments))[-1] == n_subjects
+    assert max(calls) <= 270_000_000
+    assert sum(calls) >= 5 * n_subjects * 35_000**2 * 0.9
+
+
+def test_the_plan_of_a_part_is_kept_for_the_next_queries(monkeypatch):
+    planned = []
+    monkeypatch.setattr(alignment, "lane_groups", lambda *asked: planned.append(len(asked[0])) or lane_groups(*asked))
+    random = np.random.default_rng(2)
+    residues, offsets = random.integers(0, 20, 5000).astype(np.int8), np.arange(0, 5001, 50, dtype=np.int64)
+    search, out = alignment.AlignmentSearch(Processor(1), residues, offsets), np.zeros((1, 100), np.int32)
+    for part in ((0, 60), (60, 100), (0, 60), (60, 100)):
+        for _ in search.score([residues[:40] % 20], np.where(np.eye(27, dtype=bool), 2, -3), 11, 1, out, *part):
+            pass
+    assert planned == [60, 40]
+    assert out[0, 0] == 80

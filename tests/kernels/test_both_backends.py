@@ -9,6 +9,7 @@ import re
 from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -89,7 +90,43 @@ def fields(name: str, struct: str) -> list[str]:
     return [member for one in declarations for member in re.findall(r"(\w+)(?:\[\w+\])?\s*(?:,|$)", one.strip())]
 
 
-@every_kernel_file
+TWINS = ["digestion", "fragment_index", "scoring"]
+every_twin = pytest.mark.parametrize("name", TWINS)
+
+
+def members(module: ModuleType) -> dict[str, object]:
+    """Public functions of a module, its public classes' constructors and public methods, and its other public names."""
+    found: dict[str, object] = {}
+    for name in module.__all__:
+        value = getattr(module, name)
+        found[name] = value
+        if inspect.isclass(value):
+            methods = {one: method for one, method in vars(value).items() if inspect.isfunction(method)}
+            found |= {f"{name}.{one}": method for one, method in methods.items() if one == "__init__" or not one.startswith("_")}
+    return found
+
+
+def signature(function: Any) -> tuple[list[tuple[Any, ...]], str]:
+    """Names, kinds, defaults and annotations of the parameters, and what is returned; each side's device counts as the same."""
+    found = inspect.signature(function)
+    kinds = {"Processor": "device", "Card": "device"}
+    return [
+        (one.name, one.kind, one.default, kinds.get(one.annotation, one.annotation)) for one in found.parameters.values()
+    ], found.return_annotation
+
+
+@every_twin
+def test_twins_offer_the_same_with_the_same_signatures(name):
+    mine, theirs = members(launcher(name)), members(processor(name))
+    assert sorted(launcher(name).__all__) == sorted(processor(name).__all__)
+    assert list(mine) == list(theirs)
+    for one, member in mine.items():
+        if inspect.isfunction(member):
+            assert signature(member) == signature(theirs[one]), one
+    assert any(inspect.isfunction(member) for member in mine.values())
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in TWINS])
 def test_every_function_of_a_launcher_is_the_processors(name):
     mine, theirs = offered(launcher(name)), processor(name)
     assert mine

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, AlignmentSearch
+from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
 from kernels.device import DeviceError, DeviceMemoryError
-from tests.shim.alignment_inputs import LETTERS, database, plain_scores, random_sequences, scored
+from tests.shim.alignment_inputs import LETTERS, plain_scores, random_sequences, scored, search_with
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
@@ -152,7 +152,7 @@ def test_a_part_of_the_database_leaves_the_rest_alone():
 
 def test_a_search_is_used_many_times():
     subjects, card = sequences(21, LENGTHS), ShimCard()
-    search = AlignmentSearch(card, *database(subjects), **SMALL)
+    search = search_with(card, subjects, **SMALL)
     for seed, costs in ((22, (11, 1)), (23, (0, 1)), (24, (11, 1))):
         queries = sequences(seed, [30, 44, 21])
         out = np.zeros((3, len(subjects)), np.int32)
@@ -170,7 +170,7 @@ def test_nothing_to_do():
 def test_closing_the_generator_stops_the_work():
     queries, subjects, card = sequences(27, [66]), sequences(28, sorted(LENGTHS * 3)), ShimCard()
     out = np.zeros((1, len(subjects)), np.int32)
-    search = AlignmentSearch(card, *database(subjects), memory_bytes=5000, **SMALL)
+    search = search_with(card, subjects, memory_bytes=5000, **SMALL)
     work = search.score(queries, matrix(), 11, 1, out, 0, len(subjects))
     assert next(work) == 0
     n = card.n_launches
@@ -187,7 +187,7 @@ def test_a_card_without_room_for_one_sequence_says_so():
 def test_a_card_lost_on_the_way_leaves_the_finished_subjects_and_no_others():
     queries, subjects = sequences(31, [66]), sequences(32, sorted(LENGTHS * 3))
     expected, out = plain_scores(queries, subjects, matrix(), 11, 1), np.full((1, len(subjects)), -7, np.int32)
-    search = AlignmentSearch(ShimCard(failing_launch=9), *database(subjects), memory_bytes=5000, **SMALL)
+    search = search_with(ShimCard(failing_launch=9), subjects, memory_bytes=5000, **SMALL)
     ends = []
     with pytest.raises(DeviceError, match="lost"):
         for end in search.score(queries, matrix(), 11, 1, out, 0, len(subjects)):

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from kernels.cuda import probe
-from kernels.cuda.alignment import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, AlignmentSearch
+from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
 from kernels.cuda.modules import COMPILER_OPTIONS, source
-from tests.shim.alignment_inputs import LETTERS, database, random_sequences
+from tests.shim.alignment_inputs import LETTERS, random_sequences, search_with
 from tests.shim.shim_card import ShimCard
 
 ARCHITECTURES = ("75", "80", "86", "89", "90", "100", "120")
@@ -63,13 +63,13 @@ class NotingCard(ShimCard):
 
 def forms_of_alignment(architecture: str) -> set[tuple[str, ...]]:
     """Macros with which alignment.cu is compiled there: the smallest and the largest strips of one query and of two, in all numbers."""
-    subjects, scores, forms = database(random_sequences(np.random.default_rng(1), [3, 5])), np.eye(LETTERS, dtype=np.int64), set()
+    subjects, scores, forms = random_sequences(np.random.default_rng(1), [3, 5]), np.eye(LETTERS, dtype=np.int64), set()
     for numbers in (None, THIRTY_TWO_BITS):
         for shape in ((2, 16), (8, 72)):
             for n_queries in (1, 2):
                 card = NotingCard(int(architecture))
                 queries, out = random_sequences(np.random.default_rng(2), [7] * n_queries), np.zeros((n_queries, 2), np.int32)
-                list(AlignmentSearch(card, *subjects, numbers=numbers, shape=shape).score(queries, scores, 11, 1, out))
+                list(search_with(card, subjects, numbers=numbers, shape=shape).score(queries, scores, 11, 1, out))
                 forms |= {defines for defines in card.defines if defines}
     return forms
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from engine.chemistry.enzymes import SPECIFICITIES, digest, enzyme
 from engine.execution.resources import Resources
 from kernels.cpu import digestion as cpu
+from kernels.cpu.processor import Processor
 from kernels.cuda import digestion as cuda
 from kernels.device import DeviceError, DeviceMemoryError
 from tests.shim.shim_card import ShimCard, missing_compiler
@@ -73,9 +74,10 @@ def test_both_count_what_the_definition_gives(agent, ends, missed, lengths, mass
     bounds = [0, 1, 1, 20, 33, len(proteins)]
     expected = expected_counts(proteins, bounds, agent, ends, missed, lengths, masses, clip)
     assert expected.sum() > 10
-    for count, options in ((cpu.count_peptides, {}), (cuda.count_peptides, {"card": ShimCard(descending=True)})):
+    for count, device in ((cpu.count_peptides, Processor(2)), (cuda.count_peptides, ShimCard(descending=True))):
         counts = np.ones_like(expected)
-        count(residues, offsets, np.array(bounds), *settings(agent, ends, missed, lengths, masses, clip), counts, **options)
+        done = list(count(device, residues, offsets, np.array(bounds), *settings(agent, ends, missed, lengths, masses, clip), counts))
+        assert done[-1] == len(residues)
         np.testing.assert_array_equal(counts, expected + 1, "counts are added")
 
 
@@ -85,9 +87,9 @@ def test_a_part_of_the_proteins_in_several_rounds(monkeypatch):
     digest_settings = settings("Trypsin", 1, 2, (2, 40), (0, 6000), True)
     bounds = np.array([3, 9, 30])
     expected, counts = (np.zeros((2, 6000 // WIDTH + 1), np.int64) for _ in range(2))
-    cpu.count_peptides(residues, offsets, bounds, *digest_settings, expected)
-    card, looks = ShimCard(), []
-    cuda.count_peptides(residues, offsets, bounds, *digest_settings, counts, card=card, check=lambda: looks.append(1))
+    list(cpu.count_peptides(Processor(1), residues, offsets, bounds, *digest_settings, expected))
+    card = ShimCard()
+    looks = list(cuda.count_peptides(card, residues, offsets, bounds, *digest_settings, counts))
     np.testing.assert_array_equal(counts, expected)
     assert len(looks) == card.n_launches == -(-int(offsets[30] - offsets[3]) // 100)
 
@@ -100,7 +102,7 @@ def test_a_card_that_is_full_or_lost_leaves_the_counts_alone():
     for card, fault in ((full, DeviceMemoryError), (lost, DeviceError)):
         counts = np.zeros((1, 6000 // WIDTH + 1), np.int64)
         with pytest.raises(fault):
-            cuda.count_peptides(residues, offsets, np.array([0, len(offsets) - 1]), *digest_settings, counts, card=card)
+            list(cuda.count_peptides(card, residues, offsets, np.array([0, len(offsets) - 1]), *digest_settings, counts))
         assert counts.sum() == 0
 
 

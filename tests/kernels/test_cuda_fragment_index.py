@@ -11,6 +11,7 @@ from kernels.layouts import HYPERSCORE, SDP
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, fragment_inputs, on_card, on_processor, random_fragment_search
 from tests.shim.search_inputs import random_search
 from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.tuning import tuned
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 
@@ -85,7 +86,7 @@ def test_more_candidates_than_a_block_notes_agree_with_the_processor(kept):
 
 
 def test_parts_of_the_index_and_runs_of_queries_have_the_same_answer(monkeypatch):
-    monkeypatch.setattr("kernels.cuda.fragment_index._SHARE_OF_QUERIES", 0.01)
+    monkeypatch.setattr(FragmentSearch, "share_of_queries", 0.01)
     work = random_fragment_search(40, HYPERSCORE, n_peptides=1500, most=1)
     expected = on_processor(work, 0.5)
     _, _, peptides, *_ = work.inputs
@@ -128,10 +129,9 @@ def test_a_card_lost_on_the_way_leaves_the_finished_rows_and_no_others():
     work = random_fragment_search(43, HYPERSCORE, n_peptides=1500, most=0)
     _, queries, peptides, modifications, settings = work.inputs
     expected, n = on_processor(work, 0.5), len(queries.mass)
-    search = FragmentSearch(
-        ShimCard(failing_launch=9), peptides, modifications, settings, work.form_mass, work.form_code, forms_of_chunk=128, threads=64,
-        pairs_of_batch=1,
-    )  # fmt: skip
+    search = tuned(FragmentSearch, forms_of_chunk=128, threads=64, pairs_of_batch=1)(
+        ShimCard(failing_launch=9), peptides, modifications, settings, work.form_mass, work.form_code
+    )
     found, done = empty_answer(n, 8), 0
     with pytest.raises(DeviceError, match="lost"):
         for end in search.search_chunks(

@@ -12,16 +12,16 @@ import weakref
 import numpy as np
 import pytest
 
-from kernels.cpu import scoring as cpu
-from kernels.cuda.alignment import AlignmentSearch
+from kernels.cpu import candidates as cpu
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.device import DeviceMemoryError
 from kernels.layouts import HYPERSCORE
-from tests.shim.alignment_inputs import LETTERS, database, plain_scores, random_sequences
+from tests.shim.alignment_inputs import LETTERS, plain_scores, random_sequences, search_with
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, on_processor, random_fragment_search
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
 from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.tuning import tuned
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 
@@ -105,7 +105,7 @@ class WatchingCard(ShimCard):
 def spectrum_search(card, inputs, **options):
     spectra, queries, peptides, modifications, settings = inputs
     hits = empty_hits(len(queries.mass), slots=3)
-    return hits, SpectrumSearch(card, peptides, modifications, settings, **options).search_queries(
+    return hits, tuned(SpectrumSearch, **options)(card, peptides, modifications, settings).search_queries(
         spectra, queries, hits, 0, len(queries.mass)
     )
 
@@ -122,15 +122,16 @@ def dense(card):
 def open_search(card):
     work = random_fragment_search(43, HYPERSCORE, n_peptides=1500, most=0)
     answer = empty_answer(len(work.windows), 8)
-    return FragmentSearch(
-        card, *work.inputs[2:], work.form_mass, work.form_code, forms_of_chunk=128, threads=64, pairs_of_batch=1
-    ).search_chunks(work.segments, work.windows, work.tables, 0, len(work.windows), answer.best, answer.histogram, 0.5, answer.n_candidates)
+    kind = tuned(FragmentSearch, forms_of_chunk=128, threads=64, pairs_of_batch=1)
+    search = kind(card, *work.inputs[2:], work.form_mass, work.form_code)
+    n = len(work.windows)
+    return search.search_chunks(work.segments, work.windows, work.tables, 0, n, answer.best, answer.histogram, 0.5, answer.n_candidates)
 
 
 def alignment(card):
     random = np.random.default_rng(1)
     queries, subjects = random_sequences(random, [66, 30]), random_sequences(random, random.integers(1, 60, 60).tolist())
-    search = AlignmentSearch(card, *database(subjects), memory_bytes=5000, shape=(4, 8), threads=32)
+    search = search_with(card, subjects, memory_bytes=5000, shape=(4, 8), threads=32)
     return search.score(queries, np.full((LETTERS, LETTERS), 1), 11, 1, np.zeros((2, 60), np.int32))
 
 
@@ -175,7 +176,7 @@ def test_an_open_search_on_a_card_that_refuses_memory_at_any_moment(refused):
     work = random_fragment_search(44, HYPERSCORE, n_peptides=300, most=1, n_queries=5)
     card = WatchingCard({refused})
     answer, n = empty_answer(5, 8), len(work.windows)
-    search = FragmentSearch(card, *work.inputs[2:], work.form_mass, work.form_code, forms_of_chunk=256, threads=64, bin_shift=16)
+    search = tuned(FragmentSearch, forms_of_chunk=256, threads=64, bin_shift=16)(card, *work.inputs[2:], work.form_mass, work.form_code)
     list(search.search_chunks(work.segments, work.windows, work.tables, 0, n, answer.best, answer.histogram, 0.5, answer.n_candidates))
     assert_same_answer(answer, on_processor(work, 0.5))
     assert card.freed_early == []
@@ -188,7 +189,7 @@ def test_sequences_on_a_card_that_refuses_memory_at_any_moment(refused, memory_b
     queries, subjects = random_sequences(random, [40, 30]), random_sequences(random, random.integers(1, 60, 30).tolist())
     scores = np.where(np.eye(LETTERS, dtype=bool), 5, -3)
     card, out = WatchingCard({refused}), np.zeros((2, 30), np.int32)
-    search = AlignmentSearch(card, *database(subjects), memory_bytes=memory_bytes, shape=(4, 8), threads=32)
+    search = search_with(card, subjects, memory_bytes=memory_bytes, shape=(4, 8), threads=32)
     list(search.score(queries, scores, 11, 1, out))
     np.testing.assert_array_equal(out, plain_scores(queries, subjects, scores, 11, 1))
     assert card.freed_early == []
@@ -198,7 +199,7 @@ def test_a_card_that_refuses_every_large_buffer_scores_sequences_in_smaller_batc
     random = np.random.default_rng(3)
     queries, subjects = random_sequences(random, [40]), random_sequences(random, random.integers(1, 60, 200).tolist())
     scores, card, out = np.where(np.eye(LETTERS, dtype=bool), 5, -3), WatchingCard(), np.zeros((1, 200), np.int32)
-    search = AlignmentSearch(card, *database(subjects), shape=(4, 8), threads=32)
+    search = search_with(card, subjects, shape=(4, 8), threads=32)
     card.largest_buffer = 20_000
     ends = list(search.score(queries, scores, 11, 1, out))
     np.testing.assert_array_equal(out, plain_scores(queries, subjects, scores, 11, 1))

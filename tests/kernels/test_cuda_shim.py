@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.cpu import scoring as cpu
+from kernels.cpu import candidates as cpu
 from kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
-from kernels.cuda.scoring import MOST_PEAKS, SpectrumSearch, UnsupportedSearchError
-from kernels.device import DeviceError, DeviceMemoryError
+from kernels.cuda.scoring import MOST_PEAKS, SpectrumSearch
+from kernels.device import DeviceError, DeviceMemoryError, UnsupportedSearchError
 from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
 from tests.shim.shim_card import ShimCard, compiled, launch, missing_compiler
+from tests.shim.tuning import limited, tuned
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 
@@ -25,7 +26,8 @@ def searched_on_both(inputs, *, card=None, kept=5, slots=3, largest_buffer=1 << 
     expected, found = (empty_hits(n, kept=kept, slots=slots, width=WIDTH[settings.score]) for _ in range(2))
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n)
     card = card or ShimCard()
-    search = SpectrumSearch(card, peptides, modifications, settings, **options)
+    kind, its_card = limited(SpectrumSearch, card, options)
+    search = kind(its_card, peptides, modifications, settings)
     card.largest_buffer = largest_buffer
     ends = list(search.search_queries(spectra, queries, found, 0, n))
     return found, expected, ends
@@ -233,7 +235,8 @@ def test_a_dictionary_larger_than_the_card_is_brought_in_parts(memory_bytes):
     counted, cost = np.zeros(40, np.int64), np.zeros(40, np.int64)
     _, queries, peptides, modifications, settings = inputs
     cpu.count_candidates(queries, peptides.mass, modifications, settings, 0, 40, cost)
-    SpectrumSearch(ShimCard(), *inputs[2:], memory_bytes=memory_bytes + peptides.residues.nbytes).count_candidates(queries, 0, 40, counted)
+    kind, small = limited(SpectrumSearch, ShimCard(), {"memory_bytes": memory_bytes + peptides.residues.nbytes})
+    kind(small, *inputs[2:]).count_candidates(queries, 0, 40, counted)
     np.testing.assert_array_equal(counted, cost)
 
 
@@ -260,7 +263,8 @@ def test_a_dictionary_that_is_refused_is_brought_in_smaller_parts(monkeypatch):
 def test_a_full_card_is_an_error_for_queries_without_candidates_too(monkeypatch):
     _, queries, *others = random_search(51, HYPERSCORE, n_peptides=2000, n_queries=4, most=0)
     card = ShimCard()
-    search = SpectrumSearch(card, *others, memory_bytes=others[0].residues.nbytes + 40_000)  # not all peptides fit
+    kind, small = limited(SpectrumSearch, card, {"memory_bytes": others[0].residues.nbytes + 40_000})  # not all peptides fit
+    search = kind(small, *others)
 
     def buffer(n_bytes):
         assert not refused, "a second time"
@@ -284,7 +288,7 @@ def test_a_card_lost_on_the_way_leaves_the_finished_rows_and_no_others():
     n = len(queries.mass)
     hits, expected = empty_hits(n), empty_hits(n)
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n)
-    search = SpectrumSearch(ShimCard(failing_launch=8), peptides, modifications, settings, candidates_of_batch=300)
+    search = tuned(SpectrumSearch, candidates_of_batch=300)(ShimCard(failing_launch=8), peptides, modifications, settings)
     ends = []
     with pytest.raises(DeviceError, match="lost"):
         for end in search.search_queries(spectra, queries, hits, 0, n):

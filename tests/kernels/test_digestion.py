@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engine.chemistry.enzymes import SPECIFICITIES, digest, enzyme
-from kernels.cpu.digestion import digest_proteins, merge_peptides, write_decoys
+from kernels.cpu.peptides import digest_proteins, merge_peptides, write_decoys
 
 MASSES = np.array([0 if letter in "BJXZ" else 100 + 7 * i for i, letter in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ")], np.int64)
 MASSES[MASSES == 0] = -1

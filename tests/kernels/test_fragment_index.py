@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.cpu import fragment_index as kernel
-from kernels.cpu.scoring import score_candidates, search_queries
+from kernels.cpu import forms as form_kernels
+from kernels.cpu import postings
+from kernels.cpu import segments as segment_kernels
+from kernels.cpu.candidates import score_candidates, search_queries
 from kernels.layouts import (
     C_TERMINAL,
     FORMS_OF_CHUNK,
@@ -41,10 +43,12 @@ Inputs = tuple[SpectrumArrays, QueryArrays, PeptideArrays, ModificationArrays, S
 
 def built(inputs: Inputs, low: float = 0.0, high: float = 1e5, **options: Any) -> FragmentIndexArrays:
     _, _, peptides, modifications, settings_ = inputs
-    index = kernel.empty_index(peptides, modifications, settings_, *kernel.list_forms(peptides, modifications, low, high), **options)
-    code, n_chunks = kernel.form_code(peptides, modifications), len(index.chunk_start) - 1
+    index = postings.empty_index(
+        peptides, modifications, settings_, *form_kernels.list_forms(peptides, modifications, low, high), **options
+    )
+    code, n_chunks = form_kernels.form_code(peptides, modifications), len(index.chunk_start) - 1
     for chunk in range(n_chunks):
-        kernel.build_chunks(peptides, modifications, settings_, code, index, chunk, chunk + 1)
+        postings.build_chunks(peptides, modifications, settings_, code, index, chunk, chunk + 1)
     return index
 
 
@@ -53,16 +57,16 @@ def rounded(
 ) -> tuple[HitArrays, BestArrays]:
     """By an index in ranges of mass that end at `cuts`, and in partitions of the queries that end at `parts`; before the exact scores."""
     spectra, queries, peptides, modifications, settings_ = inputs
-    assert kernel.why_unsupported(spectra, peptides, modifications, settings_) == ""
-    n, code = len(queries.mass), kernel.form_code(peptides, modifications)
-    tables, best = kernel.score_tables(spectra, settings_), kernel.empty_best(n, kept + 3)
+    assert segment_kernels.why_unsupported(spectra, peptides, modifications, settings_) == ""
+    n, code = len(queries.mass), form_kernels.form_code(peptides, modifications)
+    tables, best = segment_kernels.score_tables(spectra, settings_), segment_kernels.empty_best(n, kept + 3)
     hits = empty_hits(n, kept=kept, slots=slots, width=WIDTH[settings_.score])
     for low, high in zip((0.0, *cuts), (*cuts, 1e5), strict=True):
         index = built(inputs, low, high, **options)
         for first, last in zip((0, *parts), (*parts, n), strict=True):
-            segments = SegmentArrays(*kernel.make_segments(spectra, queries, settings_, tables, first, last))
-            windows = kernel.precursor_windows(index.form_mass, queries, settings_, first, last)
-            kernel.search_chunks(
+            segments = SegmentArrays(*segment_kernels.make_segments(spectra, queries, settings_, tables, first, last))
+            windows = segment_kernels.precursor_windows(index.form_mass, queries, settings_, first, last)
+            postings.search_chunks(
                 index, segments, windows, tables, code, settings_, first, last, best, hits.histogram, hits.histogram_width,
                 hits.n_candidates,
             )  # fmt: skip
@@ -72,7 +76,7 @@ def rounded(
 def searched(inputs: Inputs, *where: tuple[Any, ...], **options: Any) -> HitArrays:
     """The same, with exact scores."""
     hits, best = rounded(inputs, *where, **options)
-    score_candidates(*inputs, kernel.form_code(*inputs[2:4]), best, hits, 0, len(hits.score))
+    score_candidates(*inputs, form_kernels.form_code(*inputs[2:4]), best, hits, 0, len(hits.score))
     return hits
 
 
@@ -147,7 +151,7 @@ def test_the_postings_are_all_ions_of_all_forms_in_order(seed: int) -> None:
     series = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y"), ("b", ""), ("b", "y")][seed]
     inputs = random_search(seed, SDP, n_peptides=12, n_queries=4, most=(3, 3, 2)[seed % 3], max_forms=(40, 5)[seed % 2], series=series)
     _, _, peptides, modifications, _ = inputs
-    index, code = built(inputs, bin_shift=(16, 12, 5, 16, 8, 13)[seed]), kernel.form_code(peptides, modifications)
+    index, code = built(inputs, bin_shift=(16, 12, 5, 16, 8, 13)[seed]), form_kernels.form_code(peptides, modifications)
     expected = forms(peptides, modifications)
     assert len(expected) > 50
     number = [
@@ -178,18 +182,18 @@ def test_the_postings_are_all_ions_of_all_forms_in_order(seed: int) -> None:
 
 def test_ranges_of_mass_hold_each_form_once() -> None:
     _, _, peptides, modifications, _ = random_search(3, SDP, n_peptides=400, most=2)
-    mass, number = kernel.list_forms(peptides, modifications, 0.0, 1e5)
+    mass, number = form_kernels.list_forms(peptides, modifications, 0.0, 1e5)
     assert np.all(np.diff(mass) >= 0)
     assert len(np.unique(number)) == len(number)
     cuts = [0.0, 700.0, float(mass[len(mass) // 2]), float(mass[-5]), 1e5]
-    pieces = [kernel.list_forms(peptides, modifications, low, high) for low, high in pairwise(cuts)]
+    pieces = [form_kernels.list_forms(peptides, modifications, low, high) for low, high in pairwise(cuts)]
     np.testing.assert_array_equal(np.concatenate([piece[0] for piece in pieces]), mass)
     np.testing.assert_array_equal(np.concatenate([piece[1] for piece in pieces]), number)
     n_forms, n_residues = np.zeros((2, 1000), np.int64)
     for first, last in ((0, 100), (100, 400)):
-        kernel.count_forms(peptides, modifications, first, last, 10.0, n_forms, n_residues)
+        form_kernels.count_forms(peptides, modifications, first, last, 10.0, n_forms, n_residues)
     np.testing.assert_array_equal(n_forms, np.histogram(mass, np.arange(1001) * 10.0)[0])
-    code = kernel.form_code(peptides, modifications)
+    code = form_kernels.form_code(peptides, modifications)
     lengths = peptides.length[(number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)].astype(np.int64)
     assert n_residues.sum() == (lengths - 1).sum()
 
@@ -214,8 +218,8 @@ def test_an_ion_belongs_to_the_heaviest_peak_within_the_tolerance(
     inputs = random_search(0, SDP, n_peptides=5, n_queries=4, fragment=fragment, fragment_charge=3)
     held = sorted((200 + (mz - 100) / 100 if close else mz, weight / 67) for mz, weight in peaks)
     spectra, queries = one_spectrum(held, charge, inputs)
-    tables = kernel.score_tables(spectra, inputs[4])
-    offsets, low, high, weight = kernel.make_segments(spectra, queries, inputs[4], tables, 0, 1)
+    tables = segment_kernels.score_tables(spectra, inputs[4])
+    offsets, low, high, weight = segment_kernels.make_segments(spectra, queries, inputs[4], tables, 0, 1)
     assert offsets.tolist() == [0, len(low)]
     assert np.all(low < high)
     charges = max(1, min(3, charge - 1))
@@ -281,7 +285,7 @@ def test_any_partition_of_forms_and_queries_gives_the_same_hits(cuts: list[float
 
 def test_ranges_of_a_single_form() -> None:
     inputs = random_search(50, SDP, n_peptides=20, n_queries=6, precursor=(300.0, 0.0), most=0)
-    mass, _ = kernel.list_forms(inputs[2], inputs[3], 0.0, 1e5)
+    mass, _ = form_kernels.list_forms(inputs[2], inputs[3], 0.0, 1e5)
     cuts = tuple(np.unique(mass)[1:].tolist())
     assert len(cuts) == 19
     assert_same(searched(inputs, cuts), exhaustive(inputs))
@@ -308,7 +312,7 @@ def test_the_edge_of_the_precursor_window_is_inside() -> None:
     exact = inputs[4]._replace(isotope_errors=np.zeros(1, np.int64), isotope_minimum_mass=np.zeros(1))
     shifts = np.array([0.25, -0.25, 0.25 * (1 + 1e-9), -0.25 * (1 + 1e-9)])
     at = queries._replace(mass=np.float64(mass[20]) + shifts)
-    windows = kernel.precursor_windows(mass[20:21], at, exact, 0, 4)
+    windows = segment_kernels.precursor_windows(mass[20:21], at, exact, 0, 4)
     assert (windows[:, 0, 1] - windows[:, 0, 0]).tolist() == [1, 1, 0, 0]
 
 
@@ -367,7 +371,7 @@ def test_equal_scores_stay_in_the_order_of_scoring_every_candidate() -> None:
 
 def test_what_an_index_cannot_do_is_said() -> None:
     spectra, _, peptides, modifications, settings_ = random_search(58, SDP, n_peptides=50)
-    assert kernel.why_unsupported(spectra, peptides, modifications, settings_) == ""
+    assert segment_kernels.why_unsupported(spectra, peptides, modifications, settings_) == ""
     heavy = spectra._replace(mz=spectra.mz + 6000.0)
     long = peptides._replace(mass=peptides.mass + 9000.0)
     cases: list[tuple[str, SpectrumArrays, PeptideArrays, ModificationArrays, ScoringSettings]] = [
@@ -381,4 +385,4 @@ def test_what_an_index_cannot_do_is_said() -> None:
         ("below", spectra._replace(mz=spectra.mz - spectra.mz.min() + 0.5), peptides, modifications, settings_),
     ]
     for reason, *held in cases:
-        assert reason in kernel.why_unsupported(held[0], held[1], held[2], held[3]), reason  # type: ignore[arg-type]
+        assert reason in segment_kernels.why_unsupported(held[0], held[1], held[2], held[3]), reason  # type: ignore[arg-type]

@@ -18,7 +18,8 @@ import pytest
 from numpy.typing import NDArray
 from pyteomics import mass as pyteomics_mass
 
-from kernels.cpu.scoring import count_candidates, feature_names, measure_matches, search_queries
+from kernels.cpu.candidates import count_candidates, search_queries
+from kernels.cpu.matches import feature_names, measure_matches
 from kernels.layouts import (
     HYPERSCORE,
     KSDP,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from kernels.cuda.alignment import AlignmentSearch
 from kernels.cuda.modules import Card
 
-__all__ = ["LETTERS", "database", "plain_scores", "random_sequences", "scored"]
+__all__ = ["LETTERS", "database", "plain_scores", "random_sequences", "scored", "search_with"]
 
 LETTERS = 27
 
@@ -60,6 +61,12 @@ def plain_scores(
     ).reshape(len(queries), len(sequences))
 
 
+def search_with(card: Card, sequences: Sequence[NDArray[np.int8]], **options: Any) -> AlignmentSearch:
+    """A search of sequences on a card whose attributes of this name have other values than those that are chosen."""
+    kind = type("AlignmentSearch", (AlignmentSearch,), options)
+    return kind(card, *database(sequences))
+
+
 def scored(
     card: Card,
     queries: Sequence[NDArray[np.int8]],
@@ -69,9 +76,9 @@ def scored(
     gap_extend: int,
     first: int = 0,
     last: int | None = None,
-    **options: int | tuple[int, int],
+    **options: Any,
 ) -> tuple[NDArray[np.int32], list[int]]:
     """What a card finds, in a table that held -7 before, and what was yielded on the way."""
     out = np.full((len(queries), len(sequences)), -7, np.int32)
-    search = AlignmentSearch(card, *database(sequences), **options)  # type: ignore[arg-type]
+    search = search_with(card, sequences, **options)
     return out, list(search.score(queries, scores, gap_open, gap_extend, out, first, last))

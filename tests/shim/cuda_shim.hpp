@@ -359,6 +359,9 @@ Value max(Value a, Value b) {
     return a < b ? b : a;
 }
 
+struct alignas(8) uint2 {
+    unsigned x, y;
+};
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };

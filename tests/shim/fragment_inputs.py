@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cpu import fragment_index as cpu
+from kernels.cpu import forms, postings
+from kernels.cpu import segments as cpu
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.cuda.modules import Card
 from kernels.layouts import BestArrays, ScoreTables, SegmentArrays
 from tests.shim.search_inputs import random_search
+from tests.shim.tuning import limited
 
 __all__ = [
     "Answer",
@@ -51,7 +53,7 @@ def fragment_inputs(inputs: tuple[Any, ...]) -> FragmentInputs:
     spectra, queries, peptides, modifications, settings = inputs
     assert cpu.why_unsupported(spectra, peptides, modifications, settings) == ""
     tables = cpu.score_tables(spectra, settings)
-    mass, code = cpu.list_forms(peptides, modifications, 0.0, 1e6)
+    mass, code = forms.list_forms(peptides, modifications, 0.0, 1e6)
     n = len(queries.mass)
     segments = SegmentArrays(*cpu.make_segments(spectra, queries, settings, tables, 0, n))
     return FragmentInputs(inputs, mass, code, tables, segments, cpu.precursor_windows(mass, queries, settings, 0, n))
@@ -67,14 +69,14 @@ def empty_answer(n: int, kept: int) -> Answer:
 
 
 def on_processor(work: FragmentInputs, width: float, *, kept: int = _KEPT) -> Answer:
-    """The answer of `kernels.cpu.fragment_index`."""
+    """The answer of `kernels.cpu.postings`, of all queries at once."""
     _, queries, peptides, modifications, settings = work.inputs
-    index = cpu.empty_index(peptides, modifications, settings, work.form_mass, work.form_code)
-    code = cpu.form_code(peptides, modifications)
-    cpu.build_chunks(peptides, modifications, settings, code, index, 0, len(index.chunk_start) - 1)
+    index = postings.empty_index(peptides, modifications, settings, work.form_mass, work.form_code)
+    code = forms.form_code(peptides, modifications)
+    postings.build_chunks(peptides, modifications, settings, code, index, 0, len(index.chunk_start) - 1)
     n = len(queries.mass)
     answer = empty_answer(n, kept)
-    cpu.search_chunks(
+    postings.search_chunks(
         index, work.segments, work.windows, work.tables, code, settings, 0, n, answer.best, answer.histogram, width, answer.n_candidates
     )
     return answer
@@ -85,7 +87,8 @@ def on_card(
 ) -> tuple[Answer, list[int]]:
     """The answer of `kernels.cuda.fragment_index`, and what its generator yields; `halves`: the queries in two runs."""
     _, queries, peptides, modifications, settings = work.inputs
-    search = FragmentSearch(card, peptides, modifications, settings, work.form_mass, work.form_code, **options)
+    kind, card = limited(FragmentSearch, card, options)
+    search = kind(card, peptides, modifications, settings, work.form_mass, work.form_code)
     n = len(queries.mass)
     answer, ends = empty_answer(n, kept), []
     middle = n // 2 if halves else 0

@@ -410,6 +410,6 @@ def test_the_last_line_of_the_probe_is_the_answer_on_this_machine() -> None:
 
 
 def test_cupy_is_not_imported_before_a_card_is_opened() -> None:
-    code = "import sys, engine.execution.workers, kernels.cuda.scoring; print('cupy' in sys.modules)"
+    code = "import sys, engine.execution.opening, kernels.cuda.scoring; print('cupy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -166,7 +165,7 @@ def test_threads_cards_and_both_together_give_one_answer(preset, score, prepared
 @pytest.mark.parametrize("score", DENSE)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_windows_searched_together_give_the_same_answer(preset, score, prepared, monkeypatch):
-    monkeypatch.setattr(scoring, "SpectrumSearch", partial(SpectrumSearch, least_sharing=0.0))
+    monkeypatch.setattr(SpectrumSearch, "least_sharing", 0.0)
     expected, cards = answer(preset, score, prepared, monkeypatch, 2, []), shim_cards(1)
     assert_same(answer(preset, score, prepared, monkeypatch, 2, cards), expected)
     assert DENSE[score] in cards[0].launched
@@ -206,7 +205,7 @@ def test_whether_an_index_is_made_depends_on_counts_alone(factor, prepared, monk
     modifications = modification_arrays((), parameters)
     search = Search(index, peptides, modifications, parameters, Resources(2))
     search.plan()
-    candidates = search._cost - scoring._COST_OF_A_QUERY
+    candidates = search._n_candidates
     monkeypatch.setattr("engine.matches.fragment_index._PER_ION", factor * _border(index, search, peptides, candidates))
     answers = {
         FragmentSearch(index, peptides, modifications, search._settings, Resources(threads, list(cards)), memory).is_worthwhile(candidates)

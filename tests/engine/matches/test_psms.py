@@ -21,7 +21,7 @@ from engine.matches.scoring import Matches
 from engine.peptides.digestion import Digestion
 from engine.peptides.peptide_index import PeptideIndex, build_peptide_index
 from engine.peptides.protein_index import ProteinIndex, build_protein_index
-from kernels.cpu.scoring import feature_names
+from kernels.cpu.matches import feature_names
 
 VARIABLE = tuple(parse_modification(one) for one in ("Oxidation (M)", "Acetyl (Protein N-term)", "Phospho (STY)"))
 FIXED = tuple(parse_modification(one) for one in ("Carbamidomethyl (C)", "TMT6plex (N-term)", "TMT6plex (K)", "Amidated (C-term)"))

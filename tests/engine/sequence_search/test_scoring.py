@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from engine.errors import ParameterError
 from engine.jobs.progress import Cancelled, Progress
-from engine.sequence_search.scoring import lane_groups, score_all
+from engine.sequence_search.scoring import score_all
 from engine.sequences.matrices import LETTERS, encode, read_matrix
 from engine.sequences.scheme import ScoringScheme
-from kernels.cpu import alignment
 from tests.effort import LookingProgress
 
 ODD = "ARNDCQEGHILKMFPSTWYVBZX*UOJ"
@@ -141,48 +140,19 @@ def test_threads_do_not_change_scores(scheme, random_protein):
     assert np.array_equal(one, three)
 
 
-@settings(max_examples=50, deadline=None)
-@given(lengths=st.lists(st.integers(1, 3000), min_size=1, max_size=300), n_lanes=st.sampled_from([4, 16, 64]))
-def test_every_sequence_has_a_place_of_its_own_in_the_lanes(lengths, n_lanes):
-    lengths = np.array(lengths)
-    groups = lane_groups(np.arange(len(lengths)), lengths, n_lanes)
-    assert sorted(np.concatenate([group.subjects for group in groups]).tolist()) == list(range(len(lengths)))
-    for group in groups:
-        used = set()
-        for subject, lane, first, end in zip(group.subjects, group.lanes, group.first_columns, group.end_blocks, strict=True):
-            assert end == (first + lengths[subject] - 1) // 4 < group.n_blocks
-            blocks = {(lane, block) for block in range(first // 4, end + 1)}
-            assert lane < n_lanes and not blocks & used
-            used |= blocks
-        assert (np.diff(group.end_blocks) >= 0).all()
+def test_progress_comes_to_the_number_of_cells(scheme, random_protein, monkeypatch):
+    monkeypatch.setattr("kernels.cpu.alignment._CELLS_OF_A_TASK", 2_000_000)
+    subjects, progress = [random_protein(k, 20 + k) for k in range(300)], Progress()
+    codes, (residues, offsets) = [encode(np.frombuffer(subjects[-1].encode(), np.uint8))] * 3, packed(subjects)
+    steps = []
+    monkeypatch.setattr(progress, "advance", steps.append)
+    parts = score_all(codes, residues, offsets, scheme(), 2, progress)
+    assert sum(steps) == 3 * 319 * int(offsets[-1]) // 1_000_000 and len(steps) > 3
+    assert np.array_equal(parts, scores_of([subjects[-1]] * 3, subjects, scheme()))
 
 
-def test_one_long_protein_does_not_waste_the_other_lanes():
-    lengths = np.array([34_350, *np.random.default_rng(1).integers(100, 2000, 20_000)])
-    groups = lane_groups(np.arange(len(lengths)), lengths, 64)
-    columns = sum(group.n_blocks * 4 * 64 for group in groups)
-    assert lengths.sum() / columns > 0.95
-
-
-@pytest.mark.parametrize("n_subjects", [200, 1])
-def test_no_call_of_a_kernel_is_long_and_none_begins_after_a_cancel(n_subjects, scheme, random_protein, monkeypatch):
-    protein, calls = random_protein(1, 35_000), []
-    codes = encode(np.frombuffer(protein.encode(), np.uint8))
-
-    def score_lanes(rows, codes, table, columns, block, end, *others):
-        calls.append(len(rows) * (end - block) * 4 * alignment.lane_count(table.dtype.itemsize * 8))
-
-    def score_rows(codes, profile, opening, extending, decay, first, last, h_rows, f_row, *others):
-        calls.append(len(f_row) * (last - first) * 10)  # rows take so many times longer
-
-    # Nothing is computed: it is noted how many cells each call is asked for.
-    monkeypatch.setattr(alignment, "score_lanes", score_lanes)
-    monkeypatch.setattr(alignment, "score_rows", score_rows)
-    whole, cancelled = LookingProgress(), LookingProgress(9)
-    score_all([codes] * 5, *packed([protein] * n_subjects), scheme(), 2, whole)
-    assert max(calls) <= 1_100_000_000
-    assert sum(calls) >= 5 * n_subjects * 35_000**2 * 0.9
-    calls.clear()
+def test_a_cancel_is_heard(scheme, random_protein):
+    subjects = [random_protein(k, 100) for k in range(100)]
+    codes = [encode(np.frombuffer(subjects[0].encode(), np.uint8))]
     with pytest.raises(Cancelled):
-        score_all([codes] * 5, *packed([protein] * n_subjects), scheme(), 2, cancelled)
-    assert len(calls) <= 9, "it asks before each call"
+        score_all(codes, *packed(subjects), scheme(), 2, LookingProgress(1))

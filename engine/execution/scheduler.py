@@ -1,0 +1,376 @@
+"""Share the items of a work among devices: cards, and the processor with all its threads.
+
+Each worker takes the next partition when it is done with the last: cards from the large end, the processor from the small end. How fast
+each is, is measured while it works, and corrects the split: a worker that finds nothing left gets a share of what another has still to do,
+in proportion to their speeds, and one that would only begin what faster ones end sooner, or is no help beside them, takes nothing. What a
+worker that fails leaves goes to the others.
+
+Where all speeds are known, from earlier searches, the split is calculated before the work begins, as in CUDASW++ 3.0 (Liu, Wirawan and
+Schmidt 2013, BMC Bioinformatics 14:117, whose R is the share of the database that goes to the GPU). Where they are not, workers take ever
+smaller partitions. In later rounds of the same items everybody begins with what was its own in the last.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import pairwise
+from threading import Condition
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.execution.work import Piece, Rows
+from engine.jobs.progress import Progress
+from kernels.device import DeviceError
+from kernels.partitions import Partition, equal_partitions, falling_partitions
+
+__all__ = ["Account", "Costs", "Scheduler", "Worker", "one_line", "planned"]
+
+_LOOK_SECONDS = 0.1  # between two looks at a cancel by a worker that waits
+_KEPT_OF_MEASURED = 0.8  # of what was measured before, at each new piece
+_PIECES_UNDER_WAY = 2  # which a card throws away when it gives up a partition
+_FIRST_PARTS = 512  # the processor takes so small a part of a partition while nothing is known of its speed,
+_FIRST_SECONDS = 0.3  # and what it does in so short a time while nothing is known of the cards'
+_LEAST_SHARE = 0.05  # of the cards' speed: a slower processor takes more from the threads that feed them than it brings
+_PARTS_OF_CARD = 4  # of a planned share, so that a wrong plan can be corrected
+_MOST_LETTERS = 300  # of an error that is told
+
+
+class Costs:
+    """Sums of what items cost, so that any run of them is a difference.
+
+    Parameters
+    ----------
+    costs : (n,) of each item, not negative.
+    """
+
+    def __init__(self, costs: NDArray[np.number]) -> None:
+        self.each = np.maximum(np.asarray(costs, np.float64), 1e-9)
+        self._before = np.concatenate(([0.0], np.cumsum(self.each)))
+
+    def __len__(self) -> int:
+        return len(self.each)
+
+    def before(self, item: int) -> float:
+        """Cost of all items before this one."""
+        return float(self._before[item])
+
+    def part(self, first: int, last: int) -> Partition:
+        """The items `first:last` with their cost."""
+        return Partition(first, last, self.before(last) - self.before(first))
+
+    def at(self, part: Partition, share: float) -> int:
+        """The item of a partition before which about this share of its cost lies."""
+        mark = self.before(part.first) + share * part.cost
+        return min(part.last, max(part.first, int(np.searchsorted(self._before, mark, side="left"))))
+
+
+class Account:
+    """Cost of what a worker did, and the seconds that this took; apart, those without the first piece, which has what is done once."""
+
+    def __init__(self) -> None:
+        self.cost = self.seconds = self.warm_cost = self.warm_seconds = 0.0
+
+    def add(self, cost: float, seconds: float, *, is_warm: bool) -> None:
+        """Count a piece."""
+        self.cost += cost
+        self.seconds += seconds
+        if is_warm:
+            self.warm_cost += cost
+            self.warm_seconds += seconds
+
+    @property
+    def speed(self) -> float | None:
+        """Cost in a second; None where nothing was done."""
+        if self.warm_cost > 0:
+            return self.warm_cost / max(self.warm_seconds, 1e-9)
+        return self.cost / max(self.seconds, 1e-9) if self.cost > 0 else None
+
+
+@dataclass(frozen=True)
+class Worker:
+    """What can compute a partition.
+
+    Attributes
+    ----------
+    name : "cuda:0", "cpu": as messages call it.
+    search : computes a partition; yields pieces, a few times a second; raises DeviceError when the device fails. It may be closed after any
+        piece: what is behind that is done by another.
+    account : what it did so far.
+    is_processor : it takes parts of the smallest partitions; the others take the largest whole.
+    speed : cost per second to begin with; None: it is found out.
+    """
+
+    name: str
+    search: Callable[[Partition], Generator[Piece, None, None]]
+    account: Account
+    is_processor: bool = False
+    speed: float | None = None
+
+
+class _Pace:
+    """What one worker is at, and how fast it is."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.part: Partition | None = None
+        self.done = 0
+        self.did: list[tuple[int, int]] = []
+        self.is_idle = self.has_failed = False
+        self._cost = self._seconds = self._pieces = 0.0
+
+    @property
+    def speed(self) -> float | None:
+        """Cost per second; None while nothing is known."""
+        return self._cost / self._seconds if self._cost > 0.0 and self._seconds > 0.0 else self.worker.speed
+
+    @property
+    def piece_seconds(self) -> float:
+        """What a piece takes; 0 while nothing is known."""
+        return self._seconds / self._pieces if self._pieces else 0.0
+
+    def advanced(self, end: int, cost: float, seconds: float) -> None:
+        """A piece up to `end` took `seconds`. A card's first is not counted: it has what is done once, such as compiling."""
+        is_warm = self.worker.is_processor or self.worker.account.cost > 0.0
+        self.done = end
+        if is_warm:
+            self._cost = self._cost * _KEPT_OF_MEASURED + cost
+            self._seconds = self._seconds * _KEPT_OF_MEASURED + seconds
+            self._pieces = self._pieces * _KEPT_OF_MEASURED + 1.0
+        self.worker.account.add(cost, seconds, is_warm=is_warm)
+
+
+class Scheduler:
+    """One round: the items of a work, each once, on all workers together.
+
+    Parameters
+    ----------
+    take : is given the rows of the items `first:end`, under a lock. advance : told the cost that was done, on whatever thread.
+    progress : asked whether to stop.
+    parts_of_worker : see `planned`. homes : what each worker did in the last round of the same items, by its name.
+    parts : what is to be done, where it is not all.
+
+    Attributes
+    ----------
+    homes : what each worker did in this round, when it is over.
+    """
+
+    def __init__(
+        self,
+        workers: Sequence[Worker],
+        costs: Costs,
+        take: Callable[[int, int, Rows], None],
+        progress: Progress,
+        advance: Callable[[float], None],
+        *,
+        parts_of_worker: int = 0,
+        homes: dict[str, list[tuple[int, int]]] | None = None,
+        parts: Sequence[Partition] | None = None,
+    ) -> None:
+        self._paces = [_Pace(worker) for worker in workers]
+        self._costs, self._take, self._progress, self._advance = costs, take, progress, advance
+        self._changed = Condition()
+        self._is_broken = False
+        self._own: dict[str, list[Partition]] = {}
+        if parts is None and homes and set(homes) <= {worker.name for worker in workers}:
+            self._own = {name: [costs.part(*one) for one in parts] for name, parts in homes.items()}
+        self._waiting = [] if self._own else planned(workers, costs, parts_of_worker) if parts is None else list(parts)
+        self.homes: dict[str, list[tuple[int, int]]] = {}
+
+    def run(self) -> list[Partition]:
+        """Compute all items.
+
+        Returns
+        -------
+        What no worker could do, because all failed; the user was told of each.
+
+        Raises
+        ------
+        Cancelled : the user asked to stop. Whatever else a worker raises is raised again when all have stopped.
+        """
+        if len(self._paces) == 1:
+            self._serve(0)
+        elif self._paces:
+            # Each card begins with one of the largest, however late its thread begins.
+            for worker in (pace.worker for pace in self._paces):
+                if self._waiting and not worker.is_processor:
+                    self._own.setdefault(worker.name, [self._waiting.pop(0)])
+            with ThreadPoolExecutor(len(self._paces), thread_name_prefix="proteoscope-worker") as pool:
+                for finished in [pool.submit(self._serve, number) for number in range(len(self._paces))]:
+                    finished.result()
+        self.homes = {pace.worker.name: _joined(pace.did) for pace in self._paces}
+        left = [*self._waiting, *(part for parts in self._own.values() for part in parts)]
+        return sorted(left, key=lambda part: -part.cost)
+
+    def _serve(self, number: int) -> None:
+        """Let one worker work until nothing is left to do."""
+        pace = self._paces[number]
+        try:
+            while (part := self._next(pace)) is not None:
+                self._search(pace, part)
+        except DeviceError as error:
+            with self._changed:
+                pace.has_failed = True
+                self._give_back([*([] if pace.part is None else [self._rest(pace)]), *self._own.pop(pace.worker.name, [])])
+                pace.part = None
+            self._progress.message(f"{one_line(error)}; what it had not finished is repeated elsewhere")
+        except BaseException:
+            self._is_broken = True
+            raise
+
+    def _next(self, pace: _Pace) -> Partition | None:
+        """A partition for a worker, now its own; waits while others work, who may fail or give a share away. None: all is done."""
+        with self._changed:
+            while not self._is_broken:
+                self._progress.check()
+                own = self._own.get(pace.worker.name)
+                if own or (self._waiting and self._is_in_time(pace)):
+                    pace.part = own.pop() if own else self._taken(pace)
+                    pace.done, pace.is_idle = pace.part.first, False
+                    return pace.part
+                if not self._waiting and not any(self._own.values()) and all(other.part is None for other in self._paces):
+                    break
+                pace.is_idle = True
+                self._changed.wait(_LOOK_SECONDS)
+            pace.is_idle = False
+        return None
+
+    def _taken(self, pace: _Pace) -> Partition:
+        """The largest partition for a card. For the processor, which is slow, half of its fair share, cut from the smallest."""
+        if not pace.worker.is_processor or len(self._paces) == 1:
+            return self._waiting.pop(0)
+        smallest, speed = self._waiting.pop(), pace.speed
+        others = [other.speed for other in self._paces if not other.has_failed and other is not pace]
+        if speed is None:
+            most = smallest.cost / _FIRST_PARTS
+        elif None in others:
+            most = speed * _FIRST_SECONDS
+        else:
+            rest = smallest.cost + sum(part.cost for part in self._waiting)
+            most = speed * max(pace.piece_seconds, rest / (speed + sum(other for other in others if other)) / 2)
+        cut = max(smallest.first + 1, self._costs.at(smallest, min(1.0, most / max(smallest.cost, 1e-9))))
+        self._give_back([self._costs.part(cut, smallest.last)])
+        return self._costs.part(smallest.first, cut)
+
+    def _search(self, pace: _Pace, part: Partition) -> None:
+        began, shares, told = time.perf_counter(), list[Partition](), 0.0
+        with closing(pace.worker.search(part)) as pieces:
+            for piece in pieces:
+                now, first = time.perf_counter(), pace.done
+                with self._changed:
+                    cost = self._costs.before(piece.end) - self._costs.before(first)
+                    if piece.rows is not None and piece.end > first:
+                        self._take(first, piece.end, piece.rows)
+                        pace.did.append((first, piece.end))
+                    if piece.end > first:
+                        pace.advanced(piece.end, cost, now - began)
+                        began = now
+                        shares = self._shares_to_give(pace)
+                        if shares:  # rows come in pieces: what is given up now is written nowhere
+                            self._leave(pace, shares)
+                beyond = min(piece.beyond, self._costs.before(part.last) - self._costs.before(piece.end))
+                self._advance(max(0.0, cost + beyond - told))
+                told = max(0.0, told - cost, beyond)
+                self._progress.check()
+                if shares or self._is_broken:
+                    break
+        with self._changed:
+            if pace.part is not None:
+                self._leave(pace, [])
+
+    def _is_in_time(self, pace: _Pace) -> bool:
+        """Whether a worker would be done with a piece of what waits before the faster ones have done all of it, and is of any help."""
+        speed = pace.speed
+        if speed is None:
+            return True
+        faster = [other for other in self._paces if not other.has_failed and (other.speed or 0.0) > speed]
+        if not faster:
+            return True
+        if pace.worker.is_processor and speed < _LEAST_SHARE * sum(other.speed or 0.0 for other in faster):
+            return False
+        part = self._waiting[-1 if pace.worker.is_processor else 0]
+        seconds = min(part.cost / speed, pace.piece_seconds)
+        cost = sum(one.cost for one in self._waiting) + sum(self._left(other) for other in faster)
+        return seconds < cost / sum(other.speed or 0.0 for other in faster)
+
+    def _shares_to_give(self, pace: _Pace) -> list[Partition]:
+        """What a worker has still to do, cut into shares for it and for those that idle; none unless that is sooner done."""
+        speed, rest = pace.speed, self._left(pace)
+        idle = [other for other in self._paces if other.is_idle]
+        if self._waiting or not idle or speed is None or rest == 0.0 or pace.part is None:
+            return []
+        # A card of which nothing is known is taken to be as fast; a processor is not.
+        speeds = [speed, *(other.speed or (0.0 if other.worker.is_processor else speed) for other in idle)]
+        if rest / speed - rest / sum(speeds) <= _PIECES_UNDER_WAY * pace.piece_seconds:
+            return []
+        return _shares(self._costs, self._rest(pace), speeds)
+
+    def _left(self, pace: _Pace) -> float:
+        """Cost of what a worker has still to do."""
+        own = sum(part.cost for part in self._own.get(pace.worker.name, []))
+        return own if pace.part is None else own + self._rest(pace).cost
+
+    def _rest(self, pace: _Pace) -> Partition:
+        """What a worker has not done of its partition."""
+        assert pace.part is not None
+        return self._costs.part(pace.done, pace.part.last)
+
+    def _leave(self, pace: _Pace, left: Sequence[Partition]) -> None:
+        """A worker is done with its partition, but for what is left of it, and gives what else is its own away if others idle."""
+        pace.part = None
+        self._give_back([*left, *(self._own.pop(pace.worker.name, []) if left else [])])
+
+    def _give_back(self, parts: Sequence[Partition]) -> None:
+        self._waiting = sorted([*self._waiting, *(part for part in parts if part.last > part.first)], key=lambda part: -part.cost)
+        self._changed.notify_all()
+
+
+def planned(workers: Sequence[Worker], costs: Costs, parts_of_worker: int = 0) -> list[Partition]:
+    """The items cut for workers, largest partition first.
+
+    In proportion to the speeds where all are known, the last items for the cards, the first for the processor; else into ever smaller
+    parts, or into `parts_of_worker` equal ones for each where that is given.
+    """
+    if len(costs) == 0:
+        return []
+    whole = costs.part(0, len(costs))
+    speeds = [worker.speed for worker in workers]
+    if len(workers) < 2:
+        return [whole]
+    if any(speed is None for speed in speeds):
+        if parts_of_worker:
+            return equal_partitions(costs.each, len(workers), per_worker=parts_of_worker)
+        return falling_partitions(costs.each, len(workers))
+    # The processor's share is one part, which it takes piece by piece; what it does not come to goes to the cards.
+    parts: list[Partition] = []
+    for worker, share in zip(workers, _shares(costs, whole, [float(speed or 0.0) for speed in speeds], keep_empty=True), strict=True):
+        parts += [share] if worker.is_processor else _shares(costs, share, [1.0] * (parts_of_worker or _PARTS_OF_CARD))
+    return sorted((part for part in parts if part.last > part.first), key=lambda part: -part.cost)
+
+
+def _shares(costs: Costs, part: Partition, speeds: Sequence[float], *, keep_empty: bool = False) -> list[Partition]:
+    """A partition cut in proportion to speeds, the first share at its end; a share of no item is left out."""
+    marks = 1.0 - np.cumsum(speeds) / sum(speeds)
+    cuts = [part.last, *(costs.at(part, mark) for mark in marks[:-1].tolist()), part.first]
+    return [costs.part(low, max(low, high)) for high, low in pairwise(cuts) if keep_empty or high > low]
+
+
+def _joined(parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Runs of items without the cuts between neighbours."""
+    runs: list[tuple[int, int]] = []
+    for first, last in sorted(parts):
+        if runs and runs[-1][1] == first:
+            runs[-1] = runs[-1][0], last
+        else:
+            runs.append((first, last))
+    return runs
+
+
+def one_line(error: Exception) -> str:
+    """What an error says, on one line that a person can read."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}..."

@@ -1,0 +1,131 @@
+"""Work as plain data: what a search computes, so that it can be done on any device, in pieces, here or in another process.
+
+A `Work` says what is to be done and holds the columns that it needs, and no function: its kind is a name in `KINDS`. A `Kind` knows what
+the items of such a work cost, opens it on a device, and puts the rows together that come back. What is opened stays on its device between
+the rounds of an iterative search, and between the phases of one that filters.
+
+::
+
+    session.run(centroids)                   a round of k-means: the state goes once to each device, items stick to devices
+    session.run("phase 1"), filter, session.run("phase 2", items=passed)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.device import Device
+
+__all__ = ["KINDS", "Columns", "Kind", "Opened", "Piece", "Rows", "Work", "by_item", "kind_of"]
+
+KINDS = (
+    ("spectra", "engine.matches.spectrum_scoring:SpectraAgainstPeptides"),
+    ("fragment-index", "engine.matches.fragment_scoring:SpectraAgainstFragments"),
+    ("sequences", "engine.sequence_search.scoring:SequencesAgainstSequences"),
+)
+"""What can be computed: the name of each kind, and where its `Kind` is."""
+
+Columns: TypeAlias = Mapping[str, Any]
+"""Arrays, and numbers, by name. An array may be a memory map of a file."""
+
+Rows: TypeAlias = Mapping[str, NDArray]
+"""Columns of results; the rows of all are of the same items."""
+
+
+class Work(NamedTuple):
+    """What is to be computed. Plain data: `engine.execution.packing` writes it into a folder.
+
+    Attributes
+    ----------
+    kind : a name in `KINDS`. settings : texts and numbers.
+    sources : what is read, such as a database or queries; its columns may be large, and are memory-mapped where they come from a file.
+    """
+
+    kind: str
+    sources: Mapping[str, Columns]
+    settings: Mapping[str, Any]
+
+
+class Piece(NamedTuple):
+    """What a device has done since the last piece: the items up to `end`, and their rows.
+
+    A piece without rows only tells that the work goes on. `beyond`: cost of what is done of the items from `end` on, for the progress.
+    """
+
+    end: int
+    rows: Rows | None = None
+    beyond: float = 0.0
+
+
+class Opened(Protocol):
+    """A work on a device."""
+
+    def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
+        """A round begins: with a state, with these items of the work (all when None). Called once before the first part of the round."""
+
+    def search(self, first: int, last: int) -> Iterator[Piece]:
+        """Compute the items `first:last` of the round.
+
+        Yields a piece every tenth of a second or two; ends never fall, and rows are those between the last end and this. It may be closed
+        after any piece: what is behind that is done by another. Rows depend on their items, the work and the state alone.
+
+        Raises
+        ------
+        DeviceError : the device failed.
+        """
+
+
+class Kind(Protocol):
+    """How one kind of work is done.
+
+    `parts_of_worker`: how many partitions each worker should take at the most, where beginning one is dear; 0 where it is cheap.
+    """
+
+    parts_of_worker: int
+
+    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+        """(items,) what each item of the work costs, in operations; only the ratios matter."""
+
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> AbstractContextManager[Opened]:
+        """The work on a device, as long as the block lasts.
+
+        `is_shared`: others may take over what is left, so that pieces must end a few times a second. One that is alone may do all in one
+        piece, as long as it tells that it goes on.
+
+        Raises
+        ------
+        DeviceError : the device failed, or cannot do this.
+        """
+
+    def empty(self, work: Work, state: Any, n: int) -> Rows:
+        """The rows of `n` items of which nothing is known yet."""
+
+    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
+        """Put the rows of the items `first:end` where they belong. Each item comes once, in no order."""
+
+
+def kind_of(work: Work) -> Kind:
+    """What does a work.
+
+    Raises
+    ------
+    ValueError : there is no such kind.
+    """
+    place = dict(KINDS).get(work.kind)
+    if place is None:
+        raise ValueError(f"there is no kind of work '{work.kind:.60}'")
+    module, _, name = place.partition(":")
+    kind: Kind = getattr(import_module(module), name)()
+    return kind
+
+
+def by_item(into: Rows, first: int, end: int, rows: Rows) -> None:
+    """The merge of most kinds: an item has a row."""
+    for name, column in rows.items():
+        into[name][first:end] = column

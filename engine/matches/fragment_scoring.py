@@ -1,0 +1,182 @@
+"""Score: spectra against an index of the fragment ions of peptide forms, as a kind of work."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.execution.work import Piece, Rows, Work, by_item
+from engine.spectra.spectrum_index import SpectrumIndex
+from kernels.cpu.processor import Processor
+from kernels.cpu.segments import make_segments, precursor_windows, score_tables
+from kernels.device import Device, StopFlag, twin
+from kernels.layouts import (
+    FORMS_OF_CHUNK,
+    BestArrays,
+    ModificationArrays,
+    PeptideArrays,
+    QueryArrays,
+    ScoreTables,
+    ScoringSettings,
+    SegmentArrays,
+    SpectrumArrays,
+)
+from kernels.partitions import Partition
+
+__all__ = ["BYTES_OF_FORM", "BYTES_OF_POSTING", "KIND", "MOST_FORMS", "SpectraAgainstFragments", "work_of"]
+
+KIND = "fragment-index"
+BYTES_OF_FORM, BYTES_OF_POSTING = 24, 4
+MOST_FORMS = 512 * FORMS_OF_CHUNK  # searched at once on the processor, so that a query takes some hundredths of a second at most
+_BYTES_OF_SEGMENT, _BYTES_OF_SEGMENTS = 10, 64 << 20
+_QUERIES_OF_CUT = 512
+
+
+def work_of(
+    index: SpectrumIndex,
+    peptides: PeptideArrays,
+    modifications: ModificationArrays,
+    settings: ScoringSettings,
+    form_mass: NDArray[np.float64],
+    form_number: NDArray[np.int64],
+    *,
+    histogram_width: float,
+    index_bytes: int,
+    bytes_of_form: float,
+    threads: int,
+) -> Work:
+    """Queries to search in the index of forms, given by mass (dalton, ascending) and number.
+
+    The state of a round are the best candidates so far (`BestArrays`), histograms, numbers of candidates, and the ``cost`` of each query.
+
+    Parameters
+    ----------
+    index_bytes : that the index may take on the processor, with so many bytes for each form. threads : of the processor, that prepare.
+    """
+    return Work(
+        KIND,
+        {
+            "spectra": index.arrays._asdict(),
+            "queries": index.queries._asdict(),
+            "peptides": peptides._asdict(),
+            "modifications": modifications._asdict(),
+            "settings": settings._asdict(),
+            "forms": {"mass": form_mass, "number": form_number},
+        },
+        {
+            "histogram_width": histogram_width,
+            "forms_at_once": min(MOST_FORMS, max(1, int(index_bytes / bytes_of_form))),
+            "threads": threads,
+        },
+    )
+
+
+class SpectraAgainstFragments:
+    """Items are the queries; what the round adds to their rows depends on the forms."""
+
+    parts_of_worker = 2  # each makes an index of the forms that its queries reach
+
+    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+        """What the state says."""
+        return np.asarray(state["cost"], np.float64)
+
+    @contextmanager
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
+        """What the index is made of. On a card it is made for each part, of the forms that its queries reach."""
+        yield _Opened(work, device)
+
+    def empty(self, work: Work, state: Any, n: int) -> Rows:
+        """What was found before."""
+        return {name: column.copy() for name, column in state.items() if name != "cost"}
+
+    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
+        """By query."""
+        by_item(into, first, end, rows)
+
+
+class _Opened:
+    """Forms, and what of their index is made."""
+
+    def __init__(self, work: Work, device: Device) -> None:
+        sources = work.sources
+        self._device, self._threads, self._width = device, Processor(work.settings["threads"]), work.settings["histogram_width"]
+        self._spectra, self._queries = SpectrumArrays(**sources["spectra"]), QueryArrays(**sources["queries"])
+        self._settings = ScoringSettings(**sources["settings"])
+        self._of_index = (
+            PeptideArrays(**sources["peptides"]),
+            ModificationArrays(**sources["modifications"]),
+            self._settings,
+        )
+        self._mass: NDArray[np.float64] = sources["forms"]["mass"]
+        self._number: NDArray[np.int64] = sources["forms"]["number"]
+        self._forms_at_once = work.settings["forms_at_once"] if device.is_processor else len(self._mass)
+        self._tables: ScoreTables = score_tables(self._spectra, self._settings)
+        self._state: dict[str, NDArray] = {}
+
+    def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
+        """What was found so far."""
+        if items is not None:
+            raise ValueError("all queries are searched in a fragment index")
+        self._state = state
+
+    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+        """Search the queries `first:last` in all forms."""
+        rows = {name: column[first:last].copy() for name, column in self._state.items() if name != "cost"}
+        windows = precursor_windows(self._mass, self._queries, self._settings, first, last)
+        filled = windows[windows[..., 0] < windows[..., 1]]
+        if not len(filled):
+            yield Piece(last, rows)
+            return
+        low, high, done = int(filled[:, 0].min()), int(filled[:, 1].max()), first
+        for begin in range(low, high, self._forms_at_once):
+            end = min(high, begin + self._forms_at_once)
+            index = twin(self._device, "fragment_index").FragmentSearch(
+                self._device, *self._of_index, self._mass[begin:end], self._number[begin:end]
+            )
+            with closing(index.build()) as built:
+                for _ in built:
+                    yield Piece(done)
+            for begun, stop in self._cuts(first, last):
+                segments = self._segments(begun, stop)
+                own = {name: column[begun - first : stop - first] for name, column in rows.items()}
+                of_cut = np.clip(windows[begun - first : stop - first] - begin, 0, end - begin)
+                found = BestArrays(own["score"], own["code"]), own["histogram"], self._width, own["n_candidates"]
+                with closing(index.search_chunks(segments, of_cut, self._tables, 0, stop - begun, *found)) as ends:
+                    for one in ends:
+                        if end < high:
+                            yield Piece(done)
+                        else:
+                            yield Piece(begun + one, {name: column[done - first : begun + one - first] for name, column in rows.items()})
+                            done = begun + one
+
+    def _cuts(self, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """Queries whose segments take some memory, and no more."""
+        queries, settings = self._queries, self._settings
+        peaks = np.diff(self._spectra.offsets)[queries.spectrum[first:last]]
+        charges = np.maximum(1, np.minimum(settings.max_fragment_charge, queries.charge[first:last] - 1))
+        total = np.concatenate(([0], np.cumsum(2 * _BYTES_OF_SEGMENT * peaks * charges)))
+        begun = 0
+        while begun < last - first:
+            stop = int(np.searchsorted(total, total[begun] + _BYTES_OF_SEGMENTS, side="right")) - 1
+            stop = min(last - first, max(stop, begun + 1))
+            yield first + begun, first + stop
+            begun = stop
+
+    def _segments(self, first: int, last: int) -> SegmentArrays:
+        """What these queries look for."""
+        made: dict[int, SegmentArrays] = {}
+
+        def make(begun: int, stop: int, flag: StopFlag) -> None:
+            made[begun] = SegmentArrays(*make_segments(self._spectra, self._queries, self._settings, self._tables, begun, stop))
+
+        pieces = [Partition(one, min(last, one + _QUERIES_OF_CUT), 1.0) for one in range(first, last, _QUERIES_OF_CUT)]
+        for _ in self._threads.run(make, pieces, first):
+            pass
+        parts = [made[begun] for begun in sorted(made)]
+        counts = np.concatenate([np.diff(one.offsets) for one in parts])
+        columns = (np.concatenate([getattr(one, name) for one in parts]) for name in ("low", "high", "weight"))
+        return SegmentArrays(np.concatenate(([0], np.cumsum(counts))), *columns)

@@ -1,0 +1,132 @@
+"""Score: spectra against the peptide dictionary, every candidate of each, as a kind of work."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.execution.work import Piece, Rows, Work, by_item
+from engine.spectra.spectrum_index import SpectrumIndex
+from kernels.device import Device, twin
+from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
+
+if TYPE_CHECKING:
+    from kernels.cpu.scoring import SpectrumSearch
+
+__all__ = ["KIND", "SpectraAgainstPeptides", "hits_of", "work_of"]
+
+KIND = "spectra"
+_COUNTED_TOGETHER = 1 << 16  # queries between two looks at a cancel
+_HISTOGRAM_BINS = 96
+_NONE = 255
+
+
+def work_of(
+    index: SpectrumIndex,
+    peptides: PeptideArrays,
+    modifications: ModificationArrays,
+    settings: ScoringSettings,
+    *,
+    kept: int,
+    slots: int,
+    histogram_width: float,
+) -> Work:
+    """Queries to score against peptides, keeping so many candidates of each, with room for so many modifications.
+
+    A first round with the state ``{"phase": "count"}`` counts candidates; one with ``"search"`` and the ``cost`` of each query scores them.
+    """
+    return Work(
+        KIND,
+        {
+            "spectra": index.arrays._asdict(),
+            "queries": index.queries._asdict(),
+            "peptides": peptides._asdict(),
+            "modifications": modifications._asdict(),
+            "settings": settings._asdict(),
+        },
+        {"kept": kept, "slots": slots, "histogram_width": histogram_width},
+    )
+
+
+def hits_of(rows: Rows, histogram_width: float) -> HitArrays:
+    """Rows as the kernels have them."""
+    return HitArrays(**rows, histogram_width=histogram_width)
+
+
+class SpectraAgainstPeptides:
+    """Items are the queries."""
+
+    parts_of_worker = 0
+
+    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+        """Of counting, the same for each; of scoring, what the state says."""
+        n = len(work.sources["queries"]["mass"])
+        return np.ones(n) if state["phase"] == "count" else np.asarray(state["cost"], np.float64)
+
+    @contextmanager
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
+        """The dictionary on the device."""
+        yield _Opened(work, device)
+
+    def empty(self, work: Work, state: Any, n: int) -> Rows:
+        """No candidates, or no hits."""
+        return {"candidates": np.zeros(n, np.int64)} if state["phase"] == "count" else _no_hits(work, n)
+
+    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
+        """By query."""
+        by_item(into, first, end, rows)
+
+
+def _no_hits(work: Work, n: int) -> dict[str, NDArray]:
+    kept, slots = work.settings["kept"], work.settings["slots"]
+    return {
+        "score": np.full((n, kept), -np.inf, np.float32),
+        "peptide": np.full((n, kept), -1, np.int64),
+        "isotope_error": np.zeros((n, kept), np.int8),
+        "site": np.full((n, kept, slots), _NONE, np.uint8),
+        "modification": np.full((n, kept, slots), _NONE, np.uint8),
+        "n_candidates": np.zeros(n, np.int64),
+        "histogram": np.zeros((n, _HISTOGRAM_BINS), np.int32),
+    }
+
+
+def _some(queries: QueryArrays, rows: NDArray[np.int64] | slice) -> QueryArrays:
+    return QueryArrays(queries.spectrum[rows], queries.charge[rows], queries.mass[rows])
+
+
+class _Opened:
+    """A dictionary on a device."""
+
+    def __init__(self, work: Work, device: Device) -> None:
+        sources = work.sources
+        self._work, self._spectra = work, SpectrumArrays(**sources["spectra"])
+        self._all_queries = self._queries = QueryArrays(**sources["queries"])
+        parts = (PeptideArrays, "peptides"), (ModificationArrays, "modifications"), (ScoringSettings, "settings")
+        self._search: SpectrumSearch = twin(device, "scoring").SpectrumSearch(device, *(kind(**sources[name]) for kind, name in parts))
+        self._is_counting = True
+
+    def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
+        """Some of the queries, or all, are counted or searched."""
+        self._is_counting = state["phase"] == "count"
+        self._queries = self._all_queries if items is None else _some(self._all_queries, items)
+
+    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+        """Count or search the queries `first:last`."""
+        if self._is_counting:
+            out = np.zeros(len(self._queries.mass), np.int64)
+            for begin in range(first, last, _COUNTED_TOGETHER):
+                end = min(last, begin + _COUNTED_TOGETHER)
+                self._search.count_candidates(self._queries, begin, end, out)
+                yield Piece(end, {"candidates": out[begin:end]})
+            return
+        of_part = _some(self._queries, slice(first, last))
+        rows, done = _no_hits(self._work, last - first), 0
+        hits = hits_of(rows, self._work.settings["histogram_width"])
+        with closing(self._search.search_queries(self._spectra, of_part, hits, 0, last - first)) as ends:
+            for end in ends:
+                yield Piece(first + end, {name: column[done:end] for name, column in rows.items()})
+                done = end

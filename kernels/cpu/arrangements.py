@@ -1,0 +1,131 @@
+"""Arrangements of variable modifications on the sites of a peptide, gone through one after another; none is stored.
+
+Functions on the hot path are compiled without Numba's reference counting (``_nrt=False``): they own no arrays, and counting the
+references to each array at every call took ten times as long as the work itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from kernels.cpu.peptides import FLAG_PROTEIN_C_TERM, FLAG_PROTEIN_N_TERM
+
+__all__ = ["find_arrangement", "first_arrangement", "is_possible", "next_arrangement", "place_modifications"]
+
+_ANY_RESIDUE = np.uint32(0xFFFFFFFF)
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _find_sites(residues, position, length, flags, residue_mask, place, sites, m):
+    """Places of a peptide where a modification may sit, into row m of `sites`: 0 N-terminus, 1..length residues, length + 1 C-terminus;
+    how many."""
+    n = 0
+    any_residue = residue_mask == _ANY_RESIDUE
+    if place == 0:
+        for i in range(length):
+            if (residue_mask >> np.uint32(residues[position + i] - 65)) & np.uint32(1):
+                sites[m, n] = i + 1
+                n += 1
+        return n
+    at_n_term = place == 1 or (place == 3 and flags & FLAG_PROTEIN_N_TERM)
+    at_c_term = place == 2 or (place == 4 and flags & FLAG_PROTEIN_C_TERM)
+    if not (at_n_term or at_c_term):
+        return 0
+    end = 0 if at_n_term else length - 1
+    if (residue_mask >> np.uint32(residues[position + end] - 65)) & np.uint32(1):
+        sites[m, 0] = (0 if at_n_term else length + 1) if any_residue else end + 1
+        n = 1
+    return n
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def first_arrangement(
+    c, peptide, residues, positions, lengths, flags, letters, combination_count, residue_mask, places, sites, n_sites, slot_modification,
+    slot_choice,
+):  # fmt: skip
+    """Begin the arrangements of combination `c` on a peptide; the number of modifications in it, or -1 where one finds too few sites.
+
+    Arguments are columns of the bundles of `kernels.layouts`. Written: `sites` (m, longest) and `n_sites` (m,) int64, the places where each
+    modification may sit; `slot_modification` and `slot_choice` (slots,) int64, for each modification of the combination which it is, and
+    the number of its site among those.
+    """
+    if c == 0:
+        return 0
+    n_modifications = len(residue_mask)
+    for m in range(n_modifications):
+        if combination_count[c, m] > 0 and letters[peptide] & residue_mask[m] == 0:
+            return -1
+    position, length = np.int64(positions[peptide]), np.int64(lengths[peptide])
+    slots = 0
+    for m in range(n_modifications):
+        wanted = combination_count[c, m]
+        if wanted == 0:
+            continue
+        n_sites[m] = _find_sites(residues, position, length, flags[peptide], residue_mask[m], places[m], sites, m)
+        if n_sites[m] < wanted:
+            return -1
+        for w in range(wanted):
+            slot_modification[slots] = m
+            slot_choice[slots] = w
+            slots += 1
+    return slots
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def is_possible(slots, slot_modification, slot_choice, sites, slot_site):
+    """Write the sites of an arrangement into `slot_site`; whether no two modifications share one."""
+    free = True
+    for t in range(slots):
+        slot_site[t] = sites[slot_modification[t], slot_choice[t]]
+        for u in range(t):
+            if slot_site[u] == slot_site[t]:
+                free = False
+    return free
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def place_modifications(base, length, slots, slot_site, slot_modification, modification_mass, n_term, c_term, shift):
+    """Residue masses `base` with the modifications of an arrangement into `shift`; what the two ends weigh."""
+    for i in range(length):
+        shift[i] = base[i]
+    for t in range(slots):
+        if slot_site[t] == 0:
+            n_term += modification_mass[slot_modification[t]]
+        elif slot_site[t] == length + 1:
+            c_term += modification_mass[slot_modification[t]]
+        else:
+            shift[slot_site[t] - 1] += modification_mass[slot_modification[t]]
+    return n_term, c_term
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def next_arrangement(slots, slot_modification, slot_choice, n_sites):
+    """Advance to the next arrangement: within one modification the chosen sites ascend. False after the last."""
+    t = slots - 1
+    while t >= 0:
+        m = slot_modification[t]
+        after = 0  # slots of the same modification that still follow need a site each
+        while t + after + 1 < slots and slot_modification[t + after + 1] == m:
+            after += 1
+        if slot_choice[t] + 1 + after < n_sites[m]:
+            slot_choice[t] += 1
+            for u in range(t + 1, slots):
+                if slot_modification[u] == m or slot_modification[u - 1] == slot_modification[u]:
+                    slot_choice[u] = slot_choice[u - 1] + 1
+                else:
+                    slot_choice[u] = 0
+            return True
+        t -= 1
+    return False
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def find_arrangement(number, slots, slot_modification, slot_choice, sites, n_sites, slot_site):
+    """Go from the first arrangement to the possible one of that number, counted from 0; its sites are in `slot_site`."""
+    while True:
+        if is_possible(slots, slot_modification, slot_choice, sites, slot_site):
+            if number == 0:
+                return
+            number -= 1
+        next_arrangement(slots, slot_modification, slot_choice, n_sites)

@@ -1,0 +1,279 @@
+"""Candidates of queries in the mass-sorted peptide dictionary: counted, scored one by one, and the best of them kept.
+
+Modified forms are enumerated while searching and never stored. Without Numba's reference counting, see `kernels.cpu.arrangements`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from kernels.cpu.arrangements import find_arrangement, first_arrangement, is_possible, next_arrangement, place_modifications
+from kernels.cpu.scores import (
+    NONE,
+    XCORR_OF_SUM,
+    correlation_vector,
+    find_roots,
+    hyperscore,
+    index_peaks,
+    kernel_dot_product,
+    most_peaks,
+    new_scratch,
+    score_form,
+)
+from kernels.layouts import HYPERSCORE, ISOTOPE_BITS, KSDP, XCORR
+
+__all__ = ["bin_of_rounded", "count_candidates", "lower_bound", "score_candidates", "search_queries"]
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def lower_bound(values, low, high, target):
+    """First of the ascending values `low:high` that is not below `target`; `high` where there is none."""
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < target:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _mass_window(mass, settings, query_mass, isotope_error, combination_mass):
+    """Range of the dictionary whose peptides, with a combination of modifications, have the query's mass."""
+    observed = query_mass - isotope_error * settings.isotope_spacing
+    tolerance = settings.precursor_absolute + settings.precursor_relative * observed
+    low = lower_bound(mass, 0, len(mass), observed - tolerance - combination_mass)
+    high = lower_bound(mass, low, len(mass), np.nextafter(observed + tolerance - combination_mass, np.inf))
+    return low, high
+
+
+@njit(nogil=True, cache=True)
+def count_candidates(queries, mass, modifications, settings, first, last, out):
+    """Unmodified peptides in the mass windows of each query `first:last`, over all combinations and isotope errors: the cost of a query.
+
+    `out` (q,) int64. This is the pre-calculation of Li 2014: the plan cuts the queries into partitions of equal sums of it.
+    """
+    for q in range(first, last):
+        total = 0
+        for e in range(len(settings.isotope_errors)):
+            if queries.mass[q] < settings.isotope_minimum_mass[e]:
+                continue
+            for c in range(len(modifications.combination_mass)):
+                low, high = _mass_window(mass, settings, queries.mass[q], settings.isotope_errors[e], modifications.combination_mass[c])
+                total += high - low
+        out[q] = total
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modification):
+    """Keep a candidate among the best of query q; equal scores stay in the order in which they came."""
+    k = hits.score.shape[1]
+    place = k
+    score = np.float32(score)  # as it is kept: else a score would beat its own rounding, and equal ones would change places
+    while place > 0 and (hits.peptide[q, place - 1] < 0 or score > hits.score[q, place - 1]):
+        place -= 1
+    if place == k:
+        return
+    for j in range(k - 1, place, -1):
+        hits.score[q, j] = hits.score[q, j - 1]
+        hits.peptide[q, j] = hits.peptide[q, j - 1]
+        hits.isotope_error[q, j] = hits.isotope_error[q, j - 1]
+        for s in range(hits.site.shape[2]):
+            hits.site[q, j, s] = hits.site[q, j - 1, s]
+            hits.modification[q, j, s] = hits.modification[q, j - 1, s]
+    hits.score[q, place] = score
+    hits.peptide[q, place] = peptide
+    hits.isotope_error[q, place] = isotope_error
+    for s in range(hits.site.shape[2]):
+        if s < slots:
+            hits.site[q, place, s] = slot_site[s]
+            hits.modification[q, place, s] = slot_modification[s]
+        else:
+            hits.site[q, place, s] = NONE
+            hits.modification[q, place, s] = NONE
+
+
+@njit(nogil=True, cache=True)
+def search_queries(spectra, queries, peptides, modifications, settings, hits, first, last, stop=None):
+    """Score every candidate of the queries `first:last` and keep the best of each.
+
+    All arguments are the bundles of `kernels.layouts`. Candidates of a query are the peptides, with any allowed combination of variable
+    modifications, whose mass agrees with the query's at one of the isotope errors. Work is proportional to the sum of `count_candidates`.
+    `stop` (1,) uint8: once another thread sets it, the search leaves off where it is, for one query may take many seconds.
+    """
+    flag = np.zeros(1, np.uint8) if stop is None else stop
+    most = most_peaks(spectra, queries.spectrum, first, last) if settings.score == KSDP else 0
+    scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], settings.score == XCORR, most)
+    for q in range(first, last):
+        _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch, flag)
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch, stop):
+    """Score the candidates of one query, until `stop` is set."""
+    inverse_bin = 1.0 / settings.bin_width
+    inverse_histogram = 1.0 / hits.histogram_width
+    bins = hits.histogram.shape[1]
+    which = settings.score
+    keep, use_vector = which == KSDP, which == XCORR
+    absolute, relative = settings.fragment_absolute, settings.fragment_relative
+    residues, positions, lengths, flags, letters, residue_mass = (
+        peptides.residues,
+        peptides.position,
+        peptides.length,
+        peptides.flags,
+        peptides.letters,
+        peptides.residue_mass,
+    )
+    mz, weight = spectra.mz, spectra.weight
+    n_term_series, c_term_series = settings.n_term_series, settings.c_term_series
+    combination_count, modification_mass = modifications.combination_count, modifications.mass
+    residue_mask, places = modifications.residue_mask, modifications.place
+    histogram, n_candidates, max_forms = hits.histogram, hits.n_candidates, modifications.max_forms
+    base_n_term, base_c_term, min_matched_ions = peptides.n_term_mass, peptides.c_term_mass, settings.min_matched_ions
+    correlation_bin, correlation_offset = settings.correlation_bin_width, settings.correlation_bin_offset
+    shift, base, words, first_peak, raw, vector = (
+        scratch.shift,
+        scratch.base,
+        scratch.words,
+        scratch.first_peak,
+        scratch.raw,
+        scratch.vector,
+    )
+    matched_peak, sites, n_sites = scratch.matched_peak, scratch.sites, scratch.n_sites
+    slot_modification, slot_choice, slot_site = scratch.slot_modification, scratch.slot_choice, scratch.slot_site
+    rows_per_charge = len(n_term_series) + len(c_term_series)
+    s = queries.spectrum[q]
+    low_peak, high_peak = spectra.offsets[s], spectra.offsets[s + 1]
+    if high_peak == low_peak:
+        return
+    index_peaks(mz, low_peak, high_peak, settings, words, first_peak)
+    if use_vector:
+        correlation_vector(mz, spectra.correlation_weight, low_peak, high_peak, settings, raw, vector)
+    if keep:
+        find_roots(weight, low_peak, high_peak, settings.ksdp_power, scratch.root)
+    charges = max(1, min(settings.max_fragment_charge, queries.charge[q] - 1))
+    for c in range(len(modifications.combination_mass)):
+        done = 0
+        for e in range(len(settings.isotope_errors)):
+            if queries.mass[q] < settings.isotope_minimum_mass[e]:
+                continue
+            isotope_error = settings.isotope_errors[e]
+            low, high = _mass_window(peptides.mass, settings, queries.mass[q], isotope_error, modifications.combination_mass[c])
+            low = max(low, done)  # isotope errors come largest first, so windows ascend; where they overlap, a peptide is scored once
+            done = max(done, high)
+            for peptide in range(low, high):
+                if stop[0]:
+                    return
+                slots = first_arrangement(
+                    c, peptide, residues, positions, lengths, flags, letters, combination_count, residue_mask, places, sites, n_sites,
+                    slot_modification, slot_choice,
+                )  # fmt: skip
+                if slots < 0:
+                    continue
+                position, length = np.int64(positions[peptide]), np.int64(lengths[peptide])
+                for i in range(length):
+                    base[i] = residue_mass[np.int64(residues[position + i]) - 65]
+                forms = 0
+                while True:
+                    if is_possible(slots, slot_modification, slot_choice, sites, slot_site):
+                        n_term, c_term = place_modifications(
+                            base, length, slots, slot_site, slot_modification, modification_mass, base_n_term, base_c_term, shift
+                        )
+                        count_n, count_c, dot, correlation = score_form(
+                            shift, length, n_term, c_term, charges, mz, weight, high_peak, absolute, relative, n_term_series,
+                            c_term_series, inverse_bin, words, first_peak, use_vector, correlation_bin,
+                            correlation_offset, vector, matched_peak, keep,
+                        )  # fmt: skip
+                        score = dot
+                        if which == HYPERSCORE:
+                            score = hyperscore(count_n, count_c, dot) if dot > 0 else 0.0
+                        elif which == KSDP:
+                            score = kernel_dot_product(
+                                matched_peak, scratch.root, low_peak, rows_per_charge * charges, length - 1, settings.ksdp_window,
+                                settings.ksdp_power,
+                            )  # fmt: skip
+                        elif use_vector:
+                            score = correlation * XCORR_OF_SUM
+                        n_candidates[q] += 1
+                        b = min(bins - 1, max(0, np.int64(score * inverse_histogram)))
+                        histogram[q, b] += 1
+                        if count_n + count_c >= min_matched_ions:
+                            _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modification)
+                        forms += 1
+                    if forms >= max_forms or stop[0] or not next_arrangement(slots, slot_modification, slot_choice, n_sites):
+                        break
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def bin_of_rounded(score, inverse_width, last_bin):
+    """Bin of a histogram for a score (not negative) in float32, as are the inverse width of a bin and the number of the last."""
+    return np.int32(min(score * inverse_width, last_bin))
+
+
+@njit(nogil=True, cache=True)
+def score_candidates(spectra, queries, peptides, modifications, settings, code, best, hits, first, last):
+    """Score chosen candidates of the queries `first:last`, by the spectral dot product or the hyperscore, and keep the best of each.
+
+    `best` (`kernels.layouts.BestArrays`) holds their numbers, made as `code` says, and the rounded scores by which they were chosen and
+    counted in the histograms of `hits`; there they change to the bins of their scores. Scores, limits and the order of equal scores are
+    those of `search_queries`; `n_candidates` stays as it is.
+    """
+    scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], False, 0)
+    bins = hits.histogram.shape[1]
+    inverse, last_bin = np.float32(1.0 / hits.histogram_width), np.float32(bins - 1)
+    for q in range(first, last):
+        s = queries.spectrum[q]
+        if best.code[q, 0] >= 0:
+            index_peaks(spectra.mz, spectra.offsets[s], spectra.offsets[s + 1], settings, scratch.words, scratch.first_peak)
+        number = np.int64(-1)
+        while True:
+            # In order of their numbers, for equal scores stay in the order in which they come.
+            j = -1
+            for k in range(best.code.shape[1]):
+                if best.code[q, k] > number and (j < 0 or best.code[q, k] < best.code[q, j]):
+                    j = k
+            if j < 0:
+                break
+            number = best.code[q, j]
+            score = _score_candidate(
+                q, number, spectra, spectra.offsets[s + 1], queries.charge[q], peptides, modifications, settings, code, hits, scratch
+            )
+            hits.histogram[q, bin_of_rounded(best.score[q, j], inverse, last_bin)] -= 1
+            hits.histogram[q, min(bins - 1, np.int64(score * (1.0 / hits.histogram_width)))] += 1
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _score_candidate(q, number, spectra, high_peak, charge, peptides, modifications, settings, code, hits, scratch):
+    """The score of the candidate of that number, which is kept if it is among the best of query q."""
+    peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
+    e = (number >> code.isotope_shift) & ((1 << ISOTOPE_BITS) - 1)
+    slots = first_arrangement(
+        number >> (code.isotope_shift + ISOTOPE_BITS), peptide, peptides.residues, peptides.position, peptides.length, peptides.flags,
+        peptides.letters, modifications.combination_count, modifications.residue_mask, modifications.place, scratch.sites, scratch.n_sites,
+        scratch.slot_modification, scratch.slot_choice,
+    )  # fmt: skip
+    find_arrangement(
+        number & ((1 << code.arrangement_bits) - 1), slots, scratch.slot_modification, scratch.slot_choice, scratch.sites, scratch.n_sites,
+        scratch.slot_site,
+    )  # fmt: skip
+    position, length = np.int64(peptides.position[peptide]), np.int64(peptides.length[peptide])
+    for i in range(length):
+        scratch.base[i] = peptides.residue_mass[np.int64(peptides.residues[position + i]) - 65]
+    n_term, c_term = place_modifications(
+        scratch.base, length, slots, scratch.slot_site, scratch.slot_modification, modifications.mass, peptides.n_term_mass,
+        peptides.c_term_mass, scratch.shift,
+    )  # fmt: skip
+    count_n, count_c, dot, _ = score_form(
+        scratch.shift, length, n_term, c_term, max(1, min(settings.max_fragment_charge, charge - 1)), spectra.mz, spectra.weight, high_peak,
+        settings.fragment_absolute, settings.fragment_relative, settings.n_term_series, settings.c_term_series, 1.0 / settings.bin_width,
+        scratch.words, scratch.first_peak, False, settings.correlation_bin_width, settings.correlation_bin_offset, scratch.vector,
+        scratch.matched_peak, False,
+    )  # fmt: skip
+    score = dot
+    if settings.score == HYPERSCORE:
+        score = hyperscore(count_n, count_c, dot) if dot > 0 else 0.0
+    if count_n + count_c >= settings.min_matched_ions:
+        _insert(hits, q, score, peptide, settings.isotope_errors[e], slots, scratch.slot_site, scratch.slot_modification)
+    return score

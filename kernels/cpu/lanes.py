@@ -1,0 +1,227 @@
+"""Smith-Waterman with affine gaps, many pairs at a time: a query against as many subjects as a vector has lanes (Rognes 2011, BMC
+Bioinformatics 12:221).
+
+Scores are kept as signed integers whose least value stands for zero, so that saturated sums do the ``max(0, ...)`` of the recurrence for
+nothing and the greatest value tells an overflow. Four columns are computed in one sweep along the query: what passes from a row to the next
+stays in registers.
+
+Recurrence (Gotoh 1982), a gap of k residues costing ``gap_open + k * gap_extend``::
+
+    H[i, j] = max(0, H[i-1, j-1] + s(q_i, d_j), E[i, j], F[i, j])
+    E[i, j+1] = max(E[i, j] - gap_extend, H[i, j] - gap_open - gap_extend)      a gap in the query
+    F[i+1, j] = max(F[i, j] - gap_extend, H[i, j] - gap_open - gap_extend)      a gap in the subject
+
+The lanes are filled with sequences of nearly equal length, the longest first; where the longest is much longer than the rest, several
+sequences follow one another in the other lanes.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.cpu.vectors import (
+    REGISTER_BYTES,
+    add_saturated,
+    load,
+    load_codes,
+    look_up,
+    maximum,
+    minimum,
+    spread,
+    store,
+    subtract_saturated,
+)
+
+__all__ = ["BLOCK_COLUMNS", "PADDING", "LaneGroup", "fill_columns", "lane_count", "lane_groups", "score_lanes"]
+
+BLOCK_COLUMNS = 4
+"""Columns of a lane that are computed together; a sequence in a lane takes a multiple of it."""
+PADDING = 31
+"""Code of what is no residue: it scores the least value with everything."""
+_REPEATED = 64
+_PADDING_ALLOWED = 0.03  # of a group's columns, before its lanes are filled up with shorter sequences
+
+
+def lane_count(bits: int) -> int:
+    """Subjects that are scored at a time with numbers of so many bits."""
+    return REGISTER_BYTES * 8 // bits
+
+
+@dataclass(frozen=True)
+class LaneGroup:
+    """Sequences that are scored side by side, several in a lane where they are short.
+
+    Attributes
+    ----------
+    subjects, lanes, first_columns : (n,) int64: number of the sequence, its lane, the column where it begins.
+    end_blocks : (n,) int64, ascending: the block of columns in which it ends. is_followed : (n,) int64, 1 where another follows in
+        its lane.
+    n_blocks : of the longest lane.
+    """
+
+    subjects: NDArray[np.int64]
+    lanes: NDArray[np.int64]
+    first_columns: NDArray[np.int64]
+    end_blocks: NDArray[np.int64]
+    is_followed: NDArray[np.int64]
+    n_blocks: int
+
+
+def lane_groups(subjects: NDArray[np.int64], lengths: NDArray[np.int64], n_lanes: int) -> list[LaneGroup]:
+    """Put sequences into lanes.
+
+    Parameters
+    ----------
+    subjects : (n,) int64, their numbers. lengths : (n,) int64, at least 1.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    subjects, blocks = subjects[order], -(-lengths[order] // BLOCK_COLUMNS)
+    groups, first, n = [], 0, len(subjects)
+    while first < n:
+        room = int(blocks[first])
+        last = min(n, first + n_lanes)
+        if last == n or int(blocks[first:last].sum()) >= (1 - _PADDING_ALLOWED) * room * n_lanes:
+            lane, start = np.arange(last - first), np.zeros(last - first, np.int64)
+        else:
+            lane, start = _filled_lanes(blocks[first:], room, n_lanes)
+            last = first + len(lane)
+        groups.append(_group(subjects[first:last], blocks[first:last], lane, start))
+        first = last
+    return groups
+
+
+def _filled_lanes(blocks: NDArray[np.int64], room: int, n_lanes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Lane and first block of the sequences from the first on: each goes where most room is left, until one does not fit."""
+    lanes, starts = [], []
+    filled = [(0, lane) for lane in range(n_lanes)]
+    for size in blocks.tolist():
+        taken, lane = filled[0]
+        if taken + size > room:
+            break
+        heapq.heapreplace(filled, (taken + size, lane))
+        lanes.append(lane)
+        starts.append(taken)
+    return np.array(lanes, np.int64), np.array(starts, np.int64)
+
+
+def _group(subjects: NDArray[np.int64], blocks: NDArray[np.int64], lanes: NDArray[np.int64], starts: NDArray[np.int64]) -> LaneGroup:
+    ends = starts + blocks - 1
+    last_of_lane = np.zeros(int(lanes.max()) + 1, np.int64)
+    np.maximum.at(last_of_lane, lanes, ends)
+    order = np.argsort(ends, kind="stable")
+    is_followed = (ends < last_of_lane[lanes]).astype(np.int64)
+    return LaneGroup(subjects[order], lanes[order], starts[order] * BLOCK_COLUMNS, ends[order], is_followed[order], int(ends.max()) + 1)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def fill_columns(residues, starts, lengths, lanes, first_columns, n_lanes, columns):
+    """Write sequences into lanes, column by column: ``columns[column * n_lanes + lane]``; the rest becomes padding.
+
+    Parameters
+    ----------
+    residues : int8 codes of all sequences. starts, lengths : (n,) int64 of those to write.
+    lanes, first_columns : (n,) int64, where each is written.
+    columns : int8, to fill.
+    """
+    columns[:] = PADDING
+    for k in range(len(starts)):
+        start, place = starts[k], first_columns[k] * n_lanes + lanes[k]
+        for i in range(lengths[k]):
+            columns[place + i * n_lanes] = residues[start + i]
+
+
+@njit(inline="always")
+def _cell(diagonal, score, e, f, best, opening, extending):
+    """One row of one column: H, the E of the next column, the F of the next row, and the best H so far."""
+    h = maximum(maximum(add_saturated(diagonal, score), e), f)
+    opened = subtract_saturated(h, opening)
+    e = maximum(subtract_saturated(e, extending), opened)
+    f = maximum(subtract_saturated(f, extending), opened)
+    return h, e, f, maximum(best, h)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def score_lanes(
+    query, rows, table, columns, first_block, last_block, end_block, end_lane, end_target, end_clears, opening, extending,
+    h_row, e_row, profile, best, clearing, scores,
+):  # fmt: skip
+    """Score a query against the sequences in the lanes, from one block of columns up to another.
+
+    The width of the numbers is that of the dtype of `table`, which `h_row`, `e_row`, `profile`, `best` and `clearing` share. A call goes on
+    where the one before stopped: what passes from a block to the next stands in `h_row`, `e_row` and `best`.
+
+    Parameters
+    ----------
+    query : (m,) int64, row of each residue. rows : (r,) int64, code of each row: the different residues of the query.
+    table : (32 * 64,) aligned; ``table[code of query * 64 + code of subject]`` and the same 32 further on: scores, the least value for
+        padding.
+    columns : int8 from `fill_columns`, four columns to a block.
+    end_block, end_lane, end_target, end_clears : (n,) int64, by block: in which block a sequence ends, its lane, where in `scores` its
+        score goes, and whether another follows in the lane.
+    opening, extending : cost of a gap's first residue and of each further one.
+    h_row, e_row : (m * lanes,); profile : (r * 4 * lanes,); best, clearing : (lanes,): aligned work space.
+    scores : int32, to fill; -1 where the score passed what the width holds.
+    """
+    lanes = len(best)
+    m = len(query)
+    least = np.iinfo(h_row.dtype).min
+    greatest = np.iinfo(h_row.dtype).max
+    zero = spread(h_row, least)
+    open_cost = spread(h_row, opening)
+    extend_cost = spread(h_row, extending)
+    if first_block == 0:
+        for i in range(m):
+            store(h_row, i * lanes, zero)
+            store(e_row, i * lanes, zero)
+        store(best, 0, zero)
+    end = np.searchsorted(end_block, first_block)
+    top = load(best, 0)
+    for block in range(first_block, last_block):
+        column = block * BLOCK_COLUMNS * lanes
+        codes_0 = load_codes(columns, column, h_row)
+        codes_1 = load_codes(columns, column + lanes, h_row)
+        codes_2 = load_codes(columns, column + 2 * lanes, h_row)
+        codes_3 = load_codes(columns, column + 3 * lanes, h_row)
+        for k in range(len(rows)):
+            row, place = rows[k] * _REPEATED, k * BLOCK_COLUMNS * lanes
+            store(profile, place, look_up(table, row, codes_0))
+            store(profile, place + lanes, look_up(table, row, codes_1))
+            store(profile, place + 2 * lanes, look_up(table, row, codes_2))
+            store(profile, place + 3 * lanes, look_up(table, row, codes_3))
+        f_0, f_1, f_2, f_3 = zero, zero, zero, zero
+        above_0, above_1, above_2, above_3 = zero, zero, zero, zero
+        for i in range(m):
+            place = query[i] * BLOCK_COLUMNS * lanes
+            e = load(e_row, i * lanes)
+            left = load(h_row, i * lanes)
+            h_0, e, f_0, top = _cell(above_0, load(profile, place), e, f_0, top, open_cost, extend_cost)
+            h_1, e, f_1, top = _cell(above_1, load(profile, place + lanes), e, f_1, top, open_cost, extend_cost)
+            h_2, e, f_2, top = _cell(above_2, load(profile, place + 2 * lanes), e, f_2, top, open_cost, extend_cost)
+            h_3, e, f_3, top = _cell(above_3, load(profile, place + 3 * lanes), e, f_3, top, open_cost, extend_cost)
+            above_0, above_1, above_2, above_3 = left, h_0, h_1, h_2
+            store(h_row, i * lanes, h_3)
+            store(e_row, i * lanes, e)
+        if end < len(end_block) and end_block[end] == block:
+            store(best, 0, top)
+            store(clearing, 0, spread(h_row, greatest))
+            clears = False
+            while end < len(end_block) and end_block[end] == block:
+                lane = end_lane[end]
+                scores[end_target[end]] = -1 if best[lane] == greatest else np.int64(best[lane]) - least
+                if end_clears[end]:
+                    clears = True
+                    best[lane] = least
+                    clearing[lane] = least
+                end += 1
+            if clears:
+                keep = load(clearing, 0)
+                for i in range(m):
+                    store(h_row, i * lanes, minimum(load(h_row, i * lanes), keep))
+                    store(e_row, i * lanes, minimum(load(e_row, i * lanes), keep))
+            top = load(best, 0)
+    store(best, 0, top)

@@ -1,0 +1,235 @@
+"""Scores and features of matches that were found: what tells right ones from wrong ones. On the processor alone: they are few."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from kernels.cpu.candidates import lower_bound
+from kernels.cpu.elementary import FACTORIAL_LOG
+from kernels.cpu.scores import (
+    AROUND,
+    CORRELATION_HALF_WINDOW,
+    NONE,
+    PROTON_MASS,
+    XCORR_OF_SUM,
+    correlation_height,
+    find_roots,
+    hyperscore,
+    index_peaks,
+    kernel_dot_product,
+    most_peaks,
+    new_scratch,
+    score_form,
+)
+
+__all__ = ["feature_names", "measure_matches"]
+
+# Columns that `measure_matches` writes.
+(
+    _MATCHED_IONS,
+    _TOTAL_IONS,
+    _MATCHED_N_TERM_IONS,
+    _MATCHED_C_TERM_IONS,
+    _SPECTRAL_DOT_PRODUCT,
+    _HYPERSCORE,
+    _KSDP,
+    _XCORR,
+    _LONGEST_RUN,
+    _COMPLEMENTARY_PAIRS,
+    _EXPLAINED_WEIGHT,
+    _MATCHED_PEAKS,
+    _MEAN_FRAGMENT_ERROR,
+    _MEAN_ABSOLUTE_FRAGMENT_ERROR,
+    _TOP_PEAKS_MATCHED,
+    _C_TERM_DOT_PRODUCT,
+    _CHANCE,
+) = range(17)
+
+
+def feature_names() -> tuple[str, ...]:
+    """Names of the columns that `measure_matches` writes."""
+    return (
+        "matched_ions",
+        "total_ions",
+        "matched_n_term_ions",
+        "matched_c_term_ions",
+        "spectral_dot_product",
+        "hyperscore",
+        "ksdp",
+        "xcorr",
+        "longest_run",
+        "complementary_pairs",
+        "explained_weight",
+        "matched_peaks",
+        "mean_fragment_error",
+        "mean_absolute_fragment_error",
+        "top_peaks_matched",
+        "c_term_dot_product",
+        "chance",
+    )
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _log_binomial_tail(k, n, probability):
+    """log10 of the probability that of n ions k or more match by chance."""
+    log_p, log_q = np.log(probability), np.log(1.0 - probability)
+    largest, total = 0.0, 0.0
+    for j in range(k, n + 1):
+        term = FACTORIAL_LOG[n] - FACTORIAL_LOG[j] - FACTORIAL_LOG[n - j] + j * log_p + (n - j) * log_q
+        if j == k:
+            largest = term
+        total += np.exp(term - largest)
+        if j > n * probability and term < largest - 20.0:
+            break
+    return min(0.0, (largest + np.log(total)) / np.log(10.0))
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _sparse_correlation(target, mz, weight, low, high, settings):
+    """Value of SEQUEST's subtracted spectrum at one ion, as in `correlation_vector`, from the peaks alone: no vector of bins."""
+    b = np.int64(target / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
+    left = (b - 1.0 - CORRELATION_HALF_WINDOW + settings.correlation_bin_offset) * settings.correlation_bin_width
+    start = lower_bound(mz, low, high, left - settings.correlation_bin_width)
+    own, around = np.int64(0), np.int64(0)
+    last_bin, last_height = np.int64(-1), np.int64(0)
+    for i in range(start, high):
+        bin_here = np.int64(mz[i] / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
+        if bin_here > b + CORRELATION_HALF_WINDOW:
+            break
+        if bin_here < b - CORRELATION_HALF_WINDOW:
+            continue
+        height = correlation_height(weight[i])
+        if bin_here == last_bin:  # a bin holds its highest peak
+            height, previous = max(height, last_height), last_height
+        else:
+            previous = np.int64(0)
+        if bin_here == b:
+            own += height - previous
+        else:
+            around += height - previous
+        last_bin, last_height = bin_here, height
+    return AROUND * own - around
+
+
+@njit(nogil=True, cache=True)
+def measure_matches(
+    spectra, query_spectrum, query_charge, peptides, peptide, modification_mass, site, modification, settings, first, last, out, stop=None
+):  # fmt: skip
+    """All scores and match features of given peptidoforms, row by row.
+
+    `query_spectrum`, `query_charge`, `peptide` (n,) int64; `site`, `modification` (n, s) uint8 as in HitArrays; `modification_mass` (m,)
+    float64; `out` (n, len(feature_names())) float64; `stop` as in `search_queries`. Fragment errors are in ppm of the fragment's m/z;
+    ``chance`` is log10 of the probability that as many ions match at random.
+    """
+    flag = np.zeros(1, np.uint8) if stop is None else stop
+    scratch = new_scratch(settings, 0, 1, False, most_peaks(spectra, query_spectrum, first, last))
+    shift, words, first_peak, matched_peak, vector = scratch.shift, scratch.words, scratch.first_peak, scratch.matched_peak, scratch.vector
+    n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
+    inverse_bin = 1.0 / settings.bin_width
+    mz, weight = spectra.mz, spectra.weight
+    previous_spectrum = np.int64(-1)
+    for row in range(first, last):
+        if flag[0]:
+            return
+        s = query_spectrum[row]
+        low, high = spectra.offsets[s], spectra.offsets[s + 1]
+        if s != previous_spectrum:
+            index_peaks(spectra.mz, low, high, settings, words, first_peak)
+            find_roots(weight, low, high, settings.ksdp_power, scratch.root)
+            previous_spectrum = s
+        position, length = np.int64(peptides.position[peptide[row]]), np.int64(peptides.length[peptide[row]])
+        charges = max(1, min(settings.max_fragment_charge, query_charge[row] - 1))
+        n_term, c_term, total = peptides.n_term_mass, peptides.c_term_mass, 0.0
+        for i in range(length):
+            shift[i] = peptides.residue_mass[np.int64(peptides.residues[position + i]) - 65]
+        for t in range(site.shape[1]):
+            if modification[row, t] == NONE:
+                break
+            if site[row, t] == 0:
+                n_term += modification_mass[modification[row, t]]
+            elif site[row, t] == length + 1:
+                c_term += modification_mass[modification[row, t]]
+            else:
+                shift[site[row, t] - 1] += modification_mass[modification[row, t]]
+        for i in range(length):
+            total += shift[i]
+        total += n_term + c_term
+        count_n, count_c, dot, _ = score_form(
+            shift, length, n_term, c_term, charges, mz, weight, high, settings.fragment_absolute, settings.fragment_relative,
+            settings.n_term_series, settings.c_term_series, inverse_bin, words, first_peak, False, settings.correlation_bin_width,
+            settings.correlation_bin_offset, vector, matched_peak, True,
+        )  # fmt: skip
+        used = np.zeros(high - low, np.bool_)
+        dot_c, correlation, error, absolute_error = 0.0, np.int64(0), 0.0, 0.0
+        for i in range(length - 1):
+            prefix = shift[i]
+            for series in range(n_n + n_c):
+                if series < n_n:
+                    single, place = prefix + settings.n_term_series[series], i
+                else:
+                    single, place = total - prefix + settings.c_term_series[series - n_n], length - 2 - i
+                for z in range(1, charges + 1):
+                    target = (single + (z - 1) * PROTON_MASS) / z
+                    correlation += _sparse_correlation(target, mz, spectra.correlation_weight, low, high, settings)
+                    peak = matched_peak[series * charges + z - 1, place]
+                    if peak < 0:
+                        continue
+                    used[peak - low] = True
+                    difference = (mz[peak] - target) / target * 1e6
+                    error += difference
+                    absolute_error += abs(difference)
+                    if series >= n_n:
+                        dot_c += weight[peak]
+        n_matched = count_n + count_c
+        longest_run = 0
+        for r in range((n_n + n_c) * charges):
+            run = 0
+            for i in range(length - 1):
+                run = run + 1 if matched_peak[r, i] >= 0 else 0
+                longest_run = max(longest_run, run)
+        pairs = 0
+        for i in range(length - 1):
+            has_n, has_c = False, False
+            for r in range(n_n * charges):
+                has_n |= matched_peak[r, i] >= 0
+            for r in range(n_n * charges, (n_n + n_c) * charges):
+                has_c |= matched_peak[r, length - 2 - i] >= 0
+            pairs += has_n and has_c
+        explained, peaks = 0.0, 0
+        for i in range(high - low):
+            if used[i]:
+                explained += np.float64(spectra.weight[low + i]) * spectra.weight[low + i]
+                peaks += 1
+        # Of the ten heaviest peaks, those that are explained: an answer that leaves the strongest peaks unexplained is seldom right.
+        top_matched = 0
+        for i in range(high - low):
+            if used[i]:
+                heavier = 0
+                for j in range(high - low):
+                    heavier += spectra.weight[low + j] > spectra.weight[low + i]
+                top_matched += heavier < 10
+        out[row, _MATCHED_IONS] = n_matched
+        out[row, _TOTAL_IONS] = (length - 1) * (n_n + n_c) * charges
+        out[row, _MATCHED_N_TERM_IONS] = count_n
+        out[row, _MATCHED_C_TERM_IONS] = count_c
+        out[row, _SPECTRAL_DOT_PRODUCT] = dot
+        out[row, _HYPERSCORE] = hyperscore(count_n, count_c, dot) if dot > 0 else 0.0
+        out[row, _KSDP] = kernel_dot_product(
+            matched_peak, scratch.root, low, (n_n + n_c) * charges, length - 1, settings.ksdp_window, settings.ksdp_power
+        )  # fmt: skip
+        out[row, _XCORR] = correlation * XCORR_OF_SUM
+        out[row, _LONGEST_RUN] = longest_run
+        out[row, _COMPLEMENTARY_PAIRS] = pairs
+        out[row, _EXPLAINED_WEIGHT] = explained
+        out[row, _MATCHED_PEAKS] = peaks
+        out[row, _MEAN_FRAGMENT_ERROR] = error / max(1, n_matched)
+        out[row, _MEAN_ABSOLUTE_FRAGMENT_ERROR] = absolute_error / max(1, n_matched)
+        out[row, _TOP_PEAKS_MATCHED] = top_matched
+        out[row, _C_TERM_DOT_PRODUCT] = dot_c
+        # A random ion matches where the peaks' tolerances cover the range of the spectrum.
+        covered = 0.0
+        for i in range(low, high):
+            covered += 2.0 * (settings.fragment_absolute + settings.fragment_relative * mz[i])
+        probability = min(0.5, covered / max(mz[high - 1] - mz[low], 100.0)) if high > low else 0.5
+        out[row, _CHANCE] = _log_binomial_tail(count_n + count_c, (length - 1) * (n_n + n_c) * charges, probability)

@@ -1,0 +1,251 @@
+"""Digestion of proteins into the peptide inverted index: enumerate, bucket by mass, sort, merge duplicates; and decoy sequences.
+
+The index is that of Li's thesis, chapter 3: a dictionary of distinct peptides in order of mass, each with a pointer into inverted lists.
+The enumeration runs twice. The first pass counts peptides in mass buckets (the pre-calculation of Li 2014); runs of buckets of equal count
+are chosen from that, and the second pass puts each peptide into its run, so that runs fit the cache, are sorted side by side, and any range
+of them can be built on its own.
+
+Masses are integers of 1e-9 Da here: sums of integers do not depend on their order, so that equal peptides have equal masses.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = [
+    "FLAG_PROTEIN_C_TERM",
+    "FLAG_PROTEIN_N_TERM",
+    "MISSED_CLEAVAGE_SHIFT",
+    "SIGNATURE_TAIL",
+    "digest_proteins",
+    "merge_peptides",
+    "write_decoys",
+]
+
+FLAG_PROTEIN_N_TERM = 1
+FLAG_PROTEIN_C_TERM = 2
+MISSED_CLEAVAGE_SHIFT = 2
+SIGNATURE_TAIL = np.uint64(44)
+
+_SIGNATURE_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_UNKNOWN_MASS = -1
+
+
+@njit(nogil=True, cache=True)
+def digest_proteins(
+    residues,
+    offsets,
+    first_protein,
+    last_protein,
+    cleaves,
+    residue_mass,
+    terminal_mass,
+    required_ends,
+    max_missed,
+    min_length,
+    max_length,
+    clip_methionine,
+    min_mass,
+    max_mass,
+    bucket_width,
+    run_of_bucket,
+    cursor,
+    fill,
+    out_mass,
+    out_signature,
+    out_position,
+    out_length,
+    out_flags,
+    out_letters,
+):
+    """Enumerate the peptides of proteins `first_protein:last_protein`; count them in runs of mass buckets, or put them there.
+
+    Parameters
+    ----------
+    residues, offsets : (total,) uint8 ASCII and (n + 1,) int64, the proteins.
+    cleaves : (26, 26) bool, whether the enzyme cuts between a residue and the next.
+    residue_mass : (26,) int64, 1e-9 Da with fixed modifications, negative for letters that have no mass.
+    terminal_mass : int64, 1e-9 Da, water and fixed terminal modifications.
+    required_ends : 2 for specific, 1 for semi-specific, 0 for non-specific digestion.
+    max_missed : missed cleavages allowed inside a peptide (counted but not limited for non-specific digestion).
+    clip_methionine : whether the initial methionine may be lost.
+    min_mass, max_mass, bucket_width : int64, 1e-9 Da; bucket b holds masses from b * bucket_width.
+    run_of_bucket : (buckets,) int64, the run that each bucket belongs to, negative for buckets that do not count.
+    cursor : (runs,) int64. Counting adds to it; filling takes the place it names and moves it on.
+    fill : False to count, True to write the out arrays.
+    out_mass, out_signature, out_position, out_length, out_flags, out_letters : int64, uint64, uint32, uint8, uint8, uint32; position is
+        that of the first residue in `residues`, flags hold the protein ends (bits 0 and 1) and the missed cleavages (from bit 2), bit k of
+        letters is set where letter k occurs.
+    """
+    for protein in range(first_protein, last_protein):
+        begin, end = offsets[protein], offsets[protein + 1]
+        clipped = clip_methionine and end - begin > 1 and residues[begin] == 77
+        for start in range(begin, end):
+            start_is_end = start == begin or (clipped and start == begin + 1)
+            if not start_is_end:
+                start_is_end = cleaves[residues[start - 1] - 65, residues[start] - 65]
+            if required_ends == 2 and not start_is_end:
+                continue
+            mass = terminal_mass
+            signature = np.uint64(0)
+            letters = np.uint32(0)
+            missed = 0
+            stop = min(end, start + max_length)
+            for last in range(start, stop):
+                letter = residues[last] - 65
+                if residue_mass[letter] < 0:
+                    break
+                mass += residue_mass[letter]
+                if mass > max_mass:
+                    break
+                signature = (signature ^ np.uint64(letter + 1)) * _SIGNATURE_FACTOR
+                signature ^= signature >> np.uint64(29)
+                letters |= np.uint32(1) << np.uint32(letter)
+                at_protein_end = last + 1 == end
+                cut = at_protein_end or cleaves[letter, residues[last + 1] - 65]
+                length = last - start + 1
+                ends = (1 if start_is_end else 0) + (1 if cut else 0)
+                if length >= min_length and mass >= min_mass and ends >= required_ends:
+                    run = run_of_bucket[mass // bucket_width]
+                    if run >= 0:
+                        if fill:
+                            place = cursor[run]
+                            out_mass[place] = mass
+                            out_signature[place] = signature
+                            out_position[place] = start
+                            out_length[place] = length
+                            flags = missed << MISSED_CLEAVAGE_SHIFT
+                            if start == begin or (clipped and start == begin + 1):
+                                flags |= FLAG_PROTEIN_N_TERM
+                            if at_protein_end:
+                                flags |= FLAG_PROTEIN_C_TERM
+                            out_flags[place] = flags
+                            out_letters[place] = letters
+                        cursor[run] += 1
+                if cut:
+                    missed += 1
+                    if missed > max_missed and required_ends > 0:
+                        break
+
+
+@njit(nogil=True, cache=True)
+def _compare_peptides(residues, mass, signature, position, length, i, j):
+    """-1, 0 or 1 as peptide i comes before, is the same as, or comes after peptide j: by mass, signature, length and residues."""
+    if mass[i] != mass[j]:
+        return -1 if mass[i] < mass[j] else 1
+    if signature[i] != signature[j]:
+        return -1 if signature[i] < signature[j] else 1
+    if length[i] != length[j]:
+        return -1 if length[i] < length[j] else 1
+    a, b = np.int64(position[i]), np.int64(position[j])
+    for k in range(length[i]):
+        if residues[a + k] != residues[b + k]:
+            return -1 if residues[a + k] < residues[b + k] else 1
+    return 0
+
+
+@njit(nogil=True, cache=True)
+def merge_peptides(
+    residues, first_decoy, order, mass, signature, position, length, flags, letters,
+    out_mass, out_position, out_length, out_flags, out_letters, out_pointer, out_occurrence,
+):  # fmt: skip
+    """Join the occurrences of each peptide; return the number of distinct peptides.
+
+    Parameters
+    ----------
+    first_decoy : position from which on all residues are decoys'.
+    order : (n,) int64, places of the peptides in order of mass and of the signature without its SIGNATURE_TAIL lowest bits; brought into
+        the full order here.
+    mass, signature, position, length, flags, letters : (n,), as `digest_proteins` writes them.
+    out_mass (float64, dalton), out_position, out_length, out_flags, out_letters, out_pointer (int64) : (n,), a row for each distinct
+        peptide; `out_pointer` is the place of its first entry in `out_occurrence` (n,) uint32, which takes the positions, ascending.
+        The protein ends of the occurrences are joined; the missed cleavages are those of the first.
+
+    Two peptides are the same when masses and 64-bit signatures agree and the residues do too; the residues are only looked at where the
+    signatures are equal, and keep a collision from joining two peptides.
+    """
+    n = len(order)
+    start, distinct = 0, -1
+    while start < n:
+        first, head, stop = mass[order[start]], signature[order[start]] >> SIGNATURE_TAIL, start + 1
+        while stop < n and mass[order[stop]] == first and signature[order[stop]] >> SIGNATURE_TAIL == head:
+            stop += 1
+        gap = 1
+        while gap < (stop - start) // 3:
+            gap = 3 * gap + 1
+        while gap >= 1:
+            for i in range(start + gap, stop):
+                entry, j = order[i], i
+                while j - gap >= start:
+                    other = order[j - gap]
+                    compared = _compare_peptides(residues, mass, signature, position, length, other, entry)
+                    if compared < 0 or (compared == 0 and position[other] < position[entry]):
+                        break
+                    order[j] = other
+                    j -= gap
+                order[j] = entry
+            gap //= 3
+        for i in range(start, stop):
+            entry = order[i]
+            if i == start or _compare_peptides(residues, mass, signature, position, length, order[i - 1], entry) != 0:
+                distinct += 1
+                out_mass[distinct] = mass[entry] * 1e-9
+                out_position[distinct] = position[entry]
+                out_length[distinct] = length[entry]
+                out_flags[distinct] = flags[entry]
+                out_letters[distinct] = letters[entry]
+                out_pointer[distinct] = i
+            # An end of a decoy says nothing about a target that has the same sequence.
+            elif position[entry] < first_decoy or out_position[distinct] >= first_decoy:
+                out_flags[distinct] |= flags[entry] & (FLAG_PROTEIN_N_TERM | FLAG_PROTEIN_C_TERM)
+            out_occurrence[i] = position[entry]
+        start = stop
+    return distinct + 1
+
+
+@njit(nogil=True, cache=True)
+def write_decoys(residues, offsets, method, cleaves, seed, out):
+    """Write one decoy for each protein into `out` (total,) uint8, at the same offsets.
+
+    method 0 reverses the protein; 1 reverses each stretch between cleavage sites and leaves the residues that the enzyme knows, behind or
+    in front of which it cuts, in their places at the stretch's ends (pseudo-reversal, Elias & Gygi 2007: the decoy peptides keep their
+    masses); 2 shuffles the same stretches with a generator seeded from `seed` and the protein's own residues, so that a protein has the
+    same decoy in every database.
+    """
+    stays_first, stays_last = np.ones(26, np.bool_), np.zeros(26, np.bool_)
+    for a in range(26):
+        for b in range(26):
+            stays_first[b] &= cleaves[a, b]
+    for a in range(26):
+        for b in range(26):
+            stays_last[a] |= cleaves[a, b] and not stays_first[b]
+    for protein in range(len(offsets) - 1):
+        begin, end = offsets[protein], offsets[protein + 1]
+        if method == 0:
+            for i in range(begin, end):
+                out[begin + end - 1 - i] = residues[i]
+            continue
+        state = np.uint64(seed)
+        for i in range(begin, end):
+            state = (state ^ np.uint64(residues[i])) * _SIGNATURE_FACTOR
+            state ^= state >> np.uint64(31)
+        low = begin
+        for i in range(begin, end):
+            out[i] = residues[i]
+            if i + 1 < end and not cleaves[residues[i] - 65, residues[i + 1] - 65]:
+                continue
+            high = i if stays_last[residues[i] - 65] else i + 1
+            if stays_first[residues[low] - 65]:
+                low += 1
+            if method == 1:
+                for k in range(high - low):
+                    out[low + k] = residues[high - 1 - k]
+            else:
+                for k in range(high - low - 1, 0, -1):
+                    state += _SIGNATURE_FACTOR
+                    mixed = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+                    mixed ^= mixed >> np.uint64(31)
+                    j = np.int64(mixed % np.uint64(k + 1))
+                    out[low + k], out[low + j] = out[low + j], out[low + k]
+            low = i + 1

@@ -1,0 +1,352 @@
+"""The postings of a fragment-ion index, built in threads and searched: an ion and its form, in order of mass.
+
+`kernels.layouts` describes the arrays. Forms next in mass make a chunk, so that the counters of a chunk stay in a core's own cache while
+the postings of a chunk, which many queries visit one after the other, stay in the cache of the processor.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.cpu.arrangements import find_arrangement, first_arrangement, next_arrangement, place_modifications
+from kernels.cpu.candidates import bin_of_rounded, lower_bound
+from kernels.cpu.forms import arrangement_room, form_code
+from kernels.cpu.scores import PROTON_MASS
+from kernels.cpu.segments import HEAVIEST_END, LAST_KEY, key_of
+from kernels.layouts import (
+    C_TERMINAL,
+    FORMS_OF_CHUNK,
+    ISOTOPE_BITS,
+    KEYS_OF_DALTON,
+    FragmentIndexArrays,
+    ModificationArrays,
+    PeptideArrays,
+    ScoringSettings,
+)
+
+__all__ = ["BIN_SHIFT", "build_chunks", "empty_index", "search_chunks"]
+
+BIN_SHIFT = 16
+"""Bits of a key below its bin, all that `FragmentIndexArrays.key` tells: bins of an eighth of a dalton. Narrower ones are no faster."""
+
+_LONGEST = 64
+_DIGIT_BITS = 8
+_BLOCK, _GROUP, _HISTOGRAMS = 4096, 64, 4  # forms that are ranked together, and looked at together
+
+
+def empty_index(
+    peptides: PeptideArrays,
+    modifications: ModificationArrays,
+    settings: ScoringSettings,
+    form_mass: NDArray[np.float64],
+    form_codes: NDArray[np.int64],
+    *,
+    bin_shift: int = BIN_SHIFT,
+) -> FragmentIndexArrays:
+    """The index of forms, in order of mass as `list_forms` gives them, with room for the postings; `build_chunks` fills it."""
+    code = form_code(peptides, modifications)
+    n_chunks = -(-len(form_mass) // FORMS_OF_CHUNK)
+    peptide = (form_codes >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
+    ions = (peptides.length[peptide].astype(np.int64) - 1) * (len(settings.n_term_series) + len(settings.c_term_series))
+    of_chunk = np.add.reduceat(ions, np.arange(n_chunks) * FORMS_OF_CHUNK) if n_chunks else np.zeros(0, np.int64)
+    chunk_start = np.concatenate((np.zeros(1, np.int64), np.cumsum(of_chunk)))
+    heaviest = (float(form_mass[-1]) if n_chunks else 0.0) + HEAVIEST_END
+    n_bins = (min(LAST_KEY, int(heaviest * KEYS_OF_DALTON)) >> bin_shift) + 1
+    return FragmentIndexArrays(
+        form_mass, form_codes, chunk_start, np.empty((n_chunks, n_bins + 1), np.uint32), bin_shift,
+        np.empty(chunk_start[-1], np.uint16), np.empty(chunk_start[-1], np.uint16),
+    )  # fmt: skip
+
+
+@njit(nogil=True, cache=True)
+def build_chunks(peptides, modifications, settings, code, index, first, last, stop=None):
+    """Fill the postings of chunks `first:last` of an index that `empty_index` made. `code` is that of `form_code`.
+
+    Once `stop` (1,) uint8 is set, it leaves off between two chunks.
+
+    The ions are sorted by radix (Knuth, volume 3, section 5.2.5): by the digits of a key below its bin, then by the bin.
+    """
+    flag = np.zeros(1, np.uint8) if stop is None else stop
+    most = np.int64(0)
+    for chunk in range(first, last):
+        most = max(most, index.chunk_start[chunk + 1] - index.chunk_start[chunk])
+    room = arrangement_room(modifications)
+    shift, base = np.empty(_LONGEST, np.float64), np.empty(_LONGEST, np.float64)
+    key, other_key = np.empty(most, np.uint32), np.empty(most, np.uint32)
+    form, other_form = np.empty(most, np.uint16), np.empty(most, np.uint16)
+    counts = np.empty((1 << _DIGIT_BITS) + 1, np.int64)
+    for chunk in range(first, last):
+        if flag[0]:
+            return
+        n = _list_ions(chunk, peptides, modifications, settings, code, index, room, shift, base, key, form)
+        bits = 0
+        while bits < index.bin_shift:
+            _sort_by_digit(n, bits, min(_DIGIT_BITS, index.bin_shift - bits), key, form, other_key, other_form, counts)
+            key, other_key, form, other_form = other_key, key, other_form, form
+            bits += _DIGIT_BITS
+        _sort_by_bin(chunk, n, key, form, index)
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _list_ions(chunk, peptides, modifications, settings, code, index, room, shift, base, key, form):
+    """Keys and forms of the ions of a chunk, form by form; how many."""
+    sites, n_sites, slot_modification, slot_choice, slot_site = room
+    n_term_series, c_term_series = settings.n_term_series, settings.c_term_series
+    n, slots, previous = 0, np.int64(0), np.int64(-2)
+    length, position = np.int64(0), np.int64(0)
+    start = chunk * FORMS_OF_CHUNK
+    for i in range(start, min(len(index.form_mass), start + FORMS_OF_CHUNK)):
+        number = index.form_code[i]
+        arrangement = number & ((1 << code.arrangement_bits) - 1)
+        if arrangement > 0 and number == previous + 1:
+            next_arrangement(slots, slot_modification, slot_choice, n_sites)
+            find_arrangement(0, slots, slot_modification, slot_choice, sites, n_sites, slot_site)
+        else:
+            c = number >> (code.isotope_shift + ISOTOPE_BITS)
+            peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
+            slots = first_arrangement(
+                c, peptide, peptides.residues, peptides.position, peptides.length, peptides.flags, peptides.letters,
+                modifications.combination_count, modifications.residue_mask, modifications.place, sites, n_sites, slot_modification,
+                slot_choice,
+            )  # fmt: skip
+            find_arrangement(arrangement, slots, slot_modification, slot_choice, sites, n_sites, slot_site)
+            position, length = np.int64(peptides.position[peptide]), np.int64(peptides.length[peptide])
+            for r in range(length):
+                base[r] = peptides.residue_mass[np.int64(peptides.residues[position + r]) - 65]
+        previous = number
+        n_term, c_term = place_modifications(
+            base, length, slots, slot_site, slot_modification, modifications.mass, peptides.n_term_mass, peptides.c_term_mass, shift
+        )
+        total = n_term
+        for r in range(length):
+            total += shift[r]
+            shift[r] = total
+        total += c_term
+        for series in range(len(n_term_series)):
+            for r in range(length - 1):
+                key[n] = key_of(n_term_series[series] - PROTON_MASS + shift[r])
+                form[n] = i - start
+                n += 1
+        for series in range(len(c_term_series)):
+            for r in range(length - 1):
+                key[n] = key_of(c_term_series[series] - PROTON_MASS + total - shift[r])
+                form[n] = (i - start) | C_TERMINAL
+                n += 1
+    return n
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _sort_by_digit(n, bits, width, key, form, out_key, out_form, counts):
+    """Sort ions by `width` bits of their keys from bit `bits` on; equal ones keep their order."""
+    mask = (1 << width) - 1
+    counts[:] = 0
+    for i in range(n):
+        counts[((np.int64(key[i]) >> bits) & mask) + 1] += 1
+    for d in range(mask):
+        counts[d + 1] += counts[d]
+    for i in range(n):
+        d = (np.int64(key[i]) >> bits) & mask
+        out_key[counts[d]] = key[i]
+        out_form[counts[d]] = form[i]
+        counts[d] += 1
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _sort_by_bin(chunk, n, key, form, index):
+    """Put the ions of a chunk into the index by bin; equal ones keep their order."""
+    start, place = index.chunk_start[chunk], index.bin_start[chunk]
+    last = len(place) - 2
+    place[:] = 0
+    # An element later than where they belong, so that the cursors of the bins are their starts when all is done.
+    for i in range(n):
+        b = min(last, np.int64(key[i]) >> index.bin_shift)
+        if b + 2 <= last + 1:
+            place[b + 2] += 1
+    for b in range(1, last + 2):
+        place[b] += place[b - 1]
+    for i in range(n):
+        b = min(last, np.int64(key[i]) >> index.bin_shift)
+        at = start + place[b + 1]
+        index.key[at] = key[i] & 0xFFFF
+        index.form[at] = form[i]
+        place[b + 1] += 1
+
+
+class _Room(NamedTuple):
+    """What a thread needs while searching: counters of a chunk, the postings of segments, and what becomes of a block of counters."""
+
+    counter: NDArray[np.uint32]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    of_counts: NDArray[np.float32]
+    score: NDArray[np.float32]
+    bin: NDArray[np.uint8]
+    good: NDArray[np.int32]
+    histogram: NDArray[np.int32]
+
+
+@njit(nogil=True, cache=True)
+def _room(segments, tables, bins):
+    most = np.int64(0)
+    for q in range(len(segments.offsets) - 1):
+        most = max(most, segments.offsets[q + 1] - segments.offsets[q])
+    of_counts = np.empty(1 << 16, np.float32)
+    for c in range(len(tables.of_count)):
+        for n in range(len(tables.of_count)):
+            of_counts[c << 8 | n] = tables.of_count[n] + tables.of_count[c]
+    return _Room(
+        np.zeros(FORMS_OF_CHUNK, np.uint32),
+        np.empty(most, np.int64),
+        np.empty(most, np.int64),
+        of_counts,
+        np.empty(_BLOCK, np.float32),
+        np.empty(_BLOCK, np.uint8),
+        np.empty(_BLOCK // _GROUP, np.int32),
+        np.zeros((_HISTOGRAMS, bins), np.int32),
+    )
+
+
+@njit(nogil=True, cache=True)
+def search_chunks(
+    index, segments, windows, tables, code, settings, first, last, best, histogram, histogram_width, n_candidates, stop=None
+):  # fmt: skip
+    """Search the queries `first:last` in an index; add to their best candidates, histograms and numbers of candidates.
+
+    `segments` and `windows` (q, e, 2) are those of these queries alone, so that row 0 is query `first`; `best`, `histogram` (q, b) int32
+    and `n_candidates` (q,) int64 of all queries; b is at most 256. Queries without peaks have no candidates. Once `stop` (1,) uint8 is
+    set, it leaves off.
+    """
+    flag = np.zeros(1, np.uint8) if stop is None else stop
+    room = _room(segments, tables, histogram.shape[1])
+    for chunk in range(len(index.chunk_start) - 1):
+        start = chunk * FORMS_OF_CHUNK
+        stop = min(len(index.form_mass), start + FORMS_OF_CHUNK)
+        for q in range(last - first):
+            if flag[0]:
+                return
+            inside = 0
+            for e in range(windows.shape[1]):
+                inside += max(0, min(stop, windows[q, e, 1]) - max(start, windows[q, e, 0]))
+            if inside > 0 and segments.offsets[q + 1] > segments.offsets[q]:
+                _visit(chunk, index, segments, segments.offsets[q], segments.offsets[q + 1], room)
+                low, high = _clear_outside(windows[q], start, stop, room.counter)
+                n_candidates[first + q] += inside
+                # Forms outside the windows scored nothing.
+                histogram[first + q, 0] -= high - low - inside
+                _rank(
+                    first + q, low, high, start, windows[q], index.form_code, tables.of_dot, code.isotope_shift, settings.min_matched_ions,
+                    room, best, histogram, histogram_width,
+                )  # fmt: skip
+                room.counter[:] = 0
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _find(chunk, index, target):
+    """First posting of a chunk whose key is not below `target`."""
+    b = np.int64(target) >> index.bin_shift
+    start = index.chunk_start[chunk]
+    if b >= index.bin_start.shape[1] - 1:
+        return index.chunk_start[chunk + 1]
+    return lower_bound(index.key, start + index.bin_start[chunk, b], start + index.bin_start[chunk, b + 1], target & 0xFFFF)
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _visit(chunk, index, segments, first, last, room):
+    """Add the weights of a query's segments to the counters of the forms that have ions in them."""
+    begin, end, counter, form = room.begin, room.end, room.counter, index.form
+    # All searches before all visits: they do not wait for one another.
+    for s in range(first, last):
+        begin[s - first] = _find(chunk, index, segments.low[s])
+        end[s - first] = _find(chunk, index, segments.high[s])
+    for s in range(first, last):
+        added = (np.int64(segments.weight[s]) << 16) + 1
+        for i in range(begin[s - first], end[s - first]):
+            f = np.int64(form[i])
+            counter[f & (C_TERMINAL - 1)] += added + 255 * (f >> 15)
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _clear_outside(windows, start, stop, counter):
+    """Set the counters of forms outside all windows to zero; the range, in whole groups, that holds the others."""
+    first, done = -1, 0
+    for e in range(windows.shape[0]):
+        low, high = max(start, windows[e, 0]) - start, min(stop, windows[e, 1]) - start
+        if low < high:
+            if first < 0:
+                first = low // _GROUP * _GROUP
+                done = first
+            counter[done:low] = 0
+            done = high
+    last = -(-done // _GROUP) * _GROUP
+    counter[done:last] = 0
+    return first, last
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _rank(
+    q, low, high, start, windows, form_code, of_dot, isotope_shift, min_matched_ions, room, best, histogram, histogram_width
+):  # fmt: skip
+    """Scores of the forms `low:high` (whole groups) of a chunk into the histogram of query q, and the best ones among its best.
+
+    In blocks, and each step for a whole block, so that the compiler makes vector instructions of most; only groups that hold a score good
+    enough are looked at one by one. Four histograms, for increments of the same bin have to wait for one another.
+    """
+    counter, of_counts, score, bin_of, good, counts = room.counter, room.of_counts, room.score, room.bin, room.good, room.histogram
+    inverse, last_bin = np.float32(1.0 / histogram_width), np.float32(histogram.shape[1] - 1)
+    smallest = np.float32(1e-30)  # zero is the score of forms without matching ions
+    k = best.score.shape[1]
+    for block in range(low, high, _BLOCK):
+        n = min(_BLOCK, high - block)
+        for i in range(n):
+            value = counter[block + i]
+            score[i] = of_counts[value & np.uint32(0xFFFF)] + of_dot[value >> np.uint32(16)]
+        for i in range(n):
+            bin_of[i] = np.uint8(bin_of_rounded(score[i], inverse, last_bin))
+        worst = max(best.score[q, k - 1], smallest)
+        for g in range(n // _GROUP):
+            n_good = np.int32(0)
+            for i in range(_GROUP):
+                n_good = np.int32(n_good + np.int32(score[g * _GROUP + i] >= worst))
+            good[g] = n_good
+        for i in range(0, n, _HISTOGRAMS):
+            counts[0, bin_of[i]] += 1
+            counts[1, bin_of[i + 1]] += 1
+            counts[2, bin_of[i + 2]] += 1
+            counts[3, bin_of[i + 3]] += 1
+        for g in range(n // _GROUP):
+            if good[g] > 0:
+                for i in range(g * _GROUP, (g + 1) * _GROUP):
+                    value = np.int64(counter[block + i])
+                    if score[i] >= best.score[q, k - 1] and (value & 0xFF) + ((value >> 8) & 0xFF) >= min_matched_ions:
+                        e = 0
+                        while start + block + i >= windows[e, 1] or start + block + i < windows[e, 0]:
+                            e += 1
+                        _keep(q, score[i], form_code[start + block + i] + (np.int64(e) << isotope_shift), best)
+    for b in range(histogram.shape[1]):
+        for h in range(_HISTOGRAMS):
+            histogram[q, b] += counts[h, b]
+            counts[h, b] = 0
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _keep(q, score, number, best):
+    """Keep a candidate among the best of query q: higher scores first, of equal ones the lower number."""
+    k = best.score.shape[1]
+    place = k
+    while place > 0 and (
+        best.code[q, place - 1] < 0
+        or score > best.score[q, place - 1]
+        or (score == best.score[q, place - 1] and number < best.code[q, place - 1])
+    ):
+        place -= 1
+    if place == k:
+        return
+    for j in range(k - 1, place, -1):
+        best.score[q, j] = best.score[q, j - 1]
+        best.code[q, j] = best.code[q, j - 1]
+    best.score[q, place] = score
+    best.code[q, place] = number

@@ -1,0 +1,170 @@
+"""Smith-Waterman by the rows of one pair's matrix: its score, and where each cell came from, which the alignment follows back.
+
+The recurrence is that of `kernels.cpu.lanes`. A row is computed a vector of columns at a time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.cpu.substitution import Substitution
+from kernels.cpu.vectors import (
+    REGISTER_BYTES,
+    add_saturated,
+    aligned,
+    largest,
+    last_lane,
+    load,
+    load_anywhere,
+    maximum,
+    shifted_1,
+    shifted_2,
+    shifted_4,
+    shifted_8,
+    shifted_16,
+    spread,
+    store,
+    store_anywhere,
+    subtract_saturated,
+    where_equal,
+    where_greater,
+)
+
+__all__ = ["row_arrays", "score_rows", "trace_back"]
+
+_END, _DIAGONAL, _SUBJECT_ALONE, _QUERY_ALONE = 0, 1, 2, 3
+_SUBJECT_GOES_ON, _QUERY_GOES_ON = 4, 8
+
+
+def row_arrays(costs: Substitution, subject: NDArray[np.int8], bits: int) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """What `score_rows` takes of a subject before the first row, in numbers of so many bits: `profile`, `decay`, `h_rows` and `f_row`."""
+    number, lanes, n_letters = np.dtype(f"int{bits}"), REGISTER_BYTES * 8 // bits, len(costs.scores)
+    width = -(-len(subject) // lanes) * lanes
+    profile, decay, f_row = aligned(n_letters * width, number), aligned(lanes, number), aligned(width, number)
+    profile[:], f_row[:] = -1, -1
+    profile.reshape(n_letters, width)[:, : len(subject)] = costs.scores[:, subject]
+    decay[:] = np.minimum(np.arange(1, lanes + 1) * costs.gap_extend, np.iinfo(number).max)
+    return profile, decay, np.zeros((2, 1 + width), number), f_row
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def score_rows(query, profile, opening, extending, decay, first_row, last_row, h_rows, f_row, best, target, directions, keeps_directions):
+    """Rows of one pair's matrix: the scores, the best cell, and where each cell came from.
+
+    Rows belong to the query and columns to the subject. A call goes on where the one before stopped. Along a row, E is the running maximum
+    of gaps opened before, each worth less by `extending` a cell: found for a vector's cells in steps that double (Hillis and Steele 1986).
+    The width of the numbers is that of the dtype of `profile`, which `h_rows`, `f_row` and `decay` share; it must hold the best score.
+
+    Parameters
+    ----------
+    query : (m,) int64 codes. profile : (codes * w,) aligned, score of each code with each residue of the subject, its length w being n
+        filled up to whole vectors with something below zero.
+    opening, extending : cost of a gap's first residue, and of each further one.
+    decay : (lanes,) aligned: ``(lane + 1) * extending``, or the greatest value.
+    h_rows : (2, 1 + w): in row `i % 2` the H of row i - 1, behind a zero. f_row : (w,) aligned, the F of `first_row`.
+    best : (3,) int64: the best score so far, its row and its column; the first such cell by rows stays.
+    target : the best score of the pair: nothing is computed below the row that reaches it.
+    directions : (rows, w) uint8, to fill where `keeps_directions`; see `trace_back`.
+    """
+    lanes, width = len(decay), len(f_row)
+    greatest = np.iinfo(decay.dtype).max
+    zero = spread(f_row, 0)
+    least = spread(f_row, np.iinfo(decay.dtype).min)
+    open_cost = spread(f_row, opening)
+    extend_cost = spread(f_row, extending)
+    extend_2 = spread(f_row, min(2 * extending, greatest))
+    extend_4 = spread(f_row, min(4 * extending, greatest))
+    extend_8 = spread(f_row, min(8 * extending, greatest))
+    extend_16 = spread(f_row, min(16 * extending, greatest))
+    by_lane = load(decay, 0)
+    end, diagonal = spread(f_row, _END), spread(f_row, _DIAGONAL)
+    subject_alone, query_alone = spread(f_row, _SUBJECT_ALONE), spread(f_row, _QUERY_ALONE)
+    subject_goes_on, query_goes_on = spread(f_row, _SUBJECT_GOES_ON), spread(f_row, _QUERY_GOES_ON)
+    for i in range(first_row, last_row):
+        if best[0] == target and i > best[1]:
+            break
+        above, here = h_rows[i % 2], h_rows[(i + 1) % 2]
+        scores = query[i] * width
+        carried = spread(f_row, -1)
+        top = zero
+        for j in range(0, width, lanes):
+            f = load(f_row, j)
+            paired = add_saturated(load_anywhere(above, j), load(profile, scores + j))
+            without_e = maximum(maximum(paired, f), zero)
+            # H need not be known for E: where H is E, the gap that goes on is no dearer than one that is opened.
+            gap = subtract_saturated(without_e, open_cost)
+            gap = maximum(gap, subtract_saturated(shifted_1(least, gap), extend_cost))
+            gap = maximum(gap, subtract_saturated(shifted_2(least, gap), extend_2))
+            gap = maximum(gap, subtract_saturated(shifted_4(least, gap), extend_4))
+            if lanes > 8:
+                gap = maximum(gap, subtract_saturated(shifted_8(least, gap), extend_8))
+            if lanes > 16:
+                gap = maximum(gap, subtract_saturated(shifted_16(least, gap), extend_16))
+            gap = maximum(gap, subtract_saturated(carried, by_lane))
+            e = shifted_1(carried, gap)
+            carried = last_lane(gap, gap)
+            h = maximum(without_e, e)
+            store_anywhere(here, j + 1, h)
+            top = maximum(top, h)
+            opened = subtract_saturated(h, open_cost)
+            e_on, f_on = subtract_saturated(e, extend_cost), subtract_saturated(f, extend_cost)
+            store(f_row, j, maximum(f_on, opened))
+            if keeps_directions:
+                origin = where_equal(h, paired, diagonal, where_equal(h, e, subject_alone, query_alone))
+                origin = where_greater(h, zero, origin, end)
+                origin = add_saturated(origin, where_greater(e_on, opened, subject_goes_on, end))
+                origin = add_saturated(origin, where_greater(f_on, opened, query_goes_on, end))
+                store_anywhere(directions[i - first_row], j, origin)
+        highest = largest(top)
+        if highest > best[0]:
+            j = 0
+            while here[j + 1] != highest:
+                j += 1
+            best[0], best[1], best[2] = highest, i, j
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def trace_back(directions, first_row, place, steps):
+    """Follow an alignment from its end towards its beginning, as far as the rows in `directions` lead.
+
+    Parameters
+    ----------
+    directions : (rows, n) uint8 from `score_rows`, of the rows from `first_row` on.
+    place : (4,) int64: row and column of the cell to go on from, the step taken last (0: none), and how many steps are
+        written; changed. The alignment begins before row or column 0, or where the score is zero.
+    steps : uint8, to fill from the end of the alignment: 1 two residues, 2 a residue of the subject alone, 3 one of the query alone.
+
+    Returns
+    -------
+    Whether the beginning was reached.
+    """
+    i, j, followed, n_steps = place
+    reached = False
+    while True:
+        if i < 0 or j < 0:
+            reached = True
+            break
+        if i < first_row:
+            break
+        cell = directions[i - first_row, j]
+        # A gap that came from here says here whether it was opened in this cell or had come further.
+        if followed == _SUBJECT_ALONE and cell & _SUBJECT_GOES_ON:
+            step = _SUBJECT_ALONE
+        elif followed == _QUERY_ALONE and cell & _QUERY_GOES_ON:
+            step = _QUERY_ALONE
+        else:
+            step = cell & 3
+        if step == _END:
+            reached = True
+            break
+        steps[n_steps] = step
+        n_steps += 1
+        followed = step
+        if step != _SUBJECT_ALONE:
+            i -= 1
+        if step != _QUERY_ALONE:
+            j -= 1
+    place[0], place[1], place[2], place[3] = i, j, followed, n_steps
+    return reached

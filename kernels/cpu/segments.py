@@ -1,0 +1,205 @@
+"""What queries look for in a fragment-ion index: ranges of keys, forms in precursor windows, and tables from counters to scores."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.cpu.forms import form_code
+from kernels.cpu.scores import PROTON_MASS
+from kernels.layouts import (
+    HYPERSCORE,
+    ISOTOPE_BITS,
+    KEYS_OF_DALTON,
+    SDP,
+    BestArrays,
+    ModificationArrays,
+    PeptideArrays,
+    QueryArrays,
+    ScoreTables,
+    ScoringSettings,
+    SpectrumArrays,
+)
+
+__all__ = [
+    "HEAVIEST_END",
+    "LAST_KEY",
+    "empty_best",
+    "key_of",
+    "make_segments",
+    "precursor_windows",
+    "score_tables",
+    "why_unsupported",
+]
+
+HEAVIEST_END = 100.0
+"""Dalton that an ion series adds to the residues, and more."""
+LAST_KEY = (1 << 32) - 1
+_LONGEST = 64
+_MOST_MATCHES = 255  # from one end, in a counter
+_MOST_DOT = (1 << 16) - 1  # in a counter
+
+
+def why_unsupported(spectra: SpectrumArrays, peptides: PeptideArrays, modifications: ModificationArrays, settings: ScoringSettings) -> str:
+    """Why these cannot be searched with a fragment index; empty where they can."""
+    if settings.score not in (SDP, HYPERSCORE):
+        return "the score is not a sum over matching ions"
+    if settings.min_matched_ions < 1:
+        return "forms without matching ions are wanted"
+    if len(settings.isotope_errors) > 1 << ISOTOPE_BITS:
+        return "too many isotope errors"
+    try:
+        form_code(peptides, modifications)
+    except ValueError as error:
+        return str(error)
+    series, charges = max(len(settings.n_term_series), len(settings.c_term_series)), settings.max_fragment_charge
+    if (int(peptides.length.max(initial=1)) - 1) * series * charges > _MOST_MATCHES:
+        return "a form has more ions than a counter counts"
+    heaviest_peak = charges * (settings.max_mz + settings.fragment_absolute) * (1 + 2 * settings.fragment_relative)
+    heaviest_ion = peptides.mass.max(initial=0.0) + modifications.combination_mass.max(initial=0.0) + HEAVIEST_END
+    if min(heaviest_peak, heaviest_ion) * KEYS_OF_DALTON >= LAST_KEY:
+        return "fragments are heavier than a key tells"
+    if spectra.mz.min(initial=np.inf) * (1 - settings.fragment_relative) - settings.fragment_absolute < 2 * PROTON_MASS:
+        return "peaks lie below the masses of fragments"
+    lightest = np.nanmin(peptides.residue_mass) + modifications.combination_mass.min(initial=0.0)
+    widest = settings.fragment_absolute + settings.fragment_relative * settings.max_mz
+    if lightest / charges <= 2.1 * widest:
+        return "a peak matches several ions of one series"
+    return ""
+
+
+def _weight_scale(spectra: SpectrumArrays, settings: ScoringSettings) -> float:
+    """Units to a weight of one, a power of two: as many as leave a counter room for every dot product that can be.
+
+    A peak matches at most one ion of a series and charge, and a peptide has at most 62 ions of each; the sum of 62 weights is at most
+    the root of 62 times the sum of all squares (Cauchy and Schwarz).
+    """
+    rows = (len(settings.n_term_series) + len(settings.c_term_series)) * settings.max_fragment_charge
+    most = rows * _largest_sum(spectra.offsets, spectra.weight, _LONGEST - 2) * (1 + 1e-6)
+    # Up to a unit more for each ion, by rounding.
+    room = _MOST_DOT - rows * (_LONGEST - 2)
+    return float(2.0 ** np.floor(np.log2(room / most))) if most > 0.0 else 1.0
+
+
+@njit(nogil=True, cache=True)
+def _largest_sum(offsets, weight, n):
+    """What the sum of n peaks of a spectrum cannot exceed."""
+    largest = 0.0
+    for s in range(len(offsets) - 1):
+        total, squares = 0.0, 0.0
+        for i in range(offsets[s], offsets[s + 1]):
+            total += weight[i]
+            squares += np.float64(weight[i]) * weight[i]
+        largest = max(largest, min(total, np.sqrt(n * squares)))
+    return largest
+
+
+def score_tables(spectra: SpectrumArrays, settings: ScoringSettings) -> ScoreTables:
+    """Tables from counters to the score that `settings` names, in units of weight that suit the spectra."""
+    scale = _weight_scale(spectra, settings)
+    dot = np.arange(_MOST_DOT + 1) / scale
+    counts = np.zeros(_MOST_MATCHES + 1)
+    if settings.score == HYPERSCORE:
+        counts[1:] = np.cumsum(np.log(np.arange(1.0, _MOST_MATCHES + 1)))
+        dot = np.log(1.0 + 100.0 * dot)
+    return ScoreTables(counts.astype(np.float32), dot.astype(np.float32), scale)
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def key_of(mass):
+    """Key of a neutral mass (dalton); heavier ones than a key tells get the last, which no segment holds."""
+    return np.uint32(min(LAST_KEY, max(0, np.int64(mass * KEYS_OF_DALTON))))
+
+
+@njit(nogil=True, cache=True)
+def make_segments(spectra, queries, settings, tables, first, last):
+    """Segments of the queries `first:last`, as a tuple of the columns of `SegmentArrays`.
+
+    An ion at m/z t matches a peak at m when abs(m - t) <= absolute + relative t. The axis of t is cut where the tolerances of peaks begin
+    and end, and a piece belongs to the heaviest peak that covers it, as in the exhaustive search. With fragment charge z an ion at t has
+    the neutral mass z (t - proton). The key that a cut divides belongs to the heavier side as a whole, so that pieces share no ion and
+    leave none out; what that counts too much, the exact scores of the best take back.
+    """
+    n, most = last - first, 0
+    for q in range(first, last):
+        s = queries.spectrum[q]
+        most += 2 * (spectra.offsets[s + 1] - spectra.offsets[s]) * max(1, min(settings.max_fragment_charge, queries.charge[q] - 1))
+    offsets = np.zeros(n + 1, np.int64)
+    low, high, weight = np.empty(most, np.uint32), np.empty(most, np.uint32), np.empty(most, np.uint16)
+    used = 0
+    for q in range(first, last):
+        s = queries.spectrum[q]
+        for z in range(1, max(1, min(settings.max_fragment_charge, queries.charge[q] - 1)) + 1):
+            used = _cut_axis(spectra, spectra.offsets[s], spectra.offsets[s + 1], settings, tables.weight_scale, z, used, low, high, weight)
+        offsets[q - first + 1] = used
+    return offsets, low[:used], high[:used], weight[:used]
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _cut_axis(spectra, first_peak, last_peak, settings, scale, z, used, low, high, weight):
+    """Segments of one spectrum for fragments of charge `z`; how many there are with those before."""
+    mz = spectra.mz
+    absolute, relative = settings.fragment_absolute, settings.fragment_relative
+    begin, end = first_peak, first_peak  # peaks whose tolerance has begun, and whose tolerance has ended
+    at = 0.0
+    own = used
+    while end < last_peak:
+        ends = (mz[end] + absolute) / (1.0 - relative)
+        begins = (mz[begin] - absolute) / (1.0 + relative) if begin < last_peak else np.inf
+        if begin > end:  # between the last cut and the next one, peaks end:begin cover the axis
+            heaviest = end
+            for k in range(end + 1, begin):
+                if spectra.weight[k] > spectra.weight[heaviest]:
+                    heaviest = k
+            left, right = key_of(z * (at - PROTON_MASS)), min(LAST_KEY, key_of(z * (min(begins, ends) - PROTON_MASS)) + 1)
+            value = np.float64(spectra.weight[heaviest])
+            units = max(1, np.int64(value * scale + 0.5)) if value > 0.0 else 0
+            if used > own and high[used - 1] > left:  # a key that an edge divides belongs to the heavier side
+                if weight[used - 1] >= units:
+                    left = high[used - 1]
+                else:
+                    high[used - 1] = left
+                    if low[used - 1] == left:
+                        used -= 1
+            if right > left:
+                if used > own and high[used - 1] == left and weight[used - 1] == units:
+                    high[used - 1] = right
+                else:
+                    low[used] = left
+                    high[used] = right
+                    weight[used] = units
+                    used += 1
+        if begins <= ends:
+            at = begins
+            begin += 1
+        else:
+            at = ends
+            end += 1
+    return used
+
+
+def precursor_windows(
+    form_mass: NDArray[np.floating], queries: QueryArrays, settings: ScoringSettings, first: int, last: int
+) -> NDArray[np.int64]:
+    """Forms in the mass windows of the queries `first:last`: (q, e, 2) int64, first and last of each isotope error, disjoint.
+
+    Isotope errors come largest first, so that windows ascend; where they overlap, forms belong to the larger error.
+    """
+    mass = queries.mass[first:last]
+    windows = np.zeros((len(mass), len(settings.isotope_errors), 2), np.int64)
+    done = np.zeros(len(mass), np.int64)
+    for e, (error, least) in enumerate(zip(settings.isotope_errors.tolist(), settings.isotope_minimum_mass.tolist(), strict=True)):
+        observed = mass - error * settings.isotope_spacing
+        tolerance = settings.precursor_absolute + settings.precursor_relative * observed
+        low = np.maximum(np.searchsorted(form_mass, observed - tolerance), done)
+        high = np.maximum(np.searchsorted(form_mass, np.nextafter(observed + tolerance, np.inf)), low)
+        tried = mass >= least
+        windows[tried, e, 0], windows[tried, e, 1] = low[tried], high[tried]
+        done = np.where(tried, np.maximum(done, high), done)
+    return windows
+
+
+def empty_best(n: int, kept: int) -> BestArrays:
+    """Room for the best `kept` candidates of n queries."""
+    return BestArrays(np.full((n, kept), -np.inf, np.float32), np.full((n, kept), -1, np.int64))

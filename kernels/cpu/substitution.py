@@ -1,0 +1,45 @@
+"""What a pair of residues scores and a gap costs, as the processor's kernels take them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.cpu.vectors import aligned
+
+__all__ = ["CODES", "Substitution"]
+
+CODES = 32
+"""Letters a matrix may have: A to Z are 0 to 25, ``*`` is 26."""
+_WIDTHS = (8, 16, 32)
+_REPEATED = 64
+
+
+@dataclass(frozen=True)
+class Substitution:
+    """Scores of pairs, (27, 27) by the codes of the query's and of the subject's residue; a gap of k residues costs
+    ``gap_open + k * gap_extend``."""
+
+    scores: NDArray[np.integer]
+    gap_open: int
+    gap_extend: int
+
+    @property
+    def first_residue_cost(self) -> int:
+        """What the first residue of a gap costs."""
+        return self.gap_open + self.gap_extend
+
+    def widths(self) -> tuple[int, ...]:
+        """Bits of the numbers to try, one after the other: those that hold the scores and the costs of gaps."""
+        least, greatest = int(self.scores.min()), max(int(self.scores.max()), self.first_residue_cost)
+        return tuple(bits for bits in _WIDTHS if -(1 << (bits - 1)) <= least and greatest < 1 << (bits - 1))
+
+    def table(self, bits: int) -> NDArray:
+        """The scores as `kernels.cpu.lanes.score_lanes` takes them with numbers of so many bits."""
+        table, n = aligned(CODES * _REPEATED, np.dtype(f"int{bits}")), len(self.scores)
+        rows = table.reshape(CODES, 2, CODES)
+        rows[:] = np.iinfo(table.dtype).min
+        rows[:n, :, :n] = self.scores[:, None, :]
+        return table

@@ -1,0 +1,19 @@
+"""Tails of distributions, for many values at a time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+__all__ = ["normal_tail"]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def normal_tail(z):
+    """Chance that a standard normal variable is greater than each of `z`: (n,) float64."""
+    chance = np.empty(len(z))
+    for i in range(len(z)):
+        chance[i] = 0.5 * math.erfc(z[i] / math.sqrt(2.0))
+    return chance

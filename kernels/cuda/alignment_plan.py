@@ -1,0 +1,185 @@
+"""How the scoring of a database is cut for a card: into strips of columns, and into the longest subjects and the others.
+
+The longest subjects would keep a few warps busy long after all others. Where that costs, they are scored by more lanes each, on
+multiprocessors of their own, while the rest of the card scores the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["HALF_PRECISION", "SIXTEEN_BITS", "TABLE_ROWS", "THIRTY_TWO_BITS", "Part", "Planner", "Shape", "Subjects", "threads_for"]
+
+SIXTEEN_BITS, HALF_PRECISION, THIRTY_TWO_BITS = 1, 2, 3
+"""Numbers that the kernels compute with: NUMBERS of alignment.cu."""
+TABLE_ROWS = 28
+_RING_BYTES = 128 * 16  # between two warps of a subject
+_LANES, _COLUMNS = (2, 4, 8, 16, 32), (16, 24, 32, 40, 48, 56, 64, 72)
+_LANES_OF_WARPS, _COLUMNS_OF_WARPS, _THREADS_OF_WARPS = (64, 128), (4, 8, 16), (128, 256)
+_FEW_THREADS = 256  # as many as keep a multiprocessor busy; more take as many subjects more at a time, each longer
+_SHARES = np.array([4, 8, 12, 16, 24, 32, 48])  # multiprocessors for the longest subjects
+_FEWEST_LONG, _WORTH_A_CUT = 16, 0.97
+# Measured on an H200. What two rows of a lane's columns cost, in cycles of a quarter of a multiprocessor: each cell, the merging of two
+# subjects' scores, and all that is not a cell; how much more by subjects of a word and threads of a block; how long they take a warp
+# that has the multiprocessor for itself, for each column; and what begins and ends a launch.
+_CELL_CYCLES = {SIXTEEN_BITS: 9.5, HALF_PRECISION: 13.0, THIRTY_TWO_BITS: 11.0}
+_MERGING_CYCLES, _STEP_CYCLES, _COLUMN_LATENCY, _LAUNCH_CYCLES = 2.0, 80.0, 40.0, 10_000.0
+_SLOWER, _FEW_THREADS_SLOWER = {(1, 256): 1.04, (2, 384): 1.02}, 1.08
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a launch is cut: `subjects` of a word, lanes of a subject, columns of a lane, threads of a block."""
+
+    numbers: int
+    subjects: int
+    lanes: int
+    columns: int
+    threads: int
+
+    @property
+    def width(self) -> int:
+        """Columns of a strip."""
+        return self.lanes * self.columns
+
+    @property
+    def shared_bytes(self) -> int:
+        """Of the table of scores, and of what passes between the warps of a subject."""
+        between = self.threads // self.lanes * (self.lanes // 32 - 1) if self.lanes > 32 else 0
+        return TABLE_ROWS * max(self.lanes, 8) * self.columns * (4 // self.subjects) + between * _RING_BYTES
+
+    @property
+    def subjects_of_block(self) -> int:
+        """How many the warps of a block score at a time."""
+        return self.threads // self.lanes * self.subjects
+
+    def macros(self) -> tuple[str, ...]:
+        """Of alignment.cu."""
+        return (
+            f"NUMBERS={self.numbers}", f"SUBJECTS={self.subjects}", f"LANES={self.lanes}", f"COLUMNS={self.columns}",
+            f"THREADS={self.threads}",
+        )  # fmt: skip
+
+
+class Subjects(NamedTuple):
+    """Subjects as the plan counts them: how many, their residues, those of the longest and of the shortest."""
+
+    n: int
+    rows: int
+    longest: int
+    shortest: int
+
+
+class Part(NamedTuple):
+    """Subjects `first:last`, counted from the longest, that are scored in launches of one shape by so many blocks."""
+
+    first: int
+    last: int
+    shape: Shape
+    blocks: int
+
+
+def threads_for(columns: int) -> int:
+    """Threads of a block, one on each multiprocessor, that keep so many columns in registers."""
+    return 512 if columns <= 32 else 384 if columns <= 48 else 256
+
+
+@lru_cache
+def _shapes(numbers: int, subjects: int, threads: int | None, shared_bytes: int) -> _Shapes:
+    of_warp = [
+        (lanes, columns, n)
+        for lanes, columns in product(_LANES, _COLUMNS)
+        for n in sorted({threads or threads_for(columns), threads or _FEW_THREADS})
+    ]
+    of_block = [] if threads else list(product(_LANES_OF_WARPS, _COLUMNS_OF_WARPS, _THREADS_OF_WARPS))
+    found = [Shape(numbers, subjects, *one) for one in (*of_warp, *of_block)]
+    return _Shapes([shape for shape in found if shape.shared_bytes <= shared_bytes])
+
+
+class _Shapes:
+    """Shapes of one kind of numbers, and what they cost."""
+
+    def __init__(self, shapes: list[Shape]) -> None:
+        self.shapes = shapes
+        lanes, columns, threads, self.width = (
+            np.array([getattr(shape, name) for shape in shapes], np.float64) for name in ("lanes", "columns", "threads", "width")
+        )
+        subjects = shapes[0].subjects
+        of_step = 2 * (_CELL_CYCLES[shapes[0].numbers] + _MERGING_CYCLES * (subjects - 1)) * columns + _STEP_CYCLES
+        side_by_side = threads / 128  # warps of a quarter of a multiprocessor
+        self._step = np.maximum(side_by_side * of_step, _COLUMN_LATENCY * columns + _STEP_CYCLES)  # from one to the next of a warp
+        slower = np.array(
+            [_FEW_THREADS_SLOWER if one.threads < threads_for(one.columns) else _SLOWER.get((subjects, one.threads), 1.0) for one in shapes]
+        )
+        self._occupied = self._step / (4 * side_by_side) * slower * lanes / (32 * subjects)  # of a multiprocessor, by a subject's step
+        self._more_steps = np.where(lanes <= 32, lanes, 2 * lanes - 32)
+
+    def launches(self, lengths: Sequence[int]) -> NDArray[np.float64]:
+        """How many the queries of these lengths take; counted for each alone."""
+        return np.ceil(np.array(lengths, np.float64)[:, None] / self.width).sum(axis=0)
+
+    def cycles(self, launches: NDArray, some: tuple[NDArray, ...], multiprocessors: NDArray) -> NDArray[np.float64]:
+        """By shape, in the last dimension, for `Subjects` as arrays: all steps shared out, or else those of the longest subject."""
+        n, rows, longest, shortest = some
+        whole = (rows / 2 + self._more_steps * n) * self._occupied / multiprocessors + (shortest / 2 + self._more_steps) * self._step
+        return launches * (np.maximum(whole, (longest / 2 + self._more_steps) * self._step) + _LAUNCH_CYCLES)
+
+
+class Planner:
+    """Chooses shapes for a card.
+
+    Parameters
+    ----------
+    shared_bytes : that a block may have. wished : lanes and columns where they are not to be chosen, and threads of a block.
+    """
+
+    def __init__(self, multiprocessors: int, shared_bytes: int, wished: tuple[int, int] | None, threads: int | None) -> None:
+        self._multiprocessors, self._shared_bytes, self._wished, self._threads = multiprocessors, shared_bytes, wished, threads
+
+    def _possible(self, numbers: int, subjects: int) -> _Shapes:
+        if self._wished:
+            return _Shapes([Shape(numbers, subjects, *self._wished, self._threads or max(self._wished[0], threads_for(self._wished[1])))])
+        return _shapes(numbers, subjects, self._threads, self._shared_bytes)
+
+    def shape(self, numbers: int, in_word: int, lengths: Sequence[int], subjects: Subjects) -> Part:
+        """All subjects in launches of the shape that should score queries of these lengths soonest."""
+        return self._whole(self._possible(numbers, in_word), lengths, subjects)[1]
+
+    def _whole(self, possible: _Shapes, lengths: Sequence[int], subjects: Subjects) -> tuple[float, Part]:
+        cycles = possible.cycles(possible.launches(lengths), subjects, self._multiprocessors)  # type: ignore[arg-type]
+        best = int(np.argmin(cycles))
+        return float(cycles[best]), Part(0, subjects.n, possible.shapes[best], self._multiprocessors)
+
+    def parts(self, numbers: int, in_word: int, lengths: Sequence[int], subjects: Subjects, longest: NDArray, rows: NDArray) -> list[Part]:
+        """The subjects in one part, or in two that are scored side by side: the longest, and the others.
+
+        Parameters
+        ----------
+        longest : (n,) lengths of all subjects, the longest first. rows : (n + 1,) residues of the first so many of them.
+        """
+        possible = self._possible(numbers, in_word)
+        alone, part = self._whole(possible, lengths, subjects)
+        shares = _SHARES[self._multiprocessors // 2 >= _SHARES]
+        cuts = _FEWEST_LONG << np.arange(12)
+        cuts = cuts[cuts <= subjects.n // 2]
+        if self._wished or not len(cuts) or not len(shares):
+            return [part]
+        launches, at = possible.launches(lengths), cuts[:, None, None]
+        first = at, rows[at], longest[np.zeros_like(at)], longest[at - 1]
+        others = subjects.n - at, rows[-1] - rows[at], longest[at], np.full_like(at, subjects.shortest)
+        of_first = possible.cycles(launches, first, shares[:, None])
+        of_others = possible.cycles(launches, others, self._multiprocessors - shares[:, None])
+        together = np.maximum(of_first.min(axis=-1), of_others.min(axis=-1))
+        cut, share = np.unravel_index(int(np.argmin(together)), together.shape)
+        if together[cut, share] > _WORTH_A_CUT * alone:
+            return [part]
+        n, shapes = int(cuts[cut]), [possible.shapes[int(np.argmin(of[cut, share]))] for of in (of_first, of_others)]
+        blocks = min(int(shares[share]), -(-n // shapes[0].subjects_of_block))
+        return [Part(0, n, shapes[0], blocks), Part(n, subjects.n, shapes[1], self._multiprocessors - blocks)]

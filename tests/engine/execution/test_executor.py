@@ -1,0 +1,158 @@
+"""Sessions: rounds with a state, phases with a filter between them, sums, lost cards, and work that is done in another process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.execution import work as work_module
+from engine.execution.executor import Executor, Session
+from engine.execution.resources import Resources
+from engine.execution.work import Piece, Rows, Work, kind_of
+from engine.jobs.progress import Cancelled, Progress, ProgressEvent, RecordingProgress
+from kernels.cpu.processor import Processor
+from tests.engine.execution import toy_kinds
+from tests.engine.execution.toy_kinds import FakeCard
+
+X = np.random.default_rng(5).random(300)
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work_module, "KINDS", toy_kinds.KINDS)
+    monkeypatch.setattr(toy_kinds._Opened, "opened", [])
+    monkeypatch.setattr(toy_kinds._Opened, "begun", [])
+
+
+def work(kind: str) -> Work:
+    return Work(kind, {"points": {"x": X}}, {})
+
+
+def resources(n_cards: int = 0, *, with_processor: bool = False, fails_at: int = -1, progress: Progress | None = None) -> Resources:
+    cards: list[Any] = [FakeCard(f"cuda:{number}", fails_at=fails_at if number == 0 else -1) for number in range(n_cards)]
+    return Resources(2, cards, with_processor, progress or Progress())
+
+
+def nearest(centroids: np.ndarray) -> np.ndarray:
+    return np.abs(X[:, None] - centroids[None]).argmin(axis=1)
+
+
+def k_means(session: Session, rounds: int) -> np.ndarray:
+    centroids = np.array([0.1, 0.2, 0.9])
+    for _ in range(rounds):
+        of = session.run(centroids.tolist())["found"]
+        assert np.array_equal(of, nearest(centroids))
+        centroids = np.array([X[of == k].mean() for k in range(3)])
+    return centroids
+
+
+@pytest.mark.parametrize(
+    ("n_cards", "with_processor", "fails_at"), [(0, False, -1), (1, True, -1), (3, False, -1), (2, True, 9), (1, False, 3)]
+)
+def test_rounds_keep_what_is_open_and_give_each_device_the_state_once(n_cards: int, with_processor: bool, fails_at: int) -> None:
+    used = resources(n_cards, with_processor=with_processor, fails_at=fails_at)
+    with Executor(used).session(work("nearest")) as session:
+        found = k_means(session, 6)
+    centroids = np.array([0.1, 0.2, 0.9])
+    for _ in range(6):
+        of = nearest(centroids)
+        centroids = np.array([X[of == k].mean() for k in range(3)])
+    np.testing.assert_allclose(found, centroids)
+    opened, begun = toy_kinds._Opened.opened, toy_kinds._Opened.begun
+    assert len(opened) == len(set(opened)), "a device opens the work once"
+    assert len(begun) == len({(name, str(state)) for name, state in begun}), "and gets the state of a round once"
+
+
+def test_a_filter_between_two_phases_runs_on_the_items_that_passed() -> None:
+    with Executor(resources(2, with_processor=True)).session(work("phases")) as session:
+        coarse = session.run("coarse")["found"]
+        passed = np.flatnonzero(coarse >= 7)
+        fine = session.run("fine", items=passed)["found"]
+        assert np.array_equal(coarse, (X * 10).astype(int))
+        assert np.array_equal(fine, (X[passed] * 1000).astype(int))
+        assert len(session.run("fine", items=np.zeros(0, np.int64))["found"]) == 0
+
+
+@pytest.mark.parametrize("fails_at", [-1, 4])
+def test_sums_are_merged_once_for_each_item(fails_at: int) -> None:
+    with Executor(resources(3, fails_at=fails_at)).session(work("histogram")) as session:
+        counts = session.run()["counts"]
+    assert np.array_equal(counts, np.bincount((X * 10).astype(int), minlength=10))
+
+
+def test_a_card_that_fails_is_struck_from_the_run_and_told() -> None:
+    progress = RecordingProgress(Progress())
+    used = resources(2, fails_at=0, progress=progress)
+    with Executor(used).session(work("phases")) as session:
+        session.run("coarse")
+        session.run("fine")
+    assert [card.name for card in used.cards] == ["cuda:1"]
+    assert sum("is lost" in text for text in progress.messages) == 1
+
+
+def test_the_processor_does_what_the_only_card_left() -> None:
+    progress = RecordingProgress(Progress())
+    used = resources(1, fails_at=2, progress=progress)
+    with Executor(used).session(work("phases")) as session:
+        assert np.array_equal(session.run("fine")["found"], (X * 1000).astype(int))
+        assert session.devices == ("cpu",)
+        assert {share.device for share in session.shares()} == {"cuda:0", "cpu"}
+    assert used.cards == []
+    assert "The processor does what is left" in progress.messages
+
+
+def test_shares_are_of_the_whole() -> None:
+    with Executor(resources(2, with_processor=True)).session(work("phases")) as session:
+        session.run("fine")
+        assert sum(share.share for share in session.shares()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("step_cost", "total"), [(0.0, len(X)), (10.0, len(X) // 10)])
+def test_progress_counts_items_or_steps_of_cost(step_cost: float, total: int) -> None:
+    events: list[ProgressEvent] = []
+    progress = Progress(events.append, interval=0)
+    progress.stage("Scoring", total)
+    with Executor(resources(1, with_processor=True, progress=progress)).session(work("phases")) as session:
+        session.run("fine", step_cost=step_cost)
+    assert max(event.done for event in events) == total
+
+
+def test_a_cancel_passes_through() -> None:
+    progress = Progress()
+    with pytest.raises(Cancelled), Executor(resources(2, progress=progress)).session(work("phases")) as session:
+        progress.cancel()
+        session.run("fine")
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(ValueError, match="no kind of work 'os'"):
+        kind_of(Work("os", {}, {}))
+
+
+def pieces_elsewhere(sent: Work, state: Any, first: int, last: int) -> list[tuple[int, Rows]]:
+    """In another process: open what was sent, and search a part."""
+    work_module.KINDS = toy_kinds.KINDS  # type: ignore[assignment]
+    with kind_of(sent).open(sent, Processor(1), is_shared=True) as opened:
+        opened.begin(state, None)
+        found: Iterator[Piece] = opened.search(first, last)
+        return [(piece.end, piece.rows) for piece in found if piece.rows is not None]
+
+
+def test_work_can_leave_the_process() -> None:
+    sent, state = work("nearest"), [0.25, 0.5, 0.75]
+    json.dumps(state)
+    kind = kind_of(sent)
+    rows = kind.empty(sent, state, len(X))
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        for first, last in ((200, 300), (0, 50), (50, 200)):
+            done = first
+            for end, found in pool.submit(pieces_elsewhere, sent, state, first, last).result():
+                kind.merge(rows, done, end, found)
+                done = end
+    assert np.array_equal(rows["found"], nearest(np.array(state)))

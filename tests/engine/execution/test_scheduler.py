@@ -1,0 +1,288 @@
+"""Items on several workers: each is done once; speeds decide who does how much; what one leaves when it fails others do."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Generator, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.execution.scheduler import Account, Costs, Scheduler, Worker, planned
+from engine.execution.work import Piece, Rows
+from engine.jobs.progress import Cancelled, Progress, RecordingProgress
+from kernels.device import DeviceError
+from kernels.partitions import Partition
+
+N = 400
+
+
+class Recorder:
+    """Makes workers that note who did what, take time, and fail when told to; and takes their rows."""
+
+    def __init__(self) -> None:
+        self.by: list[list[str]] = [[] for _ in range(N)]
+        self.begun: dict[str, list[Partition]] = {}
+        self.open, self.lock, self.told = 0, threading.Lock(), 0.0
+
+    def worker(
+        self,
+        name: str,
+        *,
+        piece: int = 5,
+        seconds: float = 0.0,
+        fails_after: int = -1,
+        first: float = 0.0,
+        speed: float | None = None,
+    ) -> Worker:
+        """`seconds` for each item, `first` more at the very first; the worker fails when it has done `fails_after` pieces."""
+        count = 0
+
+        def search(part: Partition) -> Generator[Piece, None, None]:
+            nonlocal count
+            self.begun.setdefault(name, []).append(part)
+            with self.lock:
+                self.open += 1
+            try:
+                for begin in range(part.first, part.last, piece):
+                    end = min(part.last, begin + piece)
+                    if count == fails_after:
+                        raise DeviceError(f"{name} failed:\n  it is lost")
+                    yield Piece(begin)  # it goes on
+                    time.sleep((end - begin) * seconds + (first if count == 0 else 0.0))
+                    count += 1
+                    yield Piece(end, {"by": np.full(end - begin, name)})
+            finally:
+                with self.lock:
+                    self.open -= 1
+
+        return Worker(name, search, Account(), name == "cpu", speed)
+
+    def take(self, first: int, end: int, rows: Rows) -> None:
+        assert len(rows["by"]) == end - first
+        for item, name in zip(range(first, end), rows["by"].tolist(), strict=True):
+            self.by[item].append(name)
+
+    def tell(self, cost: float) -> None:
+        with self.lock:
+            self.told += cost
+
+    def run(
+        self, workers: Sequence[Worker], progress: Progress | None = None, costs: np.ndarray | None = None, **more: object
+    ) -> tuple[list[Partition], Scheduler]:
+        sums = Costs(np.ones(N) if costs is None else costs)
+        scheduler = Scheduler(workers, sums, self.take, progress or Progress(), self.tell, **more)  # type: ignore[arg-type]
+        return scheduler.run(), scheduler
+
+    def share(self) -> Counter[str]:
+        return Counter(name for names in self.by for name in names)
+
+    @property
+    def times(self) -> set[int]:
+        return {len(names) for names in self.by}
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 5])
+@pytest.mark.parametrize("are_known", [False, True])
+def test_every_item_is_done_once(n: int, are_known: bool) -> None:
+    record, progress = Recorder(), RecordingProgress(Progress())
+    speed = 1e6 if are_known else None
+    every = [record.worker(f"cuda:{number}", speed=speed) for number in range(n)]
+    assert record.run([*every, record.worker("cpu", piece=3, speed=speed)], progress)[0] == []
+    assert record.times == {1}
+    assert record.told == pytest.approx(N)
+    assert progress.messages == ()
+
+
+def test_no_items_or_no_workers_are_no_trouble() -> None:
+    record = Recorder()
+    assert record.run([record.worker("cuda:0"), record.worker("cpu")], costs=np.zeros(0))[0] == []
+    assert record.run([])[0] == [Partition(0, N, N)]
+
+
+def test_work_that_is_partly_done_is_told_and_told_once() -> None:
+    told: list[float] = []
+
+    def search(part: Partition) -> Generator[Piece, None, None]:
+        yield Piece(0, beyond=3.0)
+        yield Piece(0, beyond=5.0)
+        yield Piece(4, {}, beyond=2.0)
+        yield Piece(4, beyond=60.0)
+        yield Piece(10, {})
+
+    Scheduler([Worker("cpu", search, Account(), True)], Costs(np.ones(10)), lambda *_: None, Progress(), told.append).run()
+    assert told == [3.0, 2.0, 1.0, 4.0, 0.0]
+
+
+def test_cards_begin_at_the_large_end_and_the_processor_at_the_small_one() -> None:
+    record = Recorder()
+    record.run([record.worker("cuda:0", seconds=1e-3), record.worker("cpu", seconds=1e-3)])
+    assert record.begun["cuda:0"][0].cost == max(part.cost for parts in record.begun.values() for part in parts)
+    first = record.begun["cpu"][0]
+    assert first.cost == first.last - first.first < 10  # nothing is known of its speed yet
+
+
+def test_with_known_speeds_the_items_are_cut_in_their_proportion() -> None:
+    record = Recorder()
+    workers = [record.worker("a", speed=60.0), record.worker("b", speed=30.0), record.worker("cpu", speed=10.0)]
+    parts = planned(workers, Costs(np.ones(1000)))
+    assert [(part.first, part.last) for part in parts if part.first < 100] == [(0, 100)]
+    assert sum(part.cost for part in parts if part.first >= 400) == 600
+    assert sum(part.cost for part in parts if 100 <= part.first < 400) == 300
+    assert len(parts) == 9
+
+
+@given(costs=st.lists(st.floats(0, 1e6), min_size=1, max_size=60), speeds=st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=5))
+def test_a_plan_holds_every_item_once(costs: list[float], speeds: list[float]) -> None:
+    record = Recorder()
+    names = [*(f"cuda:{number}" for number in range(len(speeds) - 1)), "cpu"]
+    parts = planned([record.worker(name, speed=one) for name, one in zip(names, speeds, strict=True)], Costs(np.array(costs)))
+    items = sorted(item for part in parts for item in range(part.first, part.last))
+    assert items == list(range(len(costs)))
+
+
+def test_items_of_uneven_cost_are_cut_by_cost() -> None:
+    costs = Costs(np.array([1.0, 1.0, 2.0, 4.0, 8.0]))
+    assert costs.part(1, 4) == Partition(1, 4, 7.0)
+    assert [costs.at(costs.part(0, 5), share) for share in (0.0, 0.25, 0.5, 1.0)] == [0, 3, 4, 5]
+
+
+def test_one_large_partition_is_shared_between_all() -> None:
+    record = Recorder()
+    every = [record.worker(f"cuda:{number}", piece=2, seconds=5e-4) for number in range(4)]
+    assert record.run(every, parts=[Partition(0, N, N)])[0] == []
+    assert record.times == {1}
+    assert min(record.share()[worker.name] for worker in every) > N // 16
+
+
+def test_a_faster_worker_does_more_and_a_slow_one_gives_away_what_it_would_end_late() -> None:
+    record = Recorder()
+    fast, slow = record.worker("cuda:0", piece=10, seconds=5e-4), record.worker("cpu", piece=2, seconds=3e-3)
+    parts = [Partition(0, 200, 200.0), Partition(200, N, 200.0)]
+    assert record.run([fast, slow], parts=parts)[0] == []
+    assert record.times == {1}
+    # By its speed the slow one has 1 in 7; the partition that it began with is half.
+    assert N // 20 < record.share()["cpu"] < N // 4
+    assert len(record.begun["cuda:0"]) > 1
+
+
+def test_a_wrong_plan_is_corrected_while_the_work_runs() -> None:
+    record = Recorder()
+    workers = [record.worker("cuda:0", piece=4, seconds=2e-3, speed=9e9), record.worker("cpu", piece=4, seconds=1e-4, speed=1e9)]
+    assert record.run(workers)[0] == []
+    assert record.times == {1}
+    assert record.share()["cuda:0"] < 0.6 * N  # planned: nine tenths
+
+
+def test_what_is_done_once_does_not_count_as_slowness() -> None:
+    record = Recorder()
+    first, second = (record.worker(f"cuda:{i}", piece=4, seconds=1e-3, first=0.1 * i) for i in range(2))
+    record.run([first, second], parts=[Partition(0, N, N)])
+    assert record.share()["cuda:1"] > N // 5
+
+
+def test_a_processor_whose_piece_takes_longer_than_the_cards_need_for_all_the_rest_takes_nothing_more() -> None:
+    record = Recorder()
+    fast, slow = record.worker("cuda:0", piece=5, seconds=1e-4), record.worker("cpu", piece=5, seconds=2e-2)
+    assert record.run([fast, slow], parts=[Partition(first, first + 5, 5.0) for first in range(0, N, 5)])[0] == []
+    assert record.share()["cpu"] <= 15
+
+
+def test_another_card_takes_over_from_one_that_fails() -> None:
+    record, progress = Recorder(), RecordingProgress(Progress())
+    workers = [record.worker("cuda:0", fails_after=3, seconds=1e-4), record.worker("cuda:1", seconds=1e-4)]
+    assert record.run(workers, progress)[0] == []
+    assert record.times == {1}
+    assert record.told == pytest.approx(N)
+    assert progress.messages == ("cuda:0 failed: it is lost; what it had not finished is repeated elsewhere",)
+
+
+def test_a_worker_that_idles_takes_over_when_the_last_one_fails() -> None:
+    record = Recorder()
+    workers = [record.worker("cuda:0", piece=100, seconds=1e-3, fails_after=0), record.worker("cpu", piece=1, seconds=1e-3)]
+    assert record.run(workers, parts=[Partition(0, N, N)])[0] == []
+    assert record.share() == {"cpu": N}
+
+
+def test_what_no_card_can_do_is_returned_without_what_was_done() -> None:
+    record, progress = Recorder(), RecordingProgress(Progress())
+    left, _ = record.run([record.worker("cuda:0", fails_after=3), record.worker("cuda:1", fails_after=4)], progress)
+    undone = np.concatenate([np.arange(part.first, part.last) for part in left])
+    np.testing.assert_array_equal(np.sort(undone), [item for item, names in enumerate(record.by) if not names])
+    assert len(undone) == N - 35
+    assert [part.cost for part in left] == sorted((part.cost for part in left), reverse=True)
+    assert sum(part.cost for part in left) == pytest.approx(len(undone))
+    assert len(progress.messages) == 2
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_cancel_closes_all_work(n: int) -> None:
+    record, progress = Recorder(), Progress()
+    workers = [record.worker(f"cuda:{number}", piece=1, seconds=1e-3) for number in range(n)]
+    timer = threading.Timer(0.05, progress.cancel)
+    timer.start()
+    with pytest.raises(Cancelled):
+        record.run(workers, progress)
+    timer.join()
+    assert record.open == 0
+    assert sum(record.share().values()) < N
+
+
+def test_a_fault_of_the_program_stops_all_and_is_raised() -> None:
+    record = Recorder()
+
+    def broken(part: Partition) -> Generator[Piece, None, None]:
+        yield Piece(part.first + 1, {"by": np.full(1, "broken")})
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        record.run([Worker("cuda:0", broken, Account()), record.worker("cuda:1", piece=1, seconds=1e-3)])
+    assert record.open == 0
+    assert sum(record.share().values()) < N
+
+
+def test_in_the_next_round_each_worker_begins_with_what_was_its_own() -> None:
+    record = Recorder()
+
+    def workers() -> list[Worker]:
+        return [record.worker(f"cuda:{number}", piece=2, seconds=5e-4) for number in range(3)]
+
+    _, first = record.run(workers())
+    assert sum(last - begin for runs in first.homes.values() for begin, last in runs) == N
+    again = Recorder()
+    _, second = again.run([again.worker(f"cuda:{number}", piece=2, seconds=5e-4) for number in range(3)], homes=first.homes)
+    assert again.times == {1}
+    same = sum(mine == others for mine, others in zip(record.by, again.by, strict=True))
+    assert same > 0.8 * N
+    assert set(second.homes) == set(first.homes)
+
+
+def test_what_a_failed_worker_owned_others_do() -> None:
+    record = Recorder()
+    homes = {"cuda:0": [(0, 300)], "cuda:1": [(300, 400)]}
+    workers = [record.worker("cuda:0", fails_after=2, seconds=1e-4), record.worker("cuda:1", seconds=1e-4)]
+    assert record.run(workers, homes=homes)[0] == []
+    assert record.times == {1}
+    assert record.share()["cuda:1"] == 390
+
+
+def test_a_slow_owner_gives_away() -> None:
+    record = Recorder()
+    homes = {"cuda:0": [(0, 100), (150, 350)], "cuda:1": [(100, 150), (350, 400)]}
+    workers = [record.worker("cuda:0", piece=2, seconds=2e-3), record.worker("cuda:1", piece=2, seconds=1e-4)]
+    assert record.run(workers, homes=homes)[0] == []
+    assert record.times == {1}
+    assert record.share()["cuda:1"] > 150
+
+
+def test_an_account_leaves_out_what_is_done_once() -> None:
+    account = Account()
+    assert account.speed is None
+    account.add(10.0, 5.0, is_warm=False)
+    assert account.speed == 2.0
+    account.add(10.0, 1.0, is_warm=True)
+    assert account.speed == 10.0

@@ -1,0 +1,117 @@
+"""Kinds of work for the tests of the executor: small, but of the shapes that real ones have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.execution.work import Piece, Rows, Work, by_item
+from kernels.device import Device, DeviceError
+
+KINDS = (
+    ("nearest", "tests.engine.execution.toy_kinds:NearestCentroid"),
+    ("phases", "tests.engine.execution.toy_kinds:TwoPhases"),
+    ("histogram", "tests.engine.execution.toy_kinds:Histogram"),
+)
+
+
+class FakeCard:
+    """A card that is none: it has a name, and fails when a test wants it."""
+
+    kernels = "kernels.cuda"
+    is_processor = False
+
+    def __init__(self, name: str, *, fails_at: int = -1) -> None:
+        self.name, self.fails_at, self.pieces = name, fails_at, 0
+
+
+class _Opened:
+    opened: ClassVar[list[str]] = []
+    begun: ClassVar[list[tuple[str, Any]]] = []
+
+    def __init__(self, work: Work, device: Device) -> None:
+        self.work, self.device = work, device
+        self.state: Any = None
+        self.items: NDArray[np.int64] | None = None
+        self.opened.append(device.name)
+
+    def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
+        self.begun.append((self.device.name, None if state is None else np.asarray(state).tolist()))
+        self.state, self.items = state, items
+
+    def rows(self, items: NDArray[np.int64]) -> Rows:
+        raise NotImplementedError
+
+    def search(self, first: int, last: int) -> Iterator[Piece]:
+        for begin in range(first, last, 7):
+            end = min(last, begin + 7)
+            if isinstance(self.device, FakeCard):
+                if self.device.pieces == self.device.fails_at:
+                    raise DeviceError(f"{self.device.name} is lost")
+                self.device.pieces += 1
+            items = np.arange(begin, end) if self.items is None else self.items[begin:end]
+            yield Piece(end, self.rows(items))
+
+
+class _Kind:
+    opens: ClassVar[type[_Opened]]
+    parts_of_worker = 0
+
+    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+        return np.ones(len(work.sources["points"]["x"]))
+
+    @contextmanager
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
+        yield self.opens(work, device)
+
+    def empty(self, work: Work, state: Any, n: int) -> Rows:
+        return {"found": np.full(n, -1)}
+
+    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
+        by_item(into, first, end, rows)
+
+
+class _Nearest(_Opened):
+    def rows(self, items: NDArray[np.int64]) -> Rows:
+        x: NDArray[np.float64] = self.work.sources["points"]["x"]
+        return {"found": np.abs(x[items, None] - np.asarray(self.state)[None]).argmin(axis=1)}
+
+
+class NearestCentroid(_Kind):
+    """A round of k-means: the state are the centroids."""
+
+    opens = _Nearest
+
+
+class _Phases(_Opened):
+    def rows(self, items: NDArray[np.int64]) -> Rows:
+        x: NDArray[np.float64] = self.work.sources["points"]["x"]
+        return {"found": (x[items] * 10).astype(int) if self.state == "coarse" else (x[items] * 1000).astype(int)}
+
+
+class TwoPhases(_Kind):
+    """A coarse look at all, a fine one at some."""
+
+    opens = _Phases
+
+
+class _Counts(_Opened):
+    def rows(self, items: NDArray[np.int64]) -> Rows:
+        x: NDArray[np.float64] = self.work.sources["points"]["x"]
+        return {"counts": np.bincount((x[items] * 10).astype(int), minlength=10)}
+
+
+class Histogram(_Kind):
+    """Rows that are sums over items: what is merged is one histogram."""
+
+    opens = _Counts
+
+    def empty(self, work: Work, state: Any, n: int) -> Rows:
+        return {"counts": np.zeros(10, np.int64)}
+
+    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
+        into["counts"][:] += rows["counts"]

@@ -1,0 +1,196 @@
+"""The search of spectra on any cards, that tests/shim stands in for, and on the processor: the same hits, whatever fails."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.execution.resources import Resources
+from engine.jobs.progress import Progress, RecordingProgress
+from kernels.device import DeviceError, DeviceMemoryError
+
+
+@pytest.fixture(scope="module")
+def shim() -> Any:
+    from tests.shim import shim_card
+
+    if shim_card.missing_compiler():
+        pytest.skip(shim_card.missing_compiler())
+    return shim_card
+
+
+@pytest.fixture
+def searched(shim: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, list[str]]]:
+    """Searches on cards; what came of it, and what was told."""
+    from engine.identification.parameters import IdentificationParameters
+    from engine.matches import scoring
+    from engine.spectra.spectrum_index import SpectrumIndex
+    from kernels.cuda.scoring import SpectrumSearch
+    from tests.shim.search_inputs import random_search
+
+    monkeypatch.setattr(SpectrumSearch, "candidates_of_batch", 100)
+    spectra, queries, peptides, modifications, settings = random_search(7, 2, most=1, n_queries=40)
+    monkeypatch.setattr(scoring, "scoring_settings", lambda *_: settings)
+    index = SpectrumIndex(spectra, queries, len(queries.mass))
+
+    def search(used: list[Any], *, with_processor: bool = False) -> tuple[Any, list[str]]:
+        for number, one in enumerate(used):
+            one.name = f"shim:{number}"
+        progress = RecordingProgress(Progress())
+        one = scoring.Search(index, peptides, modifications, IdentificationParameters(), Resources(2, list(used), with_processor, progress))
+        one.plan()
+        return one.run(), [text for text in progress.messages if not text.startswith(("Planned shares", "The processor does"))]
+
+    return search
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    assert len(expected) > 15
+    for name in ("spectrum", "peptide", "site", "modification", "n_candidates"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    np.testing.assert_allclose(found.expectation, expected.expectation, rtol=1e-9)
+    np.testing.assert_allclose(found.score, expected.score, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("failing", "with_processor"),
+    [
+        ((-1,), False),
+        ((-1,), True),
+        ((-1, -1, -1), False),
+        ((-1, -1), True),
+        ((0,), False),  # lost while it counts
+        ((8,), False),  # and while it searches
+        ((8,), True),
+        ((8, -1), False),
+        ((6, 9), False),
+        ((-1, 7, 9), True),
+    ],
+)
+def test_any_cards_and_the_processor_give_the_hits_of_the_processor(
+    failing: tuple[int, ...], with_processor: bool, shim: Any, searched: Callable[..., tuple[Any, list[str]]]
+) -> None:
+    expected, nothing = searched([])
+    used = [shim.ShimCard(failing_launch=launch) for launch in failing]
+    found, told = searched(used, with_processor=with_processor)
+    assert_same(found, expected)
+    assert not nothing
+    lost = [one for one in used if one._lost]
+    assert len(told) == len(lost), told
+    assert all("the card is lost; what it had not finished is repeated elsewhere" in text for text in told)
+
+
+@pytest.mark.parametrize(("failing", "memory"), [((-1,), 512), ((-1, -1), 8), ((3,), 512), ((8,), 8), ((5, -1), 512)])
+def test_a_fragment_index_on_any_cards_gives_the_hits_of_the_processor(
+    failing: tuple[int, ...], memory: int, shim: Any, searched: Callable[..., tuple[Any, list[str]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from engine.matches import fragment_index, scoring
+    from kernels.cuda.fragment_index import FragmentSearch as FragmentSearchOnCard
+
+    monkeypatch.setattr(fragment_index.FragmentSearch, "is_worthwhile", lambda *_: True)
+    expected, _ = searched([])
+    monkeypatch.setattr(FragmentSearchOnCard, "pairs_of_batch", 8)
+    monkeypatch.setattr(FragmentSearchOnCard, "forms_of_chunk", 1024)
+    monkeypatch.setattr(scoring, "_MB", memory * 1000)
+    used = [shim.ShimCard(failing_launch=launch) for launch in failing]
+    found, told = searched(used)
+    assert_same(found, expected)
+    lost = [one for one in used if one._lost]
+    assert len(lost) == sum(launch >= 0 for launch in failing)
+    assert len(told) == len(lost), told
+    assert any("search_chunks" in kernel for one in used for kernel in one.launched) == (failing != (3,))
+
+
+@pytest.mark.parametrize("with_processor", [False, True])
+def test_spectra_with_more_peaks_than_a_card_takes_go_to_the_processor_and_no_others(
+    shim: Any, searched: Callable[..., tuple[Any, list[str]]], monkeypatch: pytest.MonkeyPatch, with_processor: bool
+) -> None:
+    from engine.matches import scoring
+    from kernels.cuda.scoring import SpectrumSearch
+
+    expected, _ = searched([])
+    peaks: list[int] = []
+    search_queries = SpectrumSearch.search_queries
+
+    def noting(self: SpectrumSearch, spectra: Any, queries: Any, *others: Any) -> Generator[int, None, None]:
+        peaks.extend(np.diff(spectra.offsets)[queries.spectrum].tolist())
+        return search_queries(self, spectra, queries, *others)
+
+    monkeypatch.setattr(SpectrumSearch, "search_queries", noting)
+    monkeypatch.setattr(scoring, "MOST_PEAKS", {2: 80})
+    found, told = searched([shim.ShimCard(), shim.ShimCard()], with_processor=with_processor)
+    assert_same(found, expected)
+    assert told == []
+    assert len(peaks) > 5
+    assert max(peaks) <= 80
+
+
+def test_a_full_card_is_searched_in_small_batches_or_its_share_goes_elsewhere(
+    shim: Any, searched: Callable[..., tuple[Any, list[str]]]
+) -> None:
+    expected, _ = searched([])
+    full, fuller = shim.ShimCard(), shim.ShimCard()
+    full.largest_buffer, fuller.largest_buffer = 210_000, 1000
+    found, told = searched([full, fuller])
+    assert_same(found, expected)
+    assert len(told) == 1
+    assert "no room" in told[0]
+
+
+def test_cards_of_little_memory_are_searched_within_it(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
+    class Small(shim.ShimCard):
+        """A card that knows what is taken of its memory."""
+
+        def __init__(self, n_bytes: int) -> None:
+            super().__init__()
+            self.n_bytes, self.taken, self.most, self.refused = n_bytes, 0, 0, 0
+
+        def free_bytes(self) -> int:
+            return self.n_bytes - self.taken
+
+        def buffer(self, n_bytes: int) -> Any:
+            if n_bytes > self.free_bytes():
+                self.refused += 1
+                raise DeviceMemoryError(f"{self.name} has not enough free memory")
+            buffer = super().buffer(n_bytes)
+            self.taken += n_bytes
+            self.most = max(self.most, self.taken)
+            weakref.finalize(buffer, self._freed, n_bytes)
+            return buffer
+
+        def _freed(self, n_bytes: int) -> None:
+            self.taken -= n_bytes
+
+    expected, _ = searched([])
+    for n_bytes in (1_000_000, 400_000):
+        used = [Small(n_bytes), Small(n_bytes)]
+        found, told = searched(used)
+        assert_same(found, expected)
+        assert told == []
+        assert all(0 < one.most <= n_bytes for one in used)
+        gc.collect()
+        assert all(one.taken == 0 for one in used)
+    found, told = searched([Small(150_000)])  # less than the proteins take
+    assert_same(found, expected)
+    assert len(told) == 1
+    assert "not enough" in told[0]
+
+
+def test_a_kernel_that_does_not_compile_costs_no_hits(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
+    expected, _ = searched([])
+
+    class Old(shim.ShimCard):
+        def launch(self, file: str, kernel: str, *arguments: Any, **options: Any) -> None:
+            raise DeviceError(f"a kernel does not compile for {self.name}:\n{file}(3): error: " + "no such intrinsic\n" * 100)
+
+    found, told = searched([Old(), shim.ShimCard()], with_processor=True)
+    assert_same(found, expected)
+    assert len(told) == 1
+    assert told[0].startswith("a kernel does not compile for shim:0: scoring.cu(3): error: no such intrinsic")
+    assert "\n" not in told[0]
+    assert len(told[0]) < 400

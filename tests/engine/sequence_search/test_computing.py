@@ -1,0 +1,259 @@
+"""One search on cards and the processor: the same scores whoever computes, planned and corrected shares, lost cards, cancels, memory.
+
+The cards run the CUDA sources on the processor (tests/shim); where time matters, a stand-in takes the time that a test wants.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.command_line.main import main
+from engine.errors import ParameterError
+from engine.execution.devices import Device
+from engine.execution.executor import Executor
+from engine.execution.resources import Resources
+from engine.jobs.progress import Cancelled, Progress, RecordingProgress
+from engine.project import Project
+from engine.sequence_search import computing, scoring
+from engine.sequence_search.parameters import SequenceSearchParameters
+from engine.sequence_search.scoring import score_all, score_queries, work_of
+from engine.sequence_search.search import align
+from engine.sequences.hits import FORMATS
+from engine.sequences.matrices import read_matrix
+from engine.sequences.scheme import ScoringScheme
+from tests.shim.shim_card import ShimCard, missing_compiler
+
+needs_compiler = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
+
+
+def shims(n, failing_launch=-1):
+    """Cards of which the first may fail."""
+    found = [ShimCard(failing_launch=failing_launch if number == 0 else -1) for number in range(n)]
+    for number, card in enumerate(found):
+        card.name = f"shim:{number}"
+    return found
+
+
+def sequences(seed, n=300, longest=160):
+    """A database by length, with empty sequences, as residues and offsets."""
+    generator = np.random.default_rng(seed)
+    offsets = np.concatenate(([0], np.cumsum(np.sort(generator.integers(0, longest, n))))).astype(np.int64)
+    return generator.integers(0, 20, offsets[-1]).astype(np.int8), offsets
+
+
+def queries(seed, lengths=(50, 0, 33, 1)):
+    generator = np.random.default_rng(seed)
+    return [generator.integers(0, 20, length).astype(np.int8) for length in lengths]
+
+
+@contextmanager
+def opened(database, cards, *, with_processor=False, progress=None):
+    """A session for the database, on cards that tests/shim stands in for."""
+    resources = Resources(2, cards, with_processor, progress or Progress())
+    with Executor(resources).session(work_of(*database, SCHEME)) as session:
+        yield session
+
+
+@needs_compiler
+@pytest.mark.parametrize(("n_cards", "with_processor"), [(0, False), (1, False), (1, True), (2, False), (2, True)])
+@pytest.mark.parametrize("first_cells", [1e11, 2e5])
+def test_scores_are_the_same_whoever_computes_in_whatever_pieces(n_cards, with_processor, first_cells, monkeypatch):
+    monkeypatch.setattr(scoring, "_FIRST_CELLS", dict.fromkeys((True, False), first_cells))
+    database, several, events = sequences(1), queries(2), []
+    progress = Progress(events.append, interval=0)
+    progress.stage("Scoring", sum(map(len, several)) * int(database[1][-1]) // 1_000_000)
+    expected = score_all(several, *database, SCHEME, 2, Progress())
+    with opened(database, shims(n_cards), with_processor=with_processor, progress=progress) as session:
+        for _ in range(2):
+            assert np.array_equal(score_queries(session, several), expected)
+        shares = {share.device: share.share for share in session.shares()}
+        assert set(shares) <= set(session.devices) and sum(shares.values()) == pytest.approx(1)
+    assert events[-1].done >= events[-1].total
+
+
+@needs_compiler
+@pytest.mark.parametrize(("n_cards", "with_processor"), [(1, False), (1, True), (2, False)])
+@pytest.mark.parametrize("failing_launch", [0, 3])
+def test_what_a_lost_card_leaves_is_done_elsewhere_and_told(n_cards, with_processor, failing_launch):
+    database, several, recording = sequences(3), queries(4), RecordingProgress(Progress())
+    cards = shims(n_cards, failing_launch)
+    lost = cards[0]
+    expected = score_all(several, *database, SCHEME, 2, Progress())
+    with opened(database, cards, with_processor=with_processor, progress=recording) as session:
+        assert np.array_equal(score_queries(session, several), expected)
+        assert sum("is lost; what it had not finished is repeated elsewhere" in text for text in recording.messages) == 1
+        assert ("The processor does what is left" in recording.messages) == (n_cards == 1 and not with_processor)
+        launched = lost.n_launches
+        assert np.array_equal(score_queries(session, several), expected)
+        assert lost.n_launches == launched  # a lost card is not asked again
+
+
+@needs_compiler
+@pytest.mark.parametrize("lengths", [[], [0, 0], [0, 1], [5], [3, 3, 3], [1, 40_000]])
+@pytest.mark.parametrize("n_cards", [0, 1])
+def test_databases_of_any_few_sequences_can_be_divided(lengths, n_cards):
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    residues = (np.arange(offsets[-1]) % 20).astype(np.int8)
+    several = queries(5, (7, 0))
+    with opened((residues, offsets), shims(n_cards), with_processor=True) as session:
+        found = score_queries(session, several)
+    assert np.array_equal(found, score_all(several, residues, offsets, SCHEME, 1, Progress()))
+
+
+class EndlessSearch:
+    """Stands in for `AlignmentSearch`: goes on and on, and knows whether it was closed."""
+
+    begun = closed = cells_done = 0
+
+    def __init__(self, device, residues, offsets):
+        pass
+
+    def score(self, *_):
+        EndlessSearch.begun += 1
+        try:
+            while True:
+                yield 0
+        finally:
+            EndlessSearch.closed += 1
+
+
+@pytest.mark.parametrize("with_processor", [False, True])
+def test_a_cancel_closes_the_work_on_each_device(with_processor, monkeypatch):
+    for twin in ("cpu", "cuda"):
+        monkeypatch.setattr(f"kernels.{twin}.alignment.AlignmentSearch", EndlessSearch)
+    monkeypatch.setattr(EndlessSearch, "begun", 0)
+    monkeypatch.setattr(EndlessSearch, "closed", 0)
+    progress = Progress()
+    timer = threading.Timer(0.1, progress.cancel)
+    timer.start()
+    with pytest.raises(Cancelled), opened(sequences(14), shims(2), with_processor=with_processor, progress=progress) as session:
+        score_queries(session, queries(15))
+    timer.join()
+    assert EndlessSearch.begun == EndlessSearch.closed > 0
+
+
+class TestFromFilesToFiles:
+    """`align` with cards that run on the processor."""
+
+    @pytest.fixture
+    def files(self, fasta, random_protein):
+        one, two = random_protein(1, 70), random_protein(2, 90)
+        records = [(f"s{k} stranger", random_protein(100 + k, 20 + k)) for k in range(60)]
+        records[7:7] = [("copy of one", one), ("near two", two[:40] + two[44:]), ("none", "")]
+        return fasta("q.fasta", [("one", one), ("two", two)]), fasta("d.fasta", records)
+
+    @pytest.fixture
+    def machine(self, monkeypatch):
+        """A machine with two cards, the first of which may fail."""
+        opened = []
+
+        def chosen(wish):
+            numbers = {"cpu": (), "cuda": (0,)}.get(wish, (0, 1))
+            name = "+".join([*(f"shim:{number}" for number in numbers), *(["cpu"] if wish in ("cpu", "all") else [])])
+            return Device(name, "cards on a processor", 1 << 30, True, numbers=numbers, with_processor=wish == "all")
+
+        def cards(device, progress, **_):
+            opened[:] = shims(len(device.numbers), machine.failing_launch)
+            return opened
+
+        def machine():
+            return opened
+
+        machine.failing_launch = -1
+        monkeypatch.setattr("engine.execution.looking.chosen_device", chosen)
+        monkeypatch.setattr("engine.search_run.cards", cards)
+        return machine
+
+    @needs_compiler
+    @pytest.mark.parametrize(("wish", "failing_launch"), [("cuda", -1), ("all", 2)])
+    def test_all_files_and_tables_are_those_of_the_processor(self, files, machine, tmp_path, wish, failing_launch):
+        import pyarrow.parquet as pq
+
+        machine.failing_launch = failing_launch
+        for device in ("cpu", wish):
+            for format in FORMATS:
+                folder = tmp_path / device
+                project = folder / "project" if format == "tsv" else None
+                summary = align(
+                    [files[0]], [files[1]], folder / f"hits.{format}", SequenceSearchParameters(), format=format,
+                    all_scores=folder / f"{format}.npy", project_folder=project, device=device,
+                )  # fmt: skip
+        assert machine()[0].n_launches > 2 and summary.shares
+        assert any("is lost" in text for text in summary.messages) == (failing_launch >= 0)
+        for format in FORMATS:
+            for name in (f"hits.{format}", f"{format}.npy"):
+                assert (tmp_path / "cpu" / name).read_bytes() == (tmp_path / wish / name).read_bytes(), name
+        scores = np.load(tmp_path / wish / "tsv.npy")
+        assert (scores.dtype, scores.shape) == (np.int32, (2, 63)) and scores[0].argmax() == 7 and scores[1].argmax() == 8
+        projects = [Project.open(tmp_path / device / "project") for device in ("cpu", wish)]
+        for table in ("hits", "queries", "score_counts"):
+            ours, theirs = (pq.read_table(project.table(table)) for project in projects)
+            assert ours.equals(theirs), table
+
+    @needs_compiler
+    def test_the_command_line_tells_what_computed_and_how_much(self, files, machine, tmp_path, capsys):
+        arguments = ["align", str(files[0]), str(files[1]), "--out", str(tmp_path / "o.tsv"), "--device", "all"]
+        assert main(arguments) == 0
+        captured = capsys.readouterr()
+        assert "Scoring on shim:0+shim:1+cpu: cards on a processor" in captured.err
+        assert "Planned shares of the work: shim:0" in captured.err
+        assert "% of the cells at" in captured.err and " s on shim:0+shim:1+cpu (" in captured.out
+        assert main([*arguments, "--json"]) == 0
+        summary = json.loads(capsys.readouterr().out)
+        assert summary["device"] == "shim:0+shim:1+cpu"
+        assert sum(share["share"] for share in summary["shares"]) == pytest.approx(1)
+
+    def test_cards_that_cannot_be_opened_leave_the_processor(self, files, machine, monkeypatch):
+        monkeypatch.setattr("engine.search_run.cards", lambda *_, **__: [])
+        summary = align([files[0]], [files[1]], None, SequenceSearchParameters(), device="cuda")
+        assert summary.device == "cpu" and [share.device for share in summary.shares] == ["cpu"]
+        assert any(text.startswith("Scoring on cpu:") for text in summary.messages)
+
+    def test_auto_does_not_look_for_a_gpu_when_the_search_is_short(self, files, monkeypatch, tmp_path):
+        wishes = []
+
+        def chosen(wish):
+            wishes.append(wish)
+            return Device("cpu", "a processor", 1, True)
+
+        monkeypatch.setattr("engine.execution.looking.chosen_device", chosen)
+        align([files[0]], [files[1]], None, SequenceSearchParameters())
+        monkeypatch.setattr(computing, "_SHORT_SECONDS", 0)
+        align([files[0]], [files[1]], None, SequenceSearchParameters())
+        assert wishes == ["cpu", "auto"]
+
+    def test_a_gpu_that_auto_cannot_use_is_told(self, files, monkeypatch):
+        monkeypatch.setattr(computing, "_SHORT_SECONDS", 0)
+        monkeypatch.setattr("engine.execution.looking.chosen_device", lambda wish: Device("cpu", "a processor", 1, True))
+        unusable = Device("cuda:0", "a card", 1 << 30, False, "the driver is too old", numbers=(0,))
+        monkeypatch.setattr("engine.search_run.gpus", lambda: (unusable,))
+        summary = align([files[0]], [files[1]], None, SequenceSearchParameters(), device="auto")
+        assert summary.device == "cpu" and "cuda:0 is not used: the driver is too old" in summary.messages
+
+    def test_cupy_is_not_imported_where_the_processor_computes(self, files, tmp_path):
+        (tmp_path / "cupy.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')")
+        repository = Path(__file__).resolve().parents[3]
+        command = [sys.executable, "-m", "engine.command_line", "align", *map(str, files), "--out", str(tmp_path / "o.tsv"), "--quiet"]
+        paths = os.pathsep.join((str(tmp_path), str(repository)))
+        subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": paths, "XDG_CACHE_HOME": str(tmp_path / "cache")})
+        assert (tmp_path / "o.tsv").exists() and not (tmp_path / "imported").exists()
+
+    @pytest.mark.parametrize("project", [None, "project"])
+    def test_a_wish_that_cannot_be_met_leaves_nothing(self, files, tmp_path, project):
+        folder = tmp_path / "out"
+        with pytest.raises(ParameterError, match="device = 'cuda:977'"):
+            align(
+                [files[0]], [files[1]], folder / "hits.tsv", SequenceSearchParameters(), device="cuda:977",
+                project_folder=project and folder / project,
+            )  # fmt: skip
+        assert not folder.exists()

@@ -1,0 +1,116 @@
+"""The processor's and the card's classes take the same calls and give the same answers; the card's kernels run through tests/shim here."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from kernels.cpu.processor import Processor
+from kernels.device import twin
+from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
+from tests.shim.fragment_inputs import assert_same_answer, empty_answer, on_processor, random_fragment_search
+from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
+from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.tuning import tuned
+
+pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+
+WIDTH = {SDP: 0.1, KSDP: 0.5, HYPERSCORE: 0.5, XCORR: 0.05}
+
+
+def spoilt_hits(n, width):
+    """Rows that hold what another search left."""
+    hits = empty_hits(n, width=width)
+    for column in hits[:-1]:
+        column[...] = 7
+    return hits
+
+
+@pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
+def test_both_search_the_same_spectra_with_the_same_hits(score):
+    spectra, queries, *others = random_search(100 + score, score, n_peptides=2000, n_queries=20)
+    n, answers = len(queries.mass), []
+    for device in (Processor(2), ShimCard()):
+        search, hits, cost = twin(device, "scoring").SpectrumSearch(device, *others), spoilt_hits(n, WIDTH[score]), np.full(n, -1)
+        search.count_candidates(queries, 2, n, cost)
+        ends = list(search.search_queries(spectra, queries, hits, 2, n))
+        assert ends == sorted(ends)
+        assert ends[-1] == n
+        answers.append((hits, cost))
+    assert answers[0][1][2:].sum() > n
+    np.testing.assert_array_equal(answers[0][1], answers[1][1])
+    assert_same_hits(*(hits for hits, _ in answers))
+    assert all((column[:2] == 7).all() for column in answers[0][0][:-1]), "rows that were not asked for"
+
+
+def test_spectra_in_pieces_of_any_size_have_the_same_hits():
+    spectra, queries, *others = random_search(110, HYPERSCORE, n_peptides=3000, n_queries=30)
+    kind, answers = twin(Processor(1), "scoring").SpectrumSearch, []
+    for threads, candidates in ((1, 10**9), (3, 20)):
+        hits = spoilt_hits(30, 0.5)
+        list(tuned(kind, candidates_of_piece=candidates)(Processor(threads), *others).search_queries(spectra, queries, hits, 0, 30))
+        answers.append(hits)
+    assert_same_hits(*answers)
+
+
+@pytest.mark.parametrize("score", [SDP, HYPERSCORE])
+@pytest.mark.parametrize("is_built", [False, True])
+def test_both_search_the_same_forms_with_the_same_answers(score, is_built):
+    work = random_fragment_search(120 + score, score, n_peptides=400, most=1)
+    n, expected = len(work.windows), on_processor(work, WIDTH[score])
+    for device, options in ((Processor(2), {"nanoseconds_of_piece": 1e4}), (ShimCard(), {"forms_of_chunk": 512, "threads": 64})):
+        kind = tuned(twin(device, "fragment_index").FragmentSearch, **options)
+        search, found = kind(device, *work.inputs[2:], work.form_mass, work.form_code), empty_answer(n, 8)
+        if is_built:
+            assert list(search.build())[-1] == len(work.form_mass)
+        ends = list(
+            search.search_chunks(
+                work.segments, work.windows, work.tables, 0, n, found.best, found.histogram, WIDTH[score], found.n_candidates
+            )
+        )
+        assert ends == sorted(ends)
+        assert ends[-1] == n
+        assert_same_answer(found, expected)
+
+
+def test_rows_of_a_part_of_the_queries_are_the_only_ones_that_change():
+    work = random_fragment_search(130, HYPERSCORE, n_peptides=400, most=1)
+    n, device = len(work.windows), Processor(2)
+    search = twin(device, "fragment_index").FragmentSearch(device, *work.inputs[2:], work.form_mass, work.form_code)
+    expected, found = on_processor(work, 0.5), empty_answer(n, 8)
+    for first, last in ((0, 3), (3, n)):
+        low, high = work.segments.offsets[[first, last]]
+        segments = type(work.segments)(work.segments.offsets[first : last + 1] - low, *(one[low:high] for one in work.segments[1:]))
+        list(
+            search.search_chunks(
+                segments, work.windows[first:last], work.tables, first, last, found.best, found.histogram, 0.5, found.n_candidates
+            )
+        )
+        assert (found.n_candidates[last:] == 0).all()
+    assert_same_answer(found, expected)
+
+
+def test_a_search_on_the_processor_that_is_closed_leaves_off_at_once():
+    inputs = random_search(140, HYPERSCORE, n_peptides=60_000, n_queries=8, precursor=(2000.0, 0.0), most=2, max_forms=500)
+    hits, device = empty_hits(8), Processor(1)
+    work = twin(device, "scoring").SpectrumSearch(device, *inputs[2:]).search_queries(*inputs[:2], hits, 0, 8)
+    assert next(work) < 8
+    work.close()
+    counted = hits.n_candidates.copy()
+    assert counted[-1] == 0, "the last query had been begun"
+    assert not any(thread.name.startswith("proteoscope") for thread in threading.enumerate())
+    np.testing.assert_array_equal(hits.n_candidates, counted)
+
+
+def test_an_index_whose_building_is_closed_is_built_later():
+    work = random_fragment_search(150, HYPERSCORE, n_peptides=3000, most=2)
+    n, device = len(work.windows), Processor(1)
+    search = twin(device, "fragment_index").FragmentSearch(device, *work.inputs[2:], work.form_mass, work.form_code)
+    building = search.build()
+    next(building)
+    building.close()
+    found = empty_answer(n, 8)
+    list(search.search_chunks(work.segments, work.windows, work.tables, 0, n, found.best, found.histogram, 0.5, found.n_candidates))
+    assert_same_answer(found, on_processor(work, 0.5))
