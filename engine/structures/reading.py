@@ -498,7 +498,7 @@ def _secondary_structure(residues: _Residues) -> NDArray[np.uint8]:
     for k in range(len(residues.offsets) - 1):
         rows = slice(int(residues.offsets[k]), int(residues.offsets[k + 1]))
         if 2 * is_whole[rows].sum() < len(is_whole[rows]):
-            states[rows] = states_by_distances(residues.backbone[rows, 1])
+            states[rows] = states_by_distances(np.ascontiguousarray(residues.backbone[rows, 1], np.float32))
     return states
 
 

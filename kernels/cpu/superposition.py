@@ -26,13 +26,10 @@ _LEAST_PIECE = 4
 _COARSE = 40  # residues between the starts of two pieces in a search that only guides
 _GAP = -0.6
 _UNIT = 1 << 15  # of the whole numbers that pairs are aligned by
-_MOST_REFINEMENTS = 12
+_FIRST_REFINEMENTS, _MOST_REFINEMENTS = 2, 12
 _LEAST_GAIN = 1e-4
 _TABLE = 2048
-_MOST_FRAGMENTS = 600  # pairs of pieces of one length that are superposed,
-_N_FRAGMENTS = 16  # of which so many are aligned by what lies near,
-_N_ALIGNED_FRAGMENTS = 3  # and so many searched
-_N_REFINED = 3  # beginnings that are refined
+_MOST_FRAGMENTS = 600  # pairs of pieces of one length that are superposed
 _HOPELESS = 0.5  # of the best score: a start with less is not refined
 
 
@@ -481,7 +478,7 @@ def _thread(x, y, scale, near, keys, weight, squared, ax, ay, pairs):
 
 
 @njit(nogil=True, cache=True)
-def best_superposition(x, y, start, states_x, states_y):
+def best_superposition(x, y, start, states_x, states_y, n_fragments, n_searched, n_refined):
     """The alignment of two chains and its superposition with the greatest TM-score that is found.
 
     Parameters
@@ -498,7 +495,7 @@ def best_superposition(x, y, start, states_x, states_y):
         # The search has the shorter chain first.
         turned = np.empty_like(start)
         turned[:, 0], turned[:, 1] = start[:, 1], start[:, 0]
-        move, score_y, score_x, rmsd, found = _best(y, x, turned, states_y, states_x)
+        move, score_y, score_x, rmsd, found = _best(y, x, turned, states_y, states_x, n_fragments, n_searched, n_refined)
         back = np.empty(12)
         for row in range(3):
             back[9 + row] = 0.0
@@ -508,7 +505,7 @@ def best_superposition(x, y, start, states_x, states_y):
         pairs = np.empty_like(found)
         pairs[:, 0], pairs[:, 1] = found[:, 1], found[:, 0]
         return back, score_x, score_y, rmsd, pairs
-    return _best(x, y, start, states_x, states_y)
+    return _best(x, y, start, states_x, states_y, n_fragments, n_searched, n_refined)
 
 
 @njit(nogil=True, cache=True)
@@ -564,7 +561,7 @@ def _keep(score, move, scores, moves):
 
 
 @njit(nogil=True, cache=True)
-def _best(x, y, start, states_x, states_y):
+def _best(x, y, start, states_x, states_y, n_fragments, n_searched, n_refined):
     """`best_superposition` of a chain x that is no longer than y."""
     m, n = x.shape[1], y.shape[1]
     room = max(m, len(start))
@@ -585,22 +582,22 @@ def _best(x, y, start, states_x, states_y):
     if (m + n + 1) * (m + 1) <= MOST_CELLS:
         ways = np.empty((m + n + 1, m + 1), np.uint8)
         # Where to begin: the given alignment, the best shift, secondary structure, that and what lies near, and pieces that fit.
-        scores, moves = np.full(_N_REFINED, -1.0), np.empty((_N_REFINED, 12))
+        scores, moves = np.full(n_refined, -1.0), np.empty((n_refined, 12))
         if n_best:
             _keep(best, best_move, scores, moves)
-        fragment_scores, fragments = np.empty(_N_FRAGMENTS), np.empty((_N_FRAGMENTS, 12))
+        fragment_scores, fragments = np.empty(n_fragments), np.empty((n_fragments, 12))
         _fragments(x, y, guide, weight, squared, ax, ay, fragments, fragment_scores)
-        for k in range(_N_FRAGMENTS):
+        for k in range(n_fragments):
             if fragment_scores[k] > 0.0:
                 _, value = _align(x, y, states_x, states_y, fragments[k], guide, _GAP, 0.0, 1.0, ways, pairs)
                 fragment_scores[k] = value
         order = np.argsort(-fragment_scores)
-        for kind in range(3 + _N_ALIGNED_FRAGMENTS):
+        for kind in range(3 + n_searched):
             if kind == 0:
                 count = _thread(x, y, guide, near, keys, weight, squared, ax, ay, pairs)
             elif kind == 1:
                 count, _ = _align(x, y, states_x, states_y, best_move, guide, -1.0, 1.0, 0.0, ways, pairs)
-            elif kind < 2 + _N_ALIGNED_FRAGMENTS:
+            elif kind < 2 + n_searched:
                 at = fragments[order[kind - 2]]
                 if fragment_scores[order[kind - 2]] <= 0.0:
                     continue
@@ -616,23 +613,37 @@ def _best(x, y, start, states_x, states_y):
                 best, n_best = score, count
                 best_move[:] = move
                 best_pairs[:count] = pairs[m - count :]
-        for k in range(_N_REFINED):
-            if scores[k] < _HOPELESS * scores[0]:
+        # All are refined a little, then the best two until nothing is gained, with gaps that cost and with free ones.
+        some_scores, some_moves = scores.copy(), moves.copy()
+        scores[:] = -1.0
+        for kind in range(n_refined + 4):
+            is_short = kind < n_refined
+            if is_short:
+                move[:] = some_moves[kind]
+                before = some_scores[kind]
+                gap, rounds = _GAP, _FIRST_REFINEMENTS
+            else:
+                chosen = (kind - n_refined) // 2
+                if chosen >= n_refined:
+                    continue
+                move[:] = moves[chosen]
+                before = scores[chosen]
+                gap, rounds = (_GAP, 0.0)[kind % 2], _MOST_REFINEMENTS
+            if before < _HOPELESS * best:
                 continue
-            for gap in (_GAP, 0.0):
-                move[:] = moves[k]
-                before = scores[k]
-                for _ in range(_MOST_REFINEMENTS):
-                    count, _value = _align(x, y, states_x, states_y, move, guide, gap, 0.0, 1.0, ways, pairs)
-                    _gather(x, y, pairs, m - count, ax, ay)
-                    score = _search(ax, ay, count, guide, near, _COARSE, keys, weight, squared, seen, move)
-                    if score > best:
-                        best, n_best = score, count
-                        best_move[:] = move
-                        best_pairs[:count] = pairs[m - count :]
-                    if abs(score - before) < _LEAST_GAIN * m:
-                        break
-                    before = score
+            for _ in range(rounds):
+                count, _value = _align(x, y, states_x, states_y, move, guide, gap, 0.0, 1.0, ways, pairs)
+                _gather(x, y, pairs, m - count, ax, ay)
+                score = _search(ax, ay, count, guide, near, _COARSE, keys, weight, squared, seen, move)
+                if is_short:
+                    _keep(score, move, scores, moves)
+                if score > best:
+                    best, n_best = score, count
+                    best_move[:] = move
+                    best_pairs[:count] = pairs[m - count :]
+                if abs(score - before) < _LEAST_GAIN * m:
+                    break
+                before = score
     # At last, pieces of all lengths; and pairs that lie far apart then are none.
     _gather(x, y, best_pairs[:n_best], 0, ax, ay)
     _search(ax, ay, n_best, guide, near, 0, keys, weight, squared, seen, best_move)
