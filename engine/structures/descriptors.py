@@ -1,4 +1,4 @@
-"""What is aligned of a chain: a code in several alphabets for each residue, lengths and angles of the Cα trace, elements of secondary structure.
+"""What is aligned of a chain: codes of each residue in several alphabets, lengths and angles of the Cα trace, secondary structure.
 
 The descriptors of Mrozek et al. (2014, J Mol Model 20:2067, equations 3 and 6) are the residue, its secondary structure, the length of the
 vector to the next Cα and the angle between that vector and the next one. The other alphabets are this program's own; their centres and
@@ -19,7 +19,18 @@ import resources
 from engine.structures.chains import Chains
 from kernels.structure_layouts import ANGLE_STEPS, BITS, StructureArrays
 
-__all__ = ["ALPHABETS", "ANGLE_UNITS", "LENGTH_UNITS", "Alphabets", "Elements", "alphabets", "codes_of", "describe", "elements_of", "shift_of"]
+__all__ = [
+    "ALPHABETS",
+    "ANGLE_UNITS",
+    "LENGTH_UNITS",
+    "Alphabets",
+    "Elements",
+    "alphabets",
+    "codes_of",
+    "describe",
+    "elements_of",
+    "shift_of",
+]
 
 ALPHABETS = ("residue", "secondary", "conformation", "neighbour", "separation", "burial")
 """What a residue's word tells, from its lowest bits up, five bits each."""

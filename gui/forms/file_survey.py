@@ -45,6 +45,9 @@ SORTS: dict[FileSort, SortOfFiles] = {
         "spectrum",
     ),
     "proteins": SortOfFiles("FASTA files", (".fasta", ".fa", ".faa", ".fas"), "FASTA files", "database"),
+    "structures": SortOfFiles(
+        "Structures", (".pdb", ".ent", ".cif", ".mmcif", ".pdbx", ".bcif"), "PDB, mmCIF or BinaryCIF files or a folder", "search"
+    ),
 }
 """The sorts of files that searches read."""
 
@@ -79,9 +82,11 @@ class Survey:
 
 
 def file_kind(path: Path) -> FileKind:
-    """What a file is, from its first bytes."""
+    """What a file is: a structure by its name, all else from its first bytes."""
     try:
         with ByteSource(path) as source:
+            if path.name.lower().removesuffix(".gz").endswith(SORTS["structures"].suffixes):
+                return FileKind(path, "structures", "structure", source.size)
             format_name = recognise(source)
             return FileKind(path, "proteins" if format_name == "FASTA" else "spectra", format_name, source.size)
     except ProteoscopeError as error:

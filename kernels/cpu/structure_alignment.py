@@ -21,7 +21,7 @@ from kernels.cpu.processor import Processor
 from kernels.cpu.structure_pairs import element_score
 from kernels.cpu.vectors import REGISTER_BYTES, add, aligned, gather, load, load_codes, look_up, maximum, minimum, spread, store, subtract
 from kernels.device import StopFlag
-from kernels.partitions import Partition, equal_partitions
+from kernels.partitions import equal_partitions
 from kernels.structure_layouts import CODES, LENGTH_STEPS, PADDING, Rewards, StructureArrays
 
 __all__ = ["StructureSearch"]

@@ -75,7 +75,7 @@ def _fill_conformation(position, middle, features):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_neighbour(along_i, out_i, along_j, out_j, apart, places, features):
-    """How residue j lies to residue i: directions along the chain and out of it, the vector `apart` between them, and places in the chain."""
+    """How residue j lies to residue i: directions along the chain and out of it, the vector between them, and places in the chain."""
     towards = _unit(apart[0], apart[1], apart[2])
     sign = (places > 0) - (places < 0)
     features[0], features[1], features[2] = _dot(along_i, along_j), _dot(along_i, towards), _dot(along_j, towards)

@@ -20,10 +20,7 @@ _TARGET_GOES_ON, _QUERY_GOES_ON = 4, 8
 @njit(nogil=True, cache=True, error_model="numpy")
 def _element_reward(type_a, length_a, type_b, length_b):
     """Reward of two elements in whole `ELEMENT_UNITS`, rounded half up."""
-    if type_a == 0 or type_b == 0:
-        halves = 1
-    else:
-        halves = 2 if type_a == type_b else 0
+    halves = 1 if type_a == 0 or type_b == 0 else 2 if type_a == type_b else 0
     whole = np.int64(length_a) + np.int64(length_b)
     return (2 * halves * ELEMENT_UNITS * np.int64(min(length_a, length_b)) + whole) // (2 * whole)
 

@@ -1,4 +1,4 @@
-"""Both phases of the structure search, on the processor and on a card, against the recurrences written out. Cards run through tests/shim."""
+"""Both phases of the structure search, on the processor and on a card (through tests/shim), against the recurrences written out."""
 
 from __future__ import annotations
 
