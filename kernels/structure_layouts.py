@@ -34,7 +34,7 @@ PADDING = CODES - 1
 """The code of what is no residue, in every alphabet."""
 FORBIDDEN = -(1 << 29)
 """What the first table gives to padding: no alignment can afford it."""
-ANGLE_STEPS, LENGTH_STEPS = 4096, 2049
+ANGLE_STEPS, LENGTH_STEPS = 8192, 2049
 """Differences of angles and of lengths that are told apart; lengths that differ by more count as if they differed by the most."""
 ELEMENT_UNITS = 1 << 16
 """Whole numbers to a reward of one in the alignment of elements."""

@@ -14,7 +14,7 @@ from engine.execution.threads import run_on_threads
 from engine.formats.sources import ByteSource
 from engine.jobs.progress import Progress
 from engine.structures.chains import Chains, concatenated
-from engine.structures.descriptors import describe
+from engine.structures.descriptors import Alphabets, describe
 from engine.structures.reading import StructureFile, read_structure
 from kernels.structure_layouts import StructureArrays
 
@@ -117,11 +117,11 @@ def read_chains(sources: Sequence[Source], progress: Progress, threads: int, *, 
     return described(concatenated(parts), told)
 
 
-def described(chains: Chains, told: Sequence[str] = ()) -> DescribedChains:
-    """Chains put in order of length, with their descriptors."""
+def described(chains: Chains, told: Sequence[str] = (), using: Alphabets | None = None) -> DescribedChains:
+    """Chains put in order of length, with their descriptors, in alphabets that ship or in others."""
     order = np.argsort(chains.lengths, kind="stable")
     chains = chains.taken(order)
-    return DescribedChains(chains, describe(chains), order, tuple(told))
+    return DescribedChains(chains, describe(chains, using), order, tuple(told))
 
 
 def _meant(source: Source, file: StructureFile) -> Chains:

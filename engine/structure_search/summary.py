@@ -35,6 +35,6 @@ class StructureSearchSummary(Summary):
         pairs = Count(self.n_queries * self.n_chains, "pair", "pairs")
         return [
             f"{queries.number:,} {queries.noun} against {chains.number:,} {chains.noun} ({self.n_residues:,} residues), {self.mode} mode",
-            f"{self.n_hits:,} {'hit' if self.n_hits == 1 else 'hits'}; {self.n_aligned:,} of {pairs.number:,} {pairs.noun} took part in phase 2",
+            f"{self.n_hits:,} {self.counts()[0].noun}; {self.n_aligned:,} of {pairs.number:,} {pairs.noun} took part in phase 2",
             *(f"  {query:<20.20} {target:<20.20} TM {tm:5.3f}  z {z:7.1f}  {text:.60}" for query, target, tm, z, text in self.best),
         ]

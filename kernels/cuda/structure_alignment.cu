@@ -32,7 +32,7 @@ constexpr bool kCompares = COMPARES;                            // lengths and a
 constexpr int kShifts[] = {SHIFTS};                             // where the code of each alphabet begins in a word
 constexpr int kAlphabets = sizeof(kShifts) / sizeof(kShifts[0]);
 constexpr int kCodes = 32, kTable = kCodes * kCodes;
-constexpr int kLengthSteps = 2049, kAngleSteps = 4096;
+constexpr int kLengthSteps = 2049, kAngleSteps = 8192;
 constexpr int kTables = kAlphabets * kTable + (kCompares ? kLengthSteps + kAngleSteps : 0);
 constexpr Word kPadding = 0xffffffffu, kEveryLane = 0xffffffffu;
 constexpr int kUnits = 1 << 16;  // to a reward of one in phase 1

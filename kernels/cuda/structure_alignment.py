@@ -14,7 +14,7 @@ ATGPU analysis, for a query of m residues and s elements against n chains of r r
 * operations: s t cells of phase 1, at most m r of phase 2, of some 12 operations and 5 for each term of a reward;
 * memory blocks: two words of a residue in each strip, and four more of its border in each but the first and the last; four for each
   cell of phase 1, which the cache keeps;
-* shared memory: the tables, 4 KB an alphabet and 24 KB where lengths and angles are compared.
+* shared memory: the tables, 4 KB an alphabet and 40 KB where lengths and angles are compared.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import resources
+from engine.arrays import offsets_of
+from engine.execution.threads import available_threads, run_on_threads
+from engine.jobs.progress import Progress
+from engine.structure_search.structures import DescribedChains, described
 from engine.structures.chains import Chains
-from engine.structures.descriptors import Alphabets, codes_of, describe
-from engine.structures.rewards import SensitiveTables
+from engine.structures.descriptors import Alphabets, codes_of
+from engine.structures.rewards import GapCosts, Weights, published_rewards
+from engine.structures.superposition import superpose_many
 from kernels.cpu.structure_descriptors import CONFORMATION_FEATURES, NEIGHBOUR_FEATURES, residue_features
-from kernels.structure_layouts import CODES, StructureArrays
+from kernels.cpu.structure_pairs import align_pair
+from kernels.structure_layouts import StructureArrays
 
-__all__ = ["BASELINE", "GAP_FIRST", "GAP_NEXT", "AlignedResidues", "learned_alphabets", "learned_tables"]
+__all__ = ["BASELINE", "GAP_FIRST", "GAP_NEXT", "AlignedResidues", "aligned_residues", "learned_alphabets", "learned_tables"]
 
 LEARNED = ("residue", "conformation", "neighbour", "separation", "burial")
 """Alphabets that have a table."""
@@ -34,6 +40,7 @@ BASELINE, GAP_FIRST, GAP_NEXT = 0.2, 6.7, 0.7
 
 _CONFORMATIONS, _NEIGHBOURS, _BURIALS = 24, 30, 12
 _SEPARATIONS = [2, 3, 4, 8, 15, 30, 60]
+_NEAR, _LEAST_TM_SCORE, _FEWEST_NEAR = 5.0, 0.5, 30  # Å; of chains that are examples
 _ROUNDS, _PSEUDO_COUNT, _RANDOM_PAIRS, _LEARNED_PAIRS = 60, 200.0, 60_000, 30_000
 
 
@@ -44,6 +51,43 @@ class AlignedResidues:
     first: NDArray[np.int64]
     second: NDArray[np.int64]
     weight: NDArray[np.float64]
+
+    def among(self, chosen: NDArray[np.bool_], offsets: NDArray[np.int64]) -> AlignedResidues:
+        """Those of which both residues are of chosen chains."""
+        of_residue = np.repeat(chosen, np.diff(offsets))
+        kept = of_residue[self.first] & of_residue[self.second]
+        return AlignedResidues(self.first[kept], self.second[kept], self.weight[kept])
+
+
+def aligned_residues(chains: DescribedChains, fold: NDArray, threads: int) -> AlignedResidues:
+    """Pairs of residues that lie near each other in superposed chains of the same fold.
+
+    Superpositions begin with the published mode's alignment. Chains with a TM-score below 0.5 by both lengths, or with fewer than thirty
+    near residues, are no example. A pair of chains weighs as the root of its near residues.
+    """
+    arrays, offsets, position = chains.arrays, chains.chains.offsets, chains.chains.position.astype(np.float64)
+    found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    for i in range(len(chains)):
+        targets = np.flatnonzero(fold[:i] == fold[i])
+        if not len(targets):
+            continue
+        query = arrays.chain(i)
+        rewards, _ = published_rewards(query, Weights(), GapCosts(1.0, 0.5, 0.5, 0.25))
+        starts = run_on_threads(lambda k, q=query, r=rewards: align_pair(q, arrays.chain(k), r)[1], targets.tolist(), threads, Progress())
+        some, flat = chains.chains.taken(targets), np.concatenate([np.empty((0, 2), np.int32), *starts])
+        counts = offsets_of(np.array([len(one) for one in starts], np.int64))
+        own = position[offsets[i] : offsets[i + 1]]
+        superposed = superpose_many(own, some.position, some.offsets, flat, counts, threads=threads)
+        for k, target in enumerate(targets.tolist()):
+            pairs = superposed.pairs[superposed.pair_offsets[k] : superposed.pair_offsets[k + 1]].astype(np.int64)
+            moved = superposed.moved(k, position[offsets[target] : offsets[target + 1]])
+            near = np.linalg.norm(own[pairs[:, 0]] - moved[pairs[:, 1]], axis=1) < _NEAR
+            if max(superposed.tm_score_query[k], superposed.tm_score_target[k]) >= _LEAST_TM_SCORE and near.sum() >= _FEWEST_NEAR:
+                found.append((pairs[near, 0] + offsets[i], pairs[near, 1] + offsets[target]))
+    return AlignedResidues(
+        np.concatenate([first for first, _ in found]), np.concatenate([second for _, second in found]),
+        np.concatenate([np.full(len(first), len(first) ** -0.5) for first, _ in found]),
+    )  # fmt: skip
 
 
 def learned_alphabets(chains: Chains) -> dict[str, Any]:
@@ -116,3 +160,25 @@ def _logistic_weights(related: NDArray[np.float64], unrelated: NDArray[np.float6
         curvature = (features * (chance * (1 - chance))[:, None]).T @ features
         weights += np.linalg.solve(curvature + 1e-6 * np.eye(len(weights)), features.T @ (truth - chance))
     return weights[:-1]
+
+
+def main() -> None:
+    from tests.benchmarks.structures import labelled_chains
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--alphabets", action="store_true", help="learn the alphabets anew too")
+    parser.add_argument("--threads", type=int, default=available_threads())
+    options = parser.parse_args()
+    chains, labels = labelled_chains(options.data / "structures" / "bench_ca", options.threads)
+    if options.alphabets:
+        content = learned_alphabets(chains.chains)
+        resources.path("structures", "descriptors.json").write_text(json.dumps(content), encoding="utf-8")
+        chains = described(chains.chains, using=Alphabets.of(content))
+    learned = learned_tables(chains.arrays, aligned_residues(chains, labels.fold, options.threads))
+    resources.path("structures", "rewards.json").write_text(json.dumps(learned), encoding="utf-8")
+    print(json.dumps(learned["weights"]))
+
+
+if __name__ == "__main__":
+    main()
