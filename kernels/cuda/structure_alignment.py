@@ -180,7 +180,7 @@ class StructureSearch:
         chains = self._chains
         residues = slice(int(chains.offsets[first]), int(chains.offsets[last]))
         elements = slice(int(chains.element_offsets[first]), int(chains.element_offsets[last]))
-        columns = {
+        columns: dict[str, NDArray] = {
             "offsets": chains.offsets[first : last + 1], "state": chains.state[residues], "length": chains.length[residues],
             "angle": chains.angle[residues], "element_offsets": chains.element_offsets[first : last + 1],
             "element_type": chains.element_type[elements], "element_length": chains.element_length[elements],
