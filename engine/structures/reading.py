@@ -28,7 +28,7 @@ from engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, Chains
 if TYPE_CHECKING:
     import gemmi
 
-__all__ = ["MOST_BYTES", "SkippedChain", "StructureFile", "read_structure", "stem"]
+__all__ = ["MOST_BYTES", "SkippedChain", "StructureFile", "is_structure", "printable_name", "read_structure", "stem"]
 
 MOST_BYTES = 256 << 20
 """Of a file when it is unpacked: what reads mmCIF takes some ten times its room."""
@@ -37,7 +37,7 @@ _LEAST_PLACE, _MOST_PLACE = -99_999.0, 99_999.0
 """Å; beyond lies no atom of any structure."""
 _MOST_FLAT = 7  # letters of a name in gemmi's columns of atoms
 _MOST_NAME, _MOST_DESCRIPTION = 64, 500
-_SUFFIXES = (".gz", ".pdb", ".ent", ".pdbx", ".cif", ".mmcif", ".bcif")
+_SUFFIXES = (".gz", ".pdb", ".ent", ".pdbx", ".cif", ".mmcif", ".bcif", ".mmtf")
 _X = LETTERS.index("X")
 _POLYMER = (0, 1)  # gemmi's types of entities: not known, polymer
 _PDB_RECORD = re.compile(
@@ -127,6 +127,13 @@ def read_structure(path: str | Path, *, least_confidence: float = 0.0) -> Struct
     return _StructureReader(path, structure, facts, least_confidence).read()
 
 
+def is_structure(path: Path) -> bool:
+    """Whether a file's beginning is that of a structure; raises InputError where the file cannot be read."""
+    with ByteSource(path) as source:
+        head = source.peek(1 << 16)
+    return b"\0" in head or _CIF_BLOCK.search(head) is not None or _PDB_RECORD.search(head) is not None
+
+
 def _content(path: Path) -> bytes:
     with ByteSource(path) as source:
         parts, n = [], 0
@@ -152,6 +159,8 @@ def _recognised(path: Path, text: bytes) -> str:
             raise InputError(path, f"is {what}", place="byte 0", remedy=_CONVERT)
     if not head.strip():
         raise InputError(path, "the file holds only blanks", remedy="Copy or convert it again")
+    if _PDB_RECORD.match(head):
+        return "PDB"
     block, record = _CIF_BLOCK.search(head), _PDB_RECORD.search(head)
     if block is not None and (record is None or block.start() < record.start()):
         return "mmCIF"
@@ -388,10 +397,9 @@ class _StructureReader:
             return none
         if facts.is_predicted is None:
             # A file that tells nothing: predictions have one value for all atoms of a residue, and not the same for all residues.
-            low = np.minimum.reduceat(b, offsets[:-1][rows])
             sizes = np.diff(offsets)[rows]
-            spread = [float(np.ptp(b[offsets[row] : offsets[row + 1]])) for row in rows[:2000].tolist()]
-            if sizes.min() < 4 or max(spread) > 0.0 or low.min() == low.max():
+            least, most = np.minimum.reduceat(b, offsets[:-1]), np.maximum.reduceat(b, offsets[:-1])
+            if sizes.min() < 4 or (least[rows] != most[rows]).any() or least[rows].min() == most[rows].max():
                 return none
         return _as_percent(confidence, rows)
 
