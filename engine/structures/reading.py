@@ -28,7 +28,7 @@ from engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, Chains
 if TYPE_CHECKING:
     import gemmi
 
-__all__ = ["MOST_BYTES", "SkippedChain", "StructureFile", "is_structure", "printable_name", "read_structure", "stem"]
+__all__ = ["MOST_BYTES", "SkippedChain", "StructureFile", "gemmi_structure", "is_structure", "printable_name", "read_structure", "stem"]
 
 MOST_BYTES = 256 << 20
 """Of a file when it is unpacked: what reads mmCIF takes some ten times its room."""
@@ -109,6 +109,16 @@ def read_structure(path: str | Path, *, least_confidence: float = 0.0) -> Struct
         protein is none: see `StructureFile.why_empty`.
     """
     path = Path(path)
+    structure, facts = _read(path)
+    return _StructureReader(path, structure, facts, least_confidence).read()
+
+
+def gemmi_structure(path: Path) -> gemmi.Structure:
+    """All that gemmi reads of a file. Raises InputError as `read_structure`."""
+    return _read(path)[0]
+
+
+def _read(path: Path) -> tuple[gemmi.Structure, _Facts]:
     text = _content(path)
     kind = _recognised(path, text)
     try:
@@ -124,7 +134,7 @@ def read_structure(path: str | Path, *, least_confidence: float = 0.0) -> Struct
         raise InputError(path, "takes more memory than there is", remedy="Cut it into files of some chains each") from None
     if not len(structure) or not sum(len(chain) for chain in structure[0]):
         raise InputError(path, "holds no coordinates of atoms", remedy=_TAKEN)
-    return _StructureReader(path, structure, facts, least_confidence).read()
+    return structure, facts
 
 
 def is_structure(path: Path) -> bool:
