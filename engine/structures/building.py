@@ -159,7 +159,9 @@ def _changed(
         known += _parts(folder, least_confidence)
         wanted = {source.key: (path, source) for path, source in zip(files, map(_source_of, files), strict=True)}
         old = {source.key for one in known for source in one.sources}
-        made = _read_parts([found for key, found in wanted.items() if key not in old], folder, least_confidence, processes or available_threads(), progress)
+        made = _read_parts(
+            [found for key, found in wanted.items() if key not in old], folder, least_confidence, processes or available_threads(), progress
+        )
         progress.stage("Writing the database")
         others = {source.path for source in known[0].sources} - {path for path, _, _ in wanted} if keeps_others and known else set()
         collections, kept = _deduplicated([*known, *made], set(wanted), others)
@@ -225,7 +227,9 @@ def _source_of(path: Path) -> Source:
         return Source(name, -1, 0, ())
 
 
-def _read_parts(sources: list[tuple[Path, Source]], folder: Path, least_confidence: float, processes: int, progress: Progress) -> list[Collection]:
+def _read_parts(
+    sources: list[tuple[Path, Source]], folder: Path, least_confidence: float, processes: int, progress: Progress
+) -> list[Collection]:
     """Read files, and keep what they hold, part after part."""
     files = [path for path, _ in sources]
     progress.stage("Reading structures", len(files))

@@ -125,7 +125,10 @@ def _manifest(folder: Path) -> dict[str, Any]:
             found = json.loads(file.read(_MOST_JSON))
     except (OSError, ValueError, RecursionError) as error:
         raise UnsoundIndexError(f"{_MANIFEST} cannot be read ({error})") from error
-    require(isinstance(found, dict) and set(found) == {"format", "columns", "least_confidence"}, f"{_MANIFEST} holds other things than it should")
+    require(
+        isinstance(found, dict) and set(found) == {"format", "columns", "least_confidence"},
+        f"{_MANIFEST} holds other things than it should",
+    )
     require(found["format"] == _FORMAT, f"it is of format {str(found['format'])[:20]}, and this version reads {_FORMAT}")
     require(isinstance(found["columns"], str) and _COLUMNS_FOLDER.fullmatch(found["columns"]) is not None, "it names no columns")
     least = found["least_confidence"]
@@ -194,7 +197,9 @@ def _skipped_of(text: str) -> tuple[tuple[str, str], ...]:
     return tuple((chain, reason) for chain, _, reason in lines)
 
 
-def write_merged(folder: Path, collections: Sequence[Collection], kept: Sequence[NDArray[np.bool_]], *, drops: frozenset[str] = frozenset()) -> None:
+def write_merged(
+    folder: Path, collections: Sequence[Collection], kept: Sequence[NDArray[np.bool_]], *, drops: frozenset[str] = frozenset()
+) -> None:
     """Write the chains of several collections that are to be kept as one, sorted by length, name and file: whole or not at all.
 
     Parameters

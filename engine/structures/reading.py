@@ -43,6 +43,7 @@ _POLYMER = (0, 1)  # gemmi's types of entities: not known, polymer
 _PDB_RECORD = re.compile(
     rb"(?m)^(?:ATOM  |HETATM|HEADER|TITLE |COMPND|REMARK|MODEL |CRYST1|EXPDTA|SEQRES|OBSLTE|SPLIT |CAVEAT|AUTHOR|SOURCE|DBREF|MODRES|HELIX |SHEET )"
 )
+_ASCII = bytes(range(128)) + b"?" * 128
 _CIF_BLOCK = re.compile(rb"(?im)^[ \t]*data_")
 _PREDICTED = re.compile(rb"(?i)ALPHAFOLD|ESMFOLD|COLABFOLD|OMEGAFOLD|ROSETTAFOLD|\nPARENT +N/A")
 _PDB_HEADER = re.compile(rb"(?m)^(?:HEADER|EXPDTA|CRYST1|REMARK|SEQRES|DBREF)")
@@ -187,7 +188,10 @@ def _unreadable(path: Path, kind: str, error: Exception) -> InputError:
     told = shortened(str(error).replace("string:", "line ", 1), 200)
     line = re.search(r"(?:line |string:)(\d+)", str(error))
     return InputError(
-        path, f"is no sound {kind} file ({told})", place=f"line {line[1]}" if line else "", remedy="Copy or download it again, or convert it"
+        path,
+        f"is no sound {kind} file ({told})",
+        place=f"line {line[1]}" if line else "",
+        remedy="Copy or download it again, or convert it",
     )
 
 
@@ -210,7 +214,8 @@ def _read_pdb(text: bytes) -> tuple[gemmi.Structure, _Facts]:
 
     end = text.find(b"\nENDMDL")
     first_model = text[: end + 1] + b"END\n" if end >= 0 else text
-    structure = gemmi.read_pdb_string(first_model)
+    # Columns are bytes: a letter of several would be cut.
+    structure = gemmi.read_pdb_string(first_model if first_model.isascii() else first_model.translate(_ASCII))
     title = _tidy(structure.info["_struct.title"]) if "_struct.title" in structure.info else ""
     atoms = re.search(rb"(?m)^(?:ATOM|HETATM)", text)
     head = text[: atoms.start()] if atoms else text[: 1 << 16]
@@ -223,7 +228,9 @@ def _read_pdb(text: bytes) -> tuple[gemmi.Structure, _Facts]:
 def _read_mmcif(path: Path, text: bytes) -> tuple[gemmi.Structure, _Facts]:
     import gemmi
 
-    return _read_block(path, gemmi.cif.read_string(text.removeprefix(b"\xef\xbb\xbf")))
+    if not text.isascii():
+        text = text.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").encode()
+    return _read_block(path, gemmi.cif.read_string(text))
 
 
 def _read_binary_cif(path: Path, data: bytes) -> tuple[gemmi.Structure, _Facts]:
@@ -257,7 +264,9 @@ def _read_block(path: Path, document: gemmi.cif.Document) -> tuple[gemmi.Structu
                 quality.setdefault((string(row[0]), int(row[1])), value)
     methods = " ".join(string(value) for value in block.find_values("_exptl.method")).upper()
     words = " ".join(string(value) for tag in ("_struct.title", "_software.name", "_entry.id") for value in block.find_values(tag))
-    is_predicted: bool | None = bool(metrics or block.find_values("_ma_model_list.model_name") or _PREDICTED.search(words.encode("utf-8", "replace")))
+    is_predicted: bool | None = bool(
+        metrics or block.find_values("_ma_model_list.model_name") or _PREDICTED.search(words.encode("utf-8", "replace"))
+    )
     if not is_predicted and (not methods or "THEORETICAL" in methods or "PREDICT" in methods):
         is_predicted = None
     return structure, _Facts(title, descriptions, is_predicted, quality)
@@ -392,7 +401,10 @@ class _StructureReader:
         if facts.is_predicted is False or not len(rows):
             return none
         if facts.quality:
-            asym = [bytes(row).rstrip(b"\0").decode("utf-8", "replace") for row in np.ascontiguousarray(atoms.subchains)[chosen[rows]].view("S8")[:, 0]]
+            asym = [
+                bytes(row).rstrip(b"\0").decode("utf-8", "replace")
+                for row in np.ascontiguousarray(atoms.subchains)[chosen[rows]].view("S8")[:, 0]
+            ]
             found = none.copy()
             for row, name in zip(rows.tolist(), asym, strict=True):
                 number = label_number[row]
@@ -451,7 +463,9 @@ class _StructureReader:
                 skipped.append(SkippedChain(chain_name, limit))
                 continue
             entity = bytes(taken.entity[here[0]]).rstrip(b"\0").decode("utf-8", "replace")
-            parts.append((f"{title}:{chain_name or '_'}" if several else title, self._facts.descriptions.get(entity) or self._facts.title, here))
+            parts.append(
+                (f"{title}:{chain_name or '_'}" if several else title, self._facts.descriptions.get(entity) or self._facts.title, here)
+            )
             kept_names.append(chain_name)
         rows = np.concatenate([here for _, _, here in parts]) if parts else np.empty(0, np.int64)
         if not parts:
