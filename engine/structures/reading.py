@@ -28,7 +28,7 @@ from engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, Chains
 if TYPE_CHECKING:
     import gemmi
 
-__all__ = ["MOST_BYTES", "SkippedChain", "StructureFile", "read_structure", "stem"]
+__all__ = ["MOST_BYTES", "SkippedChain", "StructureFile", "gemmi_structure", "is_structure", "printable_name", "read_structure", "stem"]
 
 MOST_BYTES = 256 << 20
 """Of a file when it is unpacked: what reads mmCIF takes some ten times its room."""
@@ -37,12 +37,13 @@ _LEAST_PLACE, _MOST_PLACE = -99_999.0, 99_999.0
 """Å; beyond lies no atom of any structure."""
 _MOST_FLAT = 7  # letters of a name in gemmi's columns of atoms
 _MOST_NAME, _MOST_DESCRIPTION = 64, 500
-_SUFFIXES = (".gz", ".pdb", ".ent", ".pdbx", ".cif", ".mmcif", ".bcif")
+_SUFFIXES = (".gz", ".pdb", ".ent", ".pdbx", ".cif", ".mmcif", ".bcif", ".mmtf")
 _X = LETTERS.index("X")
 _POLYMER = (0, 1)  # gemmi's types of entities: not known, polymer
 _PDB_RECORD = re.compile(
     rb"(?m)^(?:ATOM  |HETATM|HEADER|TITLE |COMPND|REMARK|MODEL |CRYST1|EXPDTA|SEQRES|OBSLTE|SPLIT |CAVEAT|AUTHOR|SOURCE|DBREF|MODRES|HELIX |SHEET )"
 )
+_ASCII = bytes(range(128)) + b"?" * 128
 _CIF_BLOCK = re.compile(rb"(?im)^[ \t]*data_")
 _PREDICTED = re.compile(rb"(?i)ALPHAFOLD|ESMFOLD|COLABFOLD|OMEGAFOLD|ROSETTAFOLD|\nPARENT +N/A")
 _PDB_HEADER = re.compile(rb"(?m)^(?:HEADER|EXPDTA|CRYST1|REMARK|SEQRES|DBREF)")
@@ -109,6 +110,16 @@ def read_structure(path: str | Path, *, least_confidence: float = 0.0) -> Struct
         protein is none: see `StructureFile.why_empty`.
     """
     path = Path(path)
+    structure, facts = _read(path)
+    return _StructureReader(path, structure, facts, least_confidence).read()
+
+
+def gemmi_structure(path: Path) -> gemmi.Structure:
+    """All that gemmi reads of a file. Raises InputError as `read_structure`."""
+    return _read(path)[0]
+
+
+def _read(path: Path) -> tuple[gemmi.Structure, _Facts]:
     text = _content(path)
     kind = _recognised(path, text)
     try:
@@ -124,7 +135,14 @@ def read_structure(path: str | Path, *, least_confidence: float = 0.0) -> Struct
         raise InputError(path, "takes more memory than there is", remedy="Cut it into files of some chains each") from None
     if not len(structure) or not sum(len(chain) for chain in structure[0]):
         raise InputError(path, "holds no coordinates of atoms", remedy=_TAKEN)
-    return _StructureReader(path, structure, facts, least_confidence).read()
+    return structure, facts
+
+
+def is_structure(path: Path) -> bool:
+    """Whether a file's beginning is that of a structure; raises InputError where the file cannot be read."""
+    with ByteSource(path) as source:
+        head = source.peek(1 << 16)
+    return b"\0" in head or _CIF_BLOCK.search(head) is not None or _PDB_RECORD.search(head) is not None
 
 
 def _content(path: Path) -> bytes:
@@ -152,6 +170,8 @@ def _recognised(path: Path, text: bytes) -> str:
             raise InputError(path, f"is {what}", place="byte 0", remedy=_CONVERT)
     if not head.strip():
         raise InputError(path, "the file holds only blanks", remedy="Copy or convert it again")
+    if _PDB_RECORD.match(head):
+        return "PDB"
     block, record = _CIF_BLOCK.search(head), _PDB_RECORD.search(head)
     if block is not None and (record is None or block.start() < record.start()):
         return "mmCIF"
@@ -168,7 +188,10 @@ def _unreadable(path: Path, kind: str, error: Exception) -> InputError:
     told = shortened(str(error).replace("string:", "line ", 1), 200)
     line = re.search(r"(?:line |string:)(\d+)", str(error))
     return InputError(
-        path, f"is no sound {kind} file ({told})", place=f"line {line[1]}" if line else "", remedy="Copy or download it again, or convert it"
+        path,
+        f"is no sound {kind} file ({told})",
+        place=f"line {line[1]}" if line else "",
+        remedy="Copy or download it again, or convert it",
     )
 
 
@@ -191,7 +214,8 @@ def _read_pdb(text: bytes) -> tuple[gemmi.Structure, _Facts]:
 
     end = text.find(b"\nENDMDL")
     first_model = text[: end + 1] + b"END\n" if end >= 0 else text
-    structure = gemmi.read_pdb_string(first_model)
+    # Columns are bytes: a letter of several would be cut.
+    structure = gemmi.read_pdb_string(first_model if first_model.isascii() else first_model.translate(_ASCII))
     title = _tidy(structure.info["_struct.title"]) if "_struct.title" in structure.info else ""
     atoms = re.search(rb"(?m)^(?:ATOM|HETATM)", text)
     head = text[: atoms.start()] if atoms else text[: 1 << 16]
@@ -204,7 +228,9 @@ def _read_pdb(text: bytes) -> tuple[gemmi.Structure, _Facts]:
 def _read_mmcif(path: Path, text: bytes) -> tuple[gemmi.Structure, _Facts]:
     import gemmi
 
-    return _read_block(path, gemmi.cif.read_string(text.removeprefix(b"\xef\xbb\xbf")))
+    if not text.isascii():
+        text = text.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").encode()
+    return _read_block(path, gemmi.cif.read_string(text))
 
 
 def _read_binary_cif(path: Path, data: bytes) -> tuple[gemmi.Structure, _Facts]:
@@ -238,7 +264,9 @@ def _read_block(path: Path, document: gemmi.cif.Document) -> tuple[gemmi.Structu
                 quality.setdefault((string(row[0]), int(row[1])), value)
     methods = " ".join(string(value) for value in block.find_values("_exptl.method")).upper()
     words = " ".join(string(value) for tag in ("_struct.title", "_software.name", "_entry.id") for value in block.find_values(tag))
-    is_predicted: bool | None = bool(metrics or block.find_values("_ma_model_list.model_name") or _PREDICTED.search(words.encode("utf-8", "replace")))
+    is_predicted: bool | None = bool(
+        metrics or block.find_values("_ma_model_list.model_name") or _PREDICTED.search(words.encode("utf-8", "replace"))
+    )
     if not is_predicted and (not methods or "THEORETICAL" in methods or "PREDICT" in methods):
         is_predicted = None
     return structure, _Facts(title, descriptions, is_predicted, quality)
@@ -373,7 +401,10 @@ class _StructureReader:
         if facts.is_predicted is False or not len(rows):
             return none
         if facts.quality:
-            asym = [bytes(row).rstrip(b"\0").decode("utf-8", "replace") for row in np.ascontiguousarray(atoms.subchains)[chosen[rows]].view("S8")[:, 0]]
+            asym = [
+                bytes(row).rstrip(b"\0").decode("utf-8", "replace")
+                for row in np.ascontiguousarray(atoms.subchains)[chosen[rows]].view("S8")[:, 0]
+            ]
             found = none.copy()
             for row, name in zip(rows.tolist(), asym, strict=True):
                 number = label_number[row]
@@ -388,10 +419,9 @@ class _StructureReader:
             return none
         if facts.is_predicted is None:
             # A file that tells nothing: predictions have one value for all atoms of a residue, and not the same for all residues.
-            low = np.minimum.reduceat(b, offsets[:-1][rows])
             sizes = np.diff(offsets)[rows]
-            spread = [float(np.ptp(b[offsets[row] : offsets[row + 1]])) for row in rows[:2000].tolist()]
-            if sizes.min() < 4 or max(spread) > 0.0 or low.min() == low.max():
+            least, most = np.minimum.reduceat(b, offsets[:-1]), np.maximum.reduceat(b, offsets[:-1])
+            if sizes.min() < 4 or (least[rows] != most[rows]).any() or least[rows].min() == most[rows].max():
                 return none
         return _as_percent(confidence, rows)
 
@@ -433,7 +463,9 @@ class _StructureReader:
                 skipped.append(SkippedChain(chain_name, limit))
                 continue
             entity = bytes(taken.entity[here[0]]).rstrip(b"\0").decode("utf-8", "replace")
-            parts.append((f"{title}:{chain_name or '_'}" if several else title, self._facts.descriptions.get(entity) or self._facts.title, here))
+            parts.append(
+                (f"{title}:{chain_name or '_'}" if several else title, self._facts.descriptions.get(entity) or self._facts.title, here)
+            )
             kept_names.append(chain_name)
         rows = np.concatenate([here for _, _, here in parts]) if parts else np.empty(0, np.int64)
         if not parts:

@@ -22,14 +22,16 @@ _BOND_ENERGY, _LEAST_ENERGY = -0.5, -9.9  # kcal/mol
 _LEAST_DISTANCE = 0.5
 _MOST_LOOKED_AT = 20_000
 """Residues within 9 Å along x that one is compared with: a capsid has some thousands, and a file of one point not all its pairs."""
+_MOST_NEAR = 256
+"""Residues within reach, behind one along x, that count; no protein has thirty."""
 _PARALLEL, _ANTIPARALLEL = 1, 2
 _BULGE_SHORT, _BULGE_LONG = 3, 6
 
 
 @njit(nogil=True, cache=True)
 def _hydrogens(backbone, is_joined, is_proline):
-    """(r, 3) the hydrogen of each N, 1 Å away from it, opposite to the C=O before it; NaN where there is none."""
-    hydrogen = np.full((len(backbone), 3), np.nan)
+    """(r, 1, 3) the hydrogen of each N, 1 Å away from it, opposite to the C=O before it; NaN where there is none."""
+    hydrogen = np.full((len(backbone), 1, 3), np.nan)
     for i in range(1, len(backbone)):
         if is_joined[i - 1] and not is_proline[i]:
             x = backbone[i - 1, _C, 0] - backbone[i - 1, _O, 0]
@@ -37,27 +39,29 @@ def _hydrogens(backbone, is_joined, is_proline):
             z = backbone[i - 1, _C, 2] - backbone[i - 1, _O, 2]
             length = np.sqrt(x * x + y * y + z * z)
             if length > 0.0:
-                hydrogen[i, 0] = backbone[i, _N, 0] + x / length
-                hydrogen[i, 1] = backbone[i, _N, 1] + y / length
-                hydrogen[i, 2] = backbone[i, _N, 2] + z / length
+                hydrogen[i, 0, 0] = backbone[i, _N, 0] + x / length
+                hydrogen[i, 0, 1] = backbone[i, _N, 1] + y / length
+                hydrogen[i, 0, 2] = backbone[i, _N, 2] + z / length
     return hydrogen
 
 
-@njit(nogil=True, cache=True)
-def _distance(a, b):
-    x, y, z = a[0] - b[0], a[1] - b[1], a[2] - b[2]
+@njit(nogil=True, cache=True, error_model="numpy")
+def _apart(atoms, i, a, j, b):
+    """Å between atom `a` of residue `i` and atom `b` of residue `j`."""
+    x, y, z = atoms[i, a, 0] - atoms[j, b, 0], atoms[i, a, 1] - atoms[j, b, 1], atoms[i, a, 2] - atoms[j, b, 2]
     return np.sqrt(x * x + y * y + z * z)
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _keep_bond(donor, acceptor, backbone, hydrogen, partner, energy):
     """Note the bond from N-H of `donor` to O=C of `acceptor` if it is one of the donor's two best."""
-    if np.isnan(hydrogen[donor, 0]):
+    if np.isnan(hydrogen[donor, 0, 0]):
         return
-    ho = _distance(hydrogen[donor], backbone[acceptor, _O])
-    hc = _distance(hydrogen[donor], backbone[acceptor, _C])
-    nc = _distance(backbone[donor, _N], backbone[acceptor, _C])
-    no = _distance(backbone[donor, _N], backbone[acceptor, _O])
+    x, y, z = hydrogen[donor, 0, 0], hydrogen[donor, 0, 1], hydrogen[donor, 0, 2]
+    ox, oy, oz = x - backbone[acceptor, _O, 0], y - backbone[acceptor, _O, 1], z - backbone[acceptor, _O, 2]
+    cx, cy, cz = x - backbone[acceptor, _C, 0], y - backbone[acceptor, _C, 1], z - backbone[acceptor, _C, 2]
+    ho, hc = np.sqrt(ox * ox + oy * oy + oz * oz), np.sqrt(cx * cx + cy * cy + cz * cz)
+    nc, no = _apart(backbone, donor, _N, acceptor, _C), _apart(backbone, donor, _N, acceptor, _O)
     if min(ho, hc, nc, no) < _LEAST_DISTANCE:
         found = _LEAST_ENERGY
     else:
@@ -98,28 +102,39 @@ def _bridge(b, e, joined, partner, energy):
 
 
 @njit(nogil=True, cache=True)
-def _find_bridges(order, backbone, joined, partner, energy):
-    """(k, 3) int64 pairs of residues `i < j` within reach that form a bridge, and its kind; sorted by i, then j."""
+def _near_pairs(x, y, z, place, last, found):
+    """Rows behind `place` within reach of it, where rows are sorted by x: to `found`; how many."""
+    count = 0
+    reach = _CA_DISTANCE * _CA_DISTANCE
+    for q in range(place + 1, last):
+        dx = x[q] - x[place]
+        if dx > _CA_DISTANCE:
+            break
+        dy, dz = y[q] - y[place], z[q] - z[place]
+        found[count] = q
+        count += 1 if dx * dx + dy * dy + dz * dz <= reach else 0
+        if count == len(found):
+            break
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _find_bridges(first, second, joined, partner, energy):
+    """(k, 3) int64 pairs of residues `i < j` out of those within reach that form a bridge, and its kind; sorted by i, then j."""
     found = np.empty((64, 3), np.int64)
     n_found = 0
-    for p in range(len(order)):
-        here = order[p]
-        x = backbone[here, _CA, 0]
-        for q in range(p + 1, min(len(order), p + 1 + _MOST_LOOKED_AT)):
-            there = order[q]
-            if backbone[there, _CA, 0] - x > _CA_DISTANCE:
-                break
-            if abs(there - here) < 3:
-                continue
-            i, j = min(here, there), max(here, there)
-            kind = _bridge(i, j, joined, partner, energy)
-            if kind and _distance(backbone[i, _CA], backbone[j, _CA]) <= _CA_DISTANCE:
-                if n_found == len(found):
-                    larger = np.empty((2 * n_found, 3), np.int64)
-                    larger[:n_found] = found
-                    found = larger
-                found[n_found, 0], found[n_found, 1], found[n_found, 2] = i, j, kind
-                n_found += 1
+    for p in range(len(first)):
+        i, j = min(first[p], second[p]), max(first[p], second[p])
+        if j - i < 3:
+            continue
+        kind = _bridge(i, j, joined, partner, energy)
+        if kind:
+            if n_found == len(found):
+                larger = np.empty((2 * n_found, 3), np.int64)
+                larger[:n_found] = found
+                found = larger
+            found[n_found, 0], found[n_found, 1], found[n_found, 2] = i, j, kind
+            n_found += 1
     found = found[:n_found]
     sorted_by_j = found[np.argsort(found[:, 1], kind="mergesort")]
     return sorted_by_j[np.argsort(sorted_by_j[:, 0], kind="mergesort")]
@@ -233,33 +248,43 @@ def states_by_hydrogen_bonds(backbone, is_proline, chain_offsets):
     joined = np.zeros(n, np.bool_)
     number, block = np.zeros(n, np.int64), np.zeros(n, np.int64)
     for i in range(n - 1):
-        joined[i] = chain_of[i] == chain_of[i + 1] and _distance(atoms[i, _C], atoms[i + 1, _N]) <= _PEPTIDE_BOND
+        joined[i] = chain_of[i] == chain_of[i + 1] and _apart(atoms, i, _C, i + 1, _N) <= _PEPTIDE_BOND
         number[i + 1] = number[i] + (1 if joined[i] else 2)
         block[i + 1] = block[i] + (0 if joined[i] else 1)
     hydrogen = _hydrogens(atoms, joined, prolines)
     partner, energy = np.full((n, 2), -1, np.int64), np.zeros((n, 2))
     order = np.argsort(atoms[:, _CA, 0], kind="mergesort")
+    x, y, z = atoms[order, _CA, 0], atoms[order, _CA, 1], atoms[order, _CA, 2]
+    near = np.empty(_MOST_NEAR, np.int64)
+    first, second = np.empty(16 * n, np.int32), np.empty(16 * n, np.int32)
+    n_pairs = 0
     for p in range(n):
         here = order[p]
-        x = atoms[here, _CA, 0]
-        for q in range(p + 1, min(n, p + 1 + _MOST_LOOKED_AT)):
-            there = order[q]
-            if atoms[there, _CA, 0] - x > _CA_DISTANCE:
-                break
-            if _distance(atoms[here, _CA], atoms[there, _CA]) > _CA_DISTANCE:
-                continue
+        count = _near_pairs(x, y, z, p, min(n, p + 1 + _MOST_LOOKED_AT), near)
+        if n_pairs + count > len(first):
+            first, second = np.append(first, np.empty_like(first)), np.append(second, np.empty_like(second))
+        for k in range(count):
+            there = order[near[k]]
+            first[n_pairs], second[n_pairs] = here, there
+            n_pairs += 1
             # The N-H of the residue behind a C=O gives it no bond.
             if not (here == there + 1 and joined[there]):
                 _keep_bond(here, there, atoms, hydrogen, partner, energy)
             if not (there == here + 1 and joined[here]):
                 _keep_bond(there, here, atoms, hydrogen, partner, energy)
     states = np.zeros(n, np.uint8)
-    bridges = _find_bridges(order, atoms, joined, partner, energy)
+    bridges = _find_bridges(first[:n_pairs], second[:n_pairs], joined, partner, energy)
     if len(bridges):
         _mark_strands(bridges, number, block, states)
     _mark_helices(joined, partner, energy, states)
     states_of_all[whole] = states
     return states_of_all
+
+
+@njit(nogil=True, cache=True)
+def _between(position, i, j):
+    x, y, z = position[i, 0] - position[j, 0], position[i, 1] - position[j, 1], position[i, 2] - position[j, 2]
+    return np.sqrt(x * x + y * y + z * z)
 
 
 @njit(nogil=True, cache=True)
@@ -290,12 +315,12 @@ def states_by_distances(position):
     states = np.zeros(len(position), np.uint8)
     distances = np.empty(6)
     for i in range(2, len(position) - 2):
-        distances[0] = _distance(position[i - 2], position[i])
-        distances[1] = _distance(position[i - 1], position[i + 1])
-        distances[2] = _distance(position[i], position[i + 2])
-        distances[3] = _distance(position[i - 2], position[i + 1])
-        distances[4] = _distance(position[i - 1], position[i + 2])
-        distances[5] = _distance(position[i - 2], position[i + 2])
+        distances[0] = _between(position, i - 2, i)
+        distances[1] = _between(position, i - 1, i + 1)
+        distances[2] = _between(position, i, i + 2)
+        distances[3] = _between(position, i - 2, i + 1)
+        distances[4] = _between(position, i - 1, i + 2)
+        distances[5] = _between(position, i - 2, i + 2)
         if _fits(distances, helix, 2.1):
             states[i] = _HELIX
         elif _fits(distances, strand, 1.42):
