@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import accumulate, pairwise, repeat
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["offsets_of", "pieces", "ranges", "take_runs"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Texts", "offsets_of", "pieces", "ranges", "take_runs"]
 
 _PIECE = 1 << 22
 
@@ -55,3 +61,61 @@ def pieces(starts: NDArray[np.int64]) -> list[slice]:
         return []
     cuts = np.unique(np.searchsorted(starts, np.arange(0, int(starts[-1]) + 1, _PIECE), side="right") - 1)
     return [slice(first, last) for first, last in pairwise([*cuts.tolist(), len(starts)])]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """n texts in one array: `letters` uint8, UTF-8; `offsets` (n + 1,) int64 into it.
+
+    >>> Texts.of(["a", "", "bc"])[1:].strings()
+    ['', 'bc']
+    """
+
+    letters: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, strings: Iterable[str]) -> Texts:
+        """Some strings."""
+        encoded = list(map(str.encode, strings))
+        offsets = np.fromiter(accumulate(map(len, encoded), initial=0), np.int64, len(encoded) + 1)
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), offsets)
+
+    @classmethod
+    def of_arrow(cls, column: pa.StringArray) -> Texts:
+        """An Arrow column of texts, none of them missing; not copied."""
+        _, offsets, letters = column.buffers()
+        of_all = np.frombuffer(letters, np.uint8) if letters is not None else np.empty(0, np.uint8)
+        return cls(of_all, np.frombuffer(offsets, np.int32, len(column) + 1, 4 * column.offset).astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, some: slice) -> Texts:
+        """Some that follow one another; not copied."""
+        first, last, _ = some.indices(len(self))
+        return Texts(self.letters, self.offsets[first : max(first, last) + 1])
+
+    @property
+    def own(self) -> NDArray[np.uint8]:
+        """The letters of these texts alone."""
+        return self.letters[self.offsets[0] : self.offsets[-1]]
+
+    def take(self, order: NDArray[np.int64]) -> Texts:
+        """The texts in another order, some of them or some twice."""
+        return Texts(*take_runs(self.letters, self.offsets, order))
+
+    def strings(self) -> list[str]:
+        """The texts as strings, made without a line of Python for each."""
+        whole, places = self.own.tobytes(), (self.offsets - self.offsets[0]).tolist()
+        parts = map(slice, places[:-1], places[1:])
+        if whole.isascii():
+            return list(map(whole.decode("ascii").__getitem__, parts))
+        return list(map(str, map(whole.__getitem__, parts), repeat("utf-8")))
+
+    def arrow(self) -> pa.StringArray:
+        """An Arrow column of them."""
+        import pyarrow as pa
+
+        offsets = (self.offsets - self.offsets[0]).astype(np.int32)
+        return pa.StringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(self.own)))

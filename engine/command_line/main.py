@@ -28,6 +28,7 @@ from engine.jobs.progress import Cancelled
 __all__ = ["main"]
 
 _WRONG = 2
+_OBJECTS_BETWEEN_LOOKS = 100_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is None:
         end_on_interrupt()
+        # Imports make objects by the hundred thousand, and none of them is garbage: looking for some takes a tenth of a second.
+        gc.set_threshold(_OBJECTS_BETWEEN_LOOKS)
     _print_any_text()
     atexit.unregister(_end_quickly)  # once, however often this is called
     outcome: list[int] = []

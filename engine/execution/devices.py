@@ -20,6 +20,7 @@ from threading import Lock
 from typing import IO, Any
 
 from engine.errors import ParameterError
+from engine.execution.remembered_gpus import forget_gpus, remember_gpus, remembered_gpus
 from engine.execution.threads import available_threads
 from engine.jobs.progress import Progress
 
@@ -90,15 +91,16 @@ class _Gpus:
             while not self._looking.acquire(timeout=_LOOK_SECONDS):
                 progress.check()
             try:
-                found = self._found or _listed(_probed(progress))
+                found = self._found or _listed(remembered_gpus() or _probed(progress))
                 self._found = found
             finally:
                 self._looking.release()
         return found
 
     def cache_clear(self) -> None:
-        """Look again when somebody asks, as after a driver was installed."""
+        """Look again when somebody asks, as after a driver was installed, and try each anew."""
         self._found = None
+        forget_gpus()
 
 
 gpus = _Gpus()
@@ -166,7 +168,16 @@ def chosen_device(wish: str, progress: Progress | None = None) -> Device:
 
 
 def _probed(progress: Progress) -> dict[str, Any]:
-    """What kernels/cuda/probe.py found. Where it fell at a GPU, that one keeps the reason, and those behind it are tried by another."""
+    """What kernels/cuda/probe.py found, kept for the next programs.
+
+    Where it fell at a GPU, that one keeps the reason, and those behind it are tried by another.
+    """
+    found = _tried(progress)
+    remember_gpus(found)
+    return found
+
+
+def _tried(progress: Progress) -> dict[str, Any]:
     began = time.monotonic()
     found = _probe(0, progress)
     while untried := [gpu for gpu in found["devices"] if not gpu["usable"] and not gpu["reason"]]:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.execution.remembered_gpus import forget_gpus
 from engine.execution.resources import Resources
 from engine.execution.scheduler import Account, Costs, Scheduler, Worker
 from engine.execution.speeds import Speeds
@@ -187,7 +188,8 @@ class Session:
         return self._opened[name]
 
     def _strike(self, device: Device) -> None:
-        """A card that failed takes no part any more, in this run."""
+        """A card that failed takes no part any more, in this run, and is tried before the next."""
+        forget_gpus()
         self._devices = [one for one in self._devices if one is not device]
         self._resources.cards[:] = [one for one in self._resources.cards if one is not device]
         self._homes = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.execution.devices import Device
+from engine.execution.remembered_gpus import forget_gpus
 from engine.execution.scheduler import one_line
 from engine.jobs.progress import Progress
 from kernels.cuda.modules import Card, card
@@ -23,5 +24,6 @@ def cards(device: Device, progress: Progress, *, memory_bytes: int = 0) -> list[
             one.limit_memory(memory_bytes)
             opened.append(one)
         except DeviceError as error:
+            forget_gpus()
             progress.message(f"{one_line(error)}; it is not used")
     return opened

@@ -16,9 +16,9 @@ _GREAT_COST = 100_000  # of a gap, which only 32 bits hold
 
 
 def _last() -> Callable[..., Any]:
-    from kernels.cpu.rows import trace_back
+    from kernels.cpu.traceback import draw_pairs
 
-    return trace_back
+    return draw_pairs
 
 
 def _use() -> None:
@@ -27,7 +27,7 @@ def _use() -> None:
 
     from engine.jobs.progress import Progress
     from engine.sequence_search.scoring import score_all
-    from engine.sequences.alignment import align_pair
+    from engine.sequences.alignment import Pairs, align_pair, align_pairs
     from engine.sequences.database import read_sequences
     from engine.sequences.matrices import read_matrix
     from engine.sequences.scheme import ScoringScheme
@@ -45,6 +45,10 @@ def _use() -> None:
         scheme = ScoringScheme(read_matrix("BLOSUM62"), gap_open, 1)
         score_all([short, long], database.residues, database.offsets, scheme, 1, quiet)
         align_pair(short, short, scheme, quiet)
+        numbers = np.zeros(1, np.int64)
+        for score in (1, np.iinfo(np.int32).max):
+            place, target = database.places(numbers), np.full(1, score)
+            align_pairs(Pairs(database.residues, place, database.residues, place, target), scheme, 1, quiet)
         if (statistics := tabulated(scheme)) is not None:
             statistics.e_values(np.array([100]), _SHORT, np.array([_SHORT]), database.n_residues)
 

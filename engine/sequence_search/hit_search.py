@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.arrays import Texts, offsets_of
 from engine.execution.executor import Session
 from engine.execution.resources import Resources
-from engine.execution.threads import run_on_threads
 from engine.jobs.progress import Progress
 from engine.sequence_search.parameters import SequenceSearchParameters
 from engine.sequence_search.scoring import STEP_CELLS, score_all, score_queries
-from engine.sequences.alignment import align_pair
-from engine.sequences.database import SequenceDatabase, decode
-from engine.sequences.hits import Hit, Place, QueryHits
+from engine.sequences.alignment import Pairs, align_pairs
+from engine.sequences.database import SequenceDatabase
+from engine.sequences.hits import Hits, Places, QueryHits
 from engine.sequences.scheme import ScoringScheme
 from engine.sequences.statistics import ScoreStatistics, fit, random_sequences, tabulated, ungapped_lambda
 from kernels.partitions import equal_partitions
@@ -25,10 +24,10 @@ from kernels.partitions import equal_partitions
 __all__ = ["Batch", "HitSearch"]
 
 _MOST_SCORES = 64_000_000  # of a batch of queries: 256 MB
-_CELLS_OF_ALIGNING = 100_000_000  # in a task
 _COLUMNS_OF_ALIGNMENTS, _COLUMNS_OF_A_HIT = 1 << 24, 1000  # of hits that are aligned and written together: some 50 MB
 _RANDOM_LENGTHS, _RANDOM_QUERIES, _RANDOM_SUBJECTS = (100, 1000), 16, 2000
 _SEED = 20141
+_BEST = 10  # hits that the summary shows
 _LEAST_LAMBDA_SHARE = 0.5  # of chance's: real proteins have some 0.85
 _LEAST_SHARE_OF_UNGAPPED = 0.3  # below it, gaps let scores of chance grow with the lengths
 
@@ -37,13 +36,13 @@ _LEAST_SHARE_OF_UNGAPPED = 0.3  # below it, gaps let scores of chance grow with 
 class Batch:
     """Consecutive queries with their hits, and the scores of all subjects, (queries, subjects) int32 in the order of the database."""
 
-    found: list[QueryHits]
+    found: QueryHits
     scores: NDArray[np.int32]
 
     @property
     def n_hits(self) -> int:
         """Hits of all its queries."""
-        return sum(len(one.hits) for one in self.found)
+        return len(self.found.hits)
 
 
 class HitSearch:
@@ -100,14 +99,22 @@ class HitSearch:
             for part in sorted(parts, key=lambda part: part.first):
                 some = slice(part.first, part.last)
                 with self._clock.stage("report"):
-                    found = self._aligned(numbers[some], codes[some], scores[some], candidates[some])
-                batch = Batch(found, scores[some])
-                self.n_hits += batch.n_hits
-                self.n_with_hits += sum(bool(one.hits) for one in found)
-                best = [one.hits[0] for one in found if one.hits]
-                self.best += [(hit.query, hit.subject, hit.e_value, hit.description) for hit in best]
-                self.best = sorted(self.best, key=lambda hit: hit[2])[:10]
-                yield batch
+                    found = self._aligned(np.array(numbers[some]), scores[some], candidates[some])
+                self._note(found)
+                yield Batch(found, scores[some])
+
+    def _note(self, found: QueryHits) -> None:
+        """Count the hits, and keep the best of the queries' best."""
+        has_hits = np.diff(found.offsets) > 0
+        self.n_hits += len(found.hits)
+        self.n_with_hits += int(has_hits.sum())
+        first = found.offsets[:-1][has_hits]
+        first = first[np.argsort(found.hits.e_value[first], kind="stable")[:_BEST]]
+        names, subjects, descriptions = (
+            texts.take(first).strings() for texts in (found.hits.query, found.hits.subject, found.hits.description)
+        )
+        self.best += zip(names, subjects, found.hits.e_value[first].tolist(), descriptions, strict=True)
+        self.best = sorted(self.best, key=lambda hit: hit[2])[:_BEST]
 
     def _statistics(self, scores: NDArray[np.int32], lengths: NDArray[np.int64]) -> ScoreStatistics:
         """From the tables, else fitted to these scores, else to those of random sequences; says which."""
@@ -166,48 +173,35 @@ class HitSearch:
         return 1 + len(subjects) * (length + _COLUMNS_OF_A_HIT) + int(self._lengths[subjects].sum())
 
     def _aligned(
-        self,
-        numbers: list[int],
-        queries: list[NDArray[np.int8]],
-        scores: NDArray[np.int32],
-        candidates: list[tuple[NDArray[np.int64], NDArray[np.float64]]],
-    ) -> list[QueryHits]:
-        """The hits with their alignments, made on all threads."""
-        places = [(k, rank) for k, (subjects, _) in enumerate(candidates) for rank in range(len(subjects))]
-        bits = [self.statistics.bit_scores(scores[k, subjects]) for k, (subjects, _) in enumerate(candidates)]
-        cells = [len(queries[k]) * int(self._lengths[candidates[k][0][rank]]) for k, rank in places]
-        tasks = equal_partitions(np.array(cells), self._threads, most_cost=_CELLS_OF_ALIGNING)
-        made: list[list[Hit]] = [[] for _ in tasks]
-
-        def work(task: int) -> None:
-            for k, rank in places[tasks[task].first : tasks[task].last]:
-                subjects, e_values = candidates[k]
-                made[task].append(
-                    self._hit(
-                        numbers[k], queries[k], int(subjects[rank]), int(scores[k, subjects[rank]]), rank + 1, float(bits[k][rank]),
-                        float(e_values[rank]),
-                    )
-                )  # fmt: skip
-
-        run_on_threads(
-            work, range(len(tasks)), self._threads, self.progress, steps=lambda task: tasks[task].last - tasks[task].first
+        self, numbers: NDArray[np.int64], scores: NDArray[np.int32], candidates: list[tuple[NDArray[np.int64], NDArray[np.float64]]]
+    ) -> QueryHits:
+        """The queries of these numbers with their hits and alignments, made on all threads."""
+        offsets = offsets_of(np.array([len(subjects) for subjects, _ in candidates]))
+        own = np.repeat(np.arange(len(numbers)), np.diff(offsets))
+        subjects, e_values = (np.concatenate(column) for column in zip(*candidates, strict=True))
+        best, ranks = scores[own, subjects].astype(np.int64), np.arange(len(own)) - offsets[own] + 1
+        queries = _places(self._queries, numbers)
+        hits = Hits.of(
+            align_pairs(
+                Pairs(
+                    _constant(self._queries.residues), self._queries.places(numbers[own]),
+                    _constant(self.database.residues), self.database.places(subjects), best,
+                ), self.scheme, self._threads, self.progress,
+            ),
+            _places(self._queries, numbers[own]), _places(self.database, subjects), best, ranks, self.statistics.bit_scores(best), e_values,
         )  # fmt: skip
-        by_place = sorted(range(len(tasks)), key=lambda task: tasks[task].first)
-        hits = iter([one for task in by_place for one in made[task]])
-        found = []
-        for k, i in enumerate(numbers):
-            name, description, index = self._queries.accession(i), self._queries.description(i), int(self._queries.file_index[i])
-            own = list(islice(hits, len(candidates[k][0])))
-            found.append(QueryHits(index, name, description, decode(queries[k]), own))
-        return found
-
-    def _hit(self, query: int, codes: NDArray[np.int8], subject: int, score: int, rank: int, bit_score: float, e_value: float) -> Hit:
-        subject_codes = self.database.codes(subject)
-        alignment = align_pair(codes, subject_codes, self.scheme, self.progress, score=score)
-        places = _place(self._queries, query, len(codes)), _place(self.database, subject, len(subject_codes))
-        return Hit.of(alignment, *places, rank, bit_score, e_value)
+        return QueryHits(queries.index, queries.names, queries.descriptions, self._queries.letters(numbers), offsets, hits)
 
 
-def _place(database: SequenceDatabase, number: int, length: int) -> Place:
-    """The sequence of this number."""
-    return Place(database.accession(number), database.description(number), int(database.file_index[number]), length)
+def _constant(residues: NDArray[np.int8]) -> NDArray[np.int8]:
+    """The same, not to be written to, as those of a mapped file: kernels are compiled for one kind of array."""
+    view = residues.view()
+    view.flags.writeable = False
+    return view
+
+
+def _places(database: SequenceDatabase, numbers: NDArray[np.int64]) -> Places:
+    """The sequences of these numbers."""
+    names = Texts(database.accession_bytes, database.accession_offsets).take(numbers)
+    descriptions = Texts(database.description_bytes, database.description_offsets).take(numbers)
+    return Places(names, descriptions, database.file_index[numbers].astype(np.int64), database.lengths[numbers])

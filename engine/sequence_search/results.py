@@ -45,9 +45,9 @@ def _hit_file(path: Path, format: str, progress: Progress) -> Iterator[Callable[
     with hit_writer(path, format, progress) as writer:
 
         def write(batch: Batch) -> None:
-            for one in batch.found:
-                writer.write(one)
-                progress.advance(len(one.hits))
+            for piece in batch.found.pieces():
+                writer.write(piece)
+                progress.advance(len(piece.hits))
 
         yield write
 
@@ -93,23 +93,30 @@ def _project_tables(run: Run, search: HitSearch) -> Iterator[Callable[[Batch], N
     ):
 
         def write(batch: Batch) -> None:
-            statistics, lengths, rows = search.statistics, search.database.lengths, []
-            made = [hit for one in batch.found for hit in one.hits]
-            for first in range(0, len(made), _HITS_PER_GROUP):
-                search.progress.check()
-                hits.write(hits_table(made[first : first + _HITS_PER_GROUP]))
-            for one, scores in zip(batch.found, batch.scores, strict=True):
-                search.progress.check()
-                best = one.hits[0].e_value if one.hits else None
-                values = (one.query_index, one.accession, one.description, len(one.sequence), one.sequence, len(one.hits), best)
-                rows.append(dict(zip(query_schema.names, (*values, statistics.lambda_, statistics.K, statistics.source), strict=True)))
+            statistics, found, progress = search.statistics, batch.found, search.progress
+            for first in range(0, len(found.hits), _HITS_PER_GROUP):
+                progress.check()
+                hits.write(hits_table(found.hits.part(slice(first, first + _HITS_PER_GROUP))))
+            n_hits = np.diff(found.offsets)
+            best = np.full(len(found), np.nan)
+            best[n_hits > 0] = found.hits.e_value[found.offsets[:-1][n_hits > 0]]
+            lengths, n = np.diff(found.sequences.offsets), len(found)
+            queries.write(
+                pa.table(
+                    [
+                        pa.array(found.query_index), found.accessions.arrow(), found.descriptions.arrow(), pa.array(lengths, pa.int32()),
+                        found.sequences.arrow(), pa.array(n_hits, pa.int32()), pa.array(best, mask=n_hits == 0),
+                        pa.repeat(statistics.lambda_, n), pa.repeat(statistics.K, n), pa.repeat(statistics.source, n),
+                    ],
+                    schema=query_schema,
+                )
+            )  # fmt: skip
+            for index, length, scores in zip(found.query_index.tolist(), lengths.tolist(), batch.scores, strict=True):
+                progress.check()
                 score, count = np.unique(scores, return_counts=True)
-                index = np.full(len(score), one.query_index, np.int64)
-                counts.write(pa.table([index, score.astype(np.int32), count.astype(np.int64)], schema=count_schema))
-                score, expected = expected_counts(statistics, len(one.sequence), lengths)
-                index = np.full(len(score), one.query_index, np.int64)
-                expectations.write(pa.table([index, score, expected], schema=expectation_schema))
-            queries.write(pa.Table.from_pylist(rows, schema=query_schema))
-            search.progress.advance(batch.n_hits)
+                counts.write(pa.table([np.full(len(score), index), score, count], schema=count_schema))
+                score, expected = expected_counts(statistics, length, search.database.lengths)
+                expectations.write(pa.table([np.full(len(score), index), score, expected], schema=expectation_schema))
+            progress.advance(batch.n_hits)
 
         yield write

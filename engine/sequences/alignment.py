@@ -1,7 +1,7 @@
-"""The alignment of a hit: trace-back on the processor, in memory that grows with the length and not with its square.
+"""The alignments of hits: trace-back on the processor, in memory that grows with the length and not with its square.
 
-The matrix is computed by rows of the query. A matrix that fits keeps where each of its cells came from. A larger one keeps a row in
-every so many, and computes the rows in between again when the trace comes to them.
+The matrix is computed by rows of the query. A matrix that fits keeps where each of its cells came from: such pairs are aligned many in a
+call. A larger one keeps a row in every so many, and computes the rows in between again when the trace comes to them.
 """
 
 from __future__ import annotations
@@ -13,18 +13,22 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.arrays import Texts, offsets_of
+from engine.execution.threads import run_on_threads
 from engine.jobs.progress import Progress
 from engine.sequences.matrices import LETTERS
 from engine.sequences.scheme import ScoringScheme
+from kernels.partitions import equal_partitions
 
-__all__ = ["Alignment", "align_pair"]
+__all__ = ["AlignedPairs", "Alignment", "Pairs", "align_pair", "align_pairs"]
 
 _CELLS_KEPT = 16 << 20
+_CELLS_OF_A_TASK = 100_000_000
 _CELLS_BETWEEN_LOOKS = 50_000_000  # about a fifth of a second
 _PAIR, _SUBJECT_ALONE, _QUERY_ALONE = 1, 2, 3
 _CIGAR = {_PAIR: "M", _SUBJECT_ALONE: "D", _QUERY_ALONE: "I"}
 _WITH_GAPS = np.frombuffer(f"{LETTERS}-".encode(), np.uint8)  # a gap's -1 is the last
-_POSITIVE, _APART = np.uint8(ord("+")), np.uint8(ord(" "))
+_POSITIVE, _APART, _GAP = np.uint8(ord("+")), np.uint8(ord(" ")), np.uint8(ord("-"))
 
 
 @dataclass(frozen=True)
@@ -116,16 +120,30 @@ def align_pair(
     cells_kept : of the matrix, at most so many are in memory at a time, besides
         about the square root of m times n.
     """
-    from kernels.cpu.rows import row_arrays, score_rows, trace_back
-    from kernels.cpu.substitution import Substitution
+    found, query_start, subject_start, steps = _traced(query, subject, scheme, progress, score, cells_kept)
+    forward = steps[::-1]
+    query_columns, subject_columns = forward != _SUBJECT_ALONE, forward != _QUERY_ALONE
+    columns = np.full((2, len(forward)), -1, np.int8)
+    columns[0, query_columns] = query[query_start : query_start + int(query_columns.sum())]
+    columns[1, subject_columns] = subject[subject_start : subject_start + int(subject_columns.sum())]
+    is_pair = query_columns & subject_columns
+    is_positive = is_pair & (scheme.matrix.scores[np.maximum(columns[0], 0), np.maximum(columns[1], 0)] > 0)
+    return Alignment(found, query_start, subject_start, columns[0], columns[1], is_positive)
+
+
+def _traced(
+    query: NDArray[np.int8], subject: NDArray[np.int8], scheme: ScoringScheme, progress: Progress, score: int, cells_kept: int
+) -> tuple[int, int, int, NDArray[np.uint8]]:
+    """Score of the alignment that `align_pair` finds, the first residues of query and subject, and its steps, the last first."""
+    from kernels.cpu.rows import score_rows, trace_back
 
     m, n = len(query), len(subject)
     rows = max(1, min(m, max(cells_kept // max(n, 1), int(np.sqrt(m)))))
     keeps = rows >= m
     opening, extending = scheme.first_residue_cost, scheme.gap_extend
     reach = score if score >= 0 else max(0, scheme.matrix.greatest) * min(m, n)
-    bits = 16 if max(reach + opening, -int(scheme.matrix.scores.min())) < np.iinfo(np.int16).max else 32
-    profile, decay, h_rows, f_row = row_arrays(Substitution(scheme.matrix.scores, scheme.gap_open, scheme.gap_extend), subject, bits)
+    bits = 16 if reach <= _most_of_16_bits(scheme) else 32
+    profile, decay, h_rows, f_row = _row_arrays(scheme, subject, bits)
     width = len(f_row)
     codes, best = query.astype(np.int64), np.array([0, -1, -1], np.int64)
     step = max(1, _CELLS_BETWEEN_LOOKS // max(n, 1))
@@ -155,12 +173,144 @@ def align_pair(
             if trace_back(directions, first, place, steps) or first == 0:
                 break
             first -= rows
-    forward = steps[: place[3]][::-1]
-    query_columns, subject_columns = forward != _SUBJECT_ALONE, forward != _QUERY_ALONE
-    query_start, subject_start = int(place[0]) + 1, int(place[1]) + 1
-    columns = np.full((2, len(forward)), -1, np.int8)
-    columns[0, query_columns] = query[query_start : query_start + int(query_columns.sum())]
-    columns[1, subject_columns] = subject[subject_start : subject_start + int(subject_columns.sum())]
-    is_pair = query_columns & subject_columns
-    is_positive = is_pair & (scheme.matrix.scores[np.maximum(columns[0], 0), np.maximum(columns[1], 0)] > 0)
-    return Alignment(found, query_start, subject_start, columns[0], columns[1], is_positive)
+    return found, int(place[0]) + 1, int(place[1]) + 1, steps[: place[3]]
+
+
+def _row_arrays(scheme: ScoringScheme, subject: NDArray[np.int8], bits: int) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """What the kernels by rows take of a subject, see `kernels.cpu.rows.row_arrays`."""
+    from kernels.cpu.rows import row_arrays
+    from kernels.cpu.substitution import Substitution
+
+    return row_arrays(Substitution(scheme.matrix.scores, scheme.gap_open, scheme.gap_extend), subject, bits)
+
+
+def _most_of_16_bits(scheme: ScoringScheme) -> int:
+    """The largest score of a pair whose matrix 16 bits hold; -1 where they do not hold the scheme."""
+    greatest = np.iinfo(np.int16).max
+    return int(greatest) - 1 - scheme.first_residue_cost if -int(scheme.matrix.scores.min()) < greatest else -1
+
+
+@dataclass(frozen=True)
+class AlignedPairs:
+    """n local alignments as columns.
+
+    Attributes
+    ----------
+    query_start, subject_start, query_end, subject_end : (n,) int64, of the first residues, from 0, and behind the last.
+    identities, mismatches, positives, gap_openings : (n,) int64, as those of an `Alignment`.
+    cigars : as ``57M2D14M``. query, middle, subject : the three lines of each.
+    """
+
+    query_start: NDArray[np.int64]
+    subject_start: NDArray[np.int64]
+    query_end: NDArray[np.int64]
+    subject_end: NDArray[np.int64]
+    identities: NDArray[np.int64]
+    mismatches: NDArray[np.int64]
+    positives: NDArray[np.int64]
+    gap_openings: NDArray[np.int64]
+    cigars: Texts
+    query: Texts
+    middle: Texts
+    subject: Texts
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """n pairs to align: of sequences in one array each, where each pair's begin and end, (n, 2) int64, and the best scores, (n,) int64."""
+
+    queries: NDArray[np.int8]
+    query_places: NDArray[np.int64]
+    subjects: NDArray[np.int8]
+    subject_places: NDArray[np.int64]
+    scores: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def lengths(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Residues of the queries and of the subjects."""
+        return self.query_places[:, 1] - self.query_places[:, 0], self.subject_places[:, 1] - self.subject_places[:, 0]
+
+    def part(self, first: int, last: int) -> Pairs:
+        """Some that follow one another."""
+        some = slice(first, last)
+        return Pairs(self.queries, self.query_places[some], self.subjects, self.subject_places[some], self.scores[some])
+
+
+def align_pairs(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progress, *, cells_kept: int = _CELLS_KEPT) -> AlignedPairs:
+    """The alignments that `align_pair` finds, on all threads; `progress` advances by each.
+
+    Parameters
+    ----------
+    cells_kept : a pair with a larger matrix is aligned by itself, as `align_pair` does.
+    """
+    query_lengths, subject_lengths = pairs.lengths
+    tasks = equal_partitions(query_lengths * subject_lengths, threads, most_cost=_CELLS_OF_A_TASK)
+
+    def work(task: int) -> tuple[NDArray, ...]:
+        return _drawn(pairs.part(tasks[task].first, tasks[task].last), scheme, progress, cells_kept)
+
+    made = run_on_threads(work, range(len(tasks)), threads, progress, steps=lambda task: tasks[task].last - tasks[task].first)
+    made = made or [_drawn(pairs, scheme, progress, cells_kept)]  # where there are no pairs
+    by_place = sorted(range(len(tasks)), key=lambda task: tasks[task].first) or [0]
+    found, counts, cigars = (np.concatenate([made[task][part] for task in by_place]) for part in range(3))
+    lines = np.concatenate([made[task][3] for task in by_place], axis=1)
+    return _columns(found, counts, cigars, lines)
+
+
+def _columns(found: NDArray[np.int64], counts: NDArray[np.int64], cigars: NDArray[np.uint8], lines: NDArray[np.uint8]) -> AlignedPairs:
+    offsets = offsets_of(found[:, 0])
+    # The gaps of a line are what its residues leave of the columns.
+    query_residues, subject_residues = (np.diff(np.concatenate(([0], np.cumsum(line != _GAP)))[offsets]) for line in lines[[0, 2]])
+    identities, mismatches, positives, openings, cigar_bytes = counts.T
+    return AlignedPairs(
+        found[:, 1], found[:, 2], found[:, 1] + query_residues, found[:, 2] + subject_residues,
+        identities, mismatches, positives, openings, Texts(cigars, offsets_of(cigar_bytes)), *(Texts(line, offsets) for line in lines),
+    )  # fmt: skip
+
+
+def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, cells_kept: int) -> tuple[NDArray, ...]:
+    """Alignments of some pairs: `found`, `counts`, `cigars` and `lines` of `kernels.cpu.traceback.draw_pairs`."""
+    from kernels.cpu.traceback import CIGAR_BYTES, N_COUNTS, draw_pairs
+
+    query_lengths, subject_lengths = pairs.lengths
+    offsets = offsets_of(query_lengths + subject_lengths)
+    steps, found = np.empty(offsets[-1], np.uint8), np.zeros((len(pairs), 3), np.int64)
+    is_alone = query_lengths * subject_lengths > cells_kept
+    is_narrow = pairs.scores <= _most_of_16_bits(scheme)
+    for bits, is_meant in ((16, is_narrow & ~is_alone), (32, ~is_narrow & ~is_alone)):
+        if is_meant.any():
+            _trace(pairs, np.flatnonzero(is_meant), scheme, bits, steps, offsets, found)
+    for k in np.flatnonzero(is_alone).tolist():
+        query, subject = pairs.queries[slice(*pairs.query_places[k])], pairs.subjects[slice(*pairs.subject_places[k])]
+        _, query_start, subject_start, own = _traced(query, subject, scheme, progress, int(pairs.scores[k]), cells_kept)
+        found[k] = len(own), query_start, subject_start
+        steps[offsets[k] : offsets[k] + len(own)] = own
+    columns = int(found[:, 0].sum())
+    lines, cigars, counts = np.empty((3, columns), np.uint8), np.empty(2 * columns, np.uint8), np.empty((len(pairs), N_COUNTS), np.int64)
+    draw_pairs(
+        steps, offsets, found, pairs.queries, pairs.query_places, pairs.subjects, pairs.subject_places, scheme.matrix.scores,
+        _WITH_GAPS, lines, cigars, counts,
+    )  # fmt: skip
+    return found, counts, cigars[: counts[:, CIGAR_BYTES].sum()].copy(), lines
+
+
+def _trace(
+    pairs: Pairs, chosen: NDArray[np.int64], scheme: ScoringScheme, bits: int,
+    steps: NDArray[np.uint8], offsets: NDArray[np.int64], found: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Align chosen pairs, with numbers of so many bits; fills `steps` and `found`."""
+    from kernels.cpu.traceback import trace_pairs
+
+    query_lengths, subject_lengths = (lengths[chosen] for lengths in pairs.lengths)
+    longest = int(subject_lengths.argmax())
+    longest_subject = pairs.subjects[slice(*pairs.subject_places[chosen[longest]])]
+    profiles, decay, h_rows, f_rows = _row_arrays(scheme, longest_subject, bits)
+    widths = -(-subject_lengths // len(decay)) * len(decay)
+    trace_pairs(
+        chosen, pairs.queries, pairs.query_places, pairs.subjects, pairs.subject_places, pairs.scores, scheme.matrix.scores,
+        scheme.first_residue_cost, scheme.gap_extend, decay, profiles, h_rows.reshape(-1), f_rows,
+        np.empty(int((query_lengths * widths).max()), np.uint8), steps, offsets, found,
+    )  # fmt: skip

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of, take_runs
+from engine.arrays import Texts, offsets_of, take_runs
 from engine.errors import InputError
 from engine.formats import Proteins, read_proteins
 from engine.formats.letters import looks_like_nucleotides, nucleotide_counts
@@ -38,6 +38,7 @@ _COLUMNS = {
     "description_lengths": np.uint32,
 }
 _DESCRIPTION = "database.json"
+_LETTERS = np.frombuffer(LETTERS.encode(), np.uint8)
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,15 @@ class SequenceDatabase:
         """Residues of sequence `i`."""
         return self.residues[self.offsets[i] : self.offsets[i + 1]]
 
+    def places(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(n, 2) int64, where the residues of these sequences begin and end."""
+        return np.stack((self.offsets[numbers], self.offsets[numbers + 1]), axis=1)
+
+    def letters(self, numbers: NDArray[np.int64]) -> Texts:
+        """Their residues as letters."""
+        codes, offsets = take_runs(self.residues, self.offsets, numbers)
+        return Texts(_LETTERS[codes], offsets)
+
     def accession(self, i: int) -> str:
         """First word of the header of sequence `i`, empty where there is none."""
         return bytes(self.accession_bytes[self.accession_offsets[i] : self.accession_offsets[i + 1]]).decode()
@@ -91,7 +101,7 @@ class SequenceDatabase:
 
 def decode(codes: NDArray[np.int8]) -> str:
     """The letters of residue codes."""
-    return np.frombuffer(LETTERS.encode(), np.uint8)[codes].tobytes().decode("ascii")
+    return _LETTERS[codes].tobytes().decode("ascii")
 
 
 def cache_store() -> IndexStore:

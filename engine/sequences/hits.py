@@ -1,7 +1,8 @@
 """Report: the hits of each query as a table and in the formats that biologists and other programs read.
 
-Each writer is told of one query after the other, so that memory grows with the hits of one query and not with the number of queries. What
-they write of a hit is what a row of a run's table holds, so that a run can be exported as it was reported.
+Hits are columns, from the alignment to the file: nothing is done in Python for each of them. Each writer is told of some queries after the
+other, so that memory grows with the hits of these and not with the number of queries. What they write of a hit is what a row of a run's
+table holds, so that a run can be exported as it was reported.
 """
 
 from __future__ import annotations
@@ -10,21 +11,22 @@ import html
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, replace
-from itertools import chain, count, groupby
-from operator import attrgetter, itemgetter
+from itertools import chain, count, repeat
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.arrays import Texts, offsets_of
 from engine.files import atomic_file
 from engine.formats.spreadsheet import no_formula
 from engine.jobs.progress import Progress
-from engine.sequences.alignment import Alignment
+from engine.sequences.alignment import AlignedPairs
 from engine.sequences.statistics import ScoreStatistics
 from engine.version import VERSION
 
@@ -34,9 +36,9 @@ if TYPE_CHECKING:
 __all__ = [
     "COLUMNS",
     "FORMATS",
-    "Hit",
     "HitFormat",
-    "Place",
+    "Hits",
+    "Places",
     "QueryHits",
     "expected_counts",
     "hit_writer",
@@ -55,6 +57,9 @@ COLUMNS = (
 )  # fmt: skip
 """Columns of the table and their order, which others rely on. Positions count from 1; identity and coverages are shares from 0 to 1."""
 
+Integers = NDArray[np.int64]
+Reals = NDArray[np.float64]
+
 _WIDTH = 60
 _LENGTH_GROUPS = 64
 _LEAST_EXPECTED = 1e-3
@@ -64,111 +69,161 @@ _UNMAPPED, _SECONDARY, _NO_QUALITY = 4, 256, 255
 _NOT_IN_SAM_NAMES = re.compile(r"[^0-9A-Za-z!#$%&+./:;?@^_|~*=-]")
 _LONGEST_SAM_NAME = 254  # of a query; those of subjects may be of any length
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_HITS_OF_A_PIECE = 512  # that are formatted together, between two looks at a cancel
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A sequence of a hit: its place in the files, from 0, and what they say of it; `length` in residues."""
+@dataclass(frozen=True)
+class Places:
+    """n sequences of hits: their places in the files, from 0, and what these say of them; `lengths` in residues."""
 
-    name: str
-    description: str
-    index: int
-    length: int
+    names: Texts
+    descriptions: Texts
+    index: Integers
+    lengths: Integers
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A subject that a query resembles: a row of ``hits.parquet``, whose columns these are.
+@dataclass(frozen=True)
+class Hits:
+    """n subjects that queries resemble, as columns: those of ``hits.parquet``, by their names.
 
     `query_index` and `subject_index` are places in the files, from 0; `rank` among the hits of the query, from 1. The aligned lines are
     those of `Alignment.lines`.
     """
 
-    query: str
-    subject: str
-    identity: float
-    alignment_length: int
-    mismatches: int
-    gap_openings: int
-    query_start: int
-    query_end: int
-    subject_start: int
-    subject_end: int
-    e_value: float
-    bit_score: float
-    score: int
-    positives: int
-    query_coverage: float
-    subject_coverage: float
-    cigar: str
-    subject_length: int
-    description: str
-    query_index: int
-    subject_index: int
-    query_length: int
-    rank: int
-    aligned_query: str
-    aligned_middle: str
-    aligned_subject: str
+    query: Texts
+    subject: Texts
+    identity: Reals
+    alignment_length: Integers
+    mismatches: Integers
+    gap_openings: Integers
+    query_start: Integers
+    query_end: Integers
+    subject_start: Integers
+    subject_end: Integers
+    e_value: Reals
+    bit_score: Reals
+    score: Integers
+    positives: Integers
+    query_coverage: Reals
+    subject_coverage: Reals
+    cigar: Texts
+    subject_length: Integers
+    description: Texts
+    query_index: Integers
+    subject_index: Integers
+    query_length: Integers
+    rank: Integers
+    aligned_query: Texts
+    aligned_middle: Texts
+    aligned_subject: Texts
 
     @classmethod
-    def of(cls, alignment: Alignment, query: Place, subject: Place, rank: int, bit_score: float, e_value: float) -> Hit:
-        """A hit with its alignment."""
-        query_line, middle, subject_line = alignment.lines()
-        query_end, subject_end, columns, identities = alignment.query_end, alignment.subject_end, len(alignment), alignment.identities
+    def of(
+        cls, pairs: AlignedPairs, queries: Places, subjects: Places, scores: Integers, ranks: Integers, bit_scores: Reals, e_values: Reals
+    ) -> Hits:
+        """Hits with their alignments."""
+        columns = np.diff(pairs.query.offsets)
         return cls(
-            query=query.name,
-            subject=subject.name,
-            identity=identities / max(1, columns),
+            query=queries.names,
+            subject=subjects.names,
+            identity=pairs.identities / np.maximum(1, columns),
             alignment_length=columns,
-            mismatches=alignment.mismatches,
-            gap_openings=alignment.gap_openings,
-            query_start=alignment.query_start + 1,
-            query_end=query_end,
-            subject_start=alignment.subject_start + 1,
-            subject_end=subject_end,
-            e_value=e_value,
-            bit_score=bit_score,
-            score=alignment.score,
-            positives=alignment.positives,
-            query_coverage=(query_end - alignment.query_start) / max(1, query.length),
-            subject_coverage=(subject_end - alignment.subject_start) / max(1, subject.length),
-            cigar=alignment.cigar,
-            subject_length=subject.length,
-            description=subject.description,
-            query_index=query.index,
-            subject_index=subject.index,
-            query_length=query.length,
-            rank=rank,
-            aligned_query=query_line,
-            aligned_middle=middle,
-            aligned_subject=subject_line,
+            mismatches=pairs.mismatches,
+            gap_openings=pairs.gap_openings,
+            query_start=pairs.query_start + 1,
+            query_end=pairs.query_end,
+            subject_start=pairs.subject_start + 1,
+            subject_end=pairs.subject_end,
+            e_value=e_values,
+            bit_score=bit_scores,
+            score=scores,
+            positives=pairs.positives,
+            query_coverage=(pairs.query_end - pairs.query_start) / np.maximum(1, queries.lengths),
+            subject_coverage=(pairs.subject_end - pairs.subject_start) / np.maximum(1, subjects.lengths),
+            cigar=pairs.cigars,
+            subject_length=subjects.lengths,
+            description=subjects.descriptions,
+            query_index=queries.index,
+            subject_index=subjects.index,
+            query_length=queries.lengths,
+            rank=ranks,
+            aligned_query=pairs.query,
+            aligned_middle=pairs.middle,
+            aligned_subject=pairs.subject,
         )
 
-    @property
-    def identities(self) -> int:
-        """Columns of the alignment with the same residue twice."""
-        return round(self.identity * self.alignment_length)
+    @classmethod
+    def of_table(cls, table: pa.Table) -> Hits:
+        """Rows of `hits_schema`, none of whose values is missing."""
+        taken: dict[str, Any] = {}
+        for field in fields(cls):
+            column = table.column(field.name).combine_chunks()
+            if field.name in _TEXTS:
+                taken[field.name] = Texts.of_arrow(column)
+            else:
+                values = column.to_numpy(zero_copy_only=False)
+                taken[field.name] = values if field.name in _REALS else values.astype(np.int64)
+        return cls(**taken)
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def part(self, some: slice) -> Hits:
+        """Some that follow one another."""
+        return type(self)(**{name: column[some] for name, column in vars(self).items()})
 
     @property
-    def gap_residues(self) -> int:
-        """Columns of the alignment with a gap."""
+    def identities(self) -> Integers:
+        """Columns of each alignment with the same residue twice."""
+        return np.rint(self.identity * self.alignment_length).astype(np.int64)
+
+    @property
+    def gap_residues(self) -> Integers:
+        """Columns of each alignment with a gap."""
         return self.alignment_length - self.identities - self.mismatches
+
+
+_KINDS = get_type_hints(Hits)
+_TEXTS = {name for name, kind in _KINDS.items() if kind is Texts}
+_REALS = {name for name, kind in _KINDS.items() if kind == Reals}
 
 
 @dataclass(frozen=True)
 class QueryHits:
-    """A query and its hits, best first. `query_index` is its place in the files, from 0."""
+    """Queries that follow one another and their hits, best first, as columns.
 
-    query_index: int
-    accession: str
-    description: str
-    sequence: str
-    hits: list[Hit]
+    Attributes
+    ----------
+    query_index : (q,) int64, places in the files, from 0. accessions, descriptions, sequences : of the q queries.
+    offsets : (q + 1,) int64, where the hits of each begin among the n of `hits`.
+    """
+
+    query_index: Integers
+    accessions: Texts
+    descriptions: Texts
+    sequences: Texts
+    offsets: Integers
+    hits: Hits
+
+    def __len__(self) -> int:
+        return len(self.query_index)
+
+    def pieces(self) -> Iterator[QueryHits]:
+        """The same in pieces of whole queries with some hundreds of hits each, or of one that has more."""
+        first = 0
+        while first < len(self):
+            most = int(self.offsets[first]) + _HITS_OF_A_PIECE
+            last = max(first + 1, min(first + _HITS_OF_A_PIECE, int(np.searchsorted(self.offsets, most, side="right")) - 1))
+            some, hits = slice(first, last), slice(int(self.offsets[first]), int(self.offsets[last]))
+            yield QueryHits(
+                self.query_index[some], self.accessions[some], self.descriptions[some], self.sequences[some],
+                self.offsets[first : last + 1] - self.offsets[first], self.hits.part(hits),
+            )  # fmt: skip
+            first = last
 
 
 class _Writer:
-    """Writes queries with their hits to a file, one after the other; between hits it looks whether the user wants to stop."""
+    """Writes queries with their hits to a file, some after the other; between hundreds of hits it looks whether the user wants to stop."""
 
     def __init__(self, file: BinaryIO, progress: Progress) -> None:
         self._file, self._progress = file, progress
@@ -182,18 +237,18 @@ class _Writer:
         """What stands before the first query."""
 
     def write(self, found: QueryHits) -> None:
-        """Write a query's hits."""
-        for hit in self.each(found.hits):
-            self.write_hit(hit)
+        """Write the hits of queries."""
+        for some in self.each(found.hits):
+            self._file.write("".join(self.texts(some)).encode())
 
-    def each(self, hits: Sequence[Hit]) -> Iterator[Hit]:
-        """The hits, as long as the user does not want to stop."""
-        for hit in hits:
+    def each(self, hits: Hits) -> Iterator[Hits]:
+        """The hits, some hundreds at a time, as long as the user does not want to stop."""
+        for first in range(0, len(hits), _HITS_OF_A_PIECE):
             self._progress.check()
-            yield hit
+            yield hits.part(slice(first, first + _HITS_OF_A_PIECE))
 
-    def write_hit(self, hit: Hit) -> None:
-        """Write one hit, in formats that tell nothing of a query without any."""
+    def texts(self, hits: Hits) -> Iterable[str]:
+        """What is written of each hit, in formats that tell nothing of a query without any."""
         raise NotImplementedError
 
     def finish(self) -> None:
@@ -203,26 +258,42 @@ class _Writer:
         """Let go of what it holds beside the file."""
 
 
+def _lists(hits: Hits, *names: str) -> list[list[Any]]:
+    """Columns as lists of Python's numbers and strings."""
+    columns = (getattr(hits, name) for name in names)
+    return [column.strings() if isinstance(column, Texts) else column.tolist() for column in columns]
+
+
 class _Tsv(_Writer):
+    _ROW = "\t".join(
+        {"identity": "{:.4f}", "query_coverage": "{:.4f}", "subject_coverage": "{:.4f}", "e_value": "{:.3g}", "bit_score": "{:.1f}"}.get(
+            name, "{}"
+        )
+        for name in COLUMNS
+    )
+
     def begin(self) -> None:
         self.line("\t".join(COLUMNS))
 
-    def write_hit(self, hit: Hit) -> None:
-        row = dict(zip(COLUMNS, _VALUES(hit), strict=True))
-        row |= {name: f"{row[name]:.4f}" for name in ("identity", "query_coverage", "subject_coverage")}
-        row |= {"e_value": f"{hit.e_value:.3g}", "bit_score": f"{hit.bit_score:.1f}"}
-        self.line("\t".join(_cell(str(value)) for value in row.values()))
-
-
-_VALUES = attrgetter(*COLUMNS)
+    def texts(self, hits: Hits) -> Iterable[str]:
+        columns = [_cells(column) if name in _TEXTS else column for name, column in zip(COLUMNS, _lists(hits, *COLUMNS), strict=True)]
+        return map(f"{self._ROW}\n".format, *columns)
 
 
 class _SafeTsv(_Tsv):
     """The same for spreadsheets: no name and no description is a formula."""
 
-    def write_hit(self, hit: Hit) -> None:
-        query, subject, description = map(no_formula, (hit.query, hit.subject, hit.description))
-        super().write_hit(replace(hit, query=query, subject=subject, description=description))
+    def texts(self, hits: Hits) -> Iterable[str]:
+        safe: dict[str, Any] = {
+            name: Texts.of(map(no_formula, getattr(hits, name).strings())) for name in ("query", "subject", "description")
+        }
+        return super().texts(replace(hits, **safe))
+
+
+def _cells(texts: list[str]) -> list[str]:
+    """Texts as cells of a table; most are."""
+    together = "".join(texts)
+    return list(map(_cell, texts)) if "\t" in together or '"' in together else texts
 
 
 def _cell(text: str) -> str:
@@ -233,43 +304,99 @@ def _cell(text: str) -> str:
 class _Blast6(_Writer):
     """BLAST's tabular format, the twelve columns of ``-outfmt 6``; identity in per cent."""
 
-    def write_hit(self, hit: Hit) -> None:
-        values = (
-            hit.query, hit.subject, f"{hit.identity * 100:.3f}", hit.alignment_length, hit.mismatches, hit.gap_openings,
-            hit.query_start, hit.query_end, hit.subject_start, hit.subject_end, f"{hit.e_value:.2e}", f"{hit.bit_score:.1f}",
+    def texts(self, hits: Hits) -> Iterable[str]:
+        query, subject, *numbers = _lists(
+            hits, "query", "subject", "alignment_length", "mismatches", "gap_openings", "query_start", "query_end", "subject_start",
+            "subject_end", "e_value", "bit_score",
         )  # fmt: skip
-        self.line("\t".join(map(str, values)))
+        row = "{}\t{}\t{:.3f}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{:.2e}\t{:.1f}\n"
+        return map(row.format, query, subject, (hits.identity * 100).tolist(), *numbers)
 
 
 class _Fasta(_Writer):
     """The two sequences of each alignment, with their gaps."""
 
-    def write_hit(self, hit: Hit) -> None:
-        note = f"score={hit.score} bit_score={hit.bit_score:.1f} e_value={hit.e_value:.3g} identity={hit.identity:.4f}"
-        self.line(f">{hit.query}/{hit.query_start}-{hit.query_end} {note}")
-        self._wrapped(hit.aligned_query)
-        self.line(f">{hit.subject}/{hit.subject_start}-{hit.subject_end} {hit.description}".rstrip())
-        self._wrapped(hit.aligned_subject)
+    def texts(self, hits: Hits) -> Iterable[str]:
+        above = map(
+            ">{}/{}-{} score={} bit_score={:.1f} e_value={:.3g} identity={:.4f}\n".format,
+            *_lists(hits, "query", "query_start", "query_end", "score", "bit_score", "e_value", "identity"),
+        )
+        below = map(">{}/{}-{} {}".format, *_lists(hits, "subject", "subject_start", "subject_end", "description"))
+        lines = (_wrapped(texts).strings() for texts in (hits.aligned_query, hits.aligned_subject))
+        return map("{}{}{}\n{}".format, above, next(lines), map(str.rstrip, below), next(lines))
 
-    def _wrapped(self, letters: str) -> None:
-        for start in range(0, len(letters), _WIDTH):
-            self.line(letters[start : start + _WIDTH])
+
+def _wrapped(texts: Texts) -> Texts:
+    """Texts of ASCII in lines of `_WIDTH` letters, each of which ends."""
+    lengths = np.diff(texts.offsets)
+    offsets = offsets_of(lengths + -(-lengths // _WIDTH))
+    column = np.arange(int(lengths.sum())) - np.repeat(texts.offsets[:-1] - texts.offsets[0], lengths)
+    letters = np.full(offsets[-1], ord("\n"), np.uint8)
+    letters[np.repeat(offsets[:-1], lengths) + column + column // _WIDTH] = texts.own
+    return Texts(letters, offsets)
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """The columns of alignments in blocks of `_WIDTH`: the hit of each block, its first column, and its columns."""
+
+    hit: Integers
+    first: Integers
+    width: Integers
+    offsets: Integers
+    """(hits + 1,) where the blocks of each hit begin."""
+
+    @classmethod
+    def of(cls, hits: Hits) -> _Blocks:
+        """Those of all hits."""
+        lengths = np.diff(hits.aligned_query.offsets)
+        offsets = offsets_of(-(-lengths // _WIDTH))
+        hit = np.repeat(np.arange(len(hits)), np.diff(offsets))
+        first = (np.arange(len(hit)) - offsets[hit]) * _WIDTH
+        return cls(hit, first, np.minimum(lengths[hit] - first, _WIDTH), offsets)
+
+    def cut(self, texts: Texts) -> Texts:
+        """The texts of the hits, one behind the other, cut into blocks."""
+        return Texts(texts.letters, np.concatenate((texts.offsets[self.hit] + self.first, texts.offsets[-1:])))
+
+    def joined(self, blocks: Iterable[str], between: str = "") -> Iterable[str]:
+        """The text of each hit's blocks, put together."""
+        given = list(blocks)
+        return map(between.join, map(given.__getitem__, map(slice, self.offsets[:-1].tolist(), self.offsets[1:].tolist())))
+
+
+def _repeated(values: Sequence[Any], places: Integers) -> list[Any]:
+    """The values at these places."""
+    return list(map(values.__getitem__, places.tolist()))
 
 
 class _Clustal(_Writer):
     """A CLUSTAL alignment for each hit: ``*`` the same residue, ``:`` a pair that the matrix scores above zero."""
 
-    def write_hit(self, hit: Hit) -> None:
-        marks = "".join("*" if letter not in " +" else ":" if letter == "+" else " " for letter in hit.aligned_middle)
-        names = [name.replace(" ", "_")[:_CLUSTAL_NAME] for name in (hit.query, hit.subject)]
-        if names[0] == names[1]:
-            names = [f"{names[0][: _CLUSTAL_NAME - 2]}_{letter}" for letter in "qs"]
-        width = max(map(len, names)) + 6
-        self.line(f"CLUSTAL W (1.83) multiple sequence alignment by Proteoscope {VERSION}\n\n")
-        for start in range(0, hit.alignment_length, _WIDTH):
-            for name, letters in ((names[0], hit.aligned_query), (names[1], hit.aligned_subject), ("", marks)):
-                self.line(f"{name:<{width}}{letters[start : start + _WIDTH]}")
-            self.line()
+    _MARKS = np.full(256, ord("*"), np.uint8)
+    _MARKS[[ord(" "), ord("+")]] = ord(" "), ord(":")
+
+    def texts(self, hits: Hits) -> Iterable[str]:
+        shortened = itemgetter(slice(_CLUSTAL_NAME))
+        names = [list(map(shortened, map(str.replace, one, repeat(" "), repeat("_")))) for one in _lists(hits, "query", "subject")]
+        pairs = list(map(_told_apart, *names)) if any(map(str.__eq__, *names)) else list(zip(*names, strict=True))
+        names = [list(map(itemgetter(line), pairs)) for line in (0, 1)]
+        widths = np.maximum(*(np.fromiter(map(len, one), np.int64, len(hits)) for one in names)) + 6
+        blocks = _Blocks.of(hits)
+        middle = hits.aligned_middle
+        marks = Texts(self._MARKS[middle.own], middle.offsets - middle.offsets[0])
+        padded = [_repeated(list(map(str.ljust, one, widths.tolist())), blocks.hit) for one in (*names, [""] * len(hits))]
+        letters = (blocks.cut(one).strings() for one in (hits.aligned_query, hits.aligned_subject, marks))
+        shown = map("{}{}\n{}{}\n{}{}\n\n".format, *chain.from_iterable(zip(padded, letters, strict=True)))
+        title = f"CLUSTAL W (1.83) multiple sequence alignment by Proteoscope {VERSION}\n\n\n"
+        return map("{}{}".format, repeat(title), blocks.joined(shown))
+
+
+def _told_apart(query: str, subject: str) -> tuple[str, str]:
+    """The names of a pair in CLUSTAL, which must differ."""
+    if query != subject:
+        return query, subject
+    return f"{query[: _CLUSTAL_NAME - 2]}_q", f"{query[: _CLUSTAL_NAME - 2]}_s"
 
 
 class _Sam(_Writer):
@@ -282,27 +409,36 @@ class _Sam(_Writer):
         self._records = tempfile.SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115 - it lives as long as the writer
 
     def write(self, found: QueryHits) -> None:
-        name = self._queries.name(found.query_index, found.accession)
-        letters = found.sequence.replace("*", "X") or "*"
-        if not found.hits:
-            self._record(name, _UNMAPPED, "*", 0, 0, "*", "*", 0, 0, letters, "*")
-        for hit in self.each(found.hits):
-            subject = self._subjects.name(hit.subject_index, hit.subject)
-            self._lengths[subject] = hit.subject_length
-            before, behind = (f"{length}S" if length else "" for length in (hit.query_start - 1, hit.query_length - hit.query_end))
-            edits = hit.alignment_length - hit.identities
-            tags = (f"AS:i:{hit.score}", f"NM:i:{edits}", f"ZB:f:{hit.bit_score:.1f}", f"ZE:f:{hit.e_value:.3g}")
-            flag, shown = (_SECONDARY, "*") if hit.rank > 1 else (0, letters)
-            cigar = f"{before}{hit.cigar}{behind}"
-            self._record(name, flag, subject, hit.subject_start, _NO_QUALITY, cigar, "*", 0, 0, shown, "*", *tags)
+        names = self._queries.names(found.query_index, found.accessions)
+        letters = [sequence.replace("*", "X") or "*" for sequence in found.sequences.strings()]
+        query = np.repeat(np.arange(len(found)), np.diff(found.offsets))
+        records: list[str] = []
+        for some in self.each(found.hits):
+            own = query[len(records) : len(records) + len(some)]
+            records += self._of_hits(some, _repeated(names, own), _repeated(letters, own))
+        for name, sequence, first, last in zip(names, letters, found.offsets[:-1].tolist(), found.offsets[1:].tolist(), strict=True):
+            unmapped = f"{name}\t{_UNMAPPED}\t*\t0\t0\t*\t*\t0\t0\t{sequence}\t*\n"
+            self._records.write("".join(records[first:last]).encode() if last > first else unmapped.encode())
 
-    def _record(self, *values: object) -> None:
-        self._records.write("\t".join(map(str, values)).encode() + b"\n")
+    def _of_hits(self, hits: Hits, names: list[str], sequences: list[str]) -> Iterable[str]:
+        subjects = self._subjects.names(hits.subject_index, hits.subject)
+        self._lengths.update(zip(subjects, hits.subject_length.tolist(), strict=True))
+        is_first = hits.rank <= 1
+        before, behind = (
+            np.where(length > 0, np.array(list(map("{}S".format, length.tolist())), object), "").tolist()
+            for length in (hits.query_start - 1, hits.query_length - hits.query_end)
+        )
+        row = f"{{}}\t{{}}\t{{}}\t{{}}\t{_NO_QUALITY}\t{{}}{{}}{{}}\t*\t0\t0\t{{}}\t*\tAS:i:{{}}\tNM:i:{{}}\tZB:f:{{:.1f}}\tZE:f:{{:.3g}}\n"
+        starts, cigars, scores, bit_scores, e_values = _lists(hits, "subject_start", "cigar", "score", "bit_score", "e_value")
+        return map(
+            row.format, names, np.where(is_first, 0, _SECONDARY).tolist(), subjects, starts, before, cigars, behind,
+            np.where(is_first, np.array(sequences, object), "*").tolist(), scores, (hits.alignment_length - hits.identities).tolist(),
+            bit_scores, e_values,
+        )  # fmt: skip
 
     def finish(self) -> None:
         self.line("@HD\tVN:1.6\tSO:unsorted\tGO:query")
-        for name, length in self._lengths.items():
-            self.line(f"@SQ\tSN:{name}\tLN:{length}")
+        self._file.write("".join(map("@SQ\tSN:{}\tLN:{}\n".format, self._lengths, self._lengths.values())).encode())
         self.line(f"@PG\tID:proteoscope\tPN:proteoscope\tVN:{VERSION}")
         self._records.seek(0)
         while piece := self._records.read(_COPIED_BYTES):
@@ -321,17 +457,35 @@ class _SamNames:
         self._names: dict[int, str] = {}
         self._taken: set[str] = set()
 
-    def name(self, index: int, accession: str) -> str:
-        """The name of the sequence at a place in the files."""
-        if index not in self._names:
-            plain = _NOT_IN_SAM_NAMES.sub("_", accession).lstrip("*=") or "_"
-            for ending in chain(("", f"_{index + 1}"), (f"_{index + 1}_{n}" for n in count(2))):
-                name = plain[: self._longest - len(ending)] + ending
-                if name not in self._taken:
-                    break
-            self._taken.add(name)
-            self._names[index] = name
-        return self._names[index]
+    def names(self, indexes: Integers, accessions: Texts) -> list[str]:
+        """The names of the sequences at places in the files."""
+        _, first = np.unique(indexes, return_index=True)
+        first = np.sort(first)
+        found = dict(zip(indexes[first].tolist(), accessions.take(first).strings(), strict=True))
+        for known in found.keys() & self._names.keys():
+            del found[known]
+        new = set(found.values())
+        if len(new) == len(found) and new.isdisjoint(self._taken) and self._are_allowed(new):
+            self._names |= found
+            self._taken |= new
+        else:
+            for index, accession in found.items():
+                self._add(index, accession)
+        return list(map(self._names.__getitem__, indexes.tolist()))
+
+    def _are_allowed(self, names: set[str]) -> bool:
+        """Whether SAM allows all of them as they are."""
+        starred = any(map(str.startswith, names, repeat(("*", "="))))
+        return not (starred or "" in names or _NOT_IN_SAM_NAMES.search("".join(names))) and max(map(len, names), default=0) <= self._longest
+
+    def _add(self, index: int, accession: str) -> None:
+        plain = _NOT_IN_SAM_NAMES.sub("_", accession).lstrip("*=") or "_"
+        for ending in chain(("", f"_{index + 1}"), (f"_{index + 1}_{n}" for n in count(2))):
+            name = plain[: self._longest - len(ending)] + ending
+            if name not in self._taken:
+                break
+        self._taken.add(name)
+        self._names[index] = name
 
 
 class _Html(_Writer):
@@ -345,24 +499,26 @@ class _Html(_Writer):
         self.line("</style></head><body>")
 
     def write(self, found: QueryHits) -> None:
-        q = found.query_index
-        self.line(f"<h2>{_shown(found.accession)} <small>{_shown(found.description)}, {len(found.sequence)} residues</small></h2>")
-        if not found.hits:
-            self.line("<p>No hits.</p>")
-            return
-        self.line(
-            "<table><tr><th>Subject</th><th>E-value</th><th>Bits</th><th>Score</th><th>Identity</th><th>Query</th><th>Description</th></tr>"
-        )
-        for hit in self.each(found.hits):
+        rows: list[str] = []
+        alignments: list[str] = []
+        for some in self.each(found.hits):
+            subjects, descriptions = (_shown_each(texts) for texts in (some.subject, some.description))
+            rows += _rows_of_page(some, subjects, descriptions)
+            alignments += _alignments_of_page(some, subjects, descriptions)
+        lengths = np.diff(found.sequences.offsets).tolist()
+        places = zip(found.offsets[:-1].tolist(), found.offsets[1:].tolist(), strict=True)
+        for name, description, length, (first, last) in zip(
+            _shown_each(found.accessions), _shown_each(found.descriptions), lengths, places, strict=True
+        ):
+            self.line(f"<h2>{name} <small>{description}, {length} residues</small></h2>")
+            if first == last:
+                self.line("<p>No hits.</p>")
+                continue
             self.line(
-                f'<tr><td><a href="#a{q}-{hit.rank}">{_shown(hit.subject)}</a></td><td>{hit.e_value:.2g}</td><td>{hit.bit_score:.1f}</td>'
-                f"<td>{hit.score}</td><td>{hit.identity * 100:.1f} %</td><td>{hit.query_start}-{hit.query_end}</td>"
-                f"<td>{_shown(hit.description)}</td></tr>"
+                "<table><tr><th>Subject</th><th>E-value</th><th>Bits</th><th>Score</th><th>Identity</th><th>Query</th>"
+                "<th>Description</th></tr>"
             )
-        self.line("</table>")
-        for hit in self.each(found.hits):
-            self.line(f'<h3 id="a{q}-{hit.rank}">{_shown(hit.subject)} <small>{_shown(hit.description)}</small></h3>')
-            self.line(f"<p>{_summary(hit)}</p>\n<pre>{_coloured(hit)}</pre>")
+            self._file.write("".join(chain(rows[first:last], ["</table>\n"], alignments[first:last])).encode())
 
     def finish(self) -> None:
         self.line("</body></html>")
@@ -373,39 +529,88 @@ def _shown(text: str) -> str:
     return html.escape(_NO_TEXT.sub(" ", text.replace("\x01", " >")))
 
 
-def _summary(hit: Hit) -> str:
-    gaps = "no gaps"
-    if hit.gap_openings:
-        openings, residues = "" if hit.gap_openings == 1 else "s", "" if hit.gap_residues == 1 else "s"
-        gaps = f"{hit.gap_openings} gap opening{openings} ({hit.gap_residues} residue{residues})"
-    return (
-        f"Score {hit.score}, {hit.bit_score:.1f} bits, E-value {hit.e_value:.2g}; {hit.identities} of {hit.alignment_length} "
-        f"identical ({hit.identity * 100:.1f} %), {hit.positives} positive, {gaps}; "
-        f"{hit.query_coverage * 100:.0f} % of the query, {hit.subject_coverage * 100:.0f} % of the subject "
-        f"({hit.subject_length} residues)"
+_IS_ODD_ON_A_PAGE = np.ones(256, bool)
+_IS_ODD_ON_A_PAGE[[code for code in range(ord(" "), 127) if chr(code) not in "&<>\"'"]] = False
+
+
+def _shown_each(texts: Texts) -> list[str]:
+    """Texts for a page; most may stand there as they are."""
+    return list(map(_shown, texts.strings())) if _IS_ODD_ON_A_PAGE[texts.own].any() else texts.strings()
+
+
+def _rows_of_page(hits: Hits, subjects: list[str], descriptions: list[str]) -> Iterable[str]:
+    """The rows of the table."""
+    row = '<tr><td><a href="#a{}-{}">{}</a></td><td>{:.2g}</td><td>{:.1f}</td><td>{}</td><td>{:.1f} %</td><td>{}-{}</td><td>{}</td></tr>\n'
+    query, rank, *values = _lists(hits, "query_index", "rank", "e_value", "bit_score", "score")
+    return map(
+        row.format, query, rank, subjects, *values, (hits.identity * 100).tolist(), *_lists(hits, "query_start", "query_end"), descriptions
+    )  # fmt: skip
+
+
+def _alignments_of_page(hits: Hits, subjects: list[str], descriptions: list[str]) -> Iterable[str]:
+    """The alignments, each below its title and what is told of it."""
+    text = '<h3 id="a{}-{}">{} <small>{}</small></h3>\n<p>{}</p>\n<pre>{}</pre>\n'
+    return map(text.format, *_lists(hits, "query_index", "rank"), subjects, descriptions, _summaries(hits), _coloured(hits))
+
+
+def _summaries(hits: Hits) -> Iterable[str]:
+    residues, openings = hits.gap_residues, hits.gap_openings
+    plural = (np.where(n == 1, "", "s").astype(object).tolist() for n in (openings, residues))
+    openings_ending, residues_ending = plural
+    told = map("{} gap opening{} ({} residue{})".format, openings.tolist(), openings_ending, residues.tolist(), residues_ending)
+    gaps = np.where(openings > 0, np.array(list(told), object), "no gaps").tolist()
+    text = (
+        "Score {}, {:.1f} bits, E-value {:.2g}; {} of {} identical ({:.1f} %), {} positive, {}; "
+        "{:.0f} % of the query, {:.0f} % of the subject ({} residues)"
     )
-
-
-def _coloured(hit: Hit) -> str:
-    """The three lines with marks around columns that agree."""
-    lines = []
-    for query, middle, subject in three_lines(
-        (hit.aligned_query, hit.aligned_middle, hit.aligned_subject), hit.query_start - 1, hit.subject_start - 1
-    ):
-        width = len(middle) - _MARGIN
-        kinds = ["like" if mark == "+" else "" if mark == " " else "same" for mark in middle[_MARGIN:]]
-        runs = [[place for place, _ in run] for _, run in groupby(enumerate(kinds), key=itemgetter(1))]
-        for text in (query, middle, subject):
-            parts = [_shown(text[:_MARGIN])]
-            for run in runs:
-                letters = _shown(text[_MARGIN + run[0] : _MARGIN + run[-1] + 1])
-                parts.append(f'<span class="{kinds[run[0]]}">{letters}</span>' if kinds[run[0]] else letters)
-            lines.append("".join(parts) + _shown(text[_MARGIN + width :]))
-        lines.append("")
-    return "\n".join(lines)
+    return map(
+        text.format, *_lists(hits, "score", "bit_score", "e_value"), hits.identities.tolist(), hits.alignment_length.tolist(),
+        (hits.identity * 100).tolist(), hits.positives.tolist(), gaps, (hits.query_coverage * 100).tolist(),
+        (hits.subject_coverage * 100).tolist(), hits.subject_length.tolist(),
+    )  # fmt: skip
 
 
 _MARGIN = 15
+_SPANS = np.frombuffer(b'<span class="like"><span class="same">', np.uint8).reshape(2, -1)
+_SPAN_END = np.frombuffer(b"</span>", np.uint8)
+_LIKE, _SAME = 1, 2
+
+
+def _coloured(hits: Hits) -> Iterable[str]:
+    """The three lines of each hit with marks around columns that agree, see `three_lines`."""
+    blocks = _Blocks.of(hits)
+    marks = hits.aligned_middle.own
+    kinds = np.where(marks == ord(" "), 0, np.where(marks == ord("+"), _LIKE, _SAME))
+    ends = np.cumsum(blocks.width)
+    begins_block, ends_block = np.zeros(len(kinds), bool), np.zeros(len(kinds), bool)
+    begins_block[ends - blocks.width], ends_block[ends - 1] = True, True
+    differs = np.flatnonzero(np.diff(kinds)) + 1
+    begins_block[differs], ends_block[differs - 1] = True, True  # of a run of columns too
+    opens, closes = np.flatnonzero(begins_block & (kinds > 0)), np.flatnonzero(ends_block & (kinds > 0))
+    sizes = np.ones(len(kinds), np.int64)
+    sizes[opens] += _SPANS.shape[1]
+    sizes[closes] += len(_SPAN_END)
+    behind = np.cumsum(sizes)
+    opened, closed = behind - sizes, behind.copy()
+    letter_places = opened.copy()
+    letter_places[opens] += _SPANS.shape[1]
+    block_offsets = np.concatenate(([0], behind))[np.concatenate(([0], ends))]
+    frame = np.empty(int(block_offsets[-1]), np.uint8)
+    frame[opened[opens, None] + np.arange(_SPANS.shape[1])] = _SPANS[kinds[opens] - 1]
+    frame[closed[closes, None] - len(_SPAN_END) + np.arange(len(_SPAN_END))] = _SPAN_END
+    texts, places = [], []
+    for line, start in ((hits.aligned_query, hits.query_start), (hits.aligned_middle, None), (hits.aligned_subject, hits.subject_start)):
+        frame[letter_places] = line.own
+        texts.append(Texts(frame, block_offsets).strings())
+        if start is not None:
+            residues = np.add.reduceat(line.own != ord("-"), ends - blocks.width, dtype=np.int64) if len(ends) else np.empty(0, np.int64)
+            before = np.concatenate(([0], np.cumsum(residues)))
+            last = start[blocks.hit] - 1 + before[1:] - before[blocks.offsets[blocks.hit]]
+            places.append((np.minimum(last - residues + 1, last).tolist(), last.tolist()))
+    (query_first, query_last), (subject_first, subject_last) = places
+    text = f"Query  {{:>7}} {{}} {{}}\n{'':<{_MARGIN}}{{}}\nSbjct  {{:>7}} {{}} {{}}\n"
+    shown = map(text.format, query_first, texts[0], query_last, texts[1], subject_first, texts[2], subject_last)
+    return blocks.joined(shown, "\n")
 
 
 def three_lines(lines: tuple[str, str, str], query_start: int, subject_start: int, width: int = _WIDTH) -> Iterator[tuple[str, str, str]]:
@@ -449,20 +654,26 @@ def hit_writer(path: Path, format: str, progress: Progress, *, spreadsheet_safe:
 
 
 def hits_schema() -> pa.Schema:
-    """Columns of ``hits.parquet``: those of a `Hit`, which are `COLUMNS` and behind them what ties a row to its place and shows it."""
+    """Columns of ``hits.parquet``: those of `Hits`, which are `COLUMNS` and behind them what ties a row to its place and shows it."""
     import pyarrow as pa
 
-    kinds = {str: pa.string(), float: pa.float64(), int: pa.int32()}
-    types = {name: kinds[kind] for name, kind in get_type_hints(Hit).items()} | dict.fromkeys(("query_index", "subject_index"), pa.int64())
-    return pa.schema([(field.name, types[field.name]) for field in fields(Hit)])
+    of_files = ("query_index", "subject_index")
+    return pa.schema([
+        (name, pa.string() if name in _TEXTS else pa.float64() if name in _REALS else pa.int64() if name in of_files else pa.int32())
+        for name in _KINDS
+    ])  # fmt: skip
 
 
-def hits_table(hits: Sequence[Hit]) -> pa.Table:
+def hits_table(hits: Hits) -> pa.Table:
     """Hits as rows of `hits_schema`."""
     import pyarrow as pa
 
     schema = hits_schema()
-    return pa.table([pa.array([getattr(hit, one.name) for hit in hits], one.type) for one in schema], schema=schema)
+    columns = [getattr(hits, field.name) for field in schema]
+    return pa.table(
+        [one.arrow() if isinstance(one, Texts) else pa.array(one, field.type) for one, field in zip(columns, schema, strict=True)],
+        schema=schema,
+    )
 
 
 def expected_counts(

@@ -24,6 +24,7 @@ from platformdirs import user_cache_path
 __all__ = ["guard_cache", "settle_cache", "why_not_kept"]
 
 _SUMS = ".sums"
+_OWN = "kernels."
 _reasons: list[str] = []
 
 
@@ -75,6 +76,7 @@ def guard_cache() -> None:
     """Let the functions that Numba compiles from now on use a cache that survives damage and full disks."""
     from numba.core import dispatcher
     from numba.core.caching import FunctionCache
+    from numba.core.runtime import rtsys
 
     class GuardedCache(FunctionCache):
         """The files of one function: ``NAME.nbi``, ``NAME.1.nbc`` and so on, and ``NAME.sums`` with their sizes and checksums."""
@@ -85,7 +87,14 @@ def guard_cache() -> None:
                 if _is_damaged(self.cache_path, self._impl.filename_base):
                     _remove(self.cache_path, self._impl.filename_base)
             try:
-                return super().load_overload(sig, target_context)
+                if not self._py_func.__module__.startswith(_OWN):
+                    return super().load_overload(sig, target_context)
+                # Numba would first load all that a compiler needs, SciPy's linear algebra among it: half a second that a program
+                # with nothing to compile does not miss. What has to be compiled after all, loads it then. Our kernels use none of
+                # the functions that come with it: dictionaries, hashes, linear algebra.
+                rtsys.initialize(target_context)
+                with self._guard_against_spurious_io_errors():
+                    return self._load_overload(sig, target_context)
             except Exception:  # Whatever a damaged pickle or object file leads to, a fresh one mends.
                 _remove(self.cache_path, self._impl.filename_base)
                 return None

@@ -1,8 +1,8 @@
 """Logarithm and power that round alike on every device.
 
 Those of libraries differ in the last bit between processors, compilers and CUDA. These are additions, multiplications, divisions and bits
-alone, each rounded as IEEE 754 says; kernels/cuda/scoring.cu has the same ones in the same order. The logarithm is right to two units in
-the last place, the power of numbers above 1e-6 to 2e-14. The series are those of the inverse hyperbolic tangent and of the exponential
+alone, each rounded as IEEE 754 says; kernels/cuda/elementary.cuh has the same ones in the same order. The logarithm is right to two units
+in the last place, the power of numbers above 1e-6 to 2e-14. The series are those of the inverse hyperbolic tangent and of the exponential
 (Abramowitz & Stegun, 4.1.27 and 4.2.1).
 """
 

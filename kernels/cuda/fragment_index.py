@@ -1,4 +1,4 @@
-"""Fragment-ion index on a GPU: the counterpart of `kernels.cpu.fragment_index`, with the kernels of fragment_index.cu.
+"""Fragment-ion index on a GPU: the counterpart of `kernels.cpu.fragment_index`, with the kernels of postings.cu and fragment_search.cu.
 
 The dictionary goes to the device once. There the index is built, of all forms or of as many as fit at a time, and never leaves it. Queries
 follow with their ranges of keys; what comes back is the best candidates of each and the histogram of all scores, bit for bit those of
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from kernels.cpu.arrangements import first_arrangement, is_possible, next_arrangement
 from kernels.cpu.forms import arrangement_room, form_code
-from kernels.cuda.modules import Card, sent
+from kernels.cuda.modules import Card, sent, struct
 from kernels.device import DeviceError, DeviceMemoryError
 from kernels.layouts import (
     ISOTOPE_BITS,
@@ -45,9 +45,8 @@ from kernels.layouts import (
 
 __all__ = ["FragmentSearch"]
 
-_FILE = "fragment_index.cu"
 _NONE = 255
-# Bounds of fragment_index.cu.
+# Bounds of the kernels.
 _MOST_SERIES, _MOST_WINDOWS, _MOST_KEPT, _MOST_FORMS, _WARP_FORMS = 3, 16, 32, 1 << 15, 128
 _STATIC_SHARED_BYTES = 6 << 10
 _RESERVED_SHARED_BYTES = 1 << 10  # of each block, by the system
@@ -79,10 +78,41 @@ _MASSES = np.dtype(
         ("end_key", np.int64, _LETTERS),
     ]
 )
-"""The struct Masses of fragment_index.cu."""
+"""The struct Masses of fragments.cuh."""
 
 _CHUNK = np.dtype([("first_posting", np.uint64), ("first_bin", np.uint64)])
-"""The struct Chunk of fragment_index.cu."""
+"""The struct Chunk of fragments.cuh."""
+
+_DICTIONARY = np.dtype(
+    [(name, np.uint64) for name in ("masses", "modification_mass", "position", "length", "residues", "site", "modification")]
+)
+"""The struct Dictionary of postings.cu."""
+
+_INDEX = np.dtype(
+    [
+        *[(name, np.uint64) for name in ("postings", "bins", "chunks", "ends", "forms_of_ends", "form_code")],
+        *[(name, np.int32) for name in ("first_form", "n_forms", "forms_of_chunk", "bin_shift")],
+    ],
+    align=True,
+)
+"""The struct Index of fragments.cuh."""
+
+_QUERIES = np.dtype(
+    [
+        *[
+            (name, np.uint64)
+            for name in (
+                "windows", "segment_low", "segment_high", "segment_weight", "ends", "of_count", "of_dot", "histogram", "best_score",
+                "best_number", "locks",
+            )
+        ],
+        *[(name, np.int32) for name in ("n_windows", "isotope_shift", "min_matched_ions")],
+        ("inverse_width", np.float32),
+        *[(name, np.int32) for name in ("n_bins", "n_copies", "n_kept", "unused")],
+    ],
+    align=True,
+)  # fmt: skip
+"""The struct Queries of fragment_search.cu."""
 
 
 class FragmentSearch:
@@ -234,17 +264,21 @@ class FragmentSearch:
         card.clear(part["bins"], bin_bytes, stream)
         card.clear(part["forms_of_ends"], (last - first) * 4 * _ENDS, stream)
         of = self._columns
-        arguments = (
-            of["masses"], of["modification_mass"], of["position"], of["length"], of["residues"], part["form_code"], inputs["site"],
-            inputs["modification"], np.int32(len(codes)), np.int32(self._forms_of_chunk), np.int32(self._bin_shift), part["chunks"],
-            part["bins"], part["postings"], part["ends"], part["forms_of_ends"],
-        )  # fmt: skip
+        dictionary = {name: of[name] for name in ("masses", "modification_mass", "position", "length", "residues")}
+        dictionary |= {name: inputs[name] for name in ("site", "modification")}
+        index = self._index(part, start, len(codes))
+        arguments = struct(card, _DICTIONARY, dictionary), index
         blocks = -(-len(codes) // 128)
-        card.launch(_FILE, "count_ions", blocks, 128, arguments, stream)
-        card.launch(_FILE, "sum_bins", last - first, 1024, (part["chunks"], part["bins"]), stream)
-        card.launch(_FILE, "place_ions", blocks, 128, arguments, stream)
+        card.launch("postings.cu", "count_ions", blocks, 128, arguments, stream)
+        card.launch("postings.cu", "sum_bins", last - first, 1024, (part["chunks"], part["bins"]), stream)
+        card.launch("postings.cu", "place_ions", blocks, 128, arguments, stream)
         card.wait(stream)
         self._part, self._built = part, (first, last)
+
+    def _index(self, part: dict[str, Any], first_form: int, n_forms: int) -> NDArray[np.void]:
+        """The struct Index of forms that are on the device."""
+        numbers = {"first_form": first_form, "n_forms": n_forms, "forms_of_chunk": self._forms_of_chunk, "bin_shift": self._bin_shift}
+        return struct(self._card, _INDEX, part | numbers)
 
     def search_chunks(
         self,
@@ -345,7 +379,7 @@ class FragmentSearch:
                     running.append(batch)
                     pairs = batch.room(int(total[stop - begun - 1]))
                     _list_pairs(group.offsets, group.windows, self._forms_of_chunk, first_chunk, begun, stop, pairs)
-                    batch.begin(pairs, stop, *self._arguments(group, first_chunk, histogram_width, copies), self.threads, shared_bytes)
+                    batch.begin(pairs, stop, self._arguments(group, first_chunk, histogram_width, copies), self.threads, shared_bytes)
                     begun = stop
             yield group.first + group.collect(len(last_chunk))
         finally:
@@ -353,20 +387,18 @@ class FragmentSearch:
                 with suppress(DeviceError):
                     batch.finish()
 
-    def _arguments(self, group: _Group, first_chunk: int, histogram_width: float, copies: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Arguments of the kernel before and after those of a batch."""
-        of, part, start = group.buffers, self._part, first_chunk * self._forms_of_chunk
+    def _arguments(self, group: _Group, first_chunk: int, histogram_width: float, copies: int) -> tuple[Any, ...]:
+        """Arguments of the kernel before those of a batch."""
+        of, start = group.buffers, first_chunk * self._forms_of_chunk
         n_forms = min(len(self._form_mass), self._built[1] * self._forms_of_chunk) - start
-        before = (
-            part["postings"], part["bins"], part["chunks"], part["ends"], part["forms_of_ends"], part["form_code"],
-            np.int32(start), np.int32(n_forms), np.int32(self._forms_of_chunk), np.int32(self._bin_shift),
-        )  # fmt: skip
-        after = (
-            of["windows"], np.int32(group.windows.shape[1]), np.int32(self._code.isotope_shift), of["low"], of["high"], of["weight"],
-            of["ends"], of["of_count"], of["of_dot"], np.int32(self._settings.min_matched_ions), np.float32(1.0 / histogram_width),
-            np.int32(group.bins), np.int32(copies), np.int32(group.kept), of["histogram"], of["score"], of["code"], of["locks"],
-        )  # fmt: skip
-        return before, after
+        queries = {
+            "windows": of["windows"], "segment_low": of["low"], "segment_high": of["high"], "segment_weight": of["weight"],
+            "ends": of["ends"], "of_count": of["of_count"], "of_dot": of["of_dot"], "histogram": of["histogram"],
+            "best_score": of["score"], "best_number": of["code"], "locks": of["locks"], "n_windows": group.windows.shape[1],
+            "isotope_shift": self._code.isotope_shift, "min_matched_ions": self._settings.min_matched_ions,
+            "inverse_width": np.float32(1.0 / histogram_width), "n_bins": group.bins, "n_copies": copies, "n_kept": group.kept, "unused": 0,
+        }  # fmt: skip
+        return self._index(self._part, start, n_forms), struct(self._card, _QUERIES, queries)
 
 
 class _Queries(NamedTuple):
@@ -411,7 +443,7 @@ class _Group:
             card.clear(of[name], n_bytes, stream)
         self.buffers = of
         arguments = masses, of["offsets"], of["low"], of["high"], of["weight"], np.int32(n), of["ends"]
-        card.launch(_FILE, "weigh_ends", -(-n * 32 // 128), 128, arguments, stream)
+        card.launch("fragment_search.cu", "weigh_ends", -(-n * 32 // 128), 128, arguments, stream)
         card.wait(stream)
 
     def last_chunk(self, forms_of_chunk: int) -> NDArray[np.int64]:
@@ -453,15 +485,13 @@ class _Batch:
         self.end_chunk = 0
 
     def room(self, n: int) -> NDArray[np.int32]:
-        """Room for n pairs, (n, 4) int32: the struct Pair of fragment_index.cu."""
+        """Room for n pairs, (n, 4) int32: the struct Pair of fragment_search.cu."""
         if len(self._pinned) < 16 * n:
             self._pairs, self._pinned = self._card.buffer(16 * n), self._card.pinned(16 * n)
         return self._pinned[: 16 * n].view(np.int32).reshape(n, 4)
 
-    def begin(
-        self, pairs: NDArray[np.int32], end_chunk: int, before: tuple[Any, ...], after: tuple[Any, ...], threads: int, shared_bytes: int
-    ) -> None:
-        """Start the search of pairs, which end with all of the chunk before `end_chunk`. The kernel's arguments: `before`, own, `after`."""
+    def begin(self, pairs: NDArray[np.int32], end_chunk: int, before: tuple[Any, ...], threads: int, shared_bytes: int) -> None:
+        """Start the search of pairs, which end with all of the chunk before `end_chunk`. The kernel's arguments: `before`, and own."""
         card, n = self._card, len(pairs)
         self.end_chunk = end_chunk
         if n == 0:
@@ -469,7 +499,7 @@ class _Batch:
         card.upload(self._pairs, pairs, self._stream)
         card.clear(self._next_pair, 4, self._stream)
         own = self._pairs, np.int32(n), self._next_pair
-        card.launch(_FILE, "search_chunks", min(n, _GRID), threads, (*before, *own, *after), self._stream, shared_bytes=shared_bytes)
+        card.launch("fragment_search.cu", "search_chunks", min(n, _GRID), threads, (*before, *own), self._stream, shared_bytes=shared_bytes)
 
     def finish(self) -> None:
         """Wait for the kernel."""
@@ -554,7 +584,7 @@ def _count_pairs(offsets, windows, forms_of_chunk, first_chunk, out):  # type: i
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _list_pairs(offsets, windows, forms_of_chunk, first_chunk, begun, stop, out):  # type: ignore[no-untyped-def]
-    """The pairs of the chunks `begun:stop`, chunk by chunk, as the struct Pair of fragment_index.cu: (n, 4) int32."""
+    """The pairs of the chunks `begun:stop`, chunk by chunk, as the struct Pair of fragment_search.cu: (n, 4) int32."""
     n = 0
     for chunk in range(begun, stop):
         low, high = chunk * forms_of_chunk, (chunk + 1) * forms_of_chunk

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from hashlib import sha256
 from importlib.resources import files
+from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 
 from kernels.device import Device, DeviceError, DeviceMemoryError
 
-__all__ = ["COMPILER_OPTIONS", "Card", "CudaCard", "card", "sent", "source"]
+__all__ = ["COMPILER_OPTIONS", "Card", "CudaCard", "card", "header_options", "sent", "source", "struct"]
 
 COMPILER_OPTIONS = ("-std=c++17", "--fmad=false")
 """Fused multiply-adds are off: they round differently from the processor's kernels."""
@@ -77,7 +79,8 @@ class Card(Device, Protocol):
     ) -> None:
         """Start a kernel of a source file of this package, compiled once for each set of macros (`defines`: ``"LANES=8"``).
 
-        Arguments are buffers and NumPy scalars of the parameters' types; a NumPy uint64 is a pointer.
+        Arguments are buffers and NumPy scalars of the parameters' types; a NumPy uint64 is a pointer, an array without dimensions a
+        struct that is passed by value (see `struct`).
         """
 
     def wait(self, stream: Any) -> None:
@@ -85,8 +88,30 @@ class Card(Device, Protocol):
 
 
 def source(file: str) -> str:
-    """The text of a `.cu` file of this package."""
+    """The text of a `.cu` or `.cuh` file of this package."""
     return (files("kernels.cuda") / file).read_text(encoding="utf-8")
+
+
+@lru_cache
+def header_options() -> tuple[str, ...]:
+    """Options of the compiler by which sources find the headers of this package.
+
+    The digest of the headers is among them: CuPy knows what it has compiled by the text of a source and the options, and does not look
+    into headers.
+    """
+    folder = Path(str(files("kernels.cuda")))
+    digest = sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.cuh")))).hexdigest()
+    return f"-I{folder}", f"-DHEADERS_{digest[:16]}"
+
+
+def struct(card: Card, layout: np.dtype, members: Mapping[str, Any]) -> NDArray[np.void]:
+    """A struct for a kernel, in an array without dimensions. Buffers become their addresses: let them live until the kernel is done."""
+    made = np.zeros((), layout)
+    assert set(layout.names or ()) == set(members)
+    for name, value in members.items():
+        is_number = isinstance(value, int | float | np.integer | np.floating)
+        made[name] = value if is_number else card.address(value)
+    return made
 
 
 def sent(card: Card, arrays: Mapping[str, NDArray], stream: Any) -> dict[str, Any]:
@@ -218,7 +243,7 @@ class CudaCard:
         with _faults_of(self.name), self._device, stream:
             with self._compiling:  # another thread waits for the module instead of compiling it too
                 if (file, defines) not in self._modules:
-                    options = (*COMPILER_OPTIONS, *(f"-D{define}" for define in defines))
+                    options = (*COMPILER_OPTIONS, *header_options(), *(f"-D{define}" for define in defines))
                     self._modules[file, defines] = self._cupy.RawModule(code=source(file), options=options, backend="nvrtc")
                 function = self._modules[file, defines].get_function(kernel)
                 if shared_bytes > function.max_dynamic_shared_size_bytes:  # beyond 48 KB with the static part, only when asked for

@@ -1,4 +1,4 @@
-"""Search of spectra against the peptide dictionary on a GPU: the counterpart of `kernels.cpu.scoring`, with the kernels of scoring.cu.
+"""Search of spectra against the peptide dictionary on a GPU: the counterpart of `kernels.cpu.scoring`, by query or by tiles of queries.
 
 The dictionary goes to the device once; the queries follow in batches through pinned buffers, the next one being packed and sent while
 one is searched. What comes back is the best candidates of each query and the histogram of all scores.
@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from kernels.cpu.elementary import FACTORIAL_LOG
 from kernels.cuda.gathering import gather_peaks, lightest_weights
-from kernels.cuda.modules import Card, sent
+from kernels.cuda.modules import Card, sent, struct
 from kernels.device import DeviceError, DeviceMemoryError, UnsupportedSearchError
 from kernels.layouts import (
     HYPERSCORE,
@@ -55,9 +55,8 @@ __all__ = ["MOST_PEAKS", "SpectrumSearch"]
 MOST_PEAKS = {SDP: (1 << 16) - 1, KSDP: (1 << 16) - 1, HYPERSCORE: (1 << 16) - 1, XCORR: 2048}
 """Peaks of a spectrum that a GPU takes, by score; for XCorr, with up to 512 bins in the histograms."""
 
-_FILE = "scoring.cu"
 _THREADS = 256
-# Bounds of scoring.cu.
+# Bounds of the kernels.
 _MOST_SLOTS, _MOST_KEPT, _MOST_SERIES, _MOST_ISOTOPE_ERRORS, _MOST_WINDOWS = 8, 32, 3, 16, 1 << 24
 _MOST_FRAGMENT_CHARGE = 5
 _CANDIDATE_BYTES = 24
@@ -105,14 +104,28 @@ _SETTINGS = np.dtype(
         ],
     ]
 )  # fmt: skip
-"""The struct Settings of scoring.cu."""
+"""The struct Settings of search.cuh."""
 
 _INPUTS = (
     "mass", "position", "length", "flags", "letters", "residues", "modification_mass", "residue_mask", "place", "combination_mass",
     "combination_slots", "factorial_log", "offsets", "mz", "weight", "height", "query_mass", "query_charge", "item_query", "item_part",
     "kept_of_items", "histogram",
 )  # fmt: skip
-"""The pointers of the struct Inputs of scoring.cu."""
+"""The pointers of the struct Inputs of search.cuh."""
+
+_TILES = np.dtype(
+    [
+        *[(name, np.uint64) for name in ("first_item", "edges", "table", "bins_of_thomson", "bars")],
+        ("units", np.float64),
+        ("n_queries", np.int32),
+        ("most_peaks", np.int32),
+    ],
+    align=True,
+)
+"""The struct Tiles of tiles.cuh."""
+
+_HITS = np.dtype([(name, np.uint64) for name in ("score", "peptide", "isotope_error", "site", "modification", "n_candidates")])
+"""The struct Hits of best_hits.cu."""
 
 _OF_A_PEPTIDE = ("mass", "position", "length", "flags", "letters")
 
@@ -274,7 +287,7 @@ class SpectrumSearch:
             inputs = sent(card, {"scalars": self._scalars, "query_mass": queries.mass[begun:stop]}, self._stream)
             columns = self._columns["mass"], self._columns["combination_mass"]
             arguments = (inputs["scalars"], *columns, inputs["query_mass"], np.int32(len(counts)), device_counts)
-            card.launch(_FILE, "count_candidates", -(-len(counts) * 32 // 128), 128, arguments, self._stream)
+            card.launch("candidate_counts.cu", "count_candidates", -(-len(counts) * 32 // 128), 128, arguments, self._stream)
             card.download(counts, device_counts, self._stream)
             card.wait(self._stream)
             out[begun:stop] = counts
@@ -516,7 +529,9 @@ class _Batch:
             search, spectra, queries, hits, first, last, {"item_query": item_query, "item_part": item_part, "first_item": first_item}
         )
         arguments: tuple[Any, ...] = (scalars, device_pointers, np.int32(most_peaks))
-        self._card.launch(_FILE, _KERNELS[search._settings.score], total, _THREADS, arguments, self._stream, shared_bytes=shared_bytes)
+        self._card.launch(
+            "sparse_search.cu", _KERNELS[search._settings.score], total, _THREADS, arguments, self._stream, shared_bytes=shared_bytes
+        )
         self._collect(search, scalars)
 
     def begin_dense(
@@ -546,16 +561,22 @@ class _Batch:
         bins_of_thomson = self._device("bins_of_thomson", 8 * len(n_parts))
         card.clear(table, table_bytes, stream)
         card.clear(bars, 4 * n, stream)
-        arguments: tuple[Any, ...] = (
-            scalars, device_pointers, np.int32(n), np.int32(most_peaks), edges, table, bins_of_thomson,
-        )  # fmt: skip
-        card.launch(_FILE, "tabulate_peaks", len(n_parts), 256, arguments, stream)
-        arguments = (
-            scalars, device_pointers, inputs["first_item"], edges, table, bins_of_thomson, np.float64(search._units_of_weight),
-            np.int32(n), np.int32(most_peaks), bars,
-        )  # fmt: skip
+        members = {
+            "first_item": inputs["first_item"], "edges": edges, "table": table, "bins_of_thomson": bins_of_thomson, "bars": bars,
+            "units": search._units_of_weight, "n_queries": n, "most_peaks": most_peaks,
+        }  # fmt: skip
+        arguments = (scalars, device_pointers, struct(card, _TILES, members))
+        card.launch("tile_tables.cu", "tabulate_peaks", len(n_parts), 256, arguments, stream)
         shared_bytes = search._dense_shared_bytes(hits, most_peaks)
-        card.launch(_FILE, _DENSE_KERNELS[search._settings.score], blocks, 32 * _DENSE_WARPS, arguments, stream, shared_bytes=shared_bytes)
+        card.launch(
+            "dense_search.cu",
+            _DENSE_KERNELS[search._settings.score],
+            blocks,
+            32 * _DENSE_WARPS,
+            arguments,
+            stream,
+            shared_bytes=shared_bytes,
+        )
         self._collect(search, scalars)
 
     def _send(
@@ -619,9 +640,9 @@ class _Batch:
         card, stream, n, of = self._card, self._stream, self.last - self.first, self._buffers
         arguments = (
             scalars, of["first_item"], of["kept_of_items"], search._columns["combination_slots"], of["histogram"], np.int32(n),
-            of["score"], of["peptide"], of["isotope_error"], of["site"], of["modification"], of["n_candidates"],
+            struct(card, _HITS, {name: of[name] for name in _HITS.names or ()}),
         )  # fmt: skip
-        card.launch(_FILE, "merge_hits", -(-n * 32 // 128), 128, arguments, stream)
+        card.launch("best_hits.cu", "merge_hits", -(-n * 32 // 128), 128, arguments, stream)
         for name, values in self._out.items():
             card.download(values, of[name], stream)
 

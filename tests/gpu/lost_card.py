@@ -26,11 +26,14 @@ from tests.shim.search_inputs import random_search
 is_dense = sys.argv[1] == "dense"
 spectra, queries, peptides, modifications, settings = random_search(600, 2, n_queries=400, precursor=(3.0, 0.0) if is_dense else (0.3, 0.0))
 middle = float(np.median(queries.mass))
-place = "    const int n_parts = first_item" if is_dense else "    fit_table(peaks, settings.bin_width"
-guard = "is_query && " if is_dense else ""
-text = modules.source("scoring.cu")
+damaged = "dense_search.cu" if is_dense else "sparse_search.cu"
+place = "    const int n_parts = tiles.first_item" if is_dense else "    fit_table(peaks, settings.bin_width"
+mass = "query.is_there && in.query_mass[query.number]" if is_dense else "in.query_mass[query]"
+source = modules.source
+text = source(damaged)
 assert text.count(place) == 1
-modules.source = lambda file: text.replace(place, f"    if ({guard}in.query_mass[query] > {middle!r}) __trap();\n{place}")
+trapped = text.replace(place, f"    if ({mass} > {middle!r}) __trap();\n{place}")
+modules.source = lambda file: trapped if file == damaged else source(file)
 batches = {"dense_candidates_of_batch": 20_000} if is_dense else {"candidates_of_batch": 2000}
 scoring.scoring_settings = lambda *_: settings
 for name, value in (batches | {"least_sharing": 0.0 if is_dense else np.inf}).items():

@@ -16,17 +16,24 @@ import pytest
 from kernels.cuda.modules import source
 
 TESTS = Path(__file__).resolve().parents[1]
-NAMES = sorted(entry.name.removesuffix(".cu") for entry in files("kernels.cuda").iterdir() if entry.name.endswith(".cu"))
-every_kernel_file = pytest.mark.parametrize("name", NAMES)
+SOURCES = sorted(entry.name for entry in files("kernels.cuda").iterdir() if entry.name.endswith((".cu", ".cuh")))
+TWINS = ["alignment", "digestion", "fragment_index", "scoring"]
+every_twin = pytest.mark.parametrize("name", TWINS)
+every_source = pytest.mark.parametrize("file", SOURCES)
 
-COUNTERPARTS = {("alignment", "score"): "score_lanes"}
-"""What has another name on the processor, because it takes another kind of work: all pairs there, as many as a vector has lanes here."""
+MOST_LINES, MOST_ARGUMENTS = 90, 8
+"""Of a function in CUDA, and of a kernel."""
 
 STRUCTS = [
     ("scoring", "Settings", "_SETTINGS"),
     ("scoring", "Inputs", "_INPUTS"),
+    ("scoring", "Tiles", "_TILES"),
+    ("scoring", "Hits", "_HITS"),
     ("fragment_index", "Masses", "_MASSES"),
     ("fragment_index", "Chunk", "_CHUNK"),
+    ("fragment_index", "Dictionary", "_DICTIONARY"),
+    ("fragment_index", "Index", "_INDEX"),
+    ("fragment_index", "Queries", "_QUERIES"),
     ("digestion", "Limits", "_LIMITS"),
 ]
 
@@ -41,7 +48,7 @@ SIZES = {
         "_MOST_SERIES": "kMostSeries", "_MOST_WINDOWS": "kMostWindows", "_FOUND": "kFound", "_LETTERS": "kLetters", "_ENDS": "kEnds",
         "_NONE": "kNone", "_PROTON_MASS": "kProtonMass",
     },
-    "alignment": {"_TABLE_ROWS": "kTableRows"},
+    "alignment_plan": {"TABLE_ROWS": "kTableRows"},
 }  # fmt: skip
 
 
@@ -53,28 +60,35 @@ def processor(name: str) -> ModuleType:
     return importlib.import_module(f"kernels.cpu.{name}")
 
 
-def parameters(function: object) -> list[inspect.Parameter]:
-    """Of a function, compiled or not; a method's own object left out."""
-    found = inspect.signature(getattr(function, "py_func", function)).parameters.values()  # type: ignore[arg-type]
-    return [one for one in found if one.name != "self"]
+def with_headers(file: str, done: set[str] | None = None) -> str:
+    """The text of a source and of the headers that it includes, each once."""
+    done = set() if done is None else done
+    if file in done:
+        return ""
+    done.add(file)
+    return re.sub(r'#include "([^"]+)"', lambda found: with_headers(found[1], done), source(file))
 
 
-def offered(module: ModuleType) -> dict[str, object]:
-    """Public functions of a launcher and public methods of its classes."""
-    found = {}
-    for name in module.__all__:
-        value = getattr(module, name)
-        if inspect.isclass(value):
-            found |= {one: method for one, method in vars(value).items() if inspect.isfunction(method) and not one.startswith("_")}
-        elif inspect.isfunction(value):
-            found[name] = value
-    return found
+def sources_of(name: str) -> list[str]:
+    """The `.cu` files whose kernels a launcher starts, it and what it is made of."""
+    texts = [path.read_text(encoding="utf-8") for path in Path(str(files("kernels.cuda"))).glob(f"{name}*.py")]
+    return sorted({found for text in texts for found in re.findall(r'"(\w+\.cu)"', text)})
+
+
+def text_of(name: str) -> str:
+    """All that the compiler sees of a launcher's kernels."""
+    done: set[str] = set()
+    return "\n".join(with_headers(file, done) for file in sources_of(name))
+
+
+KERNEL = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(([^)]*)\)')
 
 
 def constants(name: str) -> dict[str, float]:
-    """The numbers of a `.cu` file that are written out, or shifted."""
+    """The numbers of a launcher's kernels that are written out, or shifted."""
+    name = name.removesuffix("_plan")
     found = {}
-    for statement in re.findall(r"constexpr [\w ]+? (k\w+ = [^;]+);", source(f"{name}.cu")):
+    for statement in re.findall(r"constexpr [\w ]+? (k\w+ = [^;]+);", text_of(name)):
         for one, value in re.findall(r"(k\w+) = ([^,]+)", statement):
             if re.fullmatch(r"[\d.]+( << \d+)?", value.strip()):
                 number, shift = (*value.split("<<"), "0")[:2]
@@ -83,15 +97,11 @@ def constants(name: str) -> dict[str, float]:
 
 
 def fields(name: str, struct: str) -> list[str]:
-    """Members of a struct of a `.cu` file, in order."""
-    body = re.search(rf"struct {struct} \{{(.*?)\n\}};", source(f"{name}.cu"), re.DOTALL)
+    """Members of a struct of a launcher's kernels, in order."""
+    body = re.search(rf"struct {struct} \{{(.*?)\n\}};", text_of(name), re.DOTALL)
     assert body
     declarations = re.sub(r"//[^\n]*", "", body[1]).split(";")
     return [member for one in declarations for member in re.findall(r"(\w+)(?:\[\w+\])?\s*(?:,|$)", one.strip())]
-
-
-TWINS = ["digestion", "fragment_index", "scoring"]
-every_twin = pytest.mark.parametrize("name", TWINS)
 
 
 def members(module: ModuleType) -> dict[str, object]:
@@ -126,38 +136,43 @@ def test_twins_offer_the_same_with_the_same_signatures(name):
     assert any(inspect.isfunction(member) for member in mine.values())
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in TWINS])
-def test_every_function_of_a_launcher_is_the_processors(name):
-    mine, theirs = offered(launcher(name)), processor(name)
-    assert mine
-    for one, function in mine.items():
-        counterpart = COUNTERPARTS.get((name, one), one)
-        assert counterpart in theirs.__all__, f"kernels.cpu.{name} offers no {counterpart}"
-        if counterpart != one:
-            continue
-        own = [parameter.name for parameter in parameters(function) if parameter.kind is not inspect.Parameter.KEYWORD_ONLY]
-        left = iter(parameter.name for parameter in parameters(getattr(theirs, one)))
-        assert all(parameter in left for parameter in own), f"{one}: other parameters, or in another order"
-        if one in launcher(name).__all__:
-            assert own == [parameter.name for parameter in parameters(getattr(theirs, one))]
+def test_every_source_is_somebodys():
+    used = {
+        found for name in TWINS for file in sources_of(name) for found in [file, *re.findall(r'#include "([^"]+)"', with_headers(file))]
+    }
+    included = {found for file in SOURCES for found in re.findall(r'#include "([^"]+)"', source(file))}
+    assert set(SOURCES) == used | included
 
 
-@every_kernel_file
-def test_every_launcher_states_its_cost_and_what_it_is_like(name):
-    text = " ".join((launcher(name).__doc__ or "").split())
-    assert f"kernels.cpu.{name}" in text
-    assert "ATGPU analysis" in text
-    for part in ("rounds", "words in", "out:", "operations", "memory blocks", "shared memory"):
-        assert part in text, part
-
-
-@every_kernel_file
+@every_twin
 def test_every_kernel_is_launched_and_runs_in_the_tests_on_a_card(name):
-    kernels = re.findall(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(', source(f"{name}.cu"))
-    text = (files("kernels.cuda") / f"{name}.py").read_text(encoding="utf-8")
-    assert kernels
-    assert [kernel for kernel in kernels if f'"{kernel}"' not in text] == []
+    launchers = [path.read_text(encoding="utf-8") for path in Path(str(files("kernels.cuda"))).glob(f"{name}*.py")]
+    assert sources_of(name)
+    for file in sources_of(name):
+        kernels = [kernel for kernel, _ in KERNEL.findall(source(file))]
+        assert kernels
+        assert [kernel for kernel in kernels if not any(f'"{kernel}"' in text for text in launchers)] == []
     assert (TESTS / "gpu" / f"test_{name}_on_gpu.py").exists()
+
+
+@every_source
+def test_every_kernel_has_few_arguments(file):
+    assert {kernel: n for kernel, given in KERNEL.findall(source(file)) if (n := given.count(",") + 1) > MOST_ARGUMENTS} == {}
+
+
+@every_source
+def test_every_function_can_be_read_on_a_screen_or_two(file):
+    long, begun = {}, None
+    for number, line in enumerate(source(file).splitlines(), 1):
+        if begun is None and re.match(r"(__device__|extern \"C\" __global__|__global__|static|template).*", line):
+            begun = number
+        if begun is not None and re.match(r"\}", line):
+            if number - begun >= MOST_LINES:
+                long[begun] = number - begun + 1
+            begun = None
+        elif (begun is not None and line.endswith(";") and not line.startswith(" ")) or (line.endswith("}") and begun == number):
+            begun = None
+    assert long == {}
 
 
 def test_launchers_know_cards_and_not_cupy():
@@ -175,7 +190,7 @@ def test_what_docstrings_refer_to_is_there():
     missing = []
     for folder in ("kernels", "kernels.cpu", "kernels.cuda"):
         for entry in files(folder).iterdir():
-            if entry.name.endswith((".py", ".cu")):
+            if entry.name.endswith((".py", ".cu", ".cuh")):
                 for path, attribute in re.findall(r"`(kernels\.\w+(?:\.\w+)?)(?:\.(\w+))?`", entry.read_text(encoding="utf-8")):
                     try:
                         found = importlib.import_module(path)

@@ -12,7 +12,7 @@ import pytest
 
 from kernels.cuda import probe
 from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
-from kernels.cuda.modules import COMPILER_OPTIONS, source
+from kernels.cuda.modules import COMPILER_OPTIONS, header_options, source
 from tests.shim.alignment_inputs import LETTERS, random_sequences, search_with
 from tests.shim.shim_card import ShimCard
 
@@ -38,7 +38,14 @@ def compile_for(path: Path, text: str, architecture: str, defines: tuple[str, ..
     library, program, size = ctypes.CDLL(str(path)), ctypes.c_void_p(), ctypes.c_size_t()
     assert library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernels.cu", 0, None, None) == 0
     options = [
-        option.encode() for option in (*COMPILER_OPTIONS, *(f"-D{one}" for one in defines), *more, f"--gpu-architecture=sm_{architecture}")
+        option.encode()
+        for option in (
+            *COMPILER_OPTIONS,
+            *header_options(),
+            *(f"-D{one}" for one in defines),
+            *more,
+            f"--gpu-architecture=sm_{architecture}",
+        )
     ]
     code = library.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*options))
     library.nvrtcGetProgramLogSize(program, ctypes.byref(size))

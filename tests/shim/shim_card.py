@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cuda.modules import source
+from kernels.cuda.modules import header_options, source
 from kernels.device import DeviceError, DeviceMemoryError
 
 __all__ = ["IS_SANITIZED", "ShimCard", "compiled", "missing_compiler"]
@@ -48,7 +48,7 @@ def missing_compiler() -> str:
 
 def compiled(text: str, defines: tuple[str, ...] = ()) -> ctypes.CDLL:
     """A library of the kernels of a CUDA source, from a cache that knows sources by their digest."""
-    options = (*_OPTIONS, *(f"-D{define}" for define in defines))
+    options = (*_OPTIONS, *header_options(), *(f"-D{define}" for define in defines))
     digest = hashlib.sha256("\0".join((text, _HEADER.read_text(encoding="utf-8"), *options)).encode()).hexdigest()[:24]
     folder = Path(tempfile.gettempdir()) / f"proteoscope-shim-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -200,7 +200,7 @@ def launch(
     """
     function = getattr(library, f"launch_{kernel}")
     function.restype = ctypes.c_char_p
-    cells = [np.array([one.ctypes.data], np.uint64) if isinstance(one, np.ndarray) and one.ndim else np.array([one]) for one in arguments]
+    cells = [np.array([one.ctypes.data], np.uint64) if isinstance(one, np.ndarray) and one.ndim else np.asarray(one) for one in arguments]
     addresses = (ctypes.c_void_p * len(cells))(*(cell.ctypes.data for cell in cells))
     shape = ctypes.c_uint * 3
     with _one_at_a_time:

@@ -228,7 +228,10 @@ class Looks(Progress):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_cancel_from_the_alignments_to_the_end_leaves_nothing(files, tmp_path, format):
+def test_a_cancel_from_the_alignments_to_the_end_leaves_nothing(files, tmp_path, monkeypatch, format):
+    monkeypatch.setattr("engine.sequences.hits._HITS_OF_A_PIECE", 1)
+    monkeypatch.setattr("engine.sequences.alignment._CELLS_OF_A_TASK", 1)
+
     def search(looks, name):
         return align(
             [files[0]], [files[1]], tmp_path / name / "hits", STANDARD, format=format, all_scores=tmp_path / name / "s.npy",
@@ -239,7 +242,7 @@ def test_a_cancel_from_the_alignments_to_the_end_leaves_nothing(files, tmp_path,
     whole = Looks()
     summary = search(whole, "whole")
     looks = range(whole.n_before_alignments, whole.n + 1)
-    assert len(looks) > 2 * summary.n_hits, "each alignment and each hit that is written is one"
+    assert len(looks) > 2 * summary.n_hits, "each piece of alignments and of hits that are written is one"
     for n in {*looks[1 :: len(looks) // 3], *looks[-2:]}:
         with pytest.raises(Cancelled):
             search(Looks(n), "out")

@@ -1,0 +1,135 @@
+"""The alignments of many hits in one call, and what is told of them: drawn lines, counts, and CIGARs.
+
+What becomes of a pair does not depend on the others in its call: each is computed by `kernels.cpu.rows`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from kernels.cpu.rows import score_rows, trace_back
+
+__all__ = ["CIGAR_BYTES", "CIGAR_LETTERS", "IDENTITIES", "MISMATCHES", "N_COUNTS", "OPENINGS", "POSITIVES", "draw_pairs", "trace_pairs"]
+
+IDENTITIES, MISMATCHES, POSITIVES, OPENINGS, CIGAR_BYTES = 0, 1, 2, 3, 4
+"""Columns of what `draw_pairs` counts."""
+N_COUNTS = 5
+CIGAR_LETTERS = "?MDI"
+"""By step: two residues, one of the subject alone, one of the query alone."""
+_PAIR, _SUBJECT_ALONE, _QUERY_ALONE = 1, 2, 3
+_GAP, _POSITIVE, _APART, _ZERO = ord("-"), ord("+"), ord(" "), ord("0")
+_LETTERS = np.frombuffer(CIGAR_LETTERS.encode(), np.uint8).copy()
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def trace_pairs(
+    chosen, queries, query_places, subjects, subject_places, targets, matrix, opening, extending, decay, profiles, h_rows, f_rows,
+    directions, steps, step_offsets, found,
+):  # fmt: skip
+    """Align pairs of which the score is known, one after the other.
+
+    The width of the numbers is that of the dtype of `decay`, which `profiles`, `h_rows` and `f_rows` share.
+
+    Parameters
+    ----------
+    chosen : (k,) int64, the pairs to align. queries, subjects : int8 codes of all sequences. query_places, subject_places : (n, 2) int64,
+        where those of each pair begin and end.
+    targets : (n,) int64, the best score of each pair. matrix : (letters, letters) scores. opening, extending : cost of a gap's first
+        residue, and of each further one. decay : see `score_rows`.
+    profiles, h_rows, f_rows, directions : flat work space, the first and the third aligned, for the largest pair: of so many letters times
+        the filled-up length, twice one more than that, that, and the cells.
+    steps : uint8, filled from `step_offsets` of a pair on; see `trace_back`. step_offsets : (n,) int64.
+    found : (n, 3) int64, filled: steps, and the first residues of query and subject.
+    """
+    lanes = len(decay)
+    best, place = np.empty(3, np.int64), np.empty(4, np.int64)
+    for k in chosen:
+        q, s = query_places[k, 0], subject_places[k, 0]
+        m, n = query_places[k, 1] - q, subject_places[k, 1] - s
+        width = (n + lanes - 1) // lanes * lanes
+        profile, f_row = profiles[: len(matrix) * width], f_rows[:width]
+        for letter in range(len(matrix)):
+            row = profile[letter * width : (letter + 1) * width]
+            scores = matrix[letter]
+            for j in range(n):
+                row[j] = scores[subjects[s + j]]
+            row[n:] = -1
+        f_row[:] = -1
+        above = h_rows[: 2 * (1 + width)].reshape((2, 1 + width))
+        above[:] = 0
+        cells = directions[: m * width].reshape((m, width))
+        codes = queries[q : q + m].astype(np.int64)
+        best[0], best[1], best[2] = 0, -1, -1
+        score_rows(codes, profile, opening, extending, decay, 0, m, above, f_row, best, targets[k], cells, True)
+        place[0], place[1], place[2], place[3] = best[1], best[2], 0, 0
+        if best[0] > 0:
+            trace_back(cells, 0, place, steps[step_offsets[k] :])
+        found[k, 0], found[k, 1], found[k, 2] = place[3], place[0] + 1, place[1] + 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def draw_pairs(steps, step_offsets, found, queries, query_places, subjects, subject_places, matrix, letters, lines, cigars, counts):
+    """Draw alignments and count what is in them.
+
+    Parameters
+    ----------
+    steps, step_offsets, found, queries, query_places, subjects, subject_places, matrix : as `trace_pairs` takes and leaves them.
+    letters : uint8, the letter of each code.
+    lines : (3, columns) uint8, to fill with the alignments, one behind the other: query, what they share, subject.
+    cigars : uint8, to fill likewise; twice as long as the columns. counts : (n, 5) int64, to fill: see `IDENTITIES` and its neighbours.
+    """
+    at, written = 0, 0
+    for k in range(len(found)):
+        n_steps, begin = found[k, 0], written
+        i, j = query_places[k, 0] + found[k, 1], subject_places[k, 0] + found[k, 2]
+        identities, mismatches, positives, openings = 0, 0, 0, 0
+        before, run = 0, 0
+        for c in range(n_steps):
+            step = steps[step_offsets[k] + n_steps - 1 - c]
+            if step != before:
+                if run:
+                    written = _write_run(cigars, written, run, before)
+                before, run = step, 0
+                if step != _PAIR:
+                    openings += 1
+            run += 1
+            above, middle, below = _GAP, _APART, _GAP
+            if step == _PAIR:
+                one, two = queries[i], subjects[j]
+                above, below = letters[one], letters[two]
+                if matrix[one, two] > 0:
+                    positives += 1
+                    middle = _POSITIVE
+                if one == two:
+                    identities += 1
+                    middle = above
+                else:
+                    mismatches += 1
+            elif step == _SUBJECT_ALONE:
+                below = letters[subjects[j]]
+            else:
+                above = letters[queries[i]]
+            if step != _SUBJECT_ALONE:
+                i += 1
+            if step != _QUERY_ALONE:
+                j += 1
+            lines[0, at], lines[1, at], lines[2, at] = above, middle, below
+            at += 1
+        if run:
+            written = _write_run(cigars, written, run, before)
+        counts[k, IDENTITIES], counts[k, MISMATCHES], counts[k, POSITIVES] = identities, mismatches, positives
+        counts[k, OPENINGS], counts[k, CIGAR_BYTES] = openings, written - begin
+
+
+@njit
+def _write_run(cigars, at, run, step):
+    """Write a run of steps, as ``57M``; the place behind it."""
+    digits = 1
+    while run >= 10**digits:
+        digits += 1
+    for k in range(digits):
+        cigars[at + digits - 1 - k] = _ZERO + run % 10
+        run //= 10
+    cigars[at + digits] = _LETTERS[step]
+    return at + digits + 1

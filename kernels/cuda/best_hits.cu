@@ -1,0 +1,52 @@
+// The best candidates of each query, from those of the blocks that searched for it.
+
+#include "search.cuh"
+
+// The rows of HitArrays that are written. kernels/cuda/scoring.py writes it.
+struct Hits {
+    float* score;
+    long long* peptide;
+    signed char* isotope_error;
+    unsigned char* site;
+    unsigned char* modification;
+    long long* n_candidates;
+};
+
+// One warp for each query joins the kept candidates of its items `first_item[query]` and following and writes them.
+extern "C" __global__ void merge_hits(const Settings* settings, const int* first_item, const Candidate* kept_of_items,
+                                      const unsigned char* combination_slots, const int* histogram, int n_queries, Hits hits) {
+    const int query = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
+    if (query >= n_queries) return;
+    const int n_kept = static_cast<int>(settings->n_kept), n_slots = static_cast<int>(settings->n_slots);
+    const int n_bins = static_cast<int>(settings->n_bins), isotopes = static_cast<int>(settings->n_isotope_errors);
+    Candidate kept = nobody();
+    for (int item = first_item[query]; item < first_item[query + 1]; ++item) {
+        Candidate mine = nobody();
+        if (lane < n_kept) mine = kept_of_items[static_cast<long long>(item) * n_kept + lane];
+        if (item == first_item[query]) {
+            kept = mine;
+            continue;
+        }
+        for (int j = 0; j < n_kept; ++j) {
+            const Candidate fresh = candidate_of_lane(mine, j);
+            if (fresh.key == kNobody) break;
+            insert(kept, fresh, lane);
+        }
+    }
+    long long total = 0;
+    for (int b = lane; b < n_bins; b += 32) total += histogram[static_cast<long long>(query) * n_bins + b];
+    total = sum_of_lanes(total);
+    if (lane == 0) hits.n_candidates[query] = total;
+    if (lane >= n_kept) return;
+    const long long row = static_cast<long long>(query) * n_kept + lane;
+    const bool is_there = kept.key != kNobody;
+    const Word window = static_cast<Word>(kept.key >> kPeptideBits);
+    hits.score[row] = kept.score;
+    hits.peptide[row] = is_there ? settings->first_peptide + static_cast<long long>(kept.key & ((1ull << kPeptideBits) - 1)) : -1;
+    hits.isotope_error[row] = is_there ? static_cast<signed char>(settings->isotope_error[window % isotopes]) : 0;
+    for (int t = 0; t < n_slots; ++t) {
+        const unsigned char which = is_there ? combination_slots[window / isotopes * kMostSlots + t] : kNone;
+        hits.modification[row * n_slots + t] = which;
+        hits.site[row * n_slots + t] = which == kNone ? kNone : static_cast<unsigned char>(kept.sites >> (8 * t) & 255u);
+    }
+}

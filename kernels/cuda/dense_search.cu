@@ -1,0 +1,527 @@
+// Search of spectra against the mass-sorted peptide dictionary where mass windows are dense: queries that are neighbours in mass share most
+// of their candidates. The same candidates, modified forms and scores as kernels/cpu/candidates.py.
+//
+// A tile is kTile such queries, one for each lane; a block streams the peptides of the union of their windows past it, and a warp takes one
+// peptide with one combination of modifications at a time. Its theoretical ions are computed once, by the lanes side by side, and each is
+// looked up for all queries of the tile in one load.
+//
+// Arrangements of the same modifications share most of their ions: an ion's mass depends only on how many modifications of each kind lie
+// on it, the *state*, not on where. So each state is matched once, over those ions that can be in it, and sums up to every site are kept.
+// An arrangement goes from state to state at its sites; its sum is that of the last state to the end, and for each site the difference of
+// two kept sums. Sums are integers, and therefore exact in any order: see `packed`.
+//
+// The look-up is exact, by the tables of tile_tables.cu. Whether an ion within kClose of an edge matches is a matter of rounding: then the
+// arrangements are matched again for that query with the sums of doubles that the processor makes.
+
+#include "arrangements.cuh"
+#include "elementary.cuh"
+#include "tile_ions.cuh"
+#include "windows.cuh"
+
+constexpr int kDenseWarps = 12;          // of a block
+constexpr int kDenseBlocks = 2;          // of them on a multiprocessor
+constexpr int kMostDenseKept = 8;
+constexpr int kMostDenseWindows = 96;
+constexpr int kTaken = 8;                // candidates that a warp takes at once
+constexpr float kDoubt = 1e-5f;          // of a score in single precision, several times its rounding
+constexpr int kMostStates = 32;
+constexpr int kMostSums = 96;            // states x sites; where there are more, arrangements are matched one by one
+constexpr int kFactorials = 1 << kCountBits;
+
+// First the weights of peaks (that of number 0 is zero), histogram and ends of the windows, each with a column for each query; when all is
+// searched, the hits that warps lay down.
+extern __shared__ __align__(16) unsigned char dynamic_shared[];
+
+// What a warp has in hand: a peptide with a combination of modifications, and what its arrangements have in common. It lies in shared
+// memory because all lanes know the same of it.
+struct Family {
+    Form form;
+    Word peptide, window;
+    int n_ions, n_states, n_sites;
+    bool one_by_one;
+    Long ways;          // how many arrangements
+    Long sites_of_any;  // residues on which any modification may sit
+    Long strides;       // one byte for each slot: what a modification there adds to the number of a state
+    double total;       // mass of the peptide
+};
+
+// What a block has in shared memory, besides.
+template <int kScore>
+struct Block {
+    Settings settings;
+    Inputs in;
+    int window_low[kMostDenseWindows], window_start[kMostDenseWindows + 1];
+    int next_handful;
+    double inverse_histogram, inverse_units;
+    float inverse_width;
+    float rough_factorial_log[kScore == kHyperscore ? kFactorials : 1];
+    double factorial_log[kScore == kHyperscore ? kFactorials : 1], bins_of_charge[kMostFragmentCharge];
+    // Of each warp: the peptide with its modifications, sums of masses up to each residue, and where ions lie.
+    Family families[kDenseWarps];
+    double prefixes[kDenseWarps][kLongest];
+    __align__(16) Word bins[kDenseWarps][2][kLongest];
+    __align__(16) Word places[kDenseWarps][2][kLongest];
+};
+
+// The query of a lane, and its best so far.
+struct Query {
+    int number, charges;
+    bool is_there;
+    float bar, worst;  // what a score must reach, for all warps and for this one
+    Candidate kept[kMostDenseKept];
+};
+
+// Of lane s: the mass of state s, and the ions that can be in it, from the site at which it is reached at the earliest to that at which it
+// must be left.
+struct State {
+    double mass;
+    int begin, end;
+};
+
+// For each modification of an arrangement, which of the kept sums is to be added (that of the state that it ends, up to its site) and,
+// times 256, which to be taken away (that of the state that it begins). How many there are is the same for all arrangements.
+__device__ int write_steps(unsigned short* steps, const Family& family, Long sites) {
+    const Form& form = family.form;
+    int n = 0;
+#pragma unroll 1
+    for (int t = 0; t < form.n_slots; ++t) {
+        if (form.possible[t] == 0) continue;
+        const int site = max(1, static_cast<int>(sites >> (8 * t) & 255u));
+        int state = 0;
+#pragma unroll 1
+        for (int u = 0; u < form.n_slots; ++u) {
+            const bool is_before = form.possible[u] && static_cast<int>(sites >> (8 * u) & 255u) < site;
+            state += is_before ? static_cast<int>(family.strides >> (8 * u) & 255u) : 0;
+        }
+        const int ends = state * family.n_sites + __popcll(family.sites_of_any & ((1ull << (site - 1)) - 1));
+        const int begins = ends + static_cast<int>(family.strides >> (8 * t) & 255u) * family.n_sites;
+        steps[n++] = static_cast<unsigned short>(ends | begins << 8);
+    }
+    return n;
+}
+
+// Put a candidate among the best of a query, which one lane holds.
+__device__ void keep(Candidate* kept, int n_kept, const Candidate& fresh) {
+    int place = n_kept;
+#pragma unroll 1
+    for (; place > 0 && comes_before(fresh, kept[place - 1]); --place) {
+        if (place < n_kept) kept[place] = kept[place - 1];
+    }
+    if (place < n_kept) kept[place] = fresh;
+}
+
+// All threads: the windows of the tile's queries with each combination, and the union of the windows of all queries.
+template <int kScore>
+__device__ __forceinline__ void find_windows(Block<kScore>& block, int query, int n_peaks, int* lows, int* highs) {
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
+    const int isotopes = static_cast<int>(block.settings.n_isotope_errors);
+    const int n_combinations = static_cast<int>(block.settings.n_combinations), n_windows = n_combinations * isotopes;
+    for (int c = warp; c < n_combinations; c += n_warps) {
+        // Isotope errors come largest first, so windows ascend; where they overlap, a peptide is scored once.
+        int done = 0;
+        for (int isotope = 0; isotope < isotopes; ++isotope) {
+            Window window{0, 0};
+            if (n_peaks > 0) {
+                window = mass_window(block.settings, block.in.mass, block.in.query_mass[query], isotope, block.in.combination_mass[c]);
+            }
+            window.low = max(window.low, done);
+            done = max(done, window.high);
+            const int w = c * isotopes + isotope;
+            const bool is_empty = window.low >= window.high;
+            lows[w * kTile + lane] = window.low;
+            highs[w * kTile + lane] = window.high;
+            int low = is_empty ? 0x7fffffff : window.low, high = is_empty ? 0 : window.high;
+            for (int step = 16; step > 0; step >>= 1) {
+                low = min(low, __shfl_xor_sync(kEveryLane, low, step));
+                high = max(high, __shfl_xor_sync(kEveryLane, high, step));
+            }
+            if (lane == 0) {
+                block.window_low[w] = low;
+                block.window_start[w] = max(0, high - min(low, high));  // its size for now
+            }
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        int start = 0;
+        for (int w = 0; w < n_windows; ++w) {
+            const int size = block.window_start[w];
+            block.window_start[w] = start;
+            start += size;
+        }
+        block.window_start[n_windows] = start;
+        block.next_handful = block.in.item_part[blockIdx.x];
+    }
+    __syncthreads();
+}
+
+// All threads: what the block needs of numbers, of its tile's spectra and of factorials.
+template <int kScore>
+__device__ __forceinline__ void lay_out(Block<kScore>& block, const Tiles& tiles, long long tile, int first_peak, int n_peaks, Long* weights,
+                                        int* histogram) {
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
+    const int n_bins = static_cast<int>(block.settings.n_bins);
+    const float* weight = block.in.weight + first_peak;
+    if (threadIdx.x == 0) {
+        block.inverse_histogram = 1.0 / block.settings.histogram_width;
+        block.inverse_width = static_cast<float>(block.inverse_histogram);
+        block.inverse_units = 1.0 / tiles.units;
+    }
+    if (threadIdx.x < kMostFragmentCharge) block.bins_of_charge[threadIdx.x] = tiles.bins_of_thomson[tile] / (threadIdx.x + 1);
+    if (kScore == kHyperscore) {
+        for (int n = threadIdx.x; n < kFactorials; n += blockDim.x) {
+            block.factorial_log[n] = block.in.factorial_log[n];
+            block.rough_factorial_log[n] = static_cast<float>(block.factorial_log[n]);
+        }
+    }
+    for (int b = warp; b < n_bins; b += n_warps) histogram[b * kTile + lane] = 0;
+    for (int k = warp; k <= tiles.most_peaks; k += n_warps) {
+        weights[k * kTile + lane] = k > 0 && k <= n_peaks ? packed(weight[k - 1], tiles.units) : 0;
+    }
+}
+
+// Whether a peptide can carry a combination, and the mass of modifications that all its ions from the N-terminus have.
+struct Begun {
+    bool is_possible;
+    double always;
+};
+
+// The warp: a peptide of `length` residues with the combination of window `w`.
+template <int kScore>
+__device__ __forceinline__ Begun begin_family(const Block<kScore>& block, Family& family, double* prefix, Word peptide, int w, Word position,
+                                              int length) {
+    const int lane = threadIdx.x & 31, isotopes = static_cast<int>(block.settings.n_isotope_errors);
+    const Settings& settings = block.settings;
+    const Form& form = family.form;
+    // The peptide, one or two residues in each lane.
+    const unsigned char* residues = block.in.residues + position;
+    const int letter = lane < length ? residues[lane] - 65 : -1, letter_beyond = lane + 32 < length ? residues[lane + 32] - 65 : -1;
+    const auto residues_in = [&](Word mask) {
+        const Word here = __ballot_sync(kEveryLane, letter >= 0 && (mask >> letter & 1u));
+        return here | static_cast<Long>(__ballot_sync(kEveryLane, letter_beyond >= 0 && (mask >> letter_beyond & 1u))) << 32;
+    };
+    __syncwarp();  // all lanes are done with the form before
+    const unsigned char* slots = block.in.combination_slots + w / isotopes * kMostSlots;
+    if (!first_arrangement(family.form, block.in, peptide, slots, residues_in, lane == 0)) return Begun{false, 0.0};
+    const double up_to = settings.n_term_mass + sum_up_to_lane(letter >= 0 ? settings.residue_mass[letter] : 0.0, lane);
+    double up_to_beyond = __shfl_sync(kEveryLane, up_to, 31);
+    if (length > 32) up_to_beyond += sum_up_to_lane(letter_beyond >= 0 ? settings.residue_mass[letter_beyond] : 0.0, lane);
+    prefix[lane] = up_to;
+    prefix[lane + 32] = up_to_beyond;
+    __syncwarp();
+
+    // How many arrangements there are, between how many states, and what a modification of each slot adds to a state's number.
+    double total = settings.c_term_mass + __shfl_sync(kEveryLane, up_to_beyond, 31);
+    double always = 0.0;  // mass of modifications that all ions from the N-terminus have
+    Long ways = 1, sites_of_any = 0, strides = 0;
+    int n_states = 1, stride = 1;
+#pragma unroll 1
+    for (int t = 0; t < form.n_slots; ++t) {
+        const double mass = block.in.modification_mass[form.modification[t]];
+        total += mass;
+        if (form.possible[t] == 0) {
+            if (site_of(form, t) <= 1) always += mass;
+            continue;
+        }
+        if (t == 0 || form.modification[t - 1] != form.modification[t]) {
+            const int n = slots_alike(form, t);
+            ways *= choices(__popcll(form.possible[t]), n);
+            sites_of_any |= form.possible[t];
+            stride = n_states;
+            n_states *= n + 1;
+        }
+        strides |= static_cast<Long>(stride & 255) << (8 * t);
+    }
+    if (lane == 0) {
+        const int n_sites = __popcll(sites_of_any);
+        family.peptide = peptide;
+        family.window = w;
+        family.n_ions = length - 1;
+        family.n_states = n_states;
+        family.n_sites = n_sites;
+        family.one_by_one = ways == 1 || n_states > kMostStates || n_states * n_sites > kMostSums;
+        family.ways = ways;
+        family.sites_of_any = sites_of_any;
+        family.strides = strides;
+        family.total = total;
+    }
+    __syncwarp();
+    return Begun{true, always};
+}
+
+// The state of this lane's number.
+__device__ __forceinline__ State state_of_lane(const Family& family, const double* modification_mass, double always, int lane) {
+    const Form& form = family.form;
+    State own{always, 0, family.n_ions};
+    int state = lane;
+#pragma unroll 1
+    for (int t = 0; t < form.n_slots && !family.one_by_one; ++t) {
+        if (form.possible[t] == 0 || (t > 0 && form.modification[t - 1] == form.modification[t])) continue;
+        const int n = slots_alike(form, t), here = state % (n + 1), last = __popcll(form.possible[t]) - n + here;
+        state /= n + 1;
+        own.mass += here * modification_mass[form.modification[t]];
+        Long sites = form.possible[t];
+#pragma unroll 1
+        for (int k = 1; sites; ++k, sites &= sites - 1) {
+            const int residue = __ffsll(static_cast<long long>(sites)) - 1;
+            if (k == here) own.begin = max(own.begin, residue);
+            if (k == last + 1) own.end = min(own.end, residue);
+        }
+    }
+    return own;
+}
+
+// The warp matches the ions of all states, or of the one arrangement `sites`; sums up to each site go to `sums`, that of the last state to
+// the end is returned.
+template <int kScore>
+__device__ __forceinline__ Long match_states(const Block<kScore>& block, const Family& family, const Column& column, const double* prefix,
+                                             const State& own, Long sites, int charges, Long* sums, bool& is_close) {
+    const int lane = threadIdx.x & 31;
+    const Form& form = family.form;
+    Long to_the_end = 0;
+    is_close = false;
+#pragma unroll 1
+    for (int s = 0; s < (family.one_by_one ? 1 : family.n_states); ++s) {
+        int from = 0, to = family.n_ions;
+        double mass = 0.0, mass_beyond = 0.0;
+        if (family.one_by_one) {
+#pragma unroll 1
+            for (int t = 0; t < form.n_slots; ++t) {
+                const int site = static_cast<int>(sites >> (8 * t) & 255u);
+                const double more = block.in.modification_mass[form.modification[t]];
+                if (site <= lane + 1) mass += more;
+                if (site <= lane + 33) mass_beyond += more;
+            }
+        } else {
+            from = __shfl_sync(kEveryLane, own.begin, s);
+            to = __shfl_sync(kEveryLane, own.end, s);
+            mass = mass_beyond = __shfl_sync(kEveryLane, own.mass, s);
+            if (from > to) continue;
+        }
+        // Sums from the site where the state begins on; at that site it is 0.
+        const int first_site = __popcll(family.sites_of_any & ((1ull << from) - 1));
+        Long* next = sums + s * family.n_sites + first_site;
+#pragma unroll 1
+        for (int k = first_site; k < family.n_sites && !family.one_by_one; ++k) sums[s * family.n_sites + k] = 0;
+        next += family.sites_of_any >> from & 1u;
+        to_the_end = match_ions(block.settings, column, prefix[min(from + lane, kLongest - 1)] + mass,
+                                prefix[min(from + lane + 32, kLongest - 1)] + mass_beyond, family.total, to - from,
+                                family.one_by_one ? 0 : family.sites_of_any >> from >> 1, next, charges, is_close);
+    }
+    return to_the_end;
+}
+
+// The candidate with this sum counts in the histogram of its lane's query, and is kept if it is good enough.
+template <int kScore>
+__device__ __forceinline__ void count_score(const Block<kScore>& block, const Family& family, Query& query, Long sum, Word form_number,
+                                            Long sites, int* bars, int* histogram) {
+    const int lane = threadIdx.x & 31;
+    const int n_bins = static_cast<int>(block.settings.n_bins), n_kept = static_cast<int>(block.settings.n_kept);
+    const int count_n = static_cast<int>(sum >> kDotBits & 255u);
+    const int count_c = static_cast<int>(sum >> (kDotBits + kCountBits));
+    const double dot = static_cast<double>(static_cast<long long>(sum & ((1ull << kDotBits) - 1))) * block.inverse_units;
+    // In single precision first: most candidates are only counted, and far from the borders of a bin of the histogram.
+    float score = static_cast<float>(dot), place = 0.0f, doubt = 0.0f;
+    if (kScore == kHyperscore && dot > 0) {
+        score = block.rough_factorial_log[count_n] + block.rough_factorial_log[count_c] + logf(1.0f + 100.0f * score);
+        doubt = kDoubt * (1.0f + score);
+        place = score * block.inverse_width;
+    }
+    int bin = static_cast<int>(place);
+    const float in_bin = place - static_cast<float>(bin), threshold = fmaxf(query.bar, query.worst);
+    const bool is_candidate = score + doubt >= threshold && count_n + count_c >= block.settings.min_matched_ions;
+    if (kScore != kHyperscore || is_candidate || min(in_bin, 1.0f - in_bin) <= doubt * block.inverse_width) {
+        double exact = dot;
+        if (kScore == kHyperscore && dot > 0) {
+            exact = block.factorial_log[count_n] + block.factorial_log[count_c] + logarithm(1.0 + 100.0 * dot);
+        }
+        bin = static_cast<int>(min(exact * block.inverse_histogram, n_bins - 1.0));
+        score = static_cast<float>(exact);
+        if (is_candidate && score >= threshold) {
+            const Long key = static_cast<Long>(family.window) << kPeptideBits | family.peptide;
+            keep(query.kept, n_kept, Candidate{score, form_number, key, sites});
+            query.worst = query.kept[n_kept - 1].score;
+            if (query.worst > query.bar) atomicMax(&bars[query.number], __float_as_int(query.worst));  // scores are not negative
+        }
+    }
+    atomicAdd(&histogram[min(bin, n_bins - 1) * kTile + lane], 1);
+}
+
+// The warp goes through the arrangements of a family, 32 ways at a time, and scores each for the queries whose windows hold the peptide.
+template <int kScore>
+__device__ __forceinline__ void try_arrangements(const Block<kScore>& block, const Family& family, const Column& column,
+                                                 const double* prefix, double always, bool in_window, const Tiles& tiles, Query& query,
+                                                 int* histogram) {
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const Form& form = family.form;
+    const State own = state_of_lane(family, block.in.modification_mass, always, lane);
+    // Those of 32 arrangements lie where the ions lay, which are all matched by then.
+    unsigned short (*steps)[kMostSlots] = reinterpret_cast<unsigned short (*)[kMostSlots]>(const_cast<Word*>(&block.bins[warp][0][0]));
+    Long sums[kMostSums], to_the_end = 0;
+    bool is_close = false;
+    Word n_tried = 0;
+#pragma unroll 1
+    for (Long begun = 0; begun < family.ways && n_tried < block.settings.max_forms; begun += 32) {
+        // Each lane one arrangement.
+        Long own_sites = 0;
+        bool is_there = begun + lane < family.ways, has_steps = false;
+        int n_steps = 0;
+        if (is_there) {
+            own_sites = sites_of_rank(form, static_cast<Word>(begun) + lane);
+            is_there = is_free(own_sites, form.n_slots);
+        }
+#pragma unroll 1
+        for (Word tried = __ballot_sync(kEveryLane, is_there); tried && n_tried < block.settings.max_forms; tried &= tried - 1) {
+            const int arrangement = __ffs(static_cast<int>(tried)) - 1;
+            const Long sites = __shfl_sync(kEveryLane, own_sites, arrangement);
+            const Word form_number = n_tried++;
+            if (family.one_by_one || form_number == 0) {
+                to_the_end = match_states(block, family, column, prefix, own, sites, in_window ? query.charges : 0, sums, is_close);
+            }
+            if (!family.one_by_one && !has_steps) {
+                has_steps = true;
+                __syncwarp();
+                n_steps = write_steps(steps[lane], family, own_sites);
+                __syncwarp();
+            }
+            Long sum = to_the_end;
+            if (!in_window) continue;
+#pragma unroll 1
+            for (int k = 0; k < n_steps; ++k) {
+                const Word step = steps[arrangement][k];
+                sum += sums[step & 255u] - sums[step >> 8];
+            }
+            if (is_close) sum = match_exactly(block.settings, block.in, form, sites, query.number, query.charges, tiles.units);
+            count_score(block, family, query, sum, form_number, sites, tiles.bars, histogram);
+        }
+    }
+}
+
+// All threads: what the block has found of each query. Half of the warps lay down their best, one of each query at a time, and the other
+// half takes them up, until one warp has all.
+template <int kScore>
+__device__ __forceinline__ void give_away(const Block<kScore>& block, Query& query, const int* first_item, const int* histogram) {
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
+    const int n_bins = static_cast<int>(block.settings.n_bins), n_kept = static_cast<int>(block.settings.n_kept);
+    __syncthreads();
+    if (query.is_there) {
+        for (int b = warp; b < n_bins; b += n_warps) {
+            const int n = histogram[b * kTile + lane];
+            if (n) atomicAdd(&block.in.histogram[static_cast<long long>(query.number) * n_bins + b], n);
+        }
+    }
+    Candidate* laid_down = reinterpret_cast<Candidate*>(dynamic_shared);
+    for (int left = n_warps; left > 1; left = (left + 1) / 2) {
+        const int half = (left + 1) / 2;
+        for (int j = 0; j < n_kept; ++j) {
+            __syncthreads();
+            if (warp >= half && warp < left) laid_down[(warp - half) * kTile + lane] = query.kept[j];
+            __syncthreads();
+            if (warp + half < left) keep(query.kept, n_kept, laid_down[warp * kTile + lane]);
+        }
+    }
+    if (warp > 0 || !query.is_there) return;
+    const long long row = first_item[query.number] + static_cast<long long>(block.in.item_part[blockIdx.x]);
+    for (int j = 0; j < n_kept; ++j) block.in.kept_of_items[row * n_kept + j] = query.kept[j];
+}
+
+// A warp takes handfuls of candidates until none is left: of `n_parts` blocks that share a tile, each takes every n_parts-th handful, because
+// combinations of many modifications cost far more than others; those come first, so that no warp is left with one at the end.
+template <int kScore>
+__device__ __forceinline__ void search_candidates(Block<kScore>& block, const Tiles& tiles, const Column& column, const int* lows,
+                                                  const int* highs, int first_query, Query& query, int* histogram) {
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const Inputs& in = block.in;
+    const int isotopes = static_cast<int>(block.settings.n_isotope_errors);
+    const int n_windows = static_cast<int>(block.settings.n_combinations) * isotopes;
+    const int n_parts = tiles.first_item[first_query + 1] - tiles.first_item[first_query];
+    const int stop = block.window_start[n_windows], n_handfuls = (stop + kTaken - 1) / kTaken;
+    const volatile int* bar_in_memory = tiles.bars + (query.is_there ? query.number : first_query);
+    Family& family = block.families[warp];
+    double* prefix = block.prefixes[warp];
+    while (true) {
+        int handful = lane == 0 ? atomicAdd(&block.next_handful, n_parts) : 0;
+        handful = __shfl_sync(kEveryLane, handful, 0);
+        if (handful >= n_handfuls) break;
+        query.bar = fmaxf(query.worst, __int_as_float(*bar_in_memory));
+        const int candidate = (n_handfuls - 1 - handful) * kTaken + lane;
+        Word own_peptide = 0, own_position = 0;
+        int own_window = 0, own_length = 0;
+        bool is_possible = false;
+        if (lane < kTaken && candidate < stop) {
+            own_window = window_of(block.window_start, n_windows, candidate);
+            own_peptide = block.window_low[own_window] + candidate - block.window_start[own_window];
+            is_possible =
+                may_carry(in.letters[own_peptide], in.combination_slots + own_window / isotopes * kMostSlots, in.residue_mask);
+            own_position = in.position[own_peptide];
+            own_length = in.length[own_peptide];
+        }
+        for (Word possible = __ballot_sync(kEveryLane, is_possible); possible; possible &= possible - 1) {
+            const int source = __ffs(static_cast<int>(possible)) - 1;
+            const Word peptide = __shfl_sync(kEveryLane, own_peptide, source);
+            const int w = __shfl_sync(kEveryLane, own_window, source);
+            const int low = lows[w * kTile + lane], high = highs[w * kTile + lane];
+            const bool in_window = static_cast<int>(peptide) >= low && static_cast<int>(peptide) < high;
+            if (!__any_sync(kEveryLane, in_window)) continue;
+            const int length = __shfl_sync(kEveryLane, own_length, source);
+            const Word position = __shfl_sync(kEveryLane, own_position, source);
+            const Begun begun = begin_family(block, family, prefix, peptide, w, position, length);
+            if (!begun.is_possible) continue;
+            try_arrangements(block, family, column, prefix, begun.always, in_window, tiles, query, histogram);
+        }
+    }
+}
+
+// A block scores its part of the candidates in the union of the windows of one tile. It writes the best that it found for each query, as an
+// item of that query; `tiles.bars` (queries,), zero at the start, holds the bits of the highest score of a last one kept by any warp: what
+// scores less is in no warp's way to the best of all.
+template <int kScore>
+__device__ __forceinline__ void search_tile(const Settings* settings_in_memory, const Inputs* inputs_in_memory, const Tiles& tiles) {
+    __shared__ Block<kScore> block;
+    const Settings& settings = block.settings;
+    const Inputs& in = block.in;
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    copy_together(block.settings, settings_in_memory);
+    copy_together(block.in, inputs_in_memory);
+    __syncthreads();
+    Long* weights = reinterpret_cast<Long*>(dynamic_shared);
+    int* histogram = reinterpret_cast<int*>(weights + (tiles.most_peaks + 1) * kTile);
+    int* lows = histogram + static_cast<int>(settings.n_bins) * kTile;
+    int* highs = lows + static_cast<int>(settings.n_combinations) * static_cast<int>(settings.n_isotope_errors) * kTile;
+
+    const int first_query = in.item_query[blockIdx.x];
+    const long long tile = first_query / kTile;
+    Query query;
+    query.number = first_query + lane;
+    query.is_there = query.number < tiles.n_queries;
+    const int first_peak = query.is_there ? in.offsets[query.number] : 0;
+    const int n_peaks = query.is_there ? in.offsets[query.number + 1] - first_peak : 0;
+    lay_out(block, tiles, tile, first_peak, n_peaks, weights, histogram);
+    find_windows(block, query.number, n_peaks, lows, highs);
+
+    query.charges = query.is_there ? max(1, min(static_cast<int>(settings.max_fragment_charge), in.query_charge[query.number] - 1)) : 0;
+    int most_charges = query.charges;
+    for (int step = 16; step > 0; step >>= 1) most_charges = max(most_charges, __shfl_xor_sync(kEveryLane, most_charges, step));
+    const Column column{reinterpret_cast<const char*>(tiles.table + tile * kFineBins * kTile + lane),
+                        tiles.edges + tile * 2 * tiles.most_peaks * kTile + lane,
+                        weights,
+                        most_charges,
+                        block.bins_of_charge,
+                        close_of(tiles.bins_of_thomson[tile]),
+                        block.bins[warp],
+                        block.places[warp]};
+    for (int j = 0; j < static_cast<int>(settings.n_kept); ++j) query.kept[j] = nobody();
+    query.worst = query.kept[0].score;
+    search_candidates(block, tiles, column, lows, highs, first_query, query, histogram);
+    give_away(block, query, tiles.first_item, histogram);
+}
+
+extern "C" __global__ void __launch_bounds__(32 * kDenseWarps, kDenseBlocks)
+search_tile_by_dot_product(const Settings* settings, const Inputs* inputs, Tiles tiles) {
+    search_tile<kSpectralDotProduct>(settings, inputs, tiles);
+}
+
+extern "C" __global__ void __launch_bounds__(32 * kDenseWarps, kDenseBlocks)
+search_tile_by_hyperscore(const Settings* settings, const Inputs* inputs, Tiles tiles) {
+    search_tile<kHyperscore>(settings, inputs, tiles);
+}

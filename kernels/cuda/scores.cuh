@@ -1,0 +1,126 @@
+// The score of one peptidoform with one spectrum: theoretical ions are computed on the fly and never stored.
+#pragma once
+
+#include "arrangements.cuh"
+#include "correlation.cuh"
+#include "elementary.cuh"
+
+constexpr int kGroup = 4;                // residues whose masses are loaded together
+
+struct Matched {
+    double score;
+    int count;  // of ions
+};
+
+// Windows of consecutive ions of one series, raised to a power, so that runs count more than single ions (Fu 2004, equation 6).
+__device__ double kernel_dot_product(const double* root, int n, int window, double exponent) {
+    const int before = (window - 1) / 2, after = window - 1 - before;
+    double total = 0.0;
+    for (int j = 0; j < n; ++j) {
+        double inside = 0.0;
+        for (int k = max(0, j - before); k < min(n, j + after + 1); ++k) inside += root[k];
+        if (inside > 0.0) total += power(inside, exponent);
+    }
+    return total;
+}
+
+// Sums of the masses of a peptidoform from its N-terminus, up to each residue; the mass of the whole.
+__device__ __forceinline__ double sum_masses(const Form& form, const Settings& settings, const Inputs& in, const double* residue_mass,
+                                             double* prefix) {
+    double total = settings.n_term_mass, c_term = settings.c_term_mass;
+    Long modified = 0;
+    for (int t = 0; t < form.n_slots; ++t) {
+        const int site = site_of(form, t);
+        if (site == 0) {
+            total += in.modification_mass[form.modification[t]];
+        } else if (site == form.length + 1) {
+            c_term += in.modification_mass[form.modification[t]];
+        } else {
+            modified |= 1ull << (site - 1);
+        }
+    }
+    const unsigned char* residues = in.residues + form.position;
+    for (int begin = 0; begin < form.length; begin += kGroup) {
+        double mass[kGroup];
+#pragma unroll
+        for (int j = 0; j < kGroup; ++j) mass[j] = begin + j < form.length ? residue_mass[residues[begin + j] - 65] : 0.0;
+        if (modified >> begin & ((1u << kGroup) - 1)) {
+            for (int t = 0; t < form.n_slots; ++t) {
+                const int site = site_of(form, t);
+                if (site > form.length) continue;
+#pragma unroll
+                for (int j = 0; j < kGroup; ++j) mass[j] += site == begin + j + 1 ? in.modification_mass[form.modification[t]] : 0.0;
+            }
+        }
+#pragma unroll
+        for (int j = 0; j < kGroup; ++j) {
+            total += mass[j];  // past the end, nothing
+            prefix[begin + j] = total;
+        }
+    }
+    return total + c_term;
+}
+
+// Score one peptidoform against the peaks. Sums from the N-terminus stay in the thread's local memory, which lanes read side by side.
+// Ions are first looked up in the bit table, without a branch, so that the look-ups of several are under way together; the few that may
+// match are then compared with the peaks.
+template <int kScore>
+__device__ Matched score_form(const Form& form, const Settings& settings, const Inputs& in, const Peaks& peaks, const double* residue_mass,
+                              int charges) {
+    double prefix[kLongest];
+    const double total = sum_masses(form, settings, in, residue_mass, prefix);
+    const int n_ions = form.length - 1;
+    const int n_n = static_cast<int>(settings.n_n_term_series), n_c = static_cast<int>(settings.n_c_term_series);
+    double root[kScore == kKernelDotProduct ? kLongest : 1];
+    double dot = 0.0, kernel_sum = 0.0;
+    long long correlation = 0;
+    int count_n = 0, count_c = 0;
+    for (int series = 0; series < n_n + n_c; ++series) {
+        const bool is_n = series < n_n;
+        const double single = is_n ? settings.n_term_series[series] : total + settings.c_term_series[series - n_n];
+        int count = 0;
+        for (int z = 1; z <= charges; ++z) {
+            const double start = single / z + (z - 1) * kProtonMass / z;
+            const double sign = (is_n ? 1.0 : -1.0) / z;
+            if (kScore == kCrossCorrelation) {
+                for (int i = 0; i < n_ions; ++i) correlation += correlation_at(peaks, start + sign * prefix[i], settings);
+            }
+            if (kScore == kKernelDotProduct) {
+                for (int i = 0; i < n_ions; ++i) root[i] = 0.0;
+            }
+            for (int begin = 0; begin < n_ions; begin += 32) {
+                const int end = min(n_ions, begin + 32);
+                Word found = 0;
+#pragma unroll 4
+                for (int i = begin; i < end; ++i) found |= may_match(peaks, start + sign * prefix[i]) << (i - begin);
+                for (; found; found &= found - 1) {
+                    const int i = begin + __ffs(static_cast<int>(found)) - 1;
+                    const int peak = find_peak(peaks, start + sign * prefix[i]);
+                    if (peak < 0) continue;
+                    dot += peaks.weight[peak];
+                    ++count;
+                    if (kScore == kKernelDotProduct) {
+                        root[is_n ? i : n_ions - 1 - i] = power(static_cast<double>(peaks.weight[peak]), 1.0 / settings.ksdp_power);
+                    }
+                }
+            }
+            if (kScore == kKernelDotProduct) {
+                kernel_sum += kernel_dot_product(root, n_ions, static_cast<int>(settings.ksdp_window), settings.ksdp_power);
+            }
+        }
+        if (is_n) {
+            count_n += count;
+        } else {
+            count_c += count;
+        }
+    }
+    double score = dot;
+    if (kScore == kHyperscore) {
+        score = dot > 0 ? in.factorial_log[count_n] + in.factorial_log[count_c] + logarithm(1.0 + 100.0 * dot) : 0.0;
+    } else if (kScore == kKernelDotProduct) {
+        score = kernel_sum;
+    } else if (kScore == kCrossCorrelation) {
+        score = static_cast<double>(correlation) * kXCorrOfSum;
+    }
+    return Matched{score, count_n + count_c};
+}

@@ -1,0 +1,87 @@
+// What a search of spectra against the dictionary is told, and the candidates that it keeps.
+//
+// Scores are those of the processor to the last bit: sums are made in the same order, or of whole numbers, and the logarithm and the power
+// are those of kernels/cpu/elementary.py. Compile with --fmad=false: a fused multiply-add rounds differently.
+#pragma once
+
+#include "peptides.cuh"
+
+constexpr int kMostSlots = 8;            // variable modifications of one peptide
+constexpr int kMostFragmentCharge = 5;
+constexpr int kMostIsotopeErrors = 16;
+constexpr Long kNobody = ~0ull;
+constexpr int kPeptideBits = 40;         // of a key; the window's number stands above
+
+enum Score { kSpectralDotProduct, kKernelDotProduct, kHyperscore, kCrossCorrelation };
+
+// The scalars of a search. kernels/cuda/scoring.py writes it; every member has 8 bytes, so that there is no padding.
+struct Settings {
+    double precursor_absolute, precursor_relative, isotope_spacing;
+    double fragment_absolute, fragment_relative, bin_width;
+    double correlation_bin_width, correlation_bin_offset;
+    double ksdp_power, histogram_width, n_term_mass, c_term_mass;
+    double residue_mass[kLetters];
+    double n_term_series[kMostSeries], c_term_series[kMostSeries];
+    double isotope_minimum_mass[kMostIsotopeErrors];
+    long long isotope_error[kMostIsotopeErrors];
+    long long n_isotope_errors, n_n_term_series, n_c_term_series, max_fragment_charge;
+    long long n_words, n_correlation_bins, ksdp_window, min_matched_ions;
+    long long first_peptide, n_peptides;  // the part of the dictionary that is on the device
+    long long n_combinations, max_forms, n_kept, n_slots, n_bins, candidates_of_item;
+};
+
+// A candidate that may be kept. Equal scores go to the lower key, then to the lower form: the order in which the processor meets them.
+struct Candidate {
+    float score;
+    Word form;     // number of the arrangement of modifications among those tried
+    Long key;      // (combination * isotope errors + isotope error) << kPeptideBits | peptide
+    Long sites;    // one byte for each slot of the combination: 0 N-terminus, 1..length, length + 1 C-terminus
+};
+
+__device__ bool comes_before(const Candidate& a, const Candidate& b) {
+    if (a.score != b.score) return a.score > b.score;
+    if (a.key != b.key) return a.key < b.key;
+    return a.form < b.form;
+}
+
+__device__ Candidate nobody() { return Candidate{__int_as_float(0xff800000), 0, kNobody, 0}; }
+
+__device__ Candidate candidate_of_lane(const Candidate& mine, int lane) {
+    return Candidate{__shfl_sync(kEveryLane, mine.score, lane), __shfl_sync(kEveryLane, mine.form, lane),
+                     __shfl_sync(kEveryLane, mine.key, lane), __shfl_sync(kEveryLane, mine.sites, lane)};
+}
+
+__device__ Candidate candidate_above(const Candidate& mine) {
+    return Candidate{__shfl_up_sync(kEveryLane, mine.score, 1), __shfl_up_sync(kEveryLane, mine.form, 1),
+                     __shfl_up_sync(kEveryLane, mine.key, 1), __shfl_up_sync(kEveryLane, mine.sites, 1)};
+}
+
+// Where the arrays of a search lie. kernels/cuda/scoring.py writes it.
+struct Inputs {
+    // The dictionary, in order of mass.
+    const double* mass;
+    const unsigned int* position;
+    const unsigned char* length;
+    const unsigned char* flags;
+    const unsigned int* letters;
+    const unsigned char* residues;
+    // Variable modifications. Place: 0 anywhere, 1 peptide N-terminus, 2 peptide C-terminus, 3 protein N-terminus, 4 protein C-terminus.
+    const double* modification_mass;
+    const unsigned int* residue_mask;
+    const int* place;
+    const double* combination_mass;
+    const unsigned char* combination_slots;  // (combinations, kMostSlots): which modification each slot holds, ascending, then kNone
+    const double* factorial_log;
+    // Peaks of each query; `height` is XCorr's and only read for it.
+    const int* offsets;
+    const double* mz;
+    const float* weight;
+    const float* height;
+    const double* query_mass;
+    const int* query_charge;
+    // Items of work: a query and which part of its candidates.
+    const int* item_query;
+    const int* item_part;
+    Candidate* kept_of_items;  // (items, n_kept)
+    int* histogram;            // (queries, n_bins), zero at the start
+};

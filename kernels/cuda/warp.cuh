@@ -1,0 +1,42 @@
+// What a warp does together, for all kernels: sums over its lanes, a list of the best spread over them, and copying into shared memory.
+#pragma once
+
+using Word = unsigned int;
+using Long = unsigned long long;
+
+constexpr Word kEveryLane = 0xffffffffu;
+
+// Sum over this lane and those before it.
+template <class Value>
+__device__ Value sum_up_to_lane(Value value, int lane) {
+    for (int step = 1; step < 32; step <<= 1) {
+        const Value before = __shfl_up_sync(kEveryLane, value, step);
+        if (lane >= step) value += before;
+    }
+    return value;
+}
+
+// Sum over all lanes, in lane 0.
+template <class Value>
+__device__ Value sum_of_lanes(Value value) {
+    for (int step = 16; step > 0; step >>= 1) value += __shfl_down_sync(kEveryLane, value, step);
+    return value;
+}
+
+// The list of the best is spread over a warp: lane j holds the j-th best. All lanes insert the same candidate. A candidate has a
+// `comes_before` and a `candidate_above`, that of the lane before.
+template <class Candidate>
+__device__ void insert(Candidate& kept, const Candidate& fresh, int lane) {
+    const int place = __popc(__ballot_sync(kEveryLane, comes_before(kept, fresh)));
+    const Candidate above = candidate_above(kept);
+    if (lane == place) kept = fresh;
+    if (lane > place) kept = above;
+}
+
+// All threads of the block copy a struct of members of 8 bytes into shared memory; it is whole after the next barrier.
+template <class Struct>
+__device__ void copy_together(Struct& shared, const Struct* in_memory) {
+    for (int i = threadIdx.x; i < static_cast<int>(sizeof(Struct) / sizeof(Long)); i += blockDim.x) {
+        reinterpret_cast<Long*>(&shared)[i] = reinterpret_cast<const Long*>(in_memory)[i];
+    }
+}

@@ -1,0 +1,103 @@
+"""Hits from the alignment to the file: what is done for many is done in as few lines of Python as for few."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+
+from engine.arrays import Texts, offsets_of
+from engine.jobs.progress import Progress
+from engine.sequences import hits as hits_module
+from engine.sequences.alignment import Pairs, align_pair, align_pairs
+from engine.sequences.hits import FORMATS, Hits, Places, QueryHits, hits_table
+from engine.sequences.matrices import read_matrix
+from engine.sequences.scheme import ScoringScheme
+from tests.effort import lines_run
+
+LETTERS = np.array([ord(letter) - ord("A") for letter in "ARNDCQEGHILKMFPSTWYV"], np.int8)
+
+
+def relatives(n, generator):
+    """Proteins that resemble one another, and where each begins and ends."""
+    core = generator.choice(LETTERS, 150)
+    found = []
+    for _ in range(n):
+        own = np.where(generator.random(150) < 0.3, generator.choice(LETTERS, 150), core)
+        cut = int(generator.integers(20, 130))
+        found.append(np.concatenate((own[: cut - int(generator.integers(0, 12))], own[cut:])))
+    offsets = offsets_of(np.array([len(one) for one in found]))
+    return np.concatenate(found), np.stack((offsets[:-1], offsets[1:]), axis=1)
+
+
+def pairs_of(n):
+    """So many pairs, with their best scores."""
+    generator = np.random.default_rng(5)
+    queries, query_places = relatives(n, generator)
+    subjects, subject_places = relatives(n, generator)
+    return Pairs(queries, query_places, subjects, subject_places, np.full(n, 1 << 20))
+
+
+@pytest.fixture
+def scheme():
+    return ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
+
+
+def found_of(pairs, scheme):
+    """The pairs as hits of one query."""
+    n = len(pairs)
+    names, others = Texts.of(f"p{k}" for k in range(n)), Texts.of(["q"] * n)
+    queries, subjects = (Places(one, names, np.arange(n), lengths) for one, lengths in zip((others, names), pairs.lengths, strict=True))
+    aligned = align_pairs(pairs, scheme, 1, Progress())
+    hits = Hits.of(aligned, queries, subjects, pairs.scores, np.arange(n) + 1, np.linspace(0, 9, n), np.linspace(0, 1, n))
+    return QueryHits(np.zeros(1, np.int64), names[:1], names[:1], Texts.of(["ARND"]), np.array([0, n]), hits)
+
+
+@pytest.mark.parametrize("gap_open", [11, 40_000])  # the second needs 32 bits
+@pytest.mark.parametrize("cells_kept", [1 << 24, 1000])
+def test_many_pairs_are_aligned_as_each_by_itself(gap_open, cells_kept):
+    scheme, pairs = ScoringScheme(read_matrix("BLOSUM62"), gap_open, 1), pairs_of(9)
+    alone = [
+        align_pair(pairs.queries[slice(*one)], pairs.subjects[slice(*other)], scheme, Progress())
+        for one, other in zip(pairs.query_places, pairs.subject_places, strict=True)
+    ]
+    known = Pairs(pairs.queries, pairs.query_places, pairs.subjects, pairs.subject_places, np.array([one.score for one in alone], np.int64))
+    together = align_pairs(known, scheme, 2, Progress(), cells_kept=cells_kept)
+    assert together.cigars.strings() == [one.cigar for one in alone]
+    lines = zip(together.query.strings(), together.middle.strings(), together.subject.strings(), strict=True)
+    assert list(lines) == [one.lines() for one in alone]
+    for name in (
+        "query_start", "subject_start", "query_end", "subject_end", "identities", "mismatches", "positives", "gap_openings",
+    ):  # fmt: skip
+        assert getattr(together, name).tolist() == [getattr(one, name) for one in alone], name
+
+
+def test_no_line_of_python_is_run_for_each_alignment(scheme):
+    few, many = pairs_of(20), pairs_of(200)
+    align_pairs(few, scheme, 1, Progress())
+    aligned = [lines_run(lambda pairs=pairs: align_pairs(pairs, scheme, 1, Progress(), cells_kept=1 << 24)) for pairs in (few, many)]
+    # Tasks are counted by cells; besides them nothing grows.
+    assert aligned[1] < aligned[0] + 180
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_no_line_of_python_is_run_for_each_hit_that_is_written(scheme, format):
+    few, many = found_of(pairs_of(20), scheme), found_of(pairs_of(200), scheme)
+
+    def write(found):
+        with io.BytesIO() as file:
+            writer = hits_module._WRITERS[format](file, Progress())
+            writer.write(found)
+            writer.finish()
+            writer.close()
+            return file.getvalue()
+
+    write(few)
+    assert write(many).count(b"p199") and lines_run(lambda: write(many)) == lines_run(lambda: write(few))
+
+
+def test_no_line_of_python_is_run_for_each_row_of_the_table(scheme):
+    few, many = found_of(pairs_of(20), scheme).hits, found_of(pairs_of(200), scheme).hits
+    assert hits_table(many).num_rows == 200
+    assert lines_run(lambda: hits_table(many)) == lines_run(lambda: hits_table(few))
