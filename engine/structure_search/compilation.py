@@ -13,9 +13,9 @@ _RESIDUES, _CHAINS = 40, 3
 
 
 def _last() -> Callable[..., Any]:
-    from kernels.cpu.superposition import best_superposition
+    from kernels.cpu.structure_alignment import score_group
 
-    return best_superposition
+    return score_group
 
 
 def _use() -> None:
@@ -30,7 +30,9 @@ def _use() -> None:
     from engine.structure_search.scoring import work_of
     from engine.structure_search.structures import described
     from engine.structures.chains import Chains
+    from engine.structures.compilation import STRUCTURE_KERNELS
 
+    STRUCTURE_KERNELS.use()
     n = _RESIDUES * _CHAINS
     turn = np.arange(n) * 1.7
     position = np.stack([2.3 * np.cos(turn), 2.3 * np.sin(turn), 1.5 * np.arange(n)], axis=1).astype(np.float32)  # a helix

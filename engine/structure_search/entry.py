@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine.entry import Export, ExportRequest, Input, Search, SearchRequest
 from engine.jobs.progress import Progress
+from engine.structures.commands import COMMANDS
 
 if TYPE_CHECKING:
     from engine.project import Project
@@ -78,4 +79,5 @@ STRUCTURE_SEARCH = Search(
     tables="engine.structure_search.tables:TABLES",
     exports=(Export("tsv", "Table, tab-separated", (".tsv",)),),
     export=_export,
+    commands=COMMANDS,
 )  # fmt: skip

@@ -14,7 +14,16 @@ from engine.structure_search.hits import Hit, HitSearch
 from engine.structure_search.parameters import StructureSearchParameters
 from engine.structure_search.results import QueryHits, hit_file, project_tables
 from engine.structure_search.scoring import work_of
-from engine.structure_search.structures import DescribedChains, read_chains, sources_of, without_structure
+from engine.structure_search.structures import (
+    DATABASE_FILE,
+    DescribedChains,
+    Source,
+    database_folder,
+    open_chains,
+    read_chains,
+    sources_of,
+    without_structure,
+)
 from engine.structure_search.summary import StructureSearchSummary
 
 __all__ = ["StructureSearchSummary", "find_structures"]
@@ -37,7 +46,8 @@ def find_structures(
 
     Parameters
     ----------
-    queries : files of structures, folders and lists of them, each perhaps with ``:CHAIN`` behind it. database : the same.
+    queries : files of structures, folders and lists of them, each perhaps with ``:CHAIN`` behind it. database : the folder of a structure
+        database, or the same.
     out : file for the hits, tab-separated; None for none. project_folder : a project to which a run with its tables is added.
     device, threads : see `engine.execution.devices.chosen_device`; all threads when None.
 
@@ -45,7 +55,8 @@ def find_structures(
     ------
     InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
     """
-    asked_queries, asked_database = sources_of(queries), sources_of(database)
+    folder = database_folder(database)
+    asked_queries, asked_database = sources_of(queries), [Source(folder / DATABASE_FILE)] if folder else sources_of(database)
     asked = Asked(
         "structures",
         {"queries": [one.path for one in asked_queries], "database": [one.path for one in asked_database]},
@@ -66,7 +77,7 @@ def find_structures(
         for name in without_structure(query_set):
             run.progress.message(f"{name} has neither a helix nor a strand: its hits say little", "warning")
         with run.step("index"):
-            chains = read_chains(asked_database, run.progress, run.threads)
+            chains = open_chains(folder, run.progress) if folder else read_chains(asked_database, run.progress, run.threads)
         for text in (*query_set.told, *chains.told):
             run.progress.message(text)
         with run.step("plan"):

@@ -13,12 +13,27 @@ from engine.errors import InputError
 from engine.execution.threads import run_on_threads
 from engine.formats.sources import ByteSource
 from engine.jobs.progress import Progress
+from engine.structure_search.descriptor_index import descriptors_of
 from engine.structures.chains import Chains, concatenated
+from engine.structures.database import open_database
 from engine.structures.descriptors import Alphabets, describe
 from engine.structures.reading import StructureFile, read_structure
 from kernels.structure_layouts import StructureArrays
 
-__all__ = ["DescribedChains", "Source", "described", "read_chains", "sources_of", "without_structure"]
+__all__ = [
+    "DATABASE_FILE",
+    "DescribedChains",
+    "Source",
+    "database_folder",
+    "described",
+    "open_chains",
+    "read_chains",
+    "sources_of",
+    "without_structure",
+]
+
+DATABASE_FILE = "database.json"
+"""What a structure database is known by."""
 
 _ENDINGS = (".pdb", ".ent", ".cif", ".mmcif", ".pdbx", ".bcif")
 _LISTS = (".txt", ".list", ".lst")
@@ -72,6 +87,26 @@ def sources_of(given: Sequence[str | Path]) -> list[Source]:
         else:
             found.append(_source(one))
     return found
+
+
+def database_folder(given: Sequence[str | Path]) -> Path | None:
+    """The folder of a structure database, if that is what is given, or the file in it that says so; None for files of structures."""
+    if len(given) != 1:
+        return None
+    folder = Path(given[0])
+    folder = folder.parent if folder.name == DATABASE_FILE else folder
+    return folder if (folder / DATABASE_FILE).is_file() else None
+
+
+def open_chains(folder: Path, progress: Progress) -> DescribedChains:
+    """The chains of a structure database, memory-mapped.
+
+    Raises
+    ------
+    InputError : it is damaged. Cancelled : the user asked to stop.
+    """
+    database = open_database(folder)
+    return DescribedChains(database.chains, descriptors_of(database, progress), np.arange(len(database.chains)))
 
 
 def _is_structure(path: Path) -> bool:

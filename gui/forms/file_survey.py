@@ -20,6 +20,7 @@ from engine.formats.sources import ByteSource
 __all__ = ["SORTS", "FileKind", "FileSurvey", "SortOfFiles", "Survey", "file_kind"]
 
 _MOST_FILES = 5000
+_DATABASE = "database.json"  # of a structure database
 
 
 class SortOfFiles(NamedTuple):
@@ -85,6 +86,8 @@ def file_kind(path: Path) -> FileKind:
     """What a file is: a structure by its name, all else from its first bytes."""
     try:
         with ByteSource(path) as source:
+            if path.name == _DATABASE:
+                return FileKind(path, "structures", "structure database", source.size)
             if path.name.lower().removesuffix(".gz").endswith(SORTS["structures"].suffixes):
                 return FileKind(path, "structures", "structure", source.size)
             format_name = recognise(source)
@@ -149,6 +152,8 @@ def _survey(paths: Sequence[Path]) -> Survey:
             survey.projects.append(path.parent)
         elif path.suffix.lower() == ".toml":
             survey.presets.append(path)
+        elif (path / _DATABASE).is_file():
+            survey.files.append(file_kind(path / _DATABASE))
         elif path.is_dir() and path.suffix.lower() not in (".d", ".raw"):
             survey.files += [file_kind(file) for file in _files_below(path)]
         else:

@@ -44,7 +44,7 @@ def _score_elements(type_q, length_q, offsets, types, lengths, gap_first, gap_ne
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _score_group(query, rows, row_codes, shifts, tables, of_length, of_angle, gap_first, gap_next, offsets, state, length, angle, chains,
+def score_group(query, rows, row_codes, shifts, tables, of_length, of_angle, gap_first, gap_next, offsets, state, length, angle, chains,
                  h_row, e_row, profile, codes, lengths, angles, best, scores, stop):  # fmt: skip
     """Phase 2 of as many chains as a vector has lanes, or fewer.
 
@@ -219,7 +219,7 @@ class _Prepared:
         )
         codes = aligned(len(rewards.shifts) * _COLUMNS * LANES, np.int8)
         for begin in range(0, len(taking_part), LANES):
-            _score_group(
+            score_group(
                 self._geometry, self._rows, self._row_codes, rewards.shifts, self._tables, rewards.of_length, rewards.of_angle,
                 rewards.gap_first, rewards.gap_next, chains.offsets, chains.state, chains.length, chains.angle,
                 taking_part[begin : begin + LANES], h_row, e_row, profile, codes, lengths, angles, best, scores, stop,
