@@ -48,35 +48,71 @@ __device__ __forceinline__ int element_reward(int type_a, int length_a, int type
     return static_cast<int>((2ull * halves * kUnits * shorter + whole) / (2ull * whole));
 }
 
-// Phase 1 of n chains.
-//
-// offsets: where the elements of each chain begin in `type` and `length`, less `base`. query_type, query_length: of the query's m elements.
-// room: 2 m numbers for each thread. scores: by chain.
-extern "C" __global__ void align_elements(const long long* offsets, long long base, const unsigned char* type, const int* length, int n,
-                                          const unsigned char* query_type, const int* query_length, int m, int gap_first, int gap_next,
-                                          int* room, int* scores) {
-    const int threads = gridDim.x * blockDim.x, thread = blockIdx.x * blockDim.x + threadIdx.x;
-    int* const h_row = room + thread;
-    int* const f_row = room + static_cast<long long>(m) * threads + thread;
-    for (int chain = thread; chain < n; chain += threads) {
+// Chains of the database that are on the device. Offsets count from the first chain of the whole database; `residues_before` and
+// `elements_before` are those of the chains that come before these.
+struct Chains {
+    const long long* offsets;
+    const Word* state;
+    const unsigned short* length;
+    const unsigned short* angle;
+    const long long* element_offsets;
+    const unsigned char* element_type;
+    const int* element_length;
+    long long residues_before;
+    long long elements_before;
+};
+
+// The query: its n residues, its elements, and the values of all tables of its rewards, one behind the other; costs of gaps in both phases.
+struct Query {
+    const Word* state;
+    const unsigned short* length;
+    const unsigned short* angle;
+    const unsigned char* element_type;
+    const int* element_length;
+    const int* tables;
+    int n;
+    int n_elements;
+    int gap_first;
+    int gap_next;
+    int element_gap_first;
+    int element_gap_next;
+};
+
+// What is computed, by chain, -1 at first: `scores` of phase 2, `element_scores` of phase 1; and what is written meanwhile: H and F on the
+// right of a strip, by residue; two numbers for each element of the query and thread of phase 1; a counter of chains, zero at first.
+struct Results {
+    int* scores;
+    int* element_scores;
+    uint2* border;
+    int* rows;
+    Word* next_chain;
+};
+
+// Phase 1 of the chains first:last.
+extern "C" __global__ void align_elements(Chains chains, Query query, Results results, int first, int last) {
+    const int threads = gridDim.x * blockDim.x, thread = blockIdx.x * blockDim.x + threadIdx.x, m = query.n_elements;
+    int* const h_row = results.rows + thread;
+    int* const f_row = results.rows + static_cast<long long>(m) * threads + thread;
+    for (int chain = first + thread; chain < last; chain += threads) {
         for (int i = 0; i < m; ++i) h_row[static_cast<long long>(i) * threads] = f_row[static_cast<long long>(i) * threads] = 0;
+        const long long end = chains.element_offsets[chain + 1] - chains.elements_before;
         int best = 0;
-        for (long long j = offsets[chain] - base; j < offsets[chain + 1] - base; ++j) {
-            const int own_type = type[j], own_length = length[j];
+        for (long long j = chains.element_offsets[chain] - chains.elements_before; j < end; ++j) {
+            const int own_type = chains.element_type[j], own_length = chains.element_length[j];
             int diagonal = 0, e = 0;
             for (int i = 0; i < m; ++i) {
                 const long long place = static_cast<long long>(i) * threads;
                 const int f = f_row[place], left = h_row[place];
-                const int paired = diagonal + element_reward(query_type[i], query_length[i], own_type, own_length);
+                const int paired = diagonal + element_reward(query.element_type[i], query.element_length[i], own_type, own_length);
                 const int h = greatest(greatest(paired, 0), greatest(e, f));
                 best = greatest(best, h);
                 diagonal = left;
                 h_row[place] = h;
-                e = greatest(e - gap_next, h - gap_first);
-                f_row[place] = greatest(f - gap_next, h - gap_first);
+                e = greatest(e - query.element_gap_next, h - query.element_gap_first);
+                f_row[place] = greatest(f - query.element_gap_next, h - query.element_gap_first);
             }
         }
-        scores[chain] = best;
+        results.element_scores[chain] = best;
     }
 }
 
@@ -109,37 +145,30 @@ __device__ __forceinline__ int reward_of(const int* tables, const Residue& mine,
     return reward;
 }
 
-// Phase 2 of the chains first:last, for one strip of the query.
-//
-// offsets: where the residues of each chain begin in `state`, `length` and `angle`, less `base`. element_scores: of phase 1; a chain with
-// less than `least` is left alone; none: all take part. query_*: the query's m residues, of which the strip begins at `begin`. table_values:
-// of all tables, one behind the other. border_in, border_out: H and F on the right of the strip before and of this one, by residue; may be
-// the same; none where there is no strip before or after. scores: by chain, -1 at first; raised where this strip has a better one.
-// next_chain: zero at first.
+// Phase 2 of the chains first:last, for the strip of the query that begins at column `begin`. A chain whose elements score less than
+// `least` is left alone. A strip raises the score of a chain where it has a better one.
 extern "C" __global__ void __launch_bounds__(256)
-    align_residues(const long long* offsets, long long base, const Word* state, const unsigned short* length, const unsigned short* angle,
-                   int first, int last, const int* element_scores, int least, const Word* query_state, const unsigned short* query_length,
-                   const unsigned short* query_angle, int m, int begin, const int* table_values, int gap_first, int gap_next,
-                   const uint2* border_in, uint2* border_out, int* scores, Word* next_chain) {
+    align_residues(Chains chains, Query query, Results results, int first, int last, int least, int begin) {
     int* const tables = reinterpret_cast<int*>(dynamic_shared);
-    for (int i = threadIdx.x; i < kTables; i += blockDim.x) tables[i] = table_values[i];
+    for (int i = threadIdx.x; i < kTables; i += blockDim.x) tables[i] = query.tables[i];
     __syncthreads();
     const int lane = threadIdx.x & 31;
+    const bool has_left = begin > 0, has_right = begin + 32 * kColumns < query.n;
     Residue columns[kColumns];
 #pragma unroll
     for (int c = 0; c < kColumns; ++c) {
         const int j = begin + lane * kColumns + c;
-        columns[c] = j < m ? residue_at(query_state, query_length, query_angle, j) : Residue{kPadding, 0, 0};
+        columns[c] = j < query.n ? residue_at(query.state, query.length, query.angle, j) : Residue{kPadding, 0, 0};
     }
     while (true) {
         Word taken = 0;
-        if (lane == 0) taken = atomicAdd(next_chain, 1u);
+        if (lane == 0) taken = atomicAdd(results.next_chain, 1u);
         taken = __shfl_sync(kEveryLane, taken, 0);
         if (taken >= static_cast<Word>(last - first)) break;
         const int chain = last - 1 - static_cast<int>(taken);
-        if (element_scores != nullptr && element_scores[chain] < least) continue;
-        const long long start = offsets[chain] - base;
-        const int n = static_cast<int>(offsets[chain + 1] - offsets[chain]);
+        if (results.element_scores[chain] < least) continue;
+        const long long start = chains.offsets[chain] - chains.residues_before;
+        const int n = static_cast<int>(chains.offsets[chain + 1] - chains.offsets[chain]);
 
         int above[kColumns], e[kColumns];
 #pragma unroll
@@ -150,13 +179,10 @@ extern "C" __global__ void __launch_bounds__(256)
             const int row = step - lane;
             if (row < 0 || row >= n) continue;
             if (lane == 0) {
-                h_left = f = 0;
-                if (border_in != nullptr) {
-                    const uint2 border = border_in[start + row];
-                    h_left = static_cast<int>(border.x), f = static_cast<int>(border.y);
-                }
+                const uint2 border = has_left ? results.border[start + row] : uint2{0, 0};
+                h_left = static_cast<int>(border.x), f = static_cast<int>(border.y);
             }
-            const Residue own = residue_at(state, length, angle, start + row);
+            const Residue own = residue_at(chains.state, chains.length, chains.angle, start + row);
             int diagonal = corner;
             corner = h_left;
 #pragma unroll
@@ -166,13 +192,13 @@ extern "C" __global__ void __launch_bounds__(256)
                 diagonal = above[c];
                 above[c] = h;
                 best = greatest(best, h);
-                e[c] = greatest(e[c] - gap_next, h - gap_first);
-                f = greatest(f - gap_next, h - gap_first);
+                e[c] = greatest(e[c] - query.gap_next, h - query.gap_first);
+                f = greatest(f - query.gap_next, h - query.gap_first);
             }
             h_out = above[kColumns - 1], f_out = f;
-            if (lane == 31 && border_out != nullptr) border_out[start + row] = uint2{static_cast<Word>(h_out), static_cast<Word>(f_out)};
+            if (lane == 31 && has_right) results.border[start + row] = uint2{static_cast<Word>(h_out), static_cast<Word>(f_out)};
         }
         for (int distance = 16; distance > 0; distance >>= 1) best = greatest(best, __shfl_xor_sync(kEveryLane, best, distance));
-        if (lane == 0 && best > scores[chain]) scores[chain] = best;
+        if (lane == 0 && best > results.scores[chain]) results.scores[chain] = best;
     }
 }

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.cuda.modules import Card, sent
+from kernels.cuda.modules import Card, sent, struct
 from kernels.device import DeviceMemoryError
 from kernels.partitions import equal_partitions
 from kernels.structure_layouts import Rewards, StructureArrays
@@ -42,6 +42,24 @@ _BLOCKS, _ELEMENT_BLOCKS = 8, 8  # on each multiprocessor, of phase 2 where the 
 _SHARE_OF_FREE_MEMORY = 0.8
 _RESIDUE_BYTES, _BORDER_BYTES, _ELEMENT_BYTES, _CHAIN_BYTES = 8, 8, 5, 16 + 8
 _CELLS_OF_RUN = 20_000_000_000  # between two looks at a cancel: some 50 ms on an H200
+
+_POINTERS = "state", "length", "angle", "element_type", "element_length"
+_CHAINS = np.dtype(
+    [
+        *[(name, np.uint64) for name in ("offsets", "state", "length", "angle", "element_offsets", "element_type", "element_length")],
+        ("residues_before", np.int64), ("elements_before", np.int64),
+    ]
+)  # fmt: skip
+"""The struct Chains of structure_alignment.cu."""
+_QUERY = np.dtype(
+    [
+        *[(name, np.uint64) for name in (*_POINTERS, "tables")],
+        *[(name, np.int32) for name in ("n", "n_elements", "gap_first", "gap_next", "element_gap_first", "element_gap_next")],
+    ]
+)
+"""The struct Query."""
+_RESULTS = np.dtype([(name, np.uint64) for name in ("scores", "element_scores", "border", "rows", "next_chain")])
+"""The struct Results."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +104,12 @@ def _table_values(rewards: Rewards) -> NDArray[np.int32]:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Chains `first:last` with the buffers that hold their columns."""
+    """Chains `first:last` with the buffers that hold their columns, and these as the kernels take them."""
 
     first: int
     last: int
     buffers: dict[str, Any]
+    chains: NDArray[np.void]
 
 
 class StructureSearch:
@@ -132,19 +151,18 @@ class StructureSearch:
             work = _Query(self._card, self._stream, query, rewards)
             for batch in self._batches(first, last):
                 begin, end = max(first, batch.first), min(last, batch.last)
-                room = self._card.buffer(4 * (batch.last - batch.first)), self._card.buffer(4 * (batch.last - batch.first))
-                border = self._card.buffer(_BORDER_BYTES * self._n_residues(batch) if work.n_strips > 1 else 0)
-                none = np.full(batch.last - batch.first, -1, np.int32)
-                for buffer in room:
-                    self._card.upload(buffer, none, self._stream)
+                n = batch.last - batch.first
+                room = {name: self._card.buffer(4 * n) for name in ("scores", "element_scores")}
+                room["border"] = self._card.buffer(_BORDER_BYTES * self._n_residues(batch) if work.n_strips > 1 else 0)
+                none = np.full(n, -1, np.int32)
+                for name in ("scores", "element_scores"):
+                    self._card.upload(room[name], none, self._stream)
                 cells = self._lengths[begin:end] * max(1, len(query.state))
                 runs = sorted(equal_partitions(cells, 1, most_cost=_CELLS_OF_RUN, per_worker=1), key=lambda run: run.first)
                 for run in runs:
                     here, there = begin - batch.first + run.first, begin - batch.first + run.last
-                    if least > 0:
-                        work.align_elements(batch, self._chains, here, there, room[1])
-                    work.align_residues(batch, self._chains, here, there, least, room[1], room[0], border)
-                    for out, buffer in ((scores, room[0]), (element_scores, room[1])):
+                    work.align(batch.chains, room, here, there, least)
+                    for out, buffer in ((scores, room["scores"]), (element_scores, room["element_scores"])):
                         found = out[begin + run.first : begin + run.last]
                         self._card.download(found, buffer, self._stream, offset=4 * here)
                     self._card.wait(self._stream)
@@ -185,16 +203,17 @@ class StructureSearch:
             "angle": chains.angle[residues], "element_offsets": chains.element_offsets[first : last + 1],
             "element_type": chains.element_type[elements], "element_length": chains.element_length[elements],
         }  # fmt: skip
-        batch = _Batch(first, last, sent(self._card, columns, self._stream))
+        buffers = sent(self._card, columns, self._stream)
         self._card.wait(self._stream)
-        return batch
+        before = {"residues_before": residues.start, "elements_before": elements.start}
+        return _Batch(first, last, buffers, struct(self._card, _CHAINS, {**buffers, **before}))
 
 
 class _Query:
     """A query and its rewards on the device."""
 
     def __init__(self, card: Card, stream: Any, query: StructureArrays, rewards: Rewards) -> None:
-        self._card, self._stream, self._query, self._rewards = card, stream, query, rewards
+        self._card, self._stream = card, stream
         tables = _table_values(rewards)
         self._buffers = sent(
             card,
@@ -209,41 +228,28 @@ class _Query:
         self._shared_bytes = tables.nbytes
         shifts = ",".join(str(shift) for shift in rewards.shifts)
         self._defines = f"COLUMNS={self._columns}", f"SHIFTS={shifts}", f"COMPARES={int(len(rewards.of_length) > 0)}"
-        self._next_chain = card.buffer(4)
         threads = card.multiprocessors() * _ELEMENT_BLOCKS * _ELEMENT_THREADS
-        self._element_threads, self._room = threads, card.buffer(8 * threads * len(query.element_type))
+        self._element_threads, n_elements = threads, len(query.element_type)
+        self._room = {"next_chain": card.buffer(4), "rows": card.buffer(8 * threads * n_elements)}
+        numbers = {
+            "n": len(query.state), "n_elements": n_elements, "gap_first": rewards.gap_first, "gap_next": rewards.gap_next,
+            "element_gap_first": rewards.element_gap_first, "element_gap_next": rewards.element_gap_next,
+        }  # fmt: skip
+        self._query = struct(card, _QUERY, {**self._buffers, **numbers})
         card.wait(stream)
 
-    def align_elements(self, batch: _Batch, chains: StructureArrays, first: int, last: int, element_scores: Any) -> None:
-        """Phase 1 of the chains `first:last` of a batch."""
-        card, buffers = self._card, batch.buffers
-        blocks = min(self._element_threads // _ELEMENT_THREADS, -(-(last - first) // _ELEMENT_THREADS))
-        arguments = (
-            np.uint64(card.address(buffers["element_offsets"]) + 8 * first), np.int64(chains.element_offsets[batch.first]),
-            buffers["element_type"], buffers["element_length"], np.int32(last - first), self._buffers["element_type"],
-            self._buffers["element_length"], np.int32(len(self._query.element_type)), np.int32(self._rewards.element_gap_first),
-            np.int32(self._rewards.element_gap_next), self._room, np.uint64(card.address(element_scores) + 4 * first),
-        )  # fmt: skip
-        card.launch(_FILE, "align_elements", blocks, _ELEMENT_THREADS, arguments, self._stream, defines=self._defines)
-
-    def align_residues(
-        self, batch: _Batch, chains: StructureArrays, first: int, last: int, least: int, element_scores: Any, scores: Any, border: Any
-    ) -> None:
-        """Phase 2 of the chains `first:last` of a batch."""
-        card, buffers, rewards = self._card, batch.buffers, self._rewards
-        address = np.uint64(card.address(border))
-        warps = _THREADS // _LANES
-        blocks = min(card.multiprocessors() * _BLOCKS, -(-(last - first) // warps))
+    def align(self, chains: NDArray[np.void], room: dict[str, Any], first: int, last: int, least: int) -> None:
+        """Both phases of the chains `first:last` of a batch; phase 2 alone where `least` is 0."""
+        card, results = self._card, struct(self._card, _RESULTS, {**self._room, **room})
+        arguments = chains, self._query, results, np.int32(first), np.int32(last)
+        if least > 0:
+            blocks = min(self._element_threads // _ELEMENT_THREADS, -(-(last - first) // _ELEMENT_THREADS))
+            card.launch(_FILE, "align_elements", blocks, _ELEMENT_THREADS, arguments, self._stream, defines=self._defines)
+        blocks = min(card.multiprocessors() * _BLOCKS, -(-(last - first) // (_THREADS // _LANES)))
+        admitting = np.int32(least if least > 0 else -1)  # without phase 1 all have -1
         for strip in range(self.n_strips):
-            card.clear(self._next_chain, 4, self._stream)
-            arguments = (
-                buffers["offsets"], np.int64(chains.offsets[batch.first]), buffers["state"], buffers["length"], buffers["angle"],
-                np.int32(first), np.int32(last), element_scores if least > 0 else np.uint64(0), np.int32(least), self._buffers["state"],
-                self._buffers["length"], self._buffers["angle"], np.int32(len(self._query.state)),
-                np.int32(strip * self._columns * _LANES), self._buffers["tables"], np.int32(rewards.gap_first),
-                np.int32(rewards.gap_next), address if strip else np.uint64(0),
-                address if strip + 1 < self.n_strips else np.uint64(0), scores, self._next_chain,
-            )  # fmt: skip
+            card.clear(self._room["next_chain"], 4, self._stream)
             card.launch(
-                _FILE, "align_residues", blocks, _THREADS, arguments, self._stream, shared_bytes=self._shared_bytes, defines=self._defines
-            )
+                _FILE, "align_residues", blocks, _THREADS, (*arguments, admitting, np.int32(strip * self._columns * _LANES)), self._stream,
+                shared_bytes=self._shared_bytes, defines=self._defines,
+            )  # fmt: skip

@@ -17,7 +17,7 @@ from kernels.cuda.modules import source
 
 TESTS = Path(__file__).resolve().parents[1]
 SOURCES = sorted(entry.name for entry in files("kernels.cuda").iterdir() if entry.name.endswith((".cu", ".cuh")))
-TWINS = ["alignment", "digestion", "fragment_index", "scoring"]
+TWINS = ["alignment", "digestion", "fragment_index", "scoring", "structure_alignment"]
 every_twin = pytest.mark.parametrize("name", TWINS)
 every_source = pytest.mark.parametrize("file", SOURCES)
 
@@ -35,6 +35,9 @@ STRUCTS = [
     ("fragment_index", "Index", "_INDEX"),
     ("fragment_index", "Queries", "_QUERIES"),
     ("digestion", "Limits", "_LIMITS"),
+    ("structure_alignment", "Chains", "_CHAINS"),
+    ("structure_alignment", "Query", "_QUERY"),
+    ("structure_alignment", "Results", "_RESULTS"),
 ]
 
 SIZES = {

@@ -366,10 +366,6 @@ struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
 
-struct alignas(8) uint2 {
-    unsigned x, y;
-};
-
 inline void fetch_line(const void*) {}
 
 // Two signed numbers of 16 bits in a word, as the intrinsics of that name compute on them.
