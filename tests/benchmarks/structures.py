@@ -130,10 +130,10 @@ def measured(chains: DescribedChains, labels: Labels, mode: str, threads: int, n
             )
         seconds += time.perf_counter() - began
         everyone |= found
-        rows.append({"mode": mode, "fold": fold, "queries": len(found), **ranking_figures(found, labels)})
+        rows.append({"mode": mode, "held_out": fold, "queries": len(found), **ranking_figures(found, labels)})
         print(json.dumps(rows[-1]), flush=True)
     rows.append({
-        "mode": mode, "fold": "all", "queries": len(everyone), **ranking_figures(everyone, labels), "seconds": round(seconds, 1),
+        "mode": mode, "held_out": "all", "queries": len(everyone), **ranking_figures(everyone, labels), "seconds": round(seconds, 1),
         "threads": threads, "version": VERSION,
     })  # fmt: skip
     print(json.dumps(rows[-1]), flush=True)
@@ -151,7 +151,7 @@ def main() -> None:
     for mode in options.modes:
         rows = measured(chains, labels, mode, options.threads, options.folds)
         with RESULTS.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(row) + "\n" for row in rows if row["fold"] == "all" or options.folds == _N_FOLDS)
+            file.writelines(json.dumps(row) + "\n" for row in rows if row["held_out"] == "all" or options.folds == _N_FOLDS)
 
 
 if __name__ == "__main__":
