@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Export, ExportRequest, Input, Search, SearchRequest
+from engine.entry import Export, ExportRequest, Input, Option, Search, SearchRequest
 from engine.jobs.progress import Progress
 from engine.structures.commands import COMMANDS
 
@@ -72,6 +72,7 @@ STRUCTURE_SEARCH = Search(
             option="--database", is_kept=True, wanted="structures to search in", one="database", hint="the structures to search in",
         ),
     ),
+    options=(Option("superpose", "", "write each hit superposed: coordinates, alignment, PyMOL and ChimeraX scripts", metavar="DIR"),),
     shortcuts=("mode", "qualification_threshold", "weights", "top"),
     writes="file",
     run=_run,

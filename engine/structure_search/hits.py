@@ -16,8 +16,9 @@ from engine.structure_search.parameters import StructureSearchParameters
 from engine.structure_search.scoring import Scores, score_query
 from engine.structure_search.significance import z_scores
 from engine.structure_search.structures import DescribedChains
+from engine.structures.outputs import AlignedChains
 from engine.structures.rewards import GapCosts, SensitiveTables, Weights, published_rewards, sensitive_rewards, sensitive_tables
-from engine.structures.superposition import superpose, superpose_many, tm_scores
+from engine.structures.superposition import Superpositions, superpose, superpose_many, tm_scores
 from kernels.structure_layouts import Rewards, StructureArrays
 
 __all__ = ["FEWEST_SUPERPOSED", "Hit", "HitSearch", "QueryHits", "cigar_of", "relatedness"]
@@ -30,7 +31,9 @@ _OF_Z_SCORE = 0.02
 
 @dataclass(frozen=True)
 class QueryHits:
-    """A query with its hits, best first. `n_aligned`: chains that took part in phase 2. `index`: its place in the order of the files."""
+    """A query with its hits, best first. `n_aligned`: chains that took part in phase 2. `index`: its place in the order of the files.
+    `beside`: each hit as it is superposed.
+    """
 
     query: str
     index: int
@@ -39,6 +42,7 @@ class QueryHits:
     states: str
     n_aligned: int
     hits: Sequence[Hit]
+    beside: Sequence[AlignedChains] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +148,12 @@ class HitSearch:
         """The queries in the order of their files, each with its hits."""
         chains = self.queries.chains
         for i in np.argsort(self.queries.file_order).tolist():
-            hits, n_aligned = self.hits(i)
+            hits, n_aligned, beside = self.hits(i)
             index = int(self.queries.file_order[i])
-            yield QueryHits(chains.names[i], index, chains.descriptions[i], chains.sequence(i), chains.states(i), n_aligned, hits)
+            yield QueryHits(chains.names[i], index, chains.descriptions[i], chains.sequence(i), chains.states(i), n_aligned, hits, beside)
 
-    def hits(self, i: int) -> tuple[list[Hit], int]:
-        """The hits of query `i`, best first, and how many chains took part in phase 2."""
+    def hits(self, i: int) -> tuple[list[Hit], int, list[AlignedChains]]:
+        """The hits of query `i`, best first; how many chains took part in phase 2; and each hit as it is superposed."""
         with self._resources.clock.stage("score"):
             scores, rewards, unit, own = self.scores(i)
         with self._resources.clock.stage("report"):
@@ -159,7 +163,9 @@ class HitSearch:
                 wanted = max(self.parameters.top, FEWEST_SUPERPOSED)
                 best = found[np.lexsort((self.database.file_order[found], -z[found]))][:wanted]
                 aligned = self._superposed(i, best, rewards)
-                order = np.lexsort((self.database.file_order[best], -relatedness(z[best], aligned.tm_score.mean(axis=1))))
+                order = np.lexsort(
+                    (self.database.file_order[best], -relatedness(z[best], (aligned.tm_score_query + aligned.tm_score_target) / 2))
+                )
             else:
                 best = found[np.lexsort((self.database.file_order[found], -scores.residues[found]))][: self.parameters.top]
                 aligned = self._fitted(i, best, rewards)
@@ -170,7 +176,9 @@ class HitSearch:
                 self._hit(i, int(best[k]), rank, scores.residues[best[k]] / unit, z[best[k]], ratios[best[k]], aligned, k)
                 for rank, k in enumerate(kept, 1)
             ]
-            return hits, int((scores.residues >= 0).sum())
+            own_chains, chains = self.queries.chains, self.database.chains
+            beside = [AlignedChains(own_chains, i, chains, int(best[k]), aligned, k) for k in kept]
+            return hits, int((scores.residues >= 0).sum()), beside
 
     def _starts(self, i: int, targets: NDArray[np.int64], rewards: Rewards) -> list[NDArray[np.int32]]:
         """The alignments by descriptors."""
@@ -183,23 +191,20 @@ class HitSearch:
             resources.progress,
         )  # fmt: skip
 
-    def _superposed(self, i: int, targets: NDArray[np.int64], rewards: Rewards) -> _Aligned:
+    def _superposed(self, i: int, targets: NDArray[np.int64], rewards: Rewards) -> Superpositions:
         """Candidates aligned anew by their superposition, which begins with the alignment by descriptors."""
         starts = self._starts(i, targets, rewards)
         chains, progress = self.database.chains, self._resources.progress
         progress.stage("Superposing candidates", len(targets))
         some = chains.taken(targets)
         flat = np.concatenate([np.empty((0, 2), np.int32), *starts])
-        found = superpose_many(
+        return superpose_many(
             self.queries.chains.position[self.queries.chains.rows(i)], some.position, some.offsets, flat,
             offsets_of(np.array([len(one) for one in starts], np.int64)), threads=self._resources.threads, effort="quick",
             progress=progress,
         )  # fmt: skip
-        pairs = [found.pairs[found.pair_offsets[k] : found.pair_offsets[k + 1]] for k in range(len(found))]
-        both = np.stack([found.tm_score_query, found.tm_score_target], axis=1)
-        return _Aligned(pairs, found.rotation, found.translation, found.rmsd, both)
 
-    def _fitted(self, i: int, targets: NDArray[np.int64], rewards: Rewards) -> _Aligned:
+    def _fitted(self, i: int, targets: NDArray[np.int64], rewards: Rewards) -> Superpositions:
         """Candidates laid on the query by least squares over the alignment by descriptors."""
         starts = self._starts(i, targets, rewards)
         query, chains = self.queries.chains.position[self.queries.chains.rows(i)], self.database.chains
@@ -214,17 +219,20 @@ class HitSearch:
         for own, both in run_on_threads(fit, range(len(targets)), self._resources.threads, self._resources.progress):
             rmsd.append(own)
             tm.append(both)
-        return _Aligned(starts, rotation, translation, np.array(rmsd), np.array(tm).reshape(-1, 2))
+        by_both, lengths = np.array(tm).reshape(-1, 2), np.array([len(one) for one in starts], np.int64)
+        flat = np.concatenate([np.empty((0, 2), np.int32), *starts])
+        return Superpositions(rotation, translation, by_both[:, 0], by_both[:, 1], np.array(rmsd), lengths, flat, offsets_of(lengths))
 
-    def _hit(self, i: int, target: int, rank: int, score: float, z: float, ratio: float, aligned: _Aligned, k: int) -> Hit:
-        queries, chains, pairs = self.queries.chains, self.database.chains, aligned.pairs[k]
+    def _hit(self, i: int, target: int, rank: int, score: float, z: float, ratio: float, aligned: Superpositions, k: int) -> Hit:
+        queries, chains = self.queries.chains, self.database.chains
+        pairs = aligned.pairs[aligned.pair_offsets[k] : aligned.pair_offsets[k + 1]]
         query_rows, target_rows = queries.rows(i), chains.rows(target)
         n_query, n_target = query_rows.stop - query_rows.start, target_rows.stop - target_rows.start
         same = queries.residue[query_rows][pairs[:, 0]] == chains.residue[target_rows][pairs[:, 1]]
         return Hit(
             query=queries.names[i], target=chains.names[target], score=round(float(score), 3), z_score=round(float(z), 3),
             aligned_length=len(pairs), identity=round(float(same.mean()) if len(pairs) else 0.0, 4), rmsd=round(float(aligned.rmsd[k]), 3),
-            tm_score_query=round(float(aligned.tm_score[k, 0]), 4), tm_score_target=round(float(aligned.tm_score[k, 1]), 4),
+            tm_score_query=round(float(aligned.tm_score_query[k]), 4), tm_score_target=round(float(aligned.tm_score_target[k]), 4),
             query_coverage=round(len(pairs) / n_query, 4), target_coverage=round(len(pairs) / n_target, 4),
             phase1_ratio=round(float(ratio), 4), rotation=_numbers(aligned.rotation[k].reshape(-1), 7),
             translation=_numbers(aligned.translation[k], 4), cigar=cigar_of(pairs, n_query, n_target),
@@ -232,17 +240,6 @@ class HitSearch:
             target_index=int(self.database.file_order[target]), target_length=n_target, target_sequence=chains.sequence(target),
             target_states=chains.states(target),
         )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Aligned:
-    """Candidates beside a query: their aligned residues, how they are moved onto it, and how well they fit, (n, 2) by both lengths."""
-
-    pairs: Sequence[NDArray[np.int32]]
-    rotation: NDArray[np.float64]
-    translation: NDArray[np.float64]
-    rmsd: NDArray[np.float64]
-    tm_score: NDArray[np.float64]
 
 
 def _numbers(values: NDArray[np.float64], decimals: int) -> str:

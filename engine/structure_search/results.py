@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from engine.files import atomic_file
+from engine.files import atomic_file, storage_errors
 from engine.formats.spreadsheet import no_formula
 from engine.structure_search.hits import Hit, QueryHits
+from engine.structures.outputs import write_superposition
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from engine.project.run import Run
 
-__all__ = ["COLUMNS", "hit_file", "project_tables"]
+__all__ = ["COLUMNS", "hit_file", "project_tables", "write_superpositions"]
 
 COLUMNS = (
     "query", "target", "score", "z_score", "aligned_length", "identity", "rmsd", "tm_score_query", "tm_score_target", "query_coverage",
@@ -26,6 +28,7 @@ COLUMNS = (
 )  # fmt: skip
 """Columns of the table and their order, which others rely on."""
 
+_NOT_IN_FOLDERS = re.compile(r"[^0-9A-Za-z_-]")
 _TEXTS = ("query", "target", "description")
 
 
@@ -76,6 +79,16 @@ def project_tables(run: Run) -> Iterator[Callable[[QueryHits], None]]:
                 hits.write(pa.table(columns, schema=schema))
 
         yield write
+
+
+def write_superpositions(folder: Path, found: QueryHits) -> None:
+    """Write each hit of a query beside it, into folders ``QUERY/RANK-TARGET``; of names only what any file system takes is left."""
+    own = folder / f"{found.index + 1}-{_NOT_IN_FOLDERS.sub('_', found.query)}"
+    for hit, beside in zip(found.hits, found.beside, strict=True):
+        place = own / f"{hit.rank}-{_NOT_IN_FOLDERS.sub('_', hit.target)}"
+        with storage_errors(place):
+            place.mkdir(parents=True, exist_ok=True)
+        write_superposition(place, beside)
 
 
 def hits_schema() -> pa.Schema:

@@ -12,7 +12,7 @@ from engine.search_run import Asked, search_run
 from engine.structure_search.compilation import STRUCTURES
 from engine.structure_search.hits import Hit, HitSearch
 from engine.structure_search.parameters import StructureSearchParameters
-from engine.structure_search.results import QueryHits, hit_file, project_tables
+from engine.structure_search.results import hit_file, project_tables, write_superpositions
 from engine.structure_search.scoring import work_of
 from engine.structure_search.structures import (
     DATABASE_FILE,
@@ -37,6 +37,7 @@ def find_structures(
     out: str | Path | None,
     parameters: StructureSearchParameters,
     *,
+    superpose: str | Path | None = None,
     project_folder: str | Path | None = None,
     device: str = "auto",
     threads: int | None = None,
@@ -48,7 +49,8 @@ def find_structures(
     ----------
     queries : files of structures, folders and lists of them, each perhaps with ``:CHAIN`` behind it. database : the folder of a structure
         database, or the same.
-    out : file for the hits, tab-separated; None for none. project_folder : a project to which a run with its tables is added.
+    out : file for the hits, tab-separated; None for none. superpose : a folder for each hit's
+        superposition (Cα): coordinates, alignment and scripts; None for none. project_folder : a project to which a run with its tables is added.
     device, threads : see `engine.execution.devices.chosen_device`; all threads when None.
 
     Raises
@@ -90,6 +92,8 @@ def find_structures(
                 sinks.append(stack.enter_context(project_tables(run.run)))
             if out is not None:
                 sinks.append(_rows(stack.enter_context(hit_file(Path(out)))))
+            if superpose is not None:
+                sinks.append(lambda found: write_superpositions(Path(superpose), found))
             for found in search.all_hits():  # score
                 with run.step("report"):
                     for take in sinks:

@@ -101,7 +101,7 @@ def rankings_of(search: HitSearch, queries: Sequence[int], n: int) -> dict[int, 
     place[search.database.file_order] = np.arange(n)
     rankings = {}
     for i in queries:
-        hits, _ = search.hits(i)
+        hits, _, _ = search.hits(i)
         scores, _, unit, _ = search.scores(i)
         z = z_scores(scores.residues / unit, search.database.chains.lengths, scores.residues >= 0)
         by = np.where(scores.residues >= 0, z if search.parameters.mode == "sensitive" else scores.residues, -np.inf)
