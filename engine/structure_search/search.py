@@ -10,7 +10,7 @@ from engine.execution.executor import Executor
 from engine.jobs.progress import Progress
 from engine.search_run import Asked, search_run
 from engine.structure_search.compilation import STRUCTURES
-from engine.structure_search.hits import Hit, HitSearch
+from engine.structure_search.hits import Hit, HitSearch, QueryHits
 from engine.structure_search.parameters import StructureSearchParameters
 from engine.structure_search.results import hit_file, project_tables, write_superpositions
 from engine.structure_search.scoring import work_of
@@ -50,7 +50,8 @@ def find_structures(
     queries : files of structures, folders and lists of them, each perhaps with ``:CHAIN`` behind it. database : the folder of a structure
         database, or the same.
     out : file for the hits, tab-separated; None for none. superpose : a folder for each hit's
-        superposition (Cα): coordinates, alignment and scripts; None for none. project_folder : a project to which a run with its tables is added.
+        superposition (Cα): coordinates, alignment and scripts; None for none. project_folder : a project to which a run with its tables
+        is added.
     device, threads : see `engine.execution.devices.chosen_device`; all threads when None.
 
     Raises

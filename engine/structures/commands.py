@@ -41,11 +41,12 @@ def _superpose(options: argparse.Namespace, progress: Progress) -> None:
         progress=progress,
     )  # fmt: skip
     aligned = AlignedChains(query.chains, 0, target.chains, 0, found, 0)
-    atoms = [read_atoms(one.path, one.chain_names[0]) for one in (query, target)]
-    write_superposition(Path(options.out), aligned, *atoms)
+    atoms, moved = (read_atoms(one.path, one.chain_names[0]) for one in (query, target))
+    write_superposition(Path(options.out), aligned, atoms, moved)
     progress.message(
         f"{query.chains.names[0]} and {target.chains.names[0]}: TM-score {found.tm_score_query[0]:.4f} by the query's length, "
-        f"{found.tm_score_target[0]:.4f} by the target's; RMSD {found.rmsd[0]:.2f} Å of {found.aligned_length[0]} pairs. Written: {options.out}"
+        f"{found.tm_score_target[0]:.4f} by the target's; RMSD {found.rmsd[0]:.2f} Å of {found.aligned_length[0]} pairs. "
+        f"Written: {options.out}"
     )
 
 

@@ -21,6 +21,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +190,7 @@ def _read_texts(folder: Path, name: str, n: int) -> tuple[str, ...]:
     checked_texts(characters, offsets, name)
     data = characters.tobytes()
     bounds = offsets.tolist()
-    return tuple(data[start:stop].decode() for start, stop in zip(bounds[:-1], bounds[1:], strict=True))
+    return tuple(data[start:stop].decode() for start, stop in pairwise(bounds))
 
 
 def _skipped_of(text: str) -> tuple[tuple[str, str], ...]:

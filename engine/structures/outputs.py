@@ -202,6 +202,10 @@ def _write_coordinates(folder: Path, name: str, structure: gemmi.Structure) -> l
     bare = gemmi.Structure()
     bare.name = name
     bare.add_model(structure[0])
+    # Names of parts of chains come from the file; they are given anew.
+    for chain in bare[0]:
+        for residue in chain:
+            residue.subchain, residue.entity_id = "", ""
     bare.setup_entities()
     paths = [folder / f"{name}.cif"]
     block = bare.make_mmcif_block(gemmi.MmcifOutputGroups(False, atoms=True, entity=True, struct_asym=True, block_name=True))

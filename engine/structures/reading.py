@@ -1,6 +1,6 @@
-"""Read protein chains from files of structures: PDB, mmCIF and BinaryCIF, each also gzipped, seen from the content.
+"""Read protein chains from files of structures: PDB, mmCIF and BinaryCIF, each also gzipped, told by their content.
 
-gemmi reads the atoms; what is a residue of a protein, which of its alternative locations counts, and what a chain is called is decided here:
+gemmi reads the atoms; what is a residue of a protein, which alternative location counts, and what a chain is called is decided here:
 
 * The first model counts. Chains are the authors' chains (mmCIF's auth_asym_id).
 * A residue of a chain has a Cα, and is an amino acid by its name, or by its N and C beside the Cα; ligands, sugars and waters are none.
@@ -41,7 +41,8 @@ _SUFFIXES = (".gz", ".pdb", ".ent", ".pdbx", ".cif", ".mmcif", ".bcif", ".mmtf")
 _X = LETTERS.index("X")
 _POLYMER = (0, 1)  # gemmi's types of entities: not known, polymer
 _PDB_RECORD = re.compile(
-    rb"(?m)^(?:ATOM  |HETATM|HEADER|TITLE |COMPND|REMARK|MODEL |CRYST1|EXPDTA|SEQRES|OBSLTE|SPLIT |CAVEAT|AUTHOR|SOURCE|DBREF|MODRES|HELIX |SHEET )"
+    rb"(?m)^(?:ATOM  |HETATM|HEADER|TITLE |COMPND|REMARK|MODEL |CRYST1|EXPDTA|SEQRES|OBSLTE|SPLIT |CAVEAT|AUTHOR|SOURCE|DBREF|MODRES"
+    rb"|HELIX |SHEET )"
 )
 _ASCII = bytes(range(128)) + b"?" * 128
 _CIF_BLOCK = re.compile(rb"(?im)^[ \t]*data_")
@@ -308,10 +309,10 @@ class _StructureReader:
         chain_of_part, n_atoms, label_number = [], [], []
         for part in self._structure[0]:
             number = names.setdefault(part.name, len(names))
-            for residue in part:
+            for one in part:
                 chain_of_part.append(number)
-                n_atoms.append(len(residue))
-                label_number.append(residue.label_seq)
+                n_atoms.append(len(one))
+                label_number.append(one.label_seq)
         atoms = self._atoms()
         offsets = offsets_of(np.array(n_atoms, np.int64))
         if not len(n_atoms) or len(atoms.pos) != offsets[-1] or offsets[-1] > _MOST_ATOMS:
@@ -328,16 +329,16 @@ class _StructureReader:
         is_residue = (chosen >= 0) & is_polymer & ~is_nucleotide
         is_residue &= is_amino_acid | (has_ends & ~is_calcium) | ((atoms.entity_type[first] == 1) & ~is_calcium & self._is_alone(n_atoms))
         chain = np.array(chain_of_part, np.int64)
-        number, insertion = atoms.resnums[first].astype(np.int32), atoms.icodes[first].astype(np.uint8)
-        is_residue &= self._is_first_of_place(chain, number, insertion, is_residue, atoms.occ[chosen])
+        author_number, insertion = atoms.resnums[first].astype(np.int32), atoms.icodes[first].astype(np.uint8)
+        is_residue &= self._is_first_of_place(chain, author_number, insertion, is_residue, atoms.occ[chosen])
         columns = _Residues(
-            chain, backbone, residue, number, np.where(insertion == ord(" "), 0, insertion).astype(np.uint8),
+            chain, backbone, residue, author_number, np.where(insertion == ord(" "), 0, insertion).astype(np.uint8),
             np.array([value if value is not None else -1 for value in label_number], np.int64),
             self._confidence(atoms, offsets, chosen, is_residue, label_number), atoms.entity_ids[first], np.zeros(1, np.int64),
         )  # fmt: skip
         return self._chains(list(names), columns, is_residue, is_polymer, is_amino_acid, is_nucleotide)
 
-    def _atoms(self) -> gemmi.FlatStructure:
+    def _atoms(self) -> Any:
         """Columns of the atoms; they hold no name of more than seven letters, and no residue or atom of interest has one."""
         import gemmi
 
@@ -523,7 +524,7 @@ def _secondary_structure(residues: _Residues) -> NDArray[np.uint8]:
     """By hydrogen bonds, of all chains of the file together, where half of a chain's residues have their backbone; else by distances."""
     from kernels.cpu.secondary_structure import states_by_distances, states_by_hydrogen_bonds
 
-    is_whole = np.isfinite(residues.backbone[:, :, 0]).all(axis=1)
+    is_whole: NDArray[np.bool_] = np.asarray(np.isfinite(residues.backbone[:, :, 0]).all(axis=1))
     states = np.zeros(len(is_whole), np.uint8)
     if is_whole.any():
         states = states_by_hydrogen_bonds(residues.backbone, residues.residue == LETTERS.index("P"), residues.offsets)

@@ -33,7 +33,7 @@ _LOOK_SECONDS = 0.1
 def read_structures(
     paths: Sequence[Path], processes: int, progress: Progress, *, least_confidence: float = 0.0
 ) -> Iterator[tuple[int, StructureFile | str]]:
-    """Read files in several processes; yields, in the order in which they are done, the number of each and what it holds, or why it is left out.
+    """Read files in several processes; yields, as they are done, the number of each and what it holds, or why it is left out.
 
     `progress` is asked for a cancel several times a second.
     """
