@@ -18,7 +18,7 @@ from kernels.cuda.modules import source
 
 TESTS = Path(__file__).resolve().parents[1]
 SOURCES = sorted(entry.name for entry in files("kernels.cuda").iterdir() if entry.name.endswith((".cu", ".cuh")))
-TWINS = ["alignment", "digestion", "fragment_index", "scoring"]
+TWINS = ["alignment", "digestion", "fragment_index", "scoring", "structure_alignment"]
 every_twin = pytest.mark.parametrize("name", TWINS)
 every_source = pytest.mark.parametrize("file", SOURCES)
 
@@ -39,6 +39,9 @@ STRUCTS = [
     ("alignment", "Strip", "_STRIP"),
     ("alignment", "Strips", "_STRIPS"),
     ("alignment", "Subjects", "_SUBJECTS"),
+    ("structure_alignment", "Chains", "_CHAINS"),
+    ("structure_alignment", "Query", "_QUERY"),
+    ("structure_alignment", "Results", "_RESULTS"),
 ]
 
 SIZES = {
