@@ -162,7 +162,7 @@ def test_every_kernel_is_launched_and_runs_in_the_tests_on_a_card(name):
     assert (TESTS / "gpu" / f"test_{name}_on_gpu.py").exists()
 
 
-@pytest.mark.parametrize("name", [name for name in TWINS if name != "alignment"])
+@pytest.mark.parametrize("name", [name for name in TWINS if name not in ("alignment", "structure_alignment")])
 def test_a_launcher_says_what_counts_its_work(name):
     named = re.findall(r"`kernels\.counts\.(\w+)`", launcher(name).__doc__ or "")
     assert named
