@@ -76,6 +76,7 @@ def find_structures(
         return read_chains(asked_queries, progress, threads, least_confidence=parameters.least_confidence)
 
     with search_run(asked, read, STRUCTURES, progress) as run:
+        opening = run.begin(run.resources)  # a card takes as long to be opened as a database
         query_set = run.read()
         for name in without_structure(query_set):
             run.progress.message(f"{name} has neither a helix nor a strand: its hits say little", "warning")
@@ -84,7 +85,7 @@ def find_structures(
         for text in (*query_set.told, *chains.told):
             run.progress.message(text)
         with run.step("plan"):
-            resources = run.resources()
+            resources = opening().telling(run.progress)
         n_hits, n_aligned, best = 0, 0, list[Hit]()
         with Executor(resources).session(work_of(chains.arrays)) as session, ExitStack() as stack:
             search = HitSearch(query_set, chains, parameters, session, resources)

@@ -26,7 +26,7 @@ def written(folder: Path, content: bytes, name: str = "1abc.pdb") -> Path:
 @pytest.mark.parametrize("name, content", [("a.pdb", as_pdb(ROWS)), ("a.cif", as_mmcif(ROWS)), ("a.bcif", as_binary_cif(ROWS))])
 @pytest.mark.parametrize("packed", [False, True])
 def test_every_format_gives_the_same_chain(tmp_path: Path, name: str, content: bytes, packed: bool) -> None:
-    path = written(tmp_path, gzip.compress(content) if packed else content, name + (".gz" if packed else ""))
+    path = written(tmp_path, gzip.compress(content, mtime=0) if packed else content, name + (".gz" if packed else ""))
     found = read_structure(path)
     assert found.chains.names == ("a",)
     assert found.chain_names == ("A",)
