@@ -23,7 +23,7 @@ _NAME, _FORMAT = "structures", 1
 _COLUMNS = {"state": np.uint32, "length": np.uint16, "angle": np.uint16}
 
 
-def descriptors_of(database: StructureDatabase, progress: Progress) -> StructureArrays:
+def descriptors_of(database: StructureDatabase, progress: Progress, threads: int) -> StructureArrays:
     """The descriptors of a database, opened where the cache has them, else made and kept; made only where the disk refuses.
 
     Raises
@@ -34,13 +34,18 @@ def descriptors_of(database: StructureDatabase, progress: Progress) -> Structure
     parts = {"format": _FORMAT, "columns": database.identity, "alphabets": hashlib.sha256(alphabets).hexdigest()}
     progress.stage("Opening the database")
     chains = database.chains
+
+    def described() -> StructureArrays:
+        progress.stage("Describing chains", len(chains))
+        return describe(chains, threads=threads, progress=progress)
+
     try:
         return index_store(_NAME).get(
-            parts, database.folder.name, lambda folder: _write(folder, describe(chains)), lambda folder: _open(folder, chains), progress
+            parts, database.folder.name, lambda folder: _write(folder, described()), lambda folder: _open(folder, chains), progress
         )
     except StorageError as error:
         progress.message(f"The descriptors could not be kept, and were made in memory: {error}", "warning")
-        return describe(chains)
+        return described()
 
 
 def _write(folder: Path, arrays: StructureArrays) -> None:

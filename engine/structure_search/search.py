@@ -81,7 +81,7 @@ def find_structures(
         for name in without_structure(query_set):
             run.progress.message(f"{name} has neither a helix nor a strand: its hits say little", "warning")
         with run.step("index"):
-            chains = open_chains(folder, run.progress) if folder else read_chains(asked_database, run.progress, run.threads)
+            chains = open_chains(folder, run.progress, run.threads) if folder else read_chains(asked_database, run.progress, run.threads)
         for text in (*query_set.told, *chains.told):
             run.progress.message(text)
         with run.step("plan"):

@@ -98,7 +98,7 @@ def database_folder(given: Sequence[str | Path]) -> Path | None:
     return folder if (folder / DATABASE_FILE).is_file() else None
 
 
-def open_chains(folder: Path, progress: Progress) -> DescribedChains:
+def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChains:
     """The chains of a structure database, memory-mapped.
 
     Raises
@@ -106,7 +106,7 @@ def open_chains(folder: Path, progress: Progress) -> DescribedChains:
     InputError : it is damaged. Cancelled : the user asked to stop.
     """
     database = open_database(folder)
-    return DescribedChains(database.chains, descriptors_of(database, progress), np.arange(len(database.chains)))
+    return DescribedChains(database.chains, descriptors_of(database, progress, threads), np.arange(len(database.chains)))
 
 
 def _is_structure(path: Path) -> bool:
@@ -149,14 +149,14 @@ def read_chains(sources: Sequence[Source], progress: Progress, threads: int, *, 
     for source, file in zip(sources, files, strict=True):
         parts.append(_meant(source, file))
         told += _remarks(source, file)
-    return described(concatenated(parts), told)
+    return described(concatenated(parts), told, threads=threads)
 
 
-def described(chains: Chains, told: Sequence[str] = (), using: Alphabets | None = None) -> DescribedChains:
+def described(chains: Chains, told: Sequence[str] = (), using: Alphabets | None = None, *, threads: int = 1) -> DescribedChains:
     """Chains put in order of length, with their descriptors, in alphabets that ship or in others."""
     order = np.argsort(chains.lengths, kind="stable")
     chains = chains.taken(order)
-    return DescribedChains(chains, describe(chains, using), order, tuple(told))
+    return DescribedChains(chains, describe(chains, using, threads=threads), order, tuple(told))
 
 
 def _meant(source: Source, file: StructureFile) -> Chains:

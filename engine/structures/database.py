@@ -18,17 +18,17 @@ import json
 import re
 import secrets
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of, ranges
+from engine.arrays import Texts, offsets_of, ranges
 from engine.errors import InputError
 from engine.files import atomic_file, storage_errors, sync_file, sync_folder, temporary_sibling
 from engine.project.columns import UnsoundIndexError, checked_offsets, checked_texts, open_column, read_numbers, require
@@ -38,6 +38,7 @@ from engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, RESIDUE_COLUMNS
 __all__ = ["Collection", "Source", "StructureDatabase", "open_collection", "open_database", "write_database", "write_merged"]
 
 _FORMAT = 1
+_ASCII = 128
 _MANIFEST, _NUMBERS, PARTS, SKIPPED = "database.json", "numbers.json", "parts", "skipped.tsv"
 _COLUMNS_FOLDER = re.compile(r"columns-[0-9a-f]{12}")
 _TYPES = {
@@ -67,13 +68,35 @@ class Source:
         return self.path, self.size, self.modified
 
 
+class Sources(Sequence[Source]):
+    """Files that are made from columns when somebody asks for one of them: a search asks for none of a hundred thousand."""
+
+    def __init__(self, n: int, make: Callable[[], tuple[Source, ...]]) -> None:
+        self._n, self._make = n, make
+        self._made: tuple[Source, ...] | None = None
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, place: int) -> Source: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Source, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> Source | tuple[Source, ...]:
+        if self._made is None:
+            self._made = self._make()
+        return self._made[place]
+
+
 @dataclass(frozen=True)
 class Collection:
     """Chains and the files that they come from; `source` (n,) int32 is the number of each chain's."""
 
     chains: Chains
     source: NDArray[np.int32]
-    sources: tuple[Source, ...]
+    sources: Sequence[Source]
 
 
 @dataclass(frozen=True)
@@ -150,15 +173,18 @@ def open_collection(folder: Path) -> Collection:
     columns = {name: _column(folder, name, kind, 3 * r if name == "position" else r) for name, kind in _TYPES.items()}
     _check_values(columns)
     columns["position"] = columns["position"].reshape(-1, 3)
-    texts = {name: _read_texts(folder, name, n if name in ("names", "descriptions") else n_sources) for name in _TEXTS}
+    texts = {name: _open_texts(folder, name, n if name in ("names", "descriptions") else n_sources) for name in _TEXTS}
     source = _column(folder, "source", "<i4", n)
     require(not n or (source.min() >= 0 and source.max() < n_sources), "a chain is of no file")
     sizes, modified = _column(folder, "source_size", "<i8", n_sources), _column(folder, "source_modified", "<i8", n_sources)
-    sources = tuple(
-        Source(path, size, changed, _skipped_of(text))
-        for path, size, changed, text in zip(texts["source_paths"], sizes.tolist(), modified.tolist(), texts["source_skipped"], strict=True)
-    )
-    return Collection(Chains(texts["names"], texts["descriptions"], offsets, **columns), source, sources)
+
+    def make_sources() -> tuple[Source, ...]:
+        paths, skipped = _strings(texts["source_paths"]), _strings(texts["source_skipped"])
+        numbers = zip(paths, sizes.tolist(), modified.tolist(), skipped, strict=True)
+        return tuple(Source(path, size, changed, _skipped_of(text)) for path, size, changed, text in numbers)
+
+    chains = Chains(_strings(texts["names"]), _strings(texts["descriptions"]), offsets, **columns)
+    return Collection(chains, source, Sources(n_sources, make_sources))
 
 
 def _check_values(columns: dict[str, NDArray[Any]]) -> None:
@@ -184,16 +210,26 @@ def _column(folder: Path, name: str, kind: str, length: int) -> NDArray[Any]:
     return column
 
 
-def _read_texts(folder: Path, name: str, n: int) -> tuple[str, ...]:
+def _open_texts(folder: Path, name: str, n: int) -> Texts:
     characters = open_column(_own(folder, f"{name}.npy"), "|u1")
     offsets = _column(folder, f"{name}_offsets", "<i8", n + 1)
     checked_texts(characters, offsets, name)
-    data = characters.tobytes()
-    bounds = offsets.tolist()
+    return Texts(characters, offsets)
+
+
+def _strings(texts: Texts) -> tuple[str, ...]:
+    """Python's texts; where letters have a byte each, cut from one."""
+    bounds = texts.offsets.tolist()
+    if len(texts.letters) == 0 or int(texts.letters.max()) < _ASCII:
+        whole = texts.letters.tobytes().decode("ascii")
+        return tuple(whole[start:stop] for start, stop in pairwise(bounds))
+    data = texts.letters.tobytes()
     return tuple(data[start:stop].decode() for start, stop in pairwise(bounds))
 
 
 def _skipped_of(text: str) -> tuple[tuple[str, str], ...]:
+    if not text:
+        return ()
     lines = [line.partition("\t") for line in text.split("\n") if line]
     return tuple((chain, reason) for chain, _, reason in lines)
 

@@ -16,7 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import resources
+from engine.execution.threads import run_on_threads
+from engine.jobs.progress import Progress
 from engine.structures.chains import Chains
+from kernels.partitions import Partition, equal_partitions
 from kernels.structure_layouts import ANGLE_STEPS, BITS, StructureArrays
 
 __all__ = [
@@ -34,6 +37,7 @@ __all__ = [
 
 ALPHABETS = ("residue", "secondary", "conformation", "neighbour", "separation", "burial")
 """What a residue's word tells, from its lowest bits up, five bits each."""
+_PAIRS_OF_PART = 5e7  # of residues: a tenth of a second of one thread
 LENGTH_UNITS = 512
 """Whole numbers to an ångström of a Cα vector's length; 128 Å, a break of the chain, and more count as 128 Å."""
 ANGLE_UNITS = (ANGLE_STEPS - 1) / np.pi
@@ -103,22 +107,35 @@ def elements_of(secondary: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Ele
     return Elements(np.searchsorted(places, offsets).astype(np.int64), secondary[places], length)
 
 
-def describe(chains: Chains, using: Alphabets | None = None) -> StructureArrays:
+def describe(
+    chains: Chains, using: Alphabets | None = None, *, threads: int = 1, progress: Progress | None = None
+) -> StructureArrays:  # fmt: skip
     """Describe chains, for the kernels that align them.
 
     Parameters
     ----------
-    using : the alphabets; those that ship when None.
+    using : the alphabets; those that ship when None. progress : advances by one for each chain.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
     """
     from kernels.cpu.structure_descriptors import describe_residues
 
     using = using or alphabets()
     n = int(chains.offsets[-1])
     length, angle, states = np.zeros(n, np.uint16), np.zeros(n, np.uint16), np.zeros((4, n), np.uint8)
-    describe_residues(
-        np.ascontiguousarray(chains.position), chains.offsets, 0, len(chains), using.conformations, using.neighbours, using.separations,
-        using.burials, LENGTH_UNITS, ANGLE_UNITS, length, angle, states,
-    )  # fmt: skip
+    position = np.ascontiguousarray(chains.position)
+
+    def work(part: Partition) -> None:
+        describe_residues(
+            position, chains.offsets, part.first, part.last, using.conformations, using.neighbours, using.separations,
+            using.burials, LENGTH_UNITS, ANGLE_UNITS, length, angle, states,
+        )  # fmt: skip
+
+    # Each residue looks at all others of its chain.
+    parts = equal_partitions(chains.lengths.astype(np.float64) ** 2, threads, most_cost=_PAIRS_OF_PART)
+    run_on_threads(work, parts, threads, progress or Progress(), steps=lambda part: part.last - part.first)
     state = np.zeros(n, np.uint32)
     for alphabet, codes in zip(ALPHABETS, (chains.residue, chains.secondary, *states), strict=True):
         state |= codes.astype(np.uint32) << np.uint32(shift_of(alphabet))
