@@ -1,0 +1,106 @@
+"""What the executor costs beside a plain call of the search on the same device.
+
+    python -m tests.benchmarks.executor_overhead --data FOLDER [--device cpu|cuda] [--pairs 9]
+
+Two workloads, a database of sequences and spectra against peptides, each scored by a plain call of the twin and through a session, in turn
+and in changing order, everything brought to the device before. One JSON line for each: medians of both in seconds, and the median ratio of a
+pair.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from engine.execution.devices import chosen_device
+from engine.execution.executor import Executor
+from engine.execution.opening import cards
+from engine.execution.resources import Resources
+from engine.execution.threads import available_threads
+from engine.jobs.progress import Progress
+from engine.matches import spectrum_scoring
+from engine.sequence_search import scoring
+from engine.sequences.database import read_sequences
+from engine.sequences.matrices import read_matrix
+from engine.sequences.scheme import ScoringScheme
+from engine.spectra.spectrum_index import SpectrumIndex
+from kernels.cpu.processor import Processor
+from kernels.device import twin
+from kernels.layouts import HYPERSCORE
+from tests.benchmarks.figures import emit
+from tests.shim.search_inputs import empty_hits, random_search
+
+Run = Callable[[], object]
+
+
+def sequences(data: Path, resources: Resources, stack: ExitStack) -> tuple[Run, Run]:
+    """Twenty queries against 20,000 proteins: a plain call, and a session."""
+    database, queries = (read_sequences([data / "sequences" / name], Progress()) for name in ("mmseqs_DB.fasta", "cudasw_queries20.fasta"))
+    codes = [queries.codes(i) for i in range(len(queries))]
+    scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
+    device = resources.cards[0] if resources.cards else Processor(resources.threads)
+    search = twin(device, "alignment").AlignmentSearch(device, database.residues, database.offsets)
+    session = stack.enter_context(Executor(resources).session(scoring.work_of(database.residues, database.offsets, scheme)))
+
+    def plain() -> object:
+        scores = np.zeros((len(codes), len(database)), np.int32)
+        for _ in search.score(codes, scheme.matrix.scores, scheme.gap_open, scheme.gap_extend, scores):
+            pass
+        return scores
+
+    return plain, lambda: scoring.score_queries(session, codes)
+
+
+def spectra(data: Path, resources: Resources, stack: ExitStack) -> tuple[Run, Run]:
+    """Made-up spectra against made-up peptides: a plain call, and a session."""
+    arrays, queries, *others = random_search(77, HYPERSCORE, n_queries=20_000, n_peptides=300_000, most=1)
+    n, width = len(queries.mass), 0.5
+    device = resources.cards[0] if resources.cards else Processor(resources.threads)
+    search = twin(device, "scoring").SpectrumSearch(device, *others)
+    work = spectrum_scoring.work_of(SpectrumIndex(arrays, queries, n), *others, kept=5, slots=2, histogram_width=width)
+    session = stack.enter_context(Executor(resources).session(work))
+
+    def plain() -> object:
+        hits = empty_hits(n, width=width)
+        for _ in search.search_queries(arrays, queries, hits, 0, n):
+            pass
+        return hits.score
+
+    return plain, lambda: session.run({"phase": "search", "cost": np.ones(n)})["score"]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--pairs", type=int, default=9)
+    options = parser.parse_args()
+    device, progress = chosen_device(options.device), Progress()
+    for prepare in (sequences, spectra):
+        with ExitStack() as stack:
+            resources = Resources(available_threads(), cards(device, progress), progress=progress)
+            ways, taken = prepare(options.data, resources, stack), ([], [])  # type: tuple[Run, Run], tuple[list[float], list[float]]
+            answers = [way() for way in ways]
+            assert np.array_equal(*answers), "both ways give the same scores"
+            for pair in range(options.pairs):
+                for one in (0, 1) if pair % 2 else (1, 0):
+                    began = time.perf_counter()
+                    ways[one]()
+                    taken[one].append(time.perf_counter() - began)
+        ratio = median(executed / plain for plain, executed in zip(*taken, strict=True))
+        emit({
+            "figure": "executor", "workload": prepare.__name__, "device": device.description, "pairs": options.pairs,
+            "plain_s": round(median(taken[0]), 4), "executor_s": round(median(taken[1]), 4), "ratio": round(ratio, 3),
+        })  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
