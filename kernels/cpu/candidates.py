@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from kernels.cpu.arrangements import find_arrangement, first_arrangement, is_possible, next_arrangement, place_modifications
+from kernels.cpu.probing import fetch_early
 from kernels.cpu.scores import (
     NONE,
     XCORR_OF_SUM,
@@ -20,10 +21,13 @@ from kernels.cpu.scores import (
     most_peaks,
     new_scratch,
     score_form,
+    sum_masses,
 )
 from kernels.layouts import HYPERSCORE, ISOTOPE_BITS, KSDP, XCORR
 
 __all__ = ["bin_of_rounded", "count_candidates", "lower_bound", "score_candidates", "search_queries"]
+
+_PEPTIDES_AHEAD = 8  # whose residues are asked for: neighbours in mass lie anywhere in memory
 
 
 @njit(nogil=True, cache=True, _nrt=False)
@@ -112,47 +116,24 @@ def search_queries(spectra, queries, peptides, modifications, settings, hits, fi
 @njit(nogil=True, cache=True, _nrt=False)
 def _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch, stop):
     """Score the candidates of one query, until `stop` is set."""
-    inverse_bin = 1.0 / settings.bin_width
     inverse_histogram = 1.0 / hits.histogram_width
     bins = hits.histogram.shape[1]
     which = settings.score
     keep, use_vector = which == KSDP, which == XCORR
-    absolute, relative = settings.fragment_absolute, settings.fragment_relative
-    residues, positions, lengths, flags, letters, residue_mass = (
-        peptides.residues,
-        peptides.position,
-        peptides.length,
-        peptides.flags,
-        peptides.letters,
-        peptides.residue_mass,
-    )
-    mz, weight = spectra.mz, spectra.weight
-    n_term_series, c_term_series = settings.n_term_series, settings.c_term_series
-    combination_count, modification_mass = modifications.combination_count, modifications.mass
-    residue_mask, places = modifications.residue_mask, modifications.place
-    histogram, n_candidates, max_forms = hits.histogram, hits.n_candidates, modifications.max_forms
-    base_n_term, base_c_term, min_matched_ions = peptides.n_term_mass, peptides.c_term_mass, settings.min_matched_ions
-    correlation_bin, correlation_offset = settings.correlation_bin_width, settings.correlation_bin_offset
-    shift, base, words, first_peak, raw, vector = (
-        scratch.shift,
-        scratch.base,
-        scratch.words,
-        scratch.first_peak,
-        scratch.raw,
-        scratch.vector,
-    )
-    matched_peak, sites, n_sites = scratch.matched_peak, scratch.sites, scratch.n_sites
-    slot_modification, slot_choice, slot_site = scratch.slot_modification, scratch.slot_choice, scratch.slot_site
-    rows_per_charge = len(n_term_series) + len(c_term_series)
+    residues, positions, lengths, residue_mass = peptides.residues, peptides.position, peptides.length, peptides.residue_mass
+    base, shift, slot_site, slot_modification, slot_choice = (
+        scratch.base, scratch.shift, scratch.slot_site, scratch.slot_modification, scratch.slot_choice,
+    )  # fmt: skip
+    rows_per_charge = len(settings.n_term_series) + len(settings.c_term_series)
     s = queries.spectrum[q]
     low_peak, high_peak = spectra.offsets[s], spectra.offsets[s + 1]
     if high_peak == low_peak:
         return
-    index_peaks(mz, low_peak, high_peak, settings, words, first_peak)
+    edge = index_peaks(spectra.mz, low_peak, high_peak, settings, scratch.words, scratch.first_peak)
     if use_vector:
-        correlation_vector(mz, spectra.correlation_weight, low_peak, high_peak, settings, raw, vector)
+        correlation_vector(spectra.mz, spectra.correlation_weight, low_peak, high_peak, settings, scratch.raw, scratch.vector)
     if keep:
-        find_roots(weight, low_peak, high_peak, settings.ksdp_power, scratch.root)
+        find_roots(spectra.weight, low_peak, high_peak, settings.ksdp_power, scratch.root)
     charges = max(1, min(settings.max_fragment_charge, queries.charge[q] - 1))
     for c in range(len(modifications.combination_mass)):
         done = 0
@@ -166,9 +147,10 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
             for peptide in range(low, high):
                 if stop[0]:
                     return
+                fetch_early(residues, positions[min(peptide + _PEPTIDES_AHEAD, len(positions) - 1)])
                 slots = first_arrangement(
-                    c, peptide, residues, positions, lengths, flags, letters, combination_count, residue_mask, places, sites, n_sites,
-                    slot_modification, slot_choice,
+                    c, peptide, residues, positions, lengths, peptides.flags, peptides.letters, modifications.combination_count,
+                    modifications.residue_mask, modifications.place, scratch.sites, scratch.n_sites, slot_modification, slot_choice,
                 )  # fmt: skip
                 if slots < 0:
                     continue
@@ -177,32 +159,34 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
                     base[i] = residue_mass[np.int64(residues[position + i]) - 65]
                 forms = 0
                 while True:
-                    if is_possible(slots, slot_modification, slot_choice, sites, slot_site):
+                    if is_possible(slots, slot_modification, slot_choice, scratch.sites, slot_site):
                         n_term, c_term = place_modifications(
-                            base, length, slots, slot_site, slot_modification, modification_mass, base_n_term, base_c_term, shift
-                        )
-                        count_n, count_c, dot, correlation = score_form(
-                            shift, length, n_term, c_term, charges, mz, weight, high_peak, absolute, relative, n_term_series,
-                            c_term_series, inverse_bin, words, first_peak, use_vector, correlation_bin,
-                            correlation_offset, vector, matched_peak, keep,
+                            base, length, slots, slot_site, slot_modification, modifications.mass, peptides.n_term_mass,
+                            peptides.c_term_mass, shift,
                         )  # fmt: skip
+                        total = sum_masses(shift, length, n_term, c_term)
+                        count_n, count_c, dot, correlation = score_form(
+                            shift, length, total, charges, spectra, high_peak, settings, edge, keep, use_vector, scratch
+                        )
                         score = dot
                         if which == HYPERSCORE:
                             score = hyperscore(count_n, count_c, dot) if dot > 0 else 0.0
-                        elif which == KSDP:
+                        elif which == KSDP and count_n + count_c > 0:
                             score = kernel_dot_product(
-                                matched_peak, scratch.root, low_peak, rows_per_charge * charges, length - 1, settings.ksdp_window,
+                                scratch.matched_peak, scratch.root, low_peak, rows_per_charge * charges, length - 1, settings.ksdp_window,
                                 settings.ksdp_power,
                             )  # fmt: skip
                         elif use_vector:
                             score = correlation * XCORR_OF_SUM
-                        n_candidates[q] += 1
+                        hits.n_candidates[q] += 1
                         b = min(bins - 1, max(0, np.int64(score * inverse_histogram)))
-                        histogram[q, b] += 1
-                        if count_n + count_c >= min_matched_ions:
+                        hits.histogram[q, b] += 1
+                        if count_n + count_c >= settings.min_matched_ions:
                             _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modification)
                         forms += 1
-                    if forms >= max_forms or stop[0] or not next_arrangement(slots, slot_modification, slot_choice, n_sites):
+                    if forms >= modifications.max_forms or stop[0] or not next_arrangement(
+                        slots, slot_modification, slot_choice, scratch.n_sites
+                    ):
                         break
 
 
@@ -221,12 +205,13 @@ def score_candidates(spectra, queries, peptides, modifications, settings, code, 
     those of `search_queries`; `n_candidates` stays as it is.
     """
     scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], False, 0)
+    edge = 0
     bins = hits.histogram.shape[1]
     inverse, last_bin = np.float32(1.0 / hits.histogram_width), np.float32(bins - 1)
     for q in range(first, last):
         s = queries.spectrum[q]
         if best.code[q, 0] >= 0:
-            index_peaks(spectra.mz, spectra.offsets[s], spectra.offsets[s + 1], settings, scratch.words, scratch.first_peak)
+            edge = index_peaks(spectra.mz, spectra.offsets[s], spectra.offsets[s + 1], settings, scratch.words, scratch.first_peak)
         number = np.int64(-1)
         while True:
             # In order of their numbers, for equal scores stay in the order in which they come.
@@ -238,14 +223,14 @@ def score_candidates(spectra, queries, peptides, modifications, settings, code, 
                 break
             number = best.code[q, j]
             score = _score_candidate(
-                q, number, spectra, spectra.offsets[s + 1], queries.charge[q], peptides, modifications, settings, code, hits, scratch
+                q, number, spectra, spectra.offsets[s + 1], queries.charge[q], peptides, modifications, settings, code, hits, edge, scratch
             )
             hits.histogram[q, bin_of_rounded(best.score[q, j], inverse, last_bin)] -= 1
             hits.histogram[q, min(bins - 1, np.int64(score * (1.0 / hits.histogram_width)))] += 1
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _score_candidate(q, number, spectra, high_peak, charge, peptides, modifications, settings, code, hits, scratch):
+def _score_candidate(q, number, spectra, high_peak, charge, peptides, modifications, settings, code, hits, edge, scratch):
     """The score of the candidate of that number, which is kept if it is among the best of query q."""
     peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
     e = (number >> code.isotope_shift) & ((1 << ISOTOPE_BITS) - 1)
@@ -266,10 +251,8 @@ def _score_candidate(q, number, spectra, high_peak, charge, peptides, modificati
         peptides.c_term_mass, scratch.shift,
     )  # fmt: skip
     count_n, count_c, dot, _ = score_form(
-        scratch.shift, length, n_term, c_term, max(1, min(settings.max_fragment_charge, charge - 1)), spectra.mz, spectra.weight, high_peak,
-        settings.fragment_absolute, settings.fragment_relative, settings.n_term_series, settings.c_term_series, 1.0 / settings.bin_width,
-        scratch.words, scratch.first_peak, False, settings.correlation_bin_width, settings.correlation_bin_offset, scratch.vector,
-        scratch.matched_peak, False,
+        scratch.shift, length, sum_masses(scratch.shift, length, n_term, c_term), max(1, min(settings.max_fragment_charge, charge - 1)),
+        spectra, high_peak, settings, edge, False, False, scratch,
     )  # fmt: skip
     score = dot
     if settings.score == HYPERSCORE:

@@ -21,6 +21,7 @@ from kernels.cpu.scores import (
     most_peaks,
     new_scratch,
     score_form,
+    sum_masses,
 )
 
 __all__ = ["feature_names", "measure_matches"]
@@ -124,18 +125,17 @@ def measure_matches(
     """
     flag = np.zeros(1, np.uint8) if stop is None else stop
     scratch = new_scratch(settings, 0, 1, False, most_peaks(spectra, query_spectrum, first, last))
-    shift, words, first_peak, matched_peak, vector = scratch.shift, scratch.words, scratch.first_peak, scratch.matched_peak, scratch.vector
+    shift, matched_peak = scratch.shift, scratch.matched_peak
     n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
-    inverse_bin = 1.0 / settings.bin_width
     mz, weight = spectra.mz, spectra.weight
-    previous_spectrum = np.int64(-1)
+    previous_spectrum, edge = np.int64(-1), 0
     for row in range(first, last):
         if flag[0]:
             return
         s = query_spectrum[row]
         low, high = spectra.offsets[s], spectra.offsets[s + 1]
         if s != previous_spectrum:
-            index_peaks(spectra.mz, low, high, settings, words, first_peak)
+            edge = index_peaks(mz, low, high, settings, scratch.words, scratch.first_peak)
             find_roots(weight, low, high, settings.ksdp_power, scratch.root)
             previous_spectrum = s
         position, length = np.int64(peptides.position[peptide[row]]), np.int64(peptides.length[peptide[row]])
@@ -156,10 +156,8 @@ def measure_matches(
             total += shift[i]
         total += n_term + c_term
         count_n, count_c, dot, _ = score_form(
-            shift, length, n_term, c_term, charges, mz, weight, high, settings.fragment_absolute, settings.fragment_relative,
-            settings.n_term_series, settings.c_term_series, inverse_bin, words, first_peak, False, settings.correlation_bin_width,
-            settings.correlation_bin_offset, vector, matched_peak, True,
-        )  # fmt: skip
+            shift, length, sum_masses(shift, length, n_term, c_term), charges, spectra, high, settings, edge, True, False, scratch
+        )
         used = np.zeros(high - low, np.bool_)
         dot_c, correlation, error, absolute_error = 0.0, np.int64(0), 0.0, 0.0
         for i in range(length - 1):

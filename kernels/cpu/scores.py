@@ -17,6 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
+from kernels.cpu.probing import IONS_AT_ONCE, OUT_OF_REACH, lowest_bit, matching_ions, sum_of_bins
 from kernels.layouts import CORRELATION_UNITS
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "most_peaks",
     "new_scratch",
     "score_form",
+    "sum_masses",
 ]
 
 PROTON_MASS = 1.007276466621
@@ -44,6 +46,7 @@ XCORR_OF_SUM = 0.005 / (AROUND * CORRELATION_UNITS)
 NONE = 255
 """No modification in a slot."""
 _LONGEST = 64
+_WORD = 32  # bits
 _ROUNDING = 1e-12  # of a mass, at most
 
 
@@ -60,23 +63,29 @@ def _reach(settings):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def index_peaks(mz, low, high, settings, words, first_peak):
-    """Set a bit for each bin that a peak's tolerance touches; `first_peak` names, for each word, the first peak that can match in it."""
-    words[:] = 0
+    """Set a bit for each bin that a peak's tolerance touches; the first bin behind them, which has none.
+
+    `first_peak` names, for each word that has bits, the first peak that can match in it; other words' are not written, nor are words
+    behind the returned bin.
+    """
+    if low == high:
+        words[0] = 0
+        return 0
     inverse = 1.0 / settings.bin_width
     absolute, relative = _reach(settings)
-    last_bin = len(words) * 64 - 1
+    last_bin = (len(words) - 1) * _WORD - 1
+    edge = max(0, min(last_bin, np.int64((mz[high - 1] + (absolute + relative * mz[high - 1])) * inverse)) + 1)
+    words[: edge // _WORD + 1] = 0
     for i in range(low, high):
         half = absolute + relative * mz[i]
         begin = max(0, np.int64((mz[i] - half) * inverse))
         end = min(last_bin, np.int64((mz[i] + half) * inverse))
         for b in range(begin, end + 1):
-            words[b >> 6] |= np.uint64(1) << np.uint64(b & 63)
-    peak = low
-    for w in range(len(words)):
-        edge = w * 64 * settings.bin_width
-        while peak < high and mz[peak] + (absolute + relative * mz[peak]) < edge:
-            peak += 1
-        first_peak[w] = peak
+            w = b // _WORD
+            if words[w] == 0:
+                first_peak[w] = i
+            words[w] |= np.uint32(1) << np.uint32(b % _WORD)
+    return edge
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
@@ -89,9 +98,10 @@ def correlation_height(weight):
 def correlation_vector(mz, weight, low, high, settings, raw, vector):
     """SEQUEST's spectrum after subtracting the mean of the 150 bins around each bin (Eng 2008, equation 6).
 
-    150 times as high and in units of heights, so that all values, and sums of them in any order, are whole numbers.
+    150 times as high and in units of heights, so that all values, and sums of them in any order, are whole numbers. The last of `vector`
+    is no bin and stays 0.
     """
-    n = len(vector)
+    n = len(vector) - 1
     raw[:] = 0
     for i in range(low, high):
         b = np.int64(mz[i] / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
@@ -137,58 +147,83 @@ def find_roots(weight, low, high, exponent, root):
         root[i - low] = power(np.float64(weight[i]), 1.0 / exponent)
 
 
-@njit(nogil=True, cache=True, _nrt=False)
-def score_form(
-    shift, length, n_term, c_term, charges, mz, weight, high, absolute, relative, n_term_series, c_term_series, inverse_bin, words,
-    first_peak, use_vector, correlation_bin, correlation_offset, vector, matched_peak, keep,
-):  # fmt: skip
-    """Match the fragment ions of one peptidoform.
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def sum_masses(shift, length, n_term, c_term):
+    """Sums from the N-terminus in place of the residue masses `shift`, ready for `score_form`; the mass of the whole.
 
-    `shift` (length,) residue masses with modifications; overwritten. Returns (matched N-terminal ions, matched C-terminal ions, spectral
-    dot product, sum of `vector` over the ions). An ion matches the heaviest peak within the tolerance. With `keep`, `matched_peak`
-    (rows, length - 1) gets the peak of each ion or -1; there is a row for each series and charge, and columns count from the series' own
-    end.
+    A block behind the last ion is filled up.
     """
-    # Sums from the N-terminus replace the residue masses, so that the inner loop is one look-up for each ion.
     total = n_term
     for i in range(length):
         total += shift[i]
         shift[i] = total
-    total += c_term
-    n_n, n_c = len(n_term_series), len(c_term_series)
-    n_words = len(words)
-    inverse_correlation = 1.0 / correlation_bin
-    correlation_shift = 1.0 - correlation_offset
-    count_n, count_c, dot, correlation = 0, 0, 0.0, np.int64(0)
+    for i in range(length - 1, length - 1 + IONS_AT_ONCE):
+        shift[i] = OUT_OF_REACH
+    return total + c_term
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def score_form(shift, length, total, charges, spectra, high, settings, edge, keep, use_vector, scratch):
+    """Match the fragment ions of one peptidoform, of masses as `sum_masses` leaves them.
+
+    `edge` as `index_peaks` returned it; `high`, the end of the spectrum's peaks. Returns (matched N-terminal ions, matched C-terminal
+    ions, spectral dot product, sum of the scratch's `vector` over the ions if `use_vector`). An ion matches the heaviest peak within the
+    tolerance. With `keep`, the scratch's `matched_peak` (rows, length - 1) gets the peak of each ion or -1; there is a row for each series
+    and charge, and columns count from the series' own end.
+    """
+    n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
+    inverse_bin, inverse_correlation = 1.0 / settings.bin_width, 1.0 / settings.correlation_bin_width
+    correlation_shift, last = 1.0 - settings.correlation_bin_offset, len(scratch.vector) - 1
+    correlation, any_bits = np.int64(0), np.uint64(0)
+    # First all look-ups, many at a time, and without a branch: most ions meet no peak, and many forms none at all.
     for series in range(n_n + n_c):
         is_n = series < n_n
         for z in range(1, charges + 1):
             sign = 1.0 / z if is_n else -1.0 / z
-            start = (n_term_series[series] if is_n else total + c_term_series[series - n_n]) / z + (z - 1) * PROTON_MASS / z
-            row = series * charges + z - 1
-            count = 0
-            for i in range(length - 1):
-                target = start + sign * shift[i]
+            start = (settings.n_term_series[series] if is_n else total + settings.c_term_series[series - n_n]) / z + (z - 1) * PROTON_MASS / z
+            bits = np.uint64(0)
+            for i in range(0, length - 1, IONS_AT_ONCE):
+                bits |= matching_ions(shift, i, start, sign, inverse_bin, scratch.words, edge) << np.uint64(i)
                 if use_vector:
-                    b = np.int64(target * inverse_correlation + correlation_shift)
-                    if 0 <= b < len(vector):
-                        correlation += vector[b]
+                    correlation += sum_of_bins(
+                        shift, i, start, sign, inverse_correlation, correlation_shift, scratch.vector, last
+                    )
+            scratch.row_bits[series * charges + z - 1] = bits
+            any_bits |= bits
+            if keep:
+                scratch.matched_peak[series * charges + z - 1, : length - 1] = -1
+    count_n, count_c, dot = 0, 0, 0.0
+    if any_bits == 0:
+        return count_n, count_c, dot, correlation
+    mz, weight = spectra.mz, spectra.weight
+    absolute, relative = settings.fragment_absolute, settings.fragment_relative
+    for series in range(n_n + n_c):
+        is_n = series < n_n
+        for z in range(1, charges + 1):
+            row = series * charges + z - 1
+            bits = scratch.row_bits[row]
+            if bits == 0:
+                continue
+            sign = 1.0 / z if is_n else -1.0 / z
+            start = (settings.n_term_series[series] if is_n else total + settings.c_term_series[series - n_n]) / z + (z - 1) * PROTON_MASS / z
+            count = 0
+            while bits != 0:
+                i = lowest_bit(bits)
+                bits &= bits - np.uint64(1)
+                target = start + sign * shift[i]
+                half = absolute + relative * target
                 peak = -1
-                b = np.int64(target * inverse_bin)
-                w = b >> 6
-                if 0 <= w < n_words and (words[w] >> np.uint64(b & 63)) & np.uint64(1):
-                    half = absolute + relative * target
-                    for k in range(first_peak[w], high):
-                        difference = mz[k] - target
-                        if difference > half:
-                            break
-                        if difference >= -half and (peak < 0 or weight[k] > weight[peak]):
-                            peak = k
-                    if peak >= 0:
-                        dot += weight[peak]
-                        count += 1
-                if keep:
-                    matched_peak[row, i if is_n else length - 2 - i] = peak
+                for k in range(scratch.first_peak[np.int64(target * inverse_bin) // _WORD], high):
+                    difference = mz[k] - target
+                    if difference > half:
+                        break
+                    if difference >= -half and (peak < 0 or weight[k] > weight[peak]):
+                        peak = k
+                if peak >= 0:
+                    dot += weight[peak]
+                    count += 1
+                    if keep:
+                        scratch.matched_peak[row, i if is_n else length - 2 - i] = peak
             if is_n:
                 count_n += count
             else:
@@ -211,10 +246,11 @@ class Scratch(NamedTuple):
 
     shift: NDArray[np.float64]
     base: NDArray[np.float64]
-    words: NDArray[np.uint64]
+    words: NDArray[np.uint32]
     first_peak: NDArray[np.int64]
     raw: NDArray[np.int32]
     vector: NDArray[np.int32]
+    row_bits: NDArray[np.uint64]
     matched_peak: NDArray[np.int64]
     root: NDArray[np.float64]
     slot_modification: NDArray[np.int64]
@@ -228,16 +264,17 @@ class Scratch(NamedTuple):
 def new_scratch(settings, n_modifications, slots, with_vector, most):
     """Room for a thread that scores spectra of at most `most` peaks (which only KSDP needs), `with_vector` for XCorr."""
     absolute, relative = _reach(settings)
-    n_words = np.int64((settings.max_mz + absolute + relative * settings.max_mz) / settings.bin_width) // 64 + 1
-    n_bins = np.int64(settings.max_mz / settings.correlation_bin_width) + 2 + CORRELATION_HALF_WINDOW if with_vector else 1
+    n_words = np.int64((settings.max_mz + absolute + relative * settings.max_mz) / settings.bin_width) // _WORD + 2
+    n_bins = np.int64(settings.max_mz / settings.correlation_bin_width) + 2 + CORRELATION_HALF_WINDOW + 1 if with_vector else 1
     rows = (len(settings.n_term_series) + len(settings.c_term_series)) * settings.max_fragment_charge
     return Scratch(
+        np.empty(_LONGEST + IONS_AT_ONCE, np.float64),
         np.empty(_LONGEST, np.float64),
-        np.empty(_LONGEST, np.float64),
-        np.zeros(n_words, np.uint64),
+        np.zeros(n_words, np.uint32),
         np.zeros(n_words, np.int64),
         np.zeros(n_bins, np.int32),
         np.zeros(n_bins, np.int32),
+        np.zeros(rows, np.uint64),
         np.zeros((rows, _LONGEST), np.int64),
         np.zeros(most, np.float64),
         np.zeros(slots, np.int64),

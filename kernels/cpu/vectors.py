@@ -32,9 +32,9 @@ def _host_features() -> set[str]:
     return {name for name, present in llvm.get_host_cpu_features().items() if present}
 
 
-_FEATURES = _host_features()
+FEATURES = _host_features()
 _IS_ARM = llvm.get_process_triple().startswith(("aarch64", "arm64"))
-REGISTER_BYTES = 64 if "avx512bw" in _FEATURES else 32 if "avx2" in _FEATURES else 16
+REGISTER_BYTES = 64 if "avx512bw" in FEATURES else 32 if "avx2" in FEATURES else 16
 """Bytes of a vector register here."""
 
 
@@ -237,7 +237,7 @@ def look_up(typing: Any, table: Any, position: Any, codes: Any) -> Any:
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if lanes.bits == 8:
-            if lanes.count == 64 and "avx512vbmi" in _FEATURES:
+            if lanes.count == 64 and "avx512vbmi" in FEATURES:
                 row = builder.load(_pointer(context, builder, signature.args[0], arguments[0], arguments[1], lanes), align=REGISTER_BYTES)
                 shuffle = _function(builder, "llvm.x86.avx512.permvar.qi.512", row.type, [row.type, row.type])
                 return builder.call(shuffle, [row, arguments[2]])
@@ -250,7 +250,7 @@ def look_up(typing: Any, table: Any, position: Any, codes: Any) -> Any:
                 vector = lanes.llvm_type
                 shuffle = _function(builder, "llvm.aarch64.neon.tbl2.v16i8", vector, [vector] * 3)
                 return builder.call(shuffle, [*halves, arguments[2]])
-            if lanes.count == 16 and "ssse3" in _FEATURES:
+            if lanes.count == 16 and "ssse3" in FEATURES:
                 return _shuffle_halves(builder, "llvm.x86.ssse3.pshuf.b.128", halves, arguments[2])
         return _one_by_one(context, builder, signature, arguments, lanes)
 
