@@ -11,7 +11,7 @@ from numba import njit
 
 from kernels.cpu.peptides import FLAG_PROTEIN_C_TERM, FLAG_PROTEIN_N_TERM
 
-__all__ = ["find_arrangement", "first_arrangement", "is_possible", "next_arrangement", "place_modifications"]
+__all__ = ["add_modifications", "find_arrangement", "first_arrangement", "is_possible", "next_arrangement"]
 
 _ANY_RESIDUE = np.uint32(0xFFFFFFFF)
 
@@ -85,17 +85,15 @@ def is_possible(slots, slot_modification, slot_choice, sites, slot_site):
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def place_modifications(base, length, slots, slot_site, slot_modification, modification_mass, n_term, c_term, shift):
-    """Residue masses `base` with the modifications of an arrangement into `shift`; what the two ends weigh."""
-    for i in range(length):
-        shift[i] = base[i]
+def add_modifications(masses, length, slots, slot_site, slot_modification, modification_mass, n_term, c_term):
+    """Add the modifications of an arrangement to the residue masses of a peptide; what the two ends weigh."""
     for t in range(slots):
         if slot_site[t] == 0:
             n_term += modification_mass[slot_modification[t]]
         elif slot_site[t] == length + 1:
             c_term += modification_mass[slot_modification[t]]
         else:
-            shift[slot_site[t] - 1] += modification_mass[slot_modification[t]]
+            masses[slot_site[t] - 1] += modification_mass[slot_modification[t]]
     return n_term, c_term
 
 

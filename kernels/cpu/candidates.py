@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kernels.cpu.arrangements import find_arrangement, first_arrangement, is_possible, next_arrangement, place_modifications
+from kernels.cpu.arrangements import add_modifications, find_arrangement, first_arrangement, is_possible, next_arrangement
 from kernels.cpu.probing import fetch_early
 from kernels.cpu.scores import (
+    FORMS_AT_ONCE,
     NONE,
     XCORR_OF_SUM,
     correlation_vector,
@@ -18,9 +19,11 @@ from kernels.cpu.scores import (
     hyperscore,
     index_peaks,
     kernel_dot_product,
+    list_rows,
+    look_up_ions,
+    match_ions,
     most_peaks,
     new_scratch,
-    score_form,
     sum_masses,
 )
 from kernels.layouts import HYPERSCORE, ISOTOPE_BITS, KSDP, XCORR
@@ -116,32 +119,30 @@ def search_queries(spectra, queries, peptides, modifications, settings, hits, fi
 @njit(nogil=True, cache=True, _nrt=False)
 def _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch, stop):
     """Score the candidates of one query, until `stop` is set."""
-    inverse_histogram = 1.0 / hits.histogram_width
-    bins = hits.histogram.shape[1]
-    which = settings.score
-    keep, use_vector = which == KSDP, which == XCORR
     residues, positions, lengths, residue_mass = peptides.residues, peptides.position, peptides.length, peptides.residue_mass
-    base, shift, slot_site, slot_modification, slot_choice = (
-        scratch.base, scratch.shift, scratch.slot_site, scratch.slot_modification, scratch.slot_choice,
+    base, forms, slot_site, slot_modification, slot_choice = (
+        scratch.base, scratch.forms, scratch.slot_site, scratch.slot_modification, scratch.slot_choice,
     )  # fmt: skip
-    rows_per_charge = len(settings.n_term_series) + len(settings.c_term_series)
     s = queries.spectrum[q]
     low_peak, high_peak = spectra.offsets[s], spectra.offsets[s + 1]
     if high_peak == low_peak:
         return
     edge = index_peaks(spectra.mz, low_peak, high_peak, settings, scratch.words, scratch.first_peak)
-    if use_vector:
+    if settings.score == XCORR:
         correlation_vector(spectra.mz, spectra.correlation_weight, low_peak, high_peak, settings, scratch.raw, scratch.vector)
-    if keep:
+    elif settings.score == KSDP:
         find_roots(spectra.weight, low_peak, high_peak, settings.ksdp_power, scratch.root)
     charges = max(1, min(settings.max_fragment_charge, queries.charge[q] - 1))
+    n_rows = list_rows(settings, charges, scratch.rows)
+    f = 0  # forms that wait to be scored
     for c in range(len(modifications.combination_mass)):
         done = 0
         for e in range(len(settings.isotope_errors)):
             if queries.mass[q] < settings.isotope_minimum_mass[e]:
                 continue
-            isotope_error = settings.isotope_errors[e]
-            low, high = _mass_window(peptides.mass, settings, queries.mass[q], isotope_error, modifications.combination_mass[c])
+            low, high = _mass_window(
+                peptides.mass, settings, queries.mass[q], settings.isotope_errors[e], modifications.combination_mass[c]
+            )
             low = max(low, done)  # isotope errors come largest first, so windows ascend; where they overlap, a peptide is scored once
             done = max(done, high)
             for peptide in range(low, high):
@@ -157,37 +158,58 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
                 position, length = np.int64(positions[peptide]), np.int64(lengths[peptide])
                 for i in range(length):
                     base[i] = residue_mass[np.int64(residues[position + i]) - 65]
-                forms = 0
+                n_forms = 0
                 while True:
                     if is_possible(slots, slot_modification, slot_choice, scratch.sites, slot_site):
-                        n_term, c_term = place_modifications(
+                        n_term, c_term = add_modifications(
                             base, length, slots, slot_site, slot_modification, modifications.mass, peptides.n_term_mass,
-                            peptides.c_term_mass, shift,
+                            peptides.c_term_mass,
                         )  # fmt: skip
-                        total = sum_masses(shift, length, n_term, c_term)
-                        count_n, count_c, dot, correlation = score_form(
-                            shift, length, total, charges, spectra, high_peak, settings, edge, keep, use_vector, scratch
-                        )
-                        score = dot
-                        if which == HYPERSCORE:
-                            score = hyperscore(count_n, count_c, dot) if dot > 0 else 0.0
-                        elif which == KSDP and count_n + count_c > 0:
-                            score = kernel_dot_product(
-                                scratch.matched_peak, scratch.root, low_peak, rows_per_charge * charges, length - 1, settings.ksdp_window,
-                                settings.ksdp_power,
-                            )  # fmt: skip
-                        elif use_vector:
-                            score = correlation * XCORR_OF_SUM
-                        hits.n_candidates[q] += 1
-                        b = min(bins - 1, max(0, np.int64(score * inverse_histogram)))
-                        hits.histogram[q, b] += 1
-                        if count_n + count_c >= settings.min_matched_ions:
-                            _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modification)
-                        forms += 1
-                    if forms >= modifications.max_forms or stop[0] or not next_arrangement(
+                        sum_masses(base, length, n_term, c_term, forms, f)
+                        forms.peptide[f], forms.isotope_error[f], forms.slots[f] = peptide, settings.isotope_errors[e], slots
+                        for t in range(slots):
+                            forms.site[f, t], forms.modification[f, t] = slot_site[t], slot_modification[t]
+                            if 1 <= slot_site[t] <= length:
+                                base[slot_site[t] - 1] = residue_mass[np.int64(residues[position + slot_site[t] - 1]) - 65]
+                        f += 1
+                        if f == FORMS_AT_ONCE:
+                            _score_forms(q, f, n_rows, spectra, low_peak, high_peak, settings, edge, hits, scratch)
+                            f = 0
+                        n_forms += 1
+                    if n_forms >= modifications.max_forms or stop[0] or not next_arrangement(
                         slots, slot_modification, slot_choice, scratch.n_sites
                     ):
                         break
+    _score_forms(q, f, n_rows, spectra, low_peak, high_peak, settings, edge, hits, scratch)
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _score_forms(q, n_forms, n_rows, spectra, low_peak, high_peak, settings, edge, hits, scratch):
+    """Score the first forms of the scratch with the spectrum of query q, whose peaks are indexed, and keep the best."""
+    which, forms = settings.score, scratch.forms
+    keep, use_vector = which == KSDP, which == XCORR
+    inverse_histogram, bins = 1.0 / hits.histogram_width, hits.histogram.shape[1]
+    n_n = len(settings.n_term_series)
+    n_n_rows = n_rows // (n_n + len(settings.c_term_series)) * n_n
+    for f in range(n_forms):
+        forms.has_any[f], forms.correlation[f] = look_up_ions(f, n_rows, n_n_rows, settings, edge, use_vector, scratch)
+    for f in range(n_forms):
+        count_n, count_c, score = 0, 0, 0.0
+        if forms.has_any[f]:
+            count_n, count_c, score = match_ions(f, n_rows, n_n_rows, spectra, high_peak, settings, keep, scratch)
+        if use_vector:
+            score = forms.correlation[f] * XCORR_OF_SUM
+        elif score > 0:
+            if which == HYPERSCORE:
+                score = hyperscore(count_n, count_c, score)
+            elif which == KSDP:
+                score = kernel_dot_product(
+                    scratch.matched_peak, scratch.root, low_peak, n_rows, forms.length[f] - 1, settings.ksdp_window, settings.ksdp_power
+                )
+        hits.histogram[q, min(bins - 1, max(0, np.int64(score * inverse_histogram)))] += 1
+        if count_n + count_c >= settings.min_matched_ions:
+            _insert(hits, q, score, forms.peptide[f], forms.isotope_error[f], forms.slots[f], forms.site[f], forms.modification[f])
+    hits.n_candidates[q] += n_forms
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
@@ -246,14 +268,15 @@ def _score_candidate(q, number, spectra, high_peak, charge, peptides, modificati
     position, length = np.int64(peptides.position[peptide]), np.int64(peptides.length[peptide])
     for i in range(length):
         scratch.base[i] = peptides.residue_mass[np.int64(peptides.residues[position + i]) - 65]
-    n_term, c_term = place_modifications(
+    n_term, c_term = add_modifications(
         scratch.base, length, slots, scratch.slot_site, scratch.slot_modification, modifications.mass, peptides.n_term_mass,
-        peptides.c_term_mass, scratch.shift,
+        peptides.c_term_mass,
     )  # fmt: skip
-    count_n, count_c, dot, _ = score_form(
-        scratch.shift, length, sum_masses(scratch.shift, length, n_term, c_term), max(1, min(settings.max_fragment_charge, charge - 1)),
-        spectra, high_peak, settings, edge, False, False, scratch,
-    )  # fmt: skip
+    charges = max(1, min(settings.max_fragment_charge, charge - 1))
+    n_rows, n_n_rows = list_rows(settings, charges, scratch.rows), len(settings.n_term_series) * charges
+    sum_masses(scratch.base, length, n_term, c_term, scratch.forms, 0)
+    look_up_ions(0, n_rows, n_n_rows, settings, edge, False, scratch)
+    count_n, count_c, dot = match_ions(0, n_rows, n_n_rows, spectra, high_peak, settings, False, scratch)
     score = dot
     if settings.score == HYPERSCORE:
         score = hyperscore(count_n, count_c, dot) if dot > 0 else 0.0

@@ -18,9 +18,11 @@ from kernels.cpu.scores import (
     hyperscore,
     index_peaks,
     kernel_dot_product,
+    list_rows,
+    look_up_ions,
+    match_ions,
     most_peaks,
     new_scratch,
-    score_form,
     sum_masses,
 )
 
@@ -125,7 +127,7 @@ def measure_matches(
     """
     flag = np.zeros(1, np.uint8) if stop is None else stop
     scratch = new_scratch(settings, 0, 1, False, most_peaks(spectra, query_spectrum, first, last))
-    shift, matched_peak = scratch.shift, scratch.matched_peak
+    base, sums, matched_peak = scratch.base, scratch.forms.sums, scratch.matched_peak
     n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
     mz, weight = spectra.mz, spectra.weight
     previous_spectrum, edge = np.int64(-1), 0
@@ -142,7 +144,7 @@ def measure_matches(
         charges = max(1, min(settings.max_fragment_charge, query_charge[row] - 1))
         n_term, c_term, total = peptides.n_term_mass, peptides.c_term_mass, 0.0
         for i in range(length):
-            shift[i] = peptides.residue_mass[np.int64(peptides.residues[position + i]) - 65]
+            base[i] = peptides.residue_mass[np.int64(peptides.residues[position + i]) - 65]
         for t in range(site.shape[1]):
             if modification[row, t] == NONE:
                 break
@@ -151,17 +153,18 @@ def measure_matches(
             elif site[row, t] == length + 1:
                 c_term += modification_mass[modification[row, t]]
             else:
-                shift[site[row, t] - 1] += modification_mass[modification[row, t]]
+                base[site[row, t] - 1] += modification_mass[modification[row, t]]
         for i in range(length):
-            total += shift[i]
+            total += base[i]
         total += n_term + c_term
-        count_n, count_c, dot, _ = score_form(
-            shift, length, sum_masses(shift, length, n_term, c_term), charges, spectra, high, settings, edge, True, False, scratch
-        )
+        n_rows, n_n_rows = list_rows(settings, charges, scratch.rows), n_n * charges
+        sum_masses(base, length, n_term, c_term, scratch.forms, 0)
+        look_up_ions(0, n_rows, n_n_rows, settings, edge, False, scratch)
+        count_n, count_c, dot = match_ions(0, n_rows, n_n_rows, spectra, high, settings, True, scratch)
         used = np.zeros(high - low, np.bool_)
         dot_c, correlation, error, absolute_error = 0.0, np.int64(0), 0.0, 0.0
         for i in range(length - 1):
-            prefix = shift[i]
+            prefix = sums[0, i]
             for series in range(n_n + n_c):
                 if series < n_n:
                     single, place = prefix + settings.n_term_series[series], i

@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 
 from kernels.cpu.vectors import FEATURES
 
-__all__ = ["IONS_AT_ONCE", "OUT_OF_REACH", "fetch_early", "lowest_bit", "matching_ions", "sum_of_bins"]
+__all__ = ["IONS_AT_ONCE", "OUT_OF_REACH", "fetch_early", "fill_block", "lowest_bit", "matching_ions", "sum_of_bins"]
 
 IONS_AT_ONCE = 16 if "avx512f" in FEATURES else 8
 """Ions of one look-up: at most 16. Masses are read in such blocks, so that an array of them needs room for so many more than it has."""
@@ -116,6 +116,19 @@ def sum_of_bins(
 
     float64 = types.float64
     return types.int64(masses, types.intp, float64, float64, float64, float64, heights, types.int64), code
+
+
+@intrinsic
+def fill_block(typing: Any, masses: Any, position: Any, mass: Any) -> Any:
+    """Write one mass into a whole block at `position` of all masses, row after row."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = _data(context, builder, signature, arguments, 0)
+        pointer = builder.bitcast(builder.gep(data, [arguments[1]]), _vector(_MASS).as_pointer())
+        builder.store(_spread(builder, arguments[2]), pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(masses, types.intp, types.float64), code
 
 
 @intrinsic

@@ -17,25 +17,31 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
-from kernels.cpu.probing import IONS_AT_ONCE, OUT_OF_REACH, lowest_bit, matching_ions, sum_of_bins
+from kernels.cpu.probing import IONS_AT_ONCE, OUT_OF_REACH, fill_block, lowest_bit, matching_ions, sum_of_bins
 from kernels.layouts import CORRELATION_UNITS
 
 __all__ = [
     "AROUND",
     "CORRELATION_HALF_WINDOW",
+    "FORMS_AT_ONCE",
     "NONE",
     "PROTON_MASS",
     "XCORR_OF_SUM",
+    "Forms",
+    "Rows",
     "Scratch",
+    "close_form",
     "correlation_height",
     "correlation_vector",
     "find_roots",
     "hyperscore",
     "index_peaks",
     "kernel_dot_product",
+    "list_rows",
+    "look_up_ions",
+    "match_ions",
     "most_peaks",
     "new_scratch",
-    "score_form",
     "sum_masses",
 ]
 
@@ -47,6 +53,8 @@ NONE = 255
 """No modification in a slot."""
 _LONGEST = 64
 _WORD = 32  # bits
+FORMS_AT_ONCE = 16
+"""Forms that are prepared together, then looked up, then scored."""
 _ROUNDING = 1e-12  # of a mass, at most
 
 
@@ -148,87 +156,118 @@ def find_roots(weight, low, high, exponent, root):
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def sum_masses(shift, length, n_term, c_term):
-    """Sums from the N-terminus in place of the residue masses `shift`, ready for `score_form`; the mass of the whole.
+def list_rows(settings, charges, rows):
+    """What the rows of ions, one for each series and charge, have in common for all forms; how many rows there are.
 
-    A block behind the last ion is filled up.
-    """
-    total = n_term
-    for i in range(length):
-        total += shift[i]
-        shift[i] = total
-    for i in range(length - 1, length - 1 + IONS_AT_ONCE):
-        shift[i] = OUT_OF_REACH
-    return total + c_term
-
-
-@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def score_form(shift, length, total, charges, spectra, high, settings, edge, keep, use_vector, scratch):
-    """Match the fragment ions of one peptidoform, of masses as `sum_masses` leaves them.
-
-    `edge` as `index_peaks` returned it; `high`, the end of the spectrum's peaks. Returns (matched N-terminal ions, matched C-terminal
-    ions, spectral dot product, sum of the scratch's `vector` over the ions if `use_vector`). An ion matches the heaviest peak within the
-    tolerance. With `keep`, the scratch's `matched_peak` (rows, length - 1) gets the peak of each ion or -1; there is a row for each series
-    and charge, and columns count from the series' own end.
+    The ions of row r are ``start + rows.sign[r] * sum`` over the sums of masses from the N-terminus. `start` is ``rows.start[r]`` for the
+    N-terminal series, and ``(total + rows.series[r]) / rows.charge[r] + rows.protons[r]`` for the others.
     """
     n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
-    inverse_bin, inverse_correlation = 1.0 / settings.bin_width, 1.0 / settings.correlation_bin_width
-    correlation_shift, last = 1.0 - settings.correlation_bin_offset, len(scratch.vector) - 1
-    correlation, any_bits = np.int64(0), np.uint64(0)
-    # First all look-ups, many at a time, and without a branch: most ions meet no peak, and many forms none at all.
-    for series in range(n_n + n_c):
-        is_n = series < n_n
-        for z in range(1, charges + 1):
-            sign = 1.0 / z if is_n else -1.0 / z
-            start = (settings.n_term_series[series] if is_n else total + settings.c_term_series[series - n_n]) / z + (z - 1) * PROTON_MASS / z
-            bits = np.uint64(0)
-            for i in range(0, length - 1, IONS_AT_ONCE):
-                bits |= matching_ions(shift, i, start, sign, inverse_bin, scratch.words, edge) << np.uint64(i)
-                if use_vector:
-                    correlation += sum_of_bins(
-                        shift, i, start, sign, inverse_correlation, correlation_shift, scratch.vector, last
-                    )
-            scratch.row_bits[series * charges + z - 1] = bits
-            any_bits |= bits
-            if keep:
-                scratch.matched_peak[series * charges + z - 1, : length - 1] = -1
-    count_n, count_c, dot = 0, 0, 0.0
-    if any_bits == 0:
-        return count_n, count_c, dot, correlation
-    mz, weight = spectra.mz, spectra.weight
-    absolute, relative = settings.fragment_absolute, settings.fragment_relative
     for series in range(n_n + n_c):
         is_n = series < n_n
         for z in range(1, charges + 1):
             row = series * charges + z - 1
-            bits = scratch.row_bits[row]
-            if bits == 0:
-                continue
-            sign = 1.0 / z if is_n else -1.0 / z
-            start = (settings.n_term_series[series] if is_n else total + settings.c_term_series[series - n_n]) / z + (z - 1) * PROTON_MASS / z
-            count = 0
-            while bits != 0:
-                i = lowest_bit(bits)
-                bits &= bits - np.uint64(1)
-                target = start + sign * shift[i]
-                half = absolute + relative * target
-                peak = -1
-                for k in range(scratch.first_peak[np.int64(target * inverse_bin) // _WORD], high):
-                    difference = mz[k] - target
-                    if difference > half:
-                        break
-                    if difference >= -half and (peak < 0 or weight[k] > weight[peak]):
-                        peak = k
-                if peak >= 0:
-                    dot += weight[peak]
-                    count += 1
-                    if keep:
-                        scratch.matched_peak[row, i if is_n else length - 2 - i] = peak
-            if is_n:
-                count_n += count
-            else:
-                count_c += count
-    return count_n, count_c, dot, correlation
+            rows.charge[row] = z
+            rows.protons[row] = (z - 1) * PROTON_MASS / z
+            rows.sign[row] = 1.0 / z if is_n else -1.0 / z
+            rows.series[row] = settings.n_term_series[series] if is_n else settings.c_term_series[series - n_n]
+            rows.start[row] = rows.series[row] / z + rows.protons[row]
+    return (n_n + n_c) * charges
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def _start(row, n_n_rows, total, rows):
+    """Where the ions of a row begin, see `list_rows`; `n_n_rows` are of the N-terminus."""
+    if row < n_n_rows:
+        return rows.start[row]
+    return (total + rows.series[row]) / rows.charge[row] + rows.protons[row]
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def sum_masses(masses, length, n_term, c_term, forms, f):
+    """Put a form of these masses of residues at place `f` of `forms`."""
+    total = n_term
+    sums = forms.sums
+    for i in range(length):
+        total += masses[i]
+        sums[f, i] = total
+    close_form(length, total + c_term, forms, f)
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def close_form(length, total, forms, f):
+    """Fill up the block behind the last ion of form `f`, and note what else is known of it."""
+    fill_block(forms.sums, f * forms.sums.shape[1] + length - 1, OUT_OF_REACH)
+    forms.total[f], forms.length[f] = total, length
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def look_up_ions(f, n_rows, n_n_rows, settings, edge, use_vector, scratch):
+    """Set in ``forms.bits[f, row]`` the bits of the ions that may meet a peak; whether there are any, and with `use_vector` the sum of the
+    scratch's `vector` over all ions. `edge` as `index_peaks` returned it.
+
+    All look-ups of a form, many at a time and without a branch: most ions meet no peak, and many forms none at all.
+    """
+    forms, rows, words, vector = scratch.forms, scratch.rows, scratch.words, scratch.vector
+    inverse_bin, inverse_correlation = 1.0 / settings.bin_width, 1.0 / settings.correlation_bin_width
+    correlation_shift, last = 1.0 - settings.correlation_bin_offset, len(vector) - 1
+    correlation, found = np.int64(0), np.uint64(0)
+    at, n_ions, total = f * forms.sums.shape[1], forms.length[f] - 1, forms.total[f]
+    for row in range(n_rows):
+        start, sign = _start(row, n_n_rows, total, rows), rows.sign[row]
+        bits = np.uint64(0)
+        for i in range(0, n_ions, IONS_AT_ONCE):
+            bits |= matching_ions(forms.sums, at + i, start, sign, inverse_bin, words, edge) << np.uint64(i)
+            if use_vector:
+                correlation += sum_of_bins(forms.sums, at + i, start, sign, inverse_correlation, correlation_shift, vector, last)
+        forms.bits[f, row] = bits
+        found |= bits
+    return found != 0, correlation
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def match_ions(f, n_rows, n_n_rows, spectra, high, settings, keep, scratch):
+    """Match the ions that `look_up_ions` found: (matched N-terminal ions, matched C-terminal ions, spectral dot product).
+
+    `high` is the end of the spectrum's peaks. An ion matches the heaviest peak within the tolerance. With `keep`, the scratch's
+    `matched_peak` (rows, length - 1) gets the peak of each ion or -1; columns count from the series' own end.
+    """
+    forms, rows, first_peak, matched_peak = scratch.forms, scratch.rows, scratch.first_peak, scratch.matched_peak
+    mz, weight = spectra.mz, spectra.weight
+    absolute, relative, inverse_bin = settings.fragment_absolute, settings.fragment_relative, 1.0 / settings.bin_width
+    last, total = forms.length[f] - 2, forms.total[f]
+    count_n, count_c, dot = 0, 0, 0.0
+    for row in range(n_rows):
+        if keep:
+            matched_peak[row, : last + 1] = -1
+        bits = forms.bits[f, row]
+        if bits == 0:
+            continue
+        is_n = row < n_n_rows
+        start, sign = _start(row, n_n_rows, total, rows), rows.sign[row]
+        count = 0
+        while bits != 0:
+            i = lowest_bit(bits)
+            bits &= bits - np.uint64(1)
+            target = start + sign * forms.sums[f, i]
+            half = absolute + relative * target
+            peak = -1
+            for k in range(first_peak[np.uint64(target * inverse_bin) // np.uint64(_WORD)], high):
+                difference = mz[k] - target
+                if difference > half:
+                    break
+                if difference >= -half and (peak < 0 or weight[k] > weight[peak]):
+                    peak = k
+            if peak >= 0:
+                dot += weight[peak]
+                count += 1
+                if keep:
+                    matched_peak[row, i if is_n else last - i] = peak
+        if is_n:
+            count_n += count
+        else:
+            count_c += count
+    return count_n, count_c, dot
 
 
 @njit(nogil=True, cache=True, _nrt=False)
@@ -241,16 +280,46 @@ def hyperscore(count_n, count_c, dot):
     return FACTORIAL_LOG[count_n] + FACTORIAL_LOG[count_c] + logarithm(1.0 + 100.0 * dot)
 
 
-class Scratch(NamedTuple):
-    """Room for one thread: sums of masses, the bit table, XCorr's vector, matched peaks, KSDP's roots, the arrangement of modifications."""
+class Rows(NamedTuple):
+    """Rows of ions: `list_rows` says what of them is kept."""
 
-    shift: NDArray[np.float64]
+    charge: NDArray[np.float64]
+    protons: NDArray[np.float64]
+    sign: NDArray[np.float64]
+    series: NDArray[np.float64]
+    start: NDArray[np.float64]
+
+
+class Forms(NamedTuple):
+    """Peptides with an arrangement of modifications, a few at a time (f): between one step and the next the processor need not wait.
+
+    `sums` (f, longest) of masses from the N-terminus, `total` with the C-terminus; `bits` (f, rows) of the ions that may meet a peak;
+    `site` and `modification` (f, slots) of the `slots` that are in use.
+    """
+
+    sums: NDArray[np.float64]
+    total: NDArray[np.float64]
+    length: NDArray[np.int64]
+    bits: NDArray[np.uint64]
+    has_any: NDArray[np.bool_]
+    correlation: NDArray[np.int64]
+    peptide: NDArray[np.int64]
+    isotope_error: NDArray[np.int64]
+    slots: NDArray[np.int64]
+    site: NDArray[np.int64]
+    modification: NDArray[np.int64]
+
+
+class Scratch(NamedTuple):
+    """Room for one thread: forms, the bit table, XCorr's vector, matched peaks, KSDP's roots, the arrangement of modifications."""
+
     base: NDArray[np.float64]
+    rows: Rows
+    forms: Forms
     words: NDArray[np.uint32]
     first_peak: NDArray[np.int64]
     raw: NDArray[np.int32]
     vector: NDArray[np.int32]
-    row_bits: NDArray[np.uint64]
     matched_peak: NDArray[np.int64]
     root: NDArray[np.float64]
     slot_modification: NDArray[np.int64]
@@ -268,13 +337,25 @@ def new_scratch(settings, n_modifications, slots, with_vector, most):
     n_bins = np.int64(settings.max_mz / settings.correlation_bin_width) + 2 + CORRELATION_HALF_WINDOW + 1 if with_vector else 1
     rows = (len(settings.n_term_series) + len(settings.c_term_series)) * settings.max_fragment_charge
     return Scratch(
-        np.empty(_LONGEST + IONS_AT_ONCE, np.float64),
-        np.empty(_LONGEST, np.float64),
+        np.zeros(_LONGEST, np.float64),
+        Rows(np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows)),
+        Forms(
+            np.zeros((FORMS_AT_ONCE, _LONGEST + IONS_AT_ONCE)),
+            np.zeros(FORMS_AT_ONCE),
+            np.zeros(FORMS_AT_ONCE, np.int64),
+            np.zeros((FORMS_AT_ONCE, rows), np.uint64),
+            np.zeros(FORMS_AT_ONCE, np.bool_),
+            np.zeros(FORMS_AT_ONCE, np.int64),
+            np.zeros(FORMS_AT_ONCE, np.int64),
+            np.zeros(FORMS_AT_ONCE, np.int64),
+            np.zeros(FORMS_AT_ONCE, np.int64),
+            np.zeros((FORMS_AT_ONCE, slots), np.int64),
+            np.zeros((FORMS_AT_ONCE, slots), np.int64),
+        ),
         np.zeros(n_words, np.uint32),
         np.zeros(n_words, np.int64),
         np.zeros(n_bins, np.int32),
         np.zeros(n_bins, np.int32),
-        np.zeros(rows, np.uint64),
         np.zeros((rows, _LONGEST), np.int64),
         np.zeros(most, np.float64),
         np.zeros(slots, np.int64),
