@@ -13,6 +13,7 @@ from kernels.cpu.probing import fetch_early
 from kernels.cpu.scores import (
     FORMS_AT_ONCE,
     NONE,
+    PEPTIDES_AT_ONCE,
     XCORR_OF_SUM,
     correlation_vector,
     find_roots,
@@ -25,6 +26,7 @@ from kernels.cpu.scores import (
     most_peaks,
     new_scratch,
     sum_masses,
+    sum_residues,
 )
 from kernels.layouts import HYPERSCORE, ISOTOPE_BITS, KSDP, XCORR
 
@@ -112,16 +114,36 @@ def search_queries(spectra, queries, peptides, modifications, settings, hits, fi
     flag = np.zeros(1, np.uint8) if stop is None else stop
     most = most_peaks(spectra, queries.spectrum, first, last) if settings.score == KSDP else 0
     scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], settings.score == XCORR, most)
+    for letter in range(len(peptides.residue_mass)):
+        scratch.code_mass[65 + letter] = peptides.residue_mass[letter]
     for q in range(first, last):
         _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch, flag)
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def _choose(c, first, last, letters, modifications, chosen):
+    """List those of the peptides `first:last` that have a letter for each modification of combination `c`; how many they are."""
+    n = last - first
+    for i in range(n):
+        chosen[i] = first + i
+    for m in range(len(modifications.mass)):
+        if modifications.combination_count[c, m] == 0:
+            continue
+        kept, mask = 0, modifications.residue_mask[m]
+        for i in range(n):
+            peptide = chosen[i]
+            chosen[kept] = peptide
+            kept += (letters[peptide] & mask) != 0  # no branch: it would be guessed wrong
+        n = kept
+    return n
 
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch, stop):
     """Score the candidates of one query, until `stop` is set."""
     residues, positions, lengths, residue_mass = peptides.residues, peptides.position, peptides.length, peptides.residue_mass
-    base, forms, slot_site, slot_modification, slot_choice = (
-        scratch.base, scratch.forms, scratch.slot_site, scratch.slot_modification, scratch.slot_choice,
+    base, chosen, forms, slot_site, slot_modification, slot_choice = (
+        scratch.base, scratch.chosen, scratch.forms, scratch.slot_site, scratch.slot_modification, scratch.slot_choice,
     )  # fmt: skip
     s = queries.spectrum[q]
     low_peak, high_peak = spectra.offsets[s], spectra.offsets[s + 1]
@@ -145,41 +167,54 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
             )
             low = max(low, done)  # isotope errors come largest first, so windows ascend; where they overlap, a peptide is scored once
             done = max(done, high)
-            for peptide in range(low, high):
+            for begin in range(low, high, PEPTIDES_AT_ONCE):
                 if stop[0]:
                     return
-                fetch_early(residues, positions[min(peptide + _PEPTIDES_AHEAD, len(positions) - 1)])
-                slots = first_arrangement(
-                    c, peptide, residues, positions, lengths, peptides.flags, peptides.letters, modifications.combination_count,
-                    modifications.residue_mask, modifications.place, scratch.sites, scratch.n_sites, slot_modification, slot_choice,
-                )  # fmt: skip
-                if slots < 0:
-                    continue
-                position, length = np.int64(positions[peptide]), np.int64(lengths[peptide])
-                for i in range(length):
-                    base[i] = residue_mass[np.int64(residues[position + i]) - 65]
-                n_forms = 0
-                while True:
-                    if is_possible(slots, slot_modification, slot_choice, scratch.sites, slot_site):
-                        n_term, c_term = add_modifications(
-                            base, length, slots, slot_site, slot_modification, modifications.mass, peptides.n_term_mass,
-                            peptides.c_term_mass,
-                        )  # fmt: skip
-                        sum_masses(base, length, n_term, c_term, forms, f)
-                        forms.peptide[f], forms.isotope_error[f], forms.slots[f] = peptide, settings.isotope_errors[e], slots
-                        for t in range(slots):
-                            forms.site[f, t], forms.modification[f, t] = slot_site[t], slot_modification[t]
-                            if 1 <= slot_site[t] <= length:
-                                base[slot_site[t] - 1] = residue_mass[np.int64(residues[position + slot_site[t] - 1]) - 65]
+                n_chosen = _choose(c, begin, min(high, begin + PEPTIDES_AT_ONCE), peptides.letters, modifications, chosen)
+                for i in range(n_chosen):
+                    peptide = chosen[i]
+                    fetch_early(residues, positions[chosen[min(i + _PEPTIDES_AHEAD, n_chosen - 1)]])
+                    position, length = np.int64(positions[peptide]), np.int64(lengths[peptide])
+                    if c == 0:
+                        sum_residues(
+                            residues, position, length, scratch.code_mass, peptides.n_term_mass, peptides.c_term_mass, forms, f
+                        )
+                        forms.peptide[f], forms.isotope_error[f], forms.slots[f] = peptide, settings.isotope_errors[e], 0
                         f += 1
                         if f == FORMS_AT_ONCE:
                             _score_forms(q, f, n_rows, spectra, low_peak, high_peak, settings, edge, hits, scratch)
                             f = 0
-                        n_forms += 1
-                    if n_forms >= modifications.max_forms or stop[0] or not next_arrangement(
-                        slots, slot_modification, slot_choice, scratch.n_sites
-                    ):
-                        break
+                        continue
+                    slots = first_arrangement(
+                        c, peptide, residues, positions, lengths, peptides.flags, peptides.letters, modifications.combination_count,
+                        modifications.residue_mask, modifications.place, scratch.sites, scratch.n_sites, slot_modification, slot_choice,
+                    )  # fmt: skip
+                    if slots < 0:
+                        continue
+                    for j in range(length):
+                        base[j] = scratch.code_mass[residues[position + j]]
+                    n_forms = 0
+                    while True:
+                        if is_possible(slots, slot_modification, slot_choice, scratch.sites, slot_site):
+                            n_term, c_term = add_modifications(
+                                base, length, slots, slot_site, slot_modification, modifications.mass, peptides.n_term_mass,
+                                peptides.c_term_mass,
+                            )  # fmt: skip
+                            sum_masses(base, length, n_term, c_term, forms, f)
+                            forms.peptide[f], forms.isotope_error[f], forms.slots[f] = peptide, settings.isotope_errors[e], slots
+                            for t in range(slots):
+                                forms.site[f, t], forms.modification[f, t] = slot_site[t], slot_modification[t]
+                                if 1 <= slot_site[t] <= length:
+                                    base[slot_site[t] - 1] = scratch.code_mass[residues[position + slot_site[t] - 1]]
+                            f += 1
+                            if f == FORMS_AT_ONCE:
+                                _score_forms(q, f, n_rows, spectra, low_peak, high_peak, settings, edge, hits, scratch)
+                                f = 0
+                            n_forms += 1
+                        if n_forms >= modifications.max_forms or stop[0] or not next_arrangement(
+                            slots, slot_modification, slot_choice, scratch.n_sites
+                        ):
+                            break
     _score_forms(q, f, n_rows, spectra, low_peak, high_peak, settings, edge, hits, scratch)
 
 

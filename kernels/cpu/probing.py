@@ -15,12 +15,14 @@ from numba.extending import intrinsic
 
 from kernels.cpu.vectors import FEATURES
 
-__all__ = ["IONS_AT_ONCE", "OUT_OF_REACH", "fetch_early", "fill_block", "lowest_bit", "matching_ions", "sum_of_bins"]
+__all__ = ["IONS_AT_ONCE", "LETTERS_AT_ONCE", "OUT_OF_REACH", "count_bits", "fetch_early", "fill_block", "lowest_bit", "matching_ions", "matching_letters", "sum_of_bins"]
 
 IONS_AT_ONCE = 16 if "avx512f" in FEATURES else 8
 """Ions of one look-up: at most 16. Masses are read in such blocks, so that an array of them needs room for so many more than it has."""
 OUT_OF_REACH = float(1 << 20)
 """Dalton. What fills a block of masses up: far above every ion, and few enough bins for 32 bits."""
+
+LETTERS_AT_ONCE = 16
 
 _MASS, _WHOLE, _LONG = ir.DoubleType(), ir.IntType(32), ir.IntType(64)
 
@@ -139,6 +141,33 @@ def lowest_bit(typing: Any, bits: Any) -> Any:
         return builder.cttz(arguments[0], ir.IntType(1)(1))
 
     return types.int64(types.uint64), code
+
+
+@intrinsic
+def count_bits(typing: Any, bits: Any) -> Any:
+    """How many bits are set."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), code
+
+
+@intrinsic
+def matching_letters(typing: Any, residues: Any, position: Any, mask: Any) -> Any:
+    """Bits of the `LETTERS_AT_ONCE` residues from `position` on that are letters of a uint32 mask, which has bit k for letter k."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        codes, wide = ir.VectorType(ir.IntType(8), LETTERS_AT_ONCE), ir.VectorType(_WHOLE, LETTERS_AT_ONCE)
+        pointer = builder.gep(_data(context, builder, signature, arguments, 0), [arguments[1]])
+        letters = builder.zext(builder.load(builder.bitcast(pointer, codes.as_pointer()), align=1), wide)
+        masks = builder.insert_element(ir.Constant(wide, ir.Undefined), arguments[2], _WHOLE(0))
+        masks = builder.shuffle_vector(masks, masks, ir.Constant(wide, [0] * LETTERS_AT_ONCE))
+        places = builder.and_(builder.sub(letters, ir.Constant(wide, [65] * LETTERS_AT_ONCE)), ir.Constant(wide, [31] * LETTERS_AT_ONCE))
+        is_in = builder.trunc(builder.lshr(masks, places), ir.VectorType(ir.IntType(1), LETTERS_AT_ONCE))
+        return builder.zext(builder.bitcast(is_in, ir.IntType(LETTERS_AT_ONCE)), _LONG)
+
+    return types.uint64(residues, types.intp, types.uint32), code
 
 
 @intrinsic

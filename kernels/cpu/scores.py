@@ -25,12 +25,12 @@ __all__ = [
     "CORRELATION_HALF_WINDOW",
     "FORMS_AT_ONCE",
     "NONE",
+    "PEPTIDES_AT_ONCE",
     "PROTON_MASS",
     "XCORR_OF_SUM",
     "Forms",
     "Rows",
     "Scratch",
-    "close_form",
     "correlation_height",
     "correlation_vector",
     "find_roots",
@@ -43,6 +43,7 @@ __all__ = [
     "most_peaks",
     "new_scratch",
     "sum_masses",
+    "sum_residues",
 ]
 
 PROTON_MASS = 1.007276466621
@@ -53,6 +54,7 @@ NONE = 255
 """No modification in a slot."""
 _LONGEST = 64
 _WORD = 32  # bits
+PEPTIDES_AT_ONCE = 256
 FORMS_AT_ONCE = 16
 """Forms that are prepared together, then looked up, then scored."""
 _ROUNDING = 1e-12  # of a mass, at most
@@ -187,15 +189,24 @@ def _start(row, n_n_rows, total, rows):
 def sum_masses(masses, length, n_term, c_term, forms, f):
     """Put a form of these masses of residues at place `f` of `forms`."""
     total = n_term
-    sums = forms.sums
     for i in range(length):
         total += masses[i]
-        sums[f, i] = total
-    close_form(length, total + c_term, forms, f)
+        forms.sums[f, i] = total
+    _close_form(length, total + c_term, forms, f)
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def close_form(length, total, forms, f):
+def sum_residues(residues, position, length, code_mass, n_term, c_term, forms, f):
+    """Put the form without modifications at place `f` of `forms`: a peptide's residues, and the masses of their codes."""
+    total = n_term
+    for i in range(length):
+        total += code_mass[residues[position + i]]
+        forms.sums[f, i] = total
+    _close_form(length, total + c_term, forms, f)
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def _close_form(length, total, forms, f):
     """Fill up the block behind the last ion of form `f`, and note what else is known of it."""
     fill_block(forms.sums, f * forms.sums.shape[1] + length - 1, OUT_OF_REACH)
     forms.total[f], forms.length[f] = total, length
@@ -313,7 +324,9 @@ class Forms(NamedTuple):
 class Scratch(NamedTuple):
     """Room for one thread: forms, the bit table, XCorr's vector, matched peaks, KSDP's roots, the arrangement of modifications."""
 
+    code_mass: NDArray[np.float64]
     base: NDArray[np.float64]
+    chosen: NDArray[np.int64]
     rows: Rows
     forms: Forms
     words: NDArray[np.uint32]
@@ -337,7 +350,9 @@ def new_scratch(settings, n_modifications, slots, with_vector, most):
     n_bins = np.int64(settings.max_mz / settings.correlation_bin_width) + 2 + CORRELATION_HALF_WINDOW + 1 if with_vector else 1
     rows = (len(settings.n_term_series) + len(settings.c_term_series)) * settings.max_fragment_charge
     return Scratch(
+        np.zeros(256, np.float64),
         np.zeros(_LONGEST, np.float64),
+        np.zeros(PEPTIDES_AT_ONCE, np.int64),
         Rows(np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows)),
         Forms(
             np.zeros((FORMS_AT_ONCE, _LONGEST + IONS_AT_ONCE)),
