@@ -150,8 +150,9 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
     if high_peak == low_peak:
         return
     edge = index_peaks(spectra.mz, low_peak, high_peak, settings, scratch.words, scratch.first_peak)
+    vector_edge = 0
     if settings.score == XCORR:
-        correlation_vector(spectra.mz, spectra.correlation_weight, low_peak, high_peak, settings, scratch.raw, scratch.vector)
+        vector_edge = correlation_vector(spectra.mz, spectra.correlation_weight, low_peak, high_peak, settings, scratch.vector)
     elif settings.score == KSDP:
         find_roots(spectra.weight, low_peak, high_peak, settings.ksdp_power, scratch.root)
     charges = max(1, min(settings.max_fragment_charge, queries.charge[q] - 1))
@@ -182,7 +183,7 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
                         forms.peptide[f], forms.isotope_error[f], forms.slots[f] = peptide, settings.isotope_errors[e], 0
                         f += 1
                         if f == FORMS_AT_ONCE:
-                            _score_forms(q, f, n_rows, spectra, low_peak, high_peak, settings, edge, hits, scratch)
+                            _score_forms(q, f, n_rows, spectra, low_peak, high_peak, settings, edge, vector_edge, hits, scratch)
                             f = 0
                         continue
                     slots = first_arrangement(
@@ -208,18 +209,18 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
                                     base[slot_site[t] - 1] = scratch.code_mass[residues[position + slot_site[t] - 1]]
                             f += 1
                             if f == FORMS_AT_ONCE:
-                                _score_forms(q, f, n_rows, spectra, low_peak, high_peak, settings, edge, hits, scratch)
+                                _score_forms(q, f, n_rows, spectra, low_peak, high_peak, settings, edge, vector_edge, hits, scratch)
                                 f = 0
                             n_forms += 1
                         if n_forms >= modifications.max_forms or stop[0] or not next_arrangement(
                             slots, slot_modification, slot_choice, scratch.n_sites
                         ):
                             break
-    _score_forms(q, f, n_rows, spectra, low_peak, high_peak, settings, edge, hits, scratch)
+    _score_forms(q, f, n_rows, spectra, low_peak, high_peak, settings, edge, vector_edge, hits, scratch)
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _score_forms(q, n_forms, n_rows, spectra, low_peak, high_peak, settings, edge, hits, scratch):
+def _score_forms(q, n_forms, n_rows, spectra, low_peak, high_peak, settings, edge, vector_edge, hits, scratch):
     """Score the first forms of the scratch with the spectrum of query q, whose peaks are indexed, and keep the best."""
     which, forms = settings.score, scratch.forms
     keep, use_vector = which == KSDP, which == XCORR
@@ -227,7 +228,7 @@ def _score_forms(q, n_forms, n_rows, spectra, low_peak, high_peak, settings, edg
     n_n = len(settings.n_term_series)
     n_n_rows = n_rows // (n_n + len(settings.c_term_series)) * n_n
     for f in range(n_forms):
-        forms.has_any[f], forms.correlation[f] = look_up_ions(f, n_rows, n_n_rows, settings, edge, use_vector, scratch)
+        forms.has_any[f], forms.correlation[f] = look_up_ions(f, n_rows, n_n_rows, settings, edge, vector_edge, use_vector, scratch)
     for f in range(n_forms):
         count_n, count_c, score = 0, 0, 0.0
         if forms.has_any[f]:
@@ -310,7 +311,7 @@ def _score_candidate(q, number, spectra, high_peak, charge, peptides, modificati
     charges = max(1, min(settings.max_fragment_charge, charge - 1))
     n_rows, n_n_rows = list_rows(settings, charges, scratch.rows), len(settings.n_term_series) * charges
     sum_masses(scratch.base, length, n_term, c_term, scratch.forms, 0)
-    look_up_ions(0, n_rows, n_n_rows, settings, edge, False, scratch)
+    look_up_ions(0, n_rows, n_n_rows, settings, edge, 0, False, scratch)
     count_n, count_c, dot = match_ions(0, n_rows, n_n_rows, spectra, high_peak, settings, False, scratch)
     score = dot
     if settings.score == HYPERSCORE:

@@ -159,7 +159,7 @@ def measure_matches(
         total += n_term + c_term
         n_rows, n_n_rows = list_rows(settings, charges, scratch.rows), n_n * charges
         sum_masses(base, length, n_term, c_term, scratch.forms, 0)
-        look_up_ions(0, n_rows, n_n_rows, settings, edge, False, scratch)
+        look_up_ions(0, n_rows, n_n_rows, settings, edge, 0, False, scratch)
         count_n, count_c, dot = match_ions(0, n_rows, n_n_rows, spectra, high, settings, True, scratch)
         used = np.zeros(high - low, np.bool_)
         dot_c, correlation, error, absolute_error = 0.0, np.int64(0), 0.0, 0.0

@@ -104,28 +104,32 @@ def correlation_height(weight):
     return np.int64(np.float64(weight) * CORRELATION_UNITS + 0.5)
 
 
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def _correlation_bin(mz, settings):
+    return np.int64(mz / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
+
+
 @njit(nogil=True, cache=True, _nrt=False)
-def correlation_vector(mz, weight, low, high, settings, raw, vector):
+def correlation_vector(mz, weight, low, high, settings, vector):
     """SEQUEST's spectrum after subtracting the mean of the 150 bins around each bin (Eng 2008, equation 6).
 
-    150 times as high and in units of heights, so that all values, and sums of them in any order, are whole numbers. The last of `vector`
-    is no bin and stays 0.
+    150 times as high and in units of heights, so that all values, and sums of them in any order, are whole numbers. Returned is the first
+    bin behind all that are not 0; bins behind it are not written. The last of `vector` is no bin.
     """
     n = len(vector) - 1
-    raw[:] = 0
-    for i in range(low, high):
-        b = np.int64(mz[i] / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
+    edge = max(0, min(n, _correlation_bin(mz[high - 1], settings) + CORRELATION_HALF_WINDOW + 1))
+    vector[: edge + 1] = 0
+    i = low
+    while i < high:
+        b, height = _correlation_bin(mz[i], settings), np.int64(0)
+        while i < high and _correlation_bin(mz[i], settings) == b:  # a bin holds its highest peak
+            height = max(height, correlation_height(weight[i]))
+            i += 1
         if 0 <= b < n:
-            raw[b] = max(np.int64(raw[b]), correlation_height(weight[i]))
-    total = np.int64(0)
-    for b in range(min(n, CORRELATION_HALF_WINDOW)):
-        total += raw[b]
-    for b in range(n):
-        if b + CORRELATION_HALF_WINDOW < n:
-            total += raw[b + CORRELATION_HALF_WINDOW]
-        if b - CORRELATION_HALF_WINDOW - 1 >= 0:
-            total -= raw[b - CORRELATION_HALF_WINDOW - 1]
-        vector[b] = AROUND * np.int64(raw[b]) - (total - raw[b])
+            for around in range(max(0, b - CORRELATION_HALF_WINDOW), min(edge, b + CORRELATION_HALF_WINDOW + 1)):
+                vector[around] -= np.int32(height)
+            vector[b] += (AROUND + 1) * height
+    return edge
 
 
 @njit(nogil=True, cache=True, _nrt=False)
@@ -139,13 +143,18 @@ def kernel_dot_product(matched_peak, root, first_peak, n_rows, n, window, expone
     total = 0.0
     for row in range(n_rows):
         of_row = 0.0
-        for j in range(n):
-            inside = 0.0
-            for k in range(max(0, j - before), min(n, j + after + 1)):
-                if matched_peak[row, k] >= 0:
-                    inside += root[matched_peak[row, k] - first_peak]
-            if inside > 0.0:
-                of_row += power(inside, exponent)
+        end = 0  # of the windows with the matches so far
+        for match in range(n):
+            if matched_peak[row, match] < 0:
+                continue
+            for j in range(max(end, match - after), min(n, match + before + 1)):
+                inside = 0.0
+                for k in range(max(0, j - before), min(n, j + after + 1)):
+                    if matched_peak[row, k] >= 0:
+                        inside += root[matched_peak[row, k] - first_peak]
+                if inside > 0.0:
+                    of_row += power(inside, exponent)
+            end = min(n, match + before + 1)
         total += of_row
     return total
 
@@ -213,15 +222,15 @@ def _close_form(length, total, forms, f):
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def look_up_ions(f, n_rows, n_n_rows, settings, edge, use_vector, scratch):
+def look_up_ions(f, n_rows, n_n_rows, settings, edge, vector_edge, use_vector, scratch):
     """Set in ``forms.bits[f, row]`` the bits of the ions that may meet a peak; whether there are any, and with `use_vector` the sum of the
-    scratch's `vector` over all ions. `edge` as `index_peaks` returned it.
+    scratch's `vector` over all ions. `edge` as `index_peaks` returned it, `vector_edge` as `correlation_vector` did.
 
     All look-ups of a form, many at a time and without a branch: most ions meet no peak, and many forms none at all.
     """
     forms, rows, words, vector = scratch.forms, scratch.rows, scratch.words, scratch.vector
     inverse_bin, inverse_correlation = 1.0 / settings.bin_width, 1.0 / settings.correlation_bin_width
-    correlation_shift, last = 1.0 - settings.correlation_bin_offset, len(vector) - 1
+    correlation_shift = 1.0 - settings.correlation_bin_offset
     correlation, found = np.int64(0), np.uint64(0)
     at, n_ions, total = f * forms.sums.shape[1], forms.length[f] - 1, forms.total[f]
     for row in range(n_rows):
@@ -230,7 +239,7 @@ def look_up_ions(f, n_rows, n_n_rows, settings, edge, use_vector, scratch):
         for i in range(0, n_ions, IONS_AT_ONCE):
             bits |= matching_ions(forms.sums, at + i, start, sign, inverse_bin, words, edge) << np.uint64(i)
             if use_vector:
-                correlation += sum_of_bins(forms.sums, at + i, start, sign, inverse_correlation, correlation_shift, vector, last)
+                correlation += sum_of_bins(forms.sums, at + i, start, sign, inverse_correlation, correlation_shift, vector, vector_edge)
         forms.bits[f, row] = bits
         found |= bits
     return found != 0, correlation
@@ -331,7 +340,6 @@ class Scratch(NamedTuple):
     forms: Forms
     words: NDArray[np.uint32]
     first_peak: NDArray[np.int64]
-    raw: NDArray[np.int32]
     vector: NDArray[np.int32]
     matched_peak: NDArray[np.int64]
     root: NDArray[np.float64]
@@ -369,7 +377,6 @@ def new_scratch(settings, n_modifications, slots, with_vector, most):
         ),
         np.zeros(n_words, np.uint32),
         np.zeros(n_words, np.int64),
-        np.zeros(n_bins, np.int32),
         np.zeros(n_bins, np.int32),
         np.zeros((rows, _LONGEST), np.int64),
         np.zeros(most, np.float64),
