@@ -15,10 +15,9 @@ from kernels.cpu.scores import (
     NONE,
     PEPTIDES_AT_ONCE,
     XCORR_OF_SUM,
-    correlation_vector,
-    find_roots,
+    IndexedSpectrum,
     hyperscore,
-    index_peaks,
+    index_spectrum,
     kernel_dot_product,
     list_rows,
     look_up_ions,
@@ -141,98 +140,82 @@ def _choose(c, first, last, letters, modifications, chosen):
 @njit(nogil=True, cache=True, _nrt=False)
 def _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch, stop):
     """Score the candidates of one query, until `stop` is set."""
-    residues, positions, lengths, residue_mass = peptides.residues, peptides.position, peptides.length, peptides.residue_mass
-    base, chosen, forms, slot_site, slot_modification, slot_choice = (
-        scratch.base, scratch.chosen, scratch.forms, scratch.slot_site, scratch.slot_modification, scratch.slot_choice,
-    )  # fmt: skip
-    s = queries.spectrum[q]
-    low_peak, high_peak = spectra.offsets[s], spectra.offsets[s + 1]
-    if high_peak == low_peak:
+    residues, code_mass = peptides.residues, scratch.code_mass
+    base, chosen, forms = scratch.base, scratch.chosen, scratch.forms
+    sites, n_sites, slot_site = scratch.sites, scratch.n_sites, scratch.slot_site
+    slot_modification, slot_choice = scratch.slot_modification, scratch.slot_choice
+    if spectra.offsets[queries.spectrum[q]] == spectra.offsets[queries.spectrum[q] + 1]:
         return
-    edge = index_peaks(spectra.mz, low_peak, high_peak, settings, scratch.words, scratch.first_peak)
-    vector_edge = 0
-    if settings.score == XCORR:
-        vector_edge = correlation_vector(spectra.mz, spectra.correlation_weight, low_peak, high_peak, settings, scratch.vector)
-    elif settings.score == KSDP:
-        find_roots(spectra.weight, low_peak, high_peak, settings.ksdp_power, scratch.root)
-    charges = max(1, min(settings.max_fragment_charge, queries.charge[q] - 1))
-    n_rows = list_rows(settings, charges, scratch.rows)
+    indexed = index_spectrum(queries.spectrum[q], spectra, settings, settings.score == XCORR, settings.score == KSDP, scratch)
+    n_rows, n_n_rows = list_rows(settings, max(1, min(settings.max_fragment_charge, queries.charge[q] - 1)), scratch.rows)
     f = 0  # forms that wait to be scored
     for c in range(len(modifications.combination_mass)):
         done = 0
         for e in range(len(settings.isotope_errors)):
             if queries.mass[q] < settings.isotope_minimum_mass[e]:
                 continue
-            low, high = _mass_window(
-                peptides.mass, settings, queries.mass[q], settings.isotope_errors[e], modifications.combination_mass[c]
-            )
+            isotope_error = settings.isotope_errors[e]
+            low, high = _mass_window(peptides.mass, settings, queries.mass[q], isotope_error, modifications.combination_mass[c])
             low = max(low, done)  # isotope errors come largest first, so windows ascend; where they overlap, a peptide is scored once
             done = max(done, high)
             for begin in range(low, high, PEPTIDES_AT_ONCE):
-                if stop[0]:
-                    return
                 n_chosen = _choose(c, begin, min(high, begin + PEPTIDES_AT_ONCE), peptides.letters, modifications, chosen)
                 for i in range(n_chosen):
+                    if stop[0]:
+                        return
+                    fetch_early(residues, peptides.position[chosen[min(i + _PEPTIDES_AHEAD, n_chosen - 1)]])
                     peptide = chosen[i]
-                    fetch_early(residues, positions[chosen[min(i + _PEPTIDES_AHEAD, n_chosen - 1)]])
-                    position, length = np.int64(positions[peptide]), np.int64(lengths[peptide])
-                    if c == 0:
-                        sum_residues(
-                            residues, position, length, scratch.code_mass, peptides.n_term_mass, peptides.c_term_mass, forms, f
-                        )
-                        forms.peptide[f], forms.isotope_error[f], forms.slots[f] = peptide, settings.isotope_errors[e], 0
-                        f += 1
-                        if f == FORMS_AT_ONCE:
-                            _score_forms(q, f, n_rows, spectra, low_peak, high_peak, settings, edge, vector_edge, hits, scratch)
-                            f = 0
-                        continue
                     slots = first_arrangement(
-                        c, peptide, residues, positions, lengths, peptides.flags, peptides.letters, modifications.combination_count,
-                        modifications.residue_mask, modifications.place, scratch.sites, scratch.n_sites, slot_modification, slot_choice,
+                        c, peptide, residues, peptides.position, peptides.length, peptides.flags, peptides.letters,
+                        modifications.combination_count, modifications.residue_mask, modifications.place, sites, n_sites,
+                        slot_modification, slot_choice,
                     )  # fmt: skip
                     if slots < 0:
                         continue
-                    for j in range(length):
-                        base[j] = scratch.code_mass[residues[position + j]]
+                    position, length = np.int64(peptides.position[peptide]), np.int64(peptides.length[peptide])
+                    if slots > 0:
+                        for j in range(length):
+                            base[j] = code_mass[residues[position + j]]
                     n_forms = 0
                     while True:
-                        if is_possible(slots, slot_modification, slot_choice, scratch.sites, slot_site):
-                            n_term, c_term = add_modifications(
-                                base, length, slots, slot_site, slot_modification, modifications.mass, peptides.n_term_mass,
-                                peptides.c_term_mass,
-                            )  # fmt: skip
-                            sum_masses(base, length, n_term, c_term, forms, f)
-                            forms.peptide[f], forms.isotope_error[f], forms.slots[f] = peptide, settings.isotope_errors[e], slots
+                        if is_possible(slots, slot_modification, slot_choice, sites, slot_site):
+                            if slots == 0:
+                                sum_residues(residues, position, length, code_mass, peptides.n_term_mass, peptides.c_term_mass, forms, f)
+                            else:
+                                n_term, c_term = add_modifications(
+                                    base, length, slots, slot_site, slot_modification, modifications.mass, peptides.n_term_mass,
+                                    peptides.c_term_mass,
+                                )  # fmt: skip
+                                sum_masses(base, length, n_term, c_term, forms, f)
                             for t in range(slots):
                                 forms.site[f, t], forms.modification[f, t] = slot_site[t], slot_modification[t]
                                 if 1 <= slot_site[t] <= length:
-                                    base[slot_site[t] - 1] = scratch.code_mass[residues[position + slot_site[t] - 1]]
+                                    base[slot_site[t] - 1] = code_mass[residues[position + slot_site[t] - 1]]
+                            forms.peptide[f], forms.isotope_error[f], forms.slots[f] = peptide, isotope_error, slots
+                            n_forms += 1
                             f += 1
                             if f == FORMS_AT_ONCE:
-                                _score_forms(q, f, n_rows, spectra, low_peak, high_peak, settings, edge, vector_edge, hits, scratch)
+                                _score_forms(q, f, n_rows, n_n_rows, indexed, spectra, settings, hits, scratch)
                                 f = 0
-                            n_forms += 1
-                        if n_forms >= modifications.max_forms or stop[0] or not next_arrangement(
-                            slots, slot_modification, slot_choice, scratch.n_sites
-                        ):
+                        if slots == 0 or n_forms >= modifications.max_forms or stop[0]:
                             break
-    _score_forms(q, f, n_rows, spectra, low_peak, high_peak, settings, edge, vector_edge, hits, scratch)
+                        if not next_arrangement(slots, slot_modification, slot_choice, n_sites):
+                            break
+    _score_forms(q, f, n_rows, n_n_rows, indexed, spectra, settings, hits, scratch)
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _score_forms(q, n_forms, n_rows, spectra, low_peak, high_peak, settings, edge, vector_edge, hits, scratch):
-    """Score the first forms of the scratch with the spectrum of query q, whose peaks are indexed, and keep the best."""
+def _score_forms(q, n_forms, n_rows, n_n_rows, indexed, spectra, settings, hits, scratch):
+    """Score the first forms of the scratch with the spectrum of query q, and keep the best."""
     which, forms = settings.score, scratch.forms
     keep, use_vector = which == KSDP, which == XCORR
     inverse_histogram, bins = 1.0 / hits.histogram_width, hits.histogram.shape[1]
-    n_n = len(settings.n_term_series)
-    n_n_rows = n_rows // (n_n + len(settings.c_term_series)) * n_n
     for f in range(n_forms):
-        forms.has_any[f], forms.correlation[f] = look_up_ions(f, n_rows, n_n_rows, settings, edge, vector_edge, use_vector, scratch)
+        forms.has_any[f], forms.correlation[f] = look_up_ions(f, n_rows, n_n_rows, indexed, settings, use_vector, scratch)
     for f in range(n_forms):
         count_n, count_c, score = 0, 0, 0.0
         if forms.has_any[f]:
-            count_n, count_c, score = match_ions(f, n_rows, n_n_rows, spectra, high_peak, settings, keep, scratch)
+            count_n, count_c, score = match_ions(f, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch)
         if use_vector:
             score = forms.correlation[f] * XCORR_OF_SUM
         elif score > 0:
@@ -240,7 +223,7 @@ def _score_forms(q, n_forms, n_rows, spectra, low_peak, high_peak, settings, edg
                 score = hyperscore(count_n, count_c, score)
             elif which == KSDP:
                 score = kernel_dot_product(
-                    scratch.matched_peak, scratch.root, low_peak, n_rows, forms.length[f] - 1, settings.ksdp_window, settings.ksdp_power
+                    scratch.matched_peak, scratch.root, indexed.low, n_rows, forms.length[f] - 1, settings.ksdp_window, settings.ksdp_power
                 )
         hits.histogram[q, min(bins - 1, max(0, np.int64(score * inverse_histogram)))] += 1
         if count_n + count_c >= settings.min_matched_ions:
@@ -263,13 +246,13 @@ def score_candidates(spectra, queries, peptides, modifications, settings, code, 
     those of `search_queries`; `n_candidates` stays as it is.
     """
     scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], False, 0)
-    edge = 0
+    indexed = IndexedSpectrum(0, 0, 0, 0)
     bins = hits.histogram.shape[1]
     inverse, last_bin = np.float32(1.0 / hits.histogram_width), np.float32(bins - 1)
     for q in range(first, last):
         s = queries.spectrum[q]
         if best.code[q, 0] >= 0:
-            edge = index_peaks(spectra.mz, spectra.offsets[s], spectra.offsets[s + 1], settings, scratch.words, scratch.first_peak)
+            indexed = index_spectrum(s, spectra, settings, False, False, scratch)
         number = np.int64(-1)
         while True:
             # In order of their numbers, for equal scores stay in the order in which they come.
@@ -280,15 +263,13 @@ def score_candidates(spectra, queries, peptides, modifications, settings, code, 
             if j < 0:
                 break
             number = best.code[q, j]
-            score = _score_candidate(
-                q, number, spectra, spectra.offsets[s + 1], queries.charge[q], peptides, modifications, settings, code, hits, edge, scratch
-            )
+            score = _score_candidate(q, number, indexed, spectra, queries.charge[q], peptides, modifications, settings, code, hits, scratch)
             hits.histogram[q, bin_of_rounded(best.score[q, j], inverse, last_bin)] -= 1
             hits.histogram[q, min(bins - 1, np.int64(score * (1.0 / hits.histogram_width)))] += 1
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _score_candidate(q, number, spectra, high_peak, charge, peptides, modifications, settings, code, hits, edge, scratch):
+def _score_candidate(q, number, indexed, spectra, charge, peptides, modifications, settings, code, hits, scratch):
     """The score of the candidate of that number, which is kept if it is among the best of query q."""
     peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
     e = (number >> code.isotope_shift) & ((1 << ISOTOPE_BITS) - 1)
@@ -309,10 +290,10 @@ def _score_candidate(q, number, spectra, high_peak, charge, peptides, modificati
         peptides.c_term_mass,
     )  # fmt: skip
     charges = max(1, min(settings.max_fragment_charge, charge - 1))
-    n_rows, n_n_rows = list_rows(settings, charges, scratch.rows), len(settings.n_term_series) * charges
+    n_rows, n_n_rows = list_rows(settings, charges, scratch.rows)
     sum_masses(scratch.base, length, n_term, c_term, scratch.forms, 0)
-    look_up_ions(0, n_rows, n_n_rows, settings, edge, 0, False, scratch)
-    count_n, count_c, dot = match_ions(0, n_rows, n_n_rows, spectra, high_peak, settings, False, scratch)
+    look_up_ions(0, n_rows, n_n_rows, indexed, settings, False, scratch)
+    count_n, count_c, dot = match_ions(0, n_rows, n_n_rows, indexed, spectra, settings, False, scratch)
     score = dot
     if settings.score == HYPERSCORE:
         score = hyperscore(count_n, count_c, dot) if dot > 0 else 0.0

@@ -13,10 +13,10 @@ from kernels.cpu.scores import (
     NONE,
     PROTON_MASS,
     XCORR_OF_SUM,
+    IndexedSpectrum,
     correlation_height,
-    find_roots,
     hyperscore,
-    index_peaks,
+    index_spectrum,
     kernel_dot_product,
     list_rows,
     look_up_ions,
@@ -130,15 +130,14 @@ def measure_matches(
     base, sums, matched_peak = scratch.base, scratch.forms.sums, scratch.matched_peak
     n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
     mz, weight = spectra.mz, spectra.weight
-    previous_spectrum, edge = np.int64(-1), 0
+    previous_spectrum, indexed = np.int64(-1), IndexedSpectrum(0, 0, 0, 0)
     for row in range(first, last):
         if flag[0]:
             return
         s = query_spectrum[row]
         low, high = spectra.offsets[s], spectra.offsets[s + 1]
         if s != previous_spectrum:
-            edge = index_peaks(mz, low, high, settings, scratch.words, scratch.first_peak)
-            find_roots(weight, low, high, settings.ksdp_power, scratch.root)
+            indexed = index_spectrum(s, spectra, settings, False, True, scratch)
             previous_spectrum = s
         position, length = np.int64(peptides.position[peptide[row]]), np.int64(peptides.length[peptide[row]])
         charges = max(1, min(settings.max_fragment_charge, query_charge[row] - 1))
@@ -157,10 +156,10 @@ def measure_matches(
         for i in range(length):
             total += base[i]
         total += n_term + c_term
-        n_rows, n_n_rows = list_rows(settings, charges, scratch.rows), n_n * charges
+        n_rows, n_n_rows = list_rows(settings, charges, scratch.rows)
         sum_masses(base, length, n_term, c_term, scratch.forms, 0)
-        look_up_ions(0, n_rows, n_n_rows, settings, edge, 0, False, scratch)
-        count_n, count_c, dot = match_ions(0, n_rows, n_n_rows, spectra, high, settings, True, scratch)
+        look_up_ions(0, n_rows, n_n_rows, indexed, settings, False, scratch)
+        count_n, count_c, dot = match_ions(0, n_rows, n_n_rows, indexed, spectra, settings, True, scratch)
         used = np.zeros(high - low, np.bool_)
         dot_c, correlation, error, absolute_error = 0.0, np.int64(0), 0.0, 0.0
         for i in range(length - 1):

@@ -8,14 +8,24 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
 from kernels.cpu.vectors import FEATURES
 
-__all__ = ["IONS_AT_ONCE", "LETTERS_AT_ONCE", "OUT_OF_REACH", "count_bits", "fetch_early", "fill_block", "lowest_bit", "matching_ions", "matching_letters", "sum_of_bins"]
+__all__ = [
+    "IONS_AT_ONCE",
+    "LETTERS_AT_ONCE",
+    "OUT_OF_REACH",
+    "count_bits",
+    "fetch_early",
+    "fill_block",
+    "lowest_bit",
+    "matching_ions",
+    "matching_letters",
+    "sum_of_bins",
+]
 
 IONS_AT_ONCE = 16 if "avx512f" in FEATURES else 8
 """Ions of one look-up: at most 16. Masses are read in such blocks, so that an array of them needs room for so many more than it has."""
@@ -100,9 +110,7 @@ def matching_ions(typing: Any, masses: Any, position: Any, start: Any, sign: Any
 
 
 @intrinsic
-def sum_of_bins(
-    typing: Any, masses: Any, position: Any, start: Any, sign: Any, inverse: Any, shift: Any, heights: Any, edge: Any
-) -> Any:
+def sum_of_bins(typing: Any, masses: Any, position: Any, start: Any, sign: Any, inverse: Any, shift: Any, heights: Any, edge: Any) -> Any:
     """Sum of `heights` (int32) at the bins ``(start + sign * mass) * inverse + shift`` of a block of masses, as an int64.
 
     `edge` is a bin of height 0, which stands for all that lie below zero or above it.

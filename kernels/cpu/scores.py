@@ -29,13 +29,12 @@ __all__ = [
     "PROTON_MASS",
     "XCORR_OF_SUM",
     "Forms",
+    "IndexedSpectrum",
     "Rows",
     "Scratch",
     "correlation_height",
-    "correlation_vector",
-    "find_roots",
     "hyperscore",
-    "index_peaks",
+    "index_spectrum",
     "kernel_dot_product",
     "list_rows",
     "look_up_ions",
@@ -72,7 +71,7 @@ def _reach(settings):
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def index_peaks(mz, low, high, settings, words, first_peak):
+def _index_peaks(mz, low, high, settings, words, first_peak):
     """Set a bit for each bin that a peak's tolerance touches; the first bin behind them, which has none.
 
     `first_peak` names, for each word that has bits, the first peak that can match in it; other words' are not written, nor are words
@@ -110,12 +109,15 @@ def _correlation_bin(mz, settings):
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def correlation_vector(mz, weight, low, high, settings, vector):
+def _correlation_vector(mz, weight, low, high, settings, vector):
     """SEQUEST's spectrum after subtracting the mean of the 150 bins around each bin (Eng 2008, equation 6).
 
     150 times as high and in units of heights, so that all values, and sums of them in any order, are whole numbers. Returned is the first
     bin behind all that are not 0; bins behind it are not written. The last of `vector` is no bin.
     """
+    if low == high:
+        vector[0] = 0
+        return 0
     n = len(vector) - 1
     edge = max(0, min(n, _correlation_bin(mz[high - 1], settings) + CORRELATION_HALF_WINDOW + 1))
     vector[: edge + 1] = 0
@@ -160,15 +162,37 @@ def kernel_dot_product(matched_peak, root, first_peak, n_rows, n, window, expone
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def find_roots(weight, low, high, exponent, root):
+def _find_roots(weight, low, high, exponent, root):
     """Roots of the weights of the peaks `low:high` for KSDP, into `root`."""
     for i in range(low, high):
         root[i - low] = power(np.float64(weight[i]), 1.0 / exponent)
 
 
+class IndexedSpectrum(NamedTuple):
+    """Peaks `low:high` of the spectra; the first bins of the bit table and of XCorr's vector behind all that are not 0."""
+
+    low: int
+    high: int
+    edge: int
+    vector_edge: int
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def index_spectrum(s, spectra, settings, with_vector, with_roots, scratch):
+    """Index the peaks of a spectrum for look-ups, in the scratch: its bit table, and, if asked for, XCorr's vector and KSDP's roots."""
+    low, high = spectra.offsets[s], spectra.offsets[s + 1]
+    edge, vector_edge = _index_peaks(spectra.mz, low, high, settings, scratch.words, scratch.first_peak), 0
+    if with_vector:
+        vector_edge = _correlation_vector(spectra.mz, spectra.correlation_weight, low, high, settings, scratch.vector)
+    if with_roots:
+        _find_roots(spectra.weight, low, high, settings.ksdp_power, scratch.root)
+    return IndexedSpectrum(low, high, edge, vector_edge)
+
+
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def list_rows(settings, charges, rows):
-    """What the rows of ions, one for each series and charge, have in common for all forms; how many rows there are.
+    """What the rows of ions, one for each series and charge, have in common for all forms; how many rows there are, and how
+    many of them, the first, are of the N-terminus.
 
     The ions of row r are ``start + rows.sign[r] * sum`` over the sums of masses from the N-terminus. `start` is ``rows.start[r]`` for the
     N-terminal series, and ``(total + rows.series[r]) / rows.charge[r] + rows.protons[r]`` for the others.
@@ -183,7 +207,7 @@ def list_rows(settings, charges, rows):
             rows.sign[row] = 1.0 / z if is_n else -1.0 / z
             rows.series[row] = settings.n_term_series[series] if is_n else settings.c_term_series[series - n_n]
             rows.start[row] = rows.series[row] / z + rows.protons[row]
-    return (n_n + n_c) * charges
+    return (n_n + n_c) * charges, n_n * charges
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
@@ -222,9 +246,9 @@ def _close_form(length, total, forms, f):
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def look_up_ions(f, n_rows, n_n_rows, settings, edge, vector_edge, use_vector, scratch):
+def look_up_ions(f, n_rows, n_n_rows, indexed, settings, use_vector, scratch):
     """Set in ``forms.bits[f, row]`` the bits of the ions that may meet a peak; whether there are any, and with `use_vector` the sum of the
-    scratch's `vector` over all ions. `edge` as `index_peaks` returned it, `vector_edge` as `correlation_vector` did.
+    scratch's `vector` over all ions.
 
     All look-ups of a form, many at a time and without a branch: most ions meet no peak, and many forms none at all.
     """
@@ -237,20 +261,22 @@ def look_up_ions(f, n_rows, n_n_rows, settings, edge, vector_edge, use_vector, s
         start, sign = _start(row, n_n_rows, total, rows), rows.sign[row]
         bits = np.uint64(0)
         for i in range(0, n_ions, IONS_AT_ONCE):
-            bits |= matching_ions(forms.sums, at + i, start, sign, inverse_bin, words, edge) << np.uint64(i)
+            bits |= matching_ions(forms.sums, at + i, start, sign, inverse_bin, words, indexed.edge) << np.uint64(i)
             if use_vector:
-                correlation += sum_of_bins(forms.sums, at + i, start, sign, inverse_correlation, correlation_shift, vector, vector_edge)
+                correlation += sum_of_bins(
+                    forms.sums, at + i, start, sign, inverse_correlation, correlation_shift, vector, indexed.vector_edge
+                )
         forms.bits[f, row] = bits
         found |= bits
     return found != 0, correlation
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def match_ions(f, n_rows, n_n_rows, spectra, high, settings, keep, scratch):
+def match_ions(f, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch):
     """Match the ions that `look_up_ions` found: (matched N-terminal ions, matched C-terminal ions, spectral dot product).
 
-    `high` is the end of the spectrum's peaks. An ion matches the heaviest peak within the tolerance. With `keep`, the scratch's
-    `matched_peak` (rows, length - 1) gets the peak of each ion or -1; columns count from the series' own end.
+    An ion matches the heaviest peak within the tolerance. With `keep`, the scratch's `matched_peak` (rows, length - 1) gets the peak of
+    each ion or -1; columns count from the series' own end.
     """
     forms, rows, first_peak, matched_peak = scratch.forms, scratch.rows, scratch.first_peak, scratch.matched_peak
     mz, weight = spectra.mz, spectra.weight
@@ -272,7 +298,7 @@ def match_ions(f, n_rows, n_n_rows, spectra, high, settings, keep, scratch):
             target = start + sign * forms.sums[f, i]
             half = absolute + relative * target
             peak = -1
-            for k in range(first_peak[np.uint64(target * inverse_bin) // np.uint64(_WORD)], high):
+            for k in range(first_peak[np.uint64(target * inverse_bin) // np.uint64(_WORD)], indexed.high):
                 difference = mz[k] - target
                 if difference > half:
                     break
