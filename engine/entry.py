@@ -31,8 +31,8 @@ __all__ = [
     "SearchRequest",
 ]
 
-FileSort = Literal["spectra", "proteins"]
-"""What is known of a file by its content: spectra in any format, or sequences."""
+FileSort = Literal["spectra", "proteins", "structures"]
+"""What is known of a file: spectra in any format, sequences, or structures."""
 
 
 @dataclass(frozen=True)

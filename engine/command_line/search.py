@@ -61,9 +61,10 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
 
 
 def _run_command(run: Any, options: argparse.Namespace) -> None:
-    progress = Progress()
-    with interruptible(progress):
-        run(options, progress)
+    with TerminalProgress(sys.stderr) as terminal:
+        progress = Progress(terminal.handle)
+        with interruptible(progress):
+            run(options, progress)
 
 
 def _add_input(parser: argparse.ArgumentParser, one: Input, *, takes_several: bool) -> None:

@@ -28,6 +28,7 @@ KINDS = (
     ("spectra", "engine.matches.spectrum_scoring:SpectraAgainstPeptides"),
     ("fragment-index", "engine.matches.fragment_scoring:SpectraAgainstFragments"),
     ("sequences", "engine.sequence_search.scoring:SequencesAgainstSequences"),
+    ("structures", "engine.structure_search.scoring:StructureAgainstStructures"),
 )
 """What can be computed: the name of each kind, and where its `Kind` is."""
 

@@ -2,7 +2,7 @@
 
 ::
 
-    CACHE/indexes/KIND-KEY/...    peptide indexes of identifications, packed databases of sequence searches
+    CACHE/indexes/KIND-KEY/...    peptide indexes, packed sequences, descriptors of structures
 
 ``PROTEOSCOPE_CACHE`` names the folder; without it, it is the program's folder in the user's cache.
 """
@@ -29,5 +29,5 @@ def cache_folder() -> Path:
 
 
 def index_store(kind: str) -> IndexStore:
-    """The kept indexes of a kind: ``peptides``, ``sequences``. All kinds share one bound."""
+    """The kept indexes of a kind: ``peptides``, ``sequences``, ``structures``. All kinds share one bound."""
     return IndexStore(cache_folder() / "indexes", kind)

@@ -20,6 +20,7 @@ from engine.formats.sources import ByteSource
 __all__ = ["SORTS", "FileKind", "FileSurvey", "SortOfFiles", "Survey", "file_kind"]
 
 _MOST_FILES = 5000
+_DATABASE = "database.json"  # of a structure database
 
 
 class SortOfFiles(NamedTuple):
@@ -45,6 +46,9 @@ SORTS: dict[FileSort, SortOfFiles] = {
         "spectrum",
     ),
     "proteins": SortOfFiles("FASTA files", (".fasta", ".fa", ".faa", ".fas"), "FASTA files", "database"),
+    "structures": SortOfFiles(
+        "Structures", (".pdb", ".ent", ".cif", ".mmcif", ".pdbx", ".bcif"), "PDB, mmCIF or BinaryCIF files or a folder", "search"
+    ),
 }
 """The sorts of files that searches read."""
 
@@ -79,9 +83,13 @@ class Survey:
 
 
 def file_kind(path: Path) -> FileKind:
-    """What a file is, from its first bytes."""
+    """What a file is: a structure by its name, all else from its first bytes."""
     try:
         with ByteSource(path) as source:
+            if path.name == _DATABASE:
+                return FileKind(path, "structures", "structure database", source.size)
+            if path.name.lower().removesuffix(".gz").endswith(SORTS["structures"].suffixes):
+                return FileKind(path, "structures", "structure", source.size)
             format_name = recognise(source)
             return FileKind(path, "proteins" if format_name == "FASTA" else "spectra", format_name, source.size)
     except ProteoscopeError as error:
@@ -144,6 +152,8 @@ def _survey(paths: Sequence[Path]) -> Survey:
             survey.projects.append(path.parent)
         elif path.suffix.lower() == ".toml":
             survey.presets.append(path)
+        elif (path / _DATABASE).is_file():
+            survey.files.append(file_kind(path / _DATABASE))
         elif path.is_dir() and path.suffix.lower() not in (".d", ".raw"):
             survey.files += [file_kind(file) for file in _files_below(path)]
         else:

@@ -36,6 +36,7 @@ import numpy as np
 from engine.errors import ProteoscopeError
 from engine.formats import read_proteins, read_spectra
 from engine.formats.spectrum_blocks import MOST_INTENSITY, MOST_MZ, MOST_SECONDS
+from tests.engine.structures import examples
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MEMORY_BYTES, PROCESSOR_SECONDS = 1 << 30, 10
@@ -166,6 +167,26 @@ def _modifications() -> list[bytes]:
     return [b"Oxidation (M)", b"Acetyl (Protein N-term)", b"+79.966331 (STY)", b"Phospho (STY)", b"mine:+12.5 (K)", b"UNIMOD:21 (S)"]
 
 
+def _pdb() -> list[bytes]:
+    rows = examples.atoms_of(examples.helix(8))
+    model = examples.as_pdb(rows).removesuffix(b"END\n")
+    head = "HEADER    A HELIX\nTITLE     OF TESTS\nEXPDTA    X-RAY\nMODRES 1XXX MSE A    3  MET\n"
+    return [examples.as_pdb(rows, head), b"MODEL        1\n" + model + b"ENDMDL\nMODEL        2\n" + model + b"ENDMDL\nEND\n"]
+
+
+def _mmcif() -> list[bytes]:
+    rows = examples.atoms_of(examples.helix(8)) + examples.atoms_of(examples.helix(6) + 10.0, "B")
+    quality = (
+        "loop_\n_ma_qa_metric.id\n_ma_qa_metric.mode\n1 local\nloop_\n_ma_qa_metric_local.label_asym_id\n_ma_qa_metric_local.label_seq_id\n"
+        "_ma_qa_metric_local.metric_id\n_ma_qa_metric_local.metric_value\nA 1 1 90.5\nA 2 1 40\nB 1 1 70\n"
+    )
+    return [examples.as_mmcif(rows, 5), examples.as_mmcif(rows[:24], more=quality)]
+
+
+def _binary_cif() -> list[bytes]:
+    return [examples.as_binary_cif(examples.atoms_of(examples.helix(8)), 5)]
+
+
 # --- What they have to become ------------------------------------------------------------------------------------------------------------
 
 
@@ -202,6 +223,26 @@ def _read_proteins(path: Path, chance: random.Random) -> int:
         assert proteins.accession(i)
         proteins.description(i).encode()
     return len(proteins)
+
+
+def _read_structure(path: Path, chance: random.Random) -> int:
+    from engine.structures.chains import FEWEST_RESIDUES, RESIDUE_COLUMNS
+    from engine.structures.reading import read_structure
+
+    found = read_structure(path, least_confidence=chance.choice((0.0, 50.0)))
+    chains = found.chains
+    if not len(chains):
+        raise found.why_empty()
+    assert all(len(getattr(chains, name)) == chains.offsets[-1] for name in RESIDUE_COLUMNS)
+    assert (chains.lengths >= FEWEST_RESIDUES).all()
+    assert np.isfinite(chains.position).all()
+    assert ((chains.residue >= 0) & (chains.residue < 26)).all()
+    assert (chains.secondary <= 2).all()
+    assert (np.isnan(chains.confidence) | ((chains.confidence >= 0) & (chains.confidence <= 100))).all()
+    assert len(chains.names) == len(chains.descriptions) == len(found.chain_names) == len(chains)
+    assert all(text.isprintable() for text in (*chains.names, *chains.descriptions, *found.chain_names))
+    assert all(text.encode() for text in chains.names)
+    return len(chains)
 
 
 def _read_preset(path: Path, chance: random.Random) -> int:
@@ -263,6 +304,7 @@ class Reader:
 
 _LINES = re.compile(rb"[^\n]*\n|[^\n]+")
 _TAGS = re.compile(rb"<[^<>]*>|[^<]+|<")
+_BYTES = re.compile(rb"[A-Za-z_]{3,}|.{1,8}", re.DOTALL)
 _LETTERS = re.compile(rb"[A-Z]+|\[[^]]*\]|.", re.DOTALL)
 _XML_WORDS = (
     b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<?", b"?>", b"<!DOCTYPE x [", b"&quot;", b"&#10;", b"<", b">", b"/>", b'"', b"=", b"</",
@@ -289,6 +331,21 @@ READERS = {
     "dta": Reader(_dta, _read_spectra, _LINES, (b"1000 2", b"=", b"1 1", b"\n\n", b"+", b"0 0", b"1e3 2", b"nan inf")),
     "pkl": Reader(_pkl, _read_spectra, _LINES, (b"500 1 2", b"=", b"1 1", b"\n\n", b"+", b"0 0 0", b"nan inf 1")),
     "fasta": Reader(_fasta, _read_proteins, _LINES, (b">", b";", b"*", b">>", b"> ", b"-", b"\x01", b"ACGT", b">P2\n", b"X", b"9")),
+    "pdb": Reader(
+        _pdb, _read_structure, _LINES,
+        (b"ATOM", b"HETATM", b"TER", b"ENDMDL", b"MODEL", b"END", b"CA", b"A", b"-999", b"****", b"nan", b"CRYST1", b"CONECT", b"SEQRES",
+         b"99999999"),
+    ),
+    "mmcif": Reader(
+        _mmcif, _read_structure, _LINES,
+        (b"data_", b"loop_", b"save_", b"_atom_site.", b"?", b".", b"'", b'"', b";", b"#", b"nan", b"1e300", b"-", b"stop_", b"global_",
+         b"_atom_site.label_alt_id", b"_cell.length_a 1e-300", b"A" * 20),
+    ),
+    "bcif": Reader(
+        _binary_cif, _read_structure, _BYTES,
+        (b"\xc0", b"\xc6\xff\xff\xff\xff", b"\xdd\xff\xff\xff\xff", b"\xdf\x00\x00\xff\xff", b"\x91" * 60, b"RunLength", b"Delta",
+         b"IntegerPacking", b"FixedPoint", b"StringArray", b"\xff\xff\xff\x7f", b"rowCount"),
+    ),
     "gzip": Reader(lambda: _mgf() + _mzml() + _ms2(), _read_spectra, _LINES, _MGF_WORDS, is_packed=True),
     "preset": Reader(
         _presets, _read_preset, _LINES,

@@ -77,8 +77,13 @@ def searched(window: MainWindow, form: SearchForm, fasta: Path, tmp_path: Path, 
 
 def test_it_is_offered_wherever_the_others_are(window: MainWindow) -> None:
     actions = {kind: action.text() for kind, action in window.menus.new.items()}
-    assert actions == {"identify": "New identification", "align": "New sequence search", "composition": "New composition"}
-    assert [window.menus.new[kind].shortcut().toString() for kind in actions] == ["Ctrl+N", "Ctrl+Shift+N", ""]
+    assert actions == {
+        "identify": "New identification",
+        "align": "New sequence search",
+        "structures": "New structure search",
+        "composition": "New composition",
+    }
+    assert [window.menus.new[kind].shortcut().toString() for kind in actions] == ["Ctrl+N", "Ctrl+Shift+N", "", ""]
     click(window.start_page.new_buttons["composition"])
     assert window.pages.currentWidget() is window.searches["composition"].form
 

@@ -18,7 +18,7 @@ from kernels.cuda.modules import source
 
 TESTS = Path(__file__).resolve().parents[1]
 SOURCES = sorted(entry.name for entry in files("kernels.cuda").iterdir() if entry.name.endswith((".cu", ".cuh")))
-TWINS = ["alignment", "digestion", "fragment_index", "scoring"]
+TWINS = ["alignment", "digestion", "fragment_index", "scoring", "structure_alignment"]
 every_twin = pytest.mark.parametrize("name", TWINS)
 every_source = pytest.mark.parametrize("file", SOURCES)
 
@@ -39,6 +39,9 @@ STRUCTS = [
     ("alignment", "Strip", "_STRIP"),
     ("alignment", "Strips", "_STRIPS"),
     ("alignment", "Subjects", "_SUBJECTS"),
+    ("structure_alignment", "Chains", "_CHAINS"),
+    ("structure_alignment", "Query", "_QUERY"),
+    ("structure_alignment", "Results", "_RESULTS"),
 ]
 
 SIZES = {
@@ -159,7 +162,7 @@ def test_every_kernel_is_launched_and_runs_in_the_tests_on_a_card(name):
     assert (TESTS / "gpu" / f"test_{name}_on_gpu.py").exists()
 
 
-@pytest.mark.parametrize("name", [name for name in TWINS if name != "alignment"])
+@pytest.mark.parametrize("name", [name for name in TWINS if name not in ("alignment", "structure_alignment")])
 def test_a_launcher_says_what_counts_its_work(name):
     named = re.findall(r"`kernels\.counts\.(\w+)`", launcher(name).__doc__ or "")
     assert named

@@ -3,7 +3,7 @@
 #
 #     bash tests/peers/install.sh [FOLDER]        (default: $PROTEOSCOPE_PEERS, else ~/.cache/proteoscope-peers)
 #
-# X!Tandem and Comet come from the packages of Debian or Ubuntu (unpacked, not installed), Sage's core as the Python package sagepy,
+# X!Tandem, Comet, DSSP and TM-align come from the packages of Debian or Ubuntu (unpacked, not installed), Sage's core as the Python package sagepy,
 # and Pyteomics to convert spectra for them, in a virtual environment.
 # To compare with another Comet, name its binary in PROTEOSCOPE_COMET when the benchmark runs.
 set -euo pipefail
@@ -21,6 +21,17 @@ if [ ! -x "$folder/debian/usr/bin/comet-ms" ] || [ ! -x "$folder/debian/usr/bin/
     trap 'rm -rf "$download"' EXIT
     (cd "$download" && apt-get download -q "${packages[@]}" "${libraries[@]}")
     for package in "$download"/*.deb; do
+        dpkg -x "$package" "$folder/debian"
+    done
+fi
+
+if [ ! -x "$folder/debian/usr/bin/mkdssp" ] || [ ! -x "$folder/debian/usr/bin/TMscore" ]; then
+    packages=(dssp tm-align libgfortran5 libquadmath0)
+    mapfile -t libraries < <(apt-cache depends dssp | sed -n 's/^ *Depends: \(libcifpp[^ ]*\)$/\1/p')
+    structures=$(mktemp -d)
+    trap 'rm -rf "${download:-}" "$structures"' EXIT
+    (cd "$structures" && apt-get download -q "${packages[@]}" "${libraries[@]}" libcifpp-data)
+    for package in "$structures"/*.deb; do
         dpkg -x "$package" "$folder/debian"
     done
 fi

@@ -1,0 +1,62 @@
+"""The descriptors of a structure database, kept in the user's cache: described once, then memory-mapped."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+import resources
+from engine.errors import StorageError
+from engine.jobs.progress import Progress
+from engine.project.cache import index_store
+from engine.project.columns import open_column, require
+from engine.structures.chains import Chains
+from engine.structures.database import StructureDatabase
+from engine.structures.descriptors import describe, elements_of
+from kernels.structure_layouts import ANGLE_STEPS, StructureArrays
+
+__all__ = ["descriptors_of"]
+
+_NAME, _FORMAT = "structures", 1
+_COLUMNS = {"state": np.uint32, "length": np.uint16, "angle": np.uint16}
+
+
+def descriptors_of(database: StructureDatabase, progress: Progress, threads: int) -> StructureArrays:
+    """The descriptors of a database, opened where the cache has them, else made and kept; made only where the disk refuses.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
+    """
+    alphabets = resources.path("structures", "descriptors.json").read_bytes()
+    parts = {"format": _FORMAT, "columns": database.identity, "alphabets": hashlib.sha256(alphabets).hexdigest()}
+    progress.stage("Opening the database")
+    chains = database.chains
+
+    def described() -> StructureArrays:
+        progress.stage("Describing chains", len(chains))
+        return describe(chains, threads=threads, progress=progress)
+
+    try:
+        return index_store(_NAME).get(
+            parts, database.folder.name, lambda folder: _write(folder, described()), lambda folder: _open(folder, chains), progress
+        )
+    except StorageError as error:
+        progress.message(f"The descriptors could not be kept, and were made in memory: {error}", "warning")
+        return described()
+
+
+def _write(folder: Path, arrays: StructureArrays) -> None:
+    for name in _COLUMNS:
+        np.save(folder / f"{name}.npy", getattr(arrays, name))
+
+
+def _open(folder: Path, chains: Chains) -> StructureArrays:
+    state, length, angle = (open_column(folder / f"{name}.npy", kind) for name, kind in _COLUMNS.items())
+    n = int(chains.offsets[-1])
+    require(all(len(one) == n for one in (state, length, angle)), f"{folder}: descriptors of another number of residues")
+    require(int(angle.max(initial=0)) < ANGLE_STEPS, f"{folder}: an angle of more than half a turn")
+    elements = elements_of(chains.secondary, chains.offsets)
+    return StructureArrays(chains.offsets, state, length, angle, elements.offsets, elements.type, elements.length)

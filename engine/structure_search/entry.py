@@ -1,0 +1,84 @@
+"""The entry of the structure search in the list of searches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.entry import Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.jobs.progress import Progress
+from engine.structures.commands import COMMANDS
+
+if TYPE_CHECKING:
+    from engine.project import Project
+    from engine.structure_search.search import StructureSearchSummary
+
+__all__ = ["STRUCTURE_SEARCH"]
+
+_EPILOG = """
+Queries and database: files (PDB, mmCIF, BinaryCIF, also gzipped), folders of them, or a list of files (.txt, a path a line). A chain is
+called by its file's stem, and stem:chain where the file has several; QUERY.cif:B means chain B alone, without it all are meant.
+
+Phase 1 aligns elements of secondary structure; chains that score less than QUALIFICATION_THRESHOLD of what the query scores with itself
+are left. Phase 2 aligns residues by their descriptors; a gap of k residues costs GAP_FIRST + (k - 1) * GAP_NEXT.
+
+Sensitive mode: a pair of residues scores log-odds, in bits, of local conformation, nearest neighbour in space with its place along the
+chain, burial and residue, as superposed relatives have them, less a constant. Of what a pair of aligned relatives scores, about a tenth
+is sequence; --weights 1,1,1,0 leaves it out. The best hundred candidates of a query (more with --top) are superposed, and ranked by their
+TM-scores and z-scores.
+
+Published mode: the sum of exp(-(difference of Cα distances)^2), exp(-(difference of angles)^2), secondary structure (1, 1/2, 0) and
+BLOSUM62 from 0 to 1, as Mrozek et al. (2014) print it; ranked by the score. A quarter of what a pair may score is sequence.
+
+The z-score says by how many standard deviations a score is above what the database's chains of that length have with this query. RMSD is
+that of the aligned pairs. x' = R x + t (rotation row by row, translation) moves the target onto the query. The CIGAR spans both chains.
+"""
+
+
+def _run(request: SearchRequest, progress: Progress) -> StructureSearchSummary:
+    from engine.structure_search.parameters import StructureSearchParameters
+    from engine.structure_search.search import find_structures
+
+    assert isinstance(request.parameters, StructureSearchParameters)
+    return find_structures(
+        request.inputs["queries"], request.inputs["database"], request.out, request.parameters, project_folder=request.project,
+        device=request.device, threads=request.threads, progress=progress, **request.options,
+    )  # fmt: skip
+
+
+def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    from engine.structure_search.exporting import export_hits
+
+    return export_hits(project, request, progress)
+
+
+STRUCTURE_SEARCH = Search(
+    kind="structures",
+    name="structure search",
+    purpose="Find proteins with the same fold, and superpose them",
+    description="Align every query structure with every chain of a database (GPU-CASSERT's two phases); report superposed hits.",
+    epilog=_EPILOG,
+    job="Search {queries} in {database}",
+    icon="search",
+    parameters="engine.structure_search.parameters:StructureSearchParameters",
+    preset="standard",
+    inputs=(
+        Input(
+            "queries", "Query structures", "structures", "QUERY", "files of structures, FILE:CHAIN, folders or lists of files",
+            wanted="a structure to look for", one="query", hint="files with the structures to look for",
+        ),
+        Input(
+            "database", "Structures to search in", "structures", "DATABASE", "a structure database, or files, folders or lists of files",
+            option="--database", is_kept=True, wanted="structures to search in", one="database", hint="the structures to search in",
+        ),
+    ),
+    options=(Option("superpose", "", "write each hit superposed: coordinates, alignment, PyMOL and ChimeraX scripts", metavar="DIR"),),
+    shortcuts=("mode", "qualification_threshold", "weights", "top"),
+    writes="file",
+    run=_run,
+    modules=("engine.structure_search.search",),
+    tables="engine.structure_search.tables:TABLES",
+    exports=(Export("tsv", "Table, tab-separated", (".tsv",)),),
+    export=_export,
+    commands=COMMANDS,
+)  # fmt: skip

@@ -1,0 +1,99 @@
+"""Score: a query against every chain of a database, in both phases, on any devices, as a kind of work."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.execution.executor import Session
+from engine.execution.work import Piece, Rows, Work, by_item
+from kernels.device import Device, twin
+from kernels.structure_layouts import Rewards, StructureArrays
+
+if TYPE_CHECKING:
+    from kernels.cpu.structure_alignment import StructureSearch
+
+__all__ = ["KIND", "STEP_CELLS", "Scores", "StructureAgainstStructures", "score_query", "work_of"]
+
+KIND = "structures"
+STEP_CELLS = 1_000_000
+"""Cells in a step of the progress."""
+
+
+class Scores(NamedTuple):
+    """Of each chain of the database: `residues` (n,) int32, phase 2, -1 where phase 1 forbade it; `elements` (n,) int32, phase 1, -1 where
+    it was skipped."""
+
+    residues: NDArray[np.int32]
+    elements: NDArray[np.int32]
+
+
+def work_of(chains: StructureArrays) -> Work:
+    """A database to score queries against: its chains in order of length, shortest first."""
+    return Work(KIND, {"chains": chains._asdict()}, {})
+
+
+def score_query(session: Session, query: StructureArrays, rewards: Rewards, least: int) -> Scores:
+    """Scores of a query, one chain, with every chain of the database. `least`: the score of phase 1 that admits to phase 2; 0: no phase 1.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
+    """
+    state = {"query": query._asdict(), "rewards": rewards._asdict(), "least": least}
+    rows = session.run(state, step_cost=STEP_CELLS)
+    return Scores(rows["scores"], rows["element_scores"])
+
+
+class StructureAgainstStructures:
+    """Items are the chains of the database; the state of a round is the query with its rewards."""
+
+    parts_of_worker = 0
+
+    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+        """Cells."""
+        return np.diff(work.sources["chains"]["offsets"]) * float(max(1, len(state["query"]["state"])))
+
+    @contextmanager
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
+        """The database on the device."""
+        chains = StructureArrays(**work.sources["chains"])
+        yield _Opened(twin(device, "structure_alignment").StructureSearch(device, chains), len(chains.offsets) - 1)
+
+    def empty(self, work: Work, state: Any, n: int) -> Rows:
+        """Nothing scored."""
+        return {"scores": np.full(n, -1, np.int32), "element_scores": np.full(n, -1, np.int32)}
+
+    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
+        """By chain."""
+        by_item(into, first, end, rows)
+
+
+class _Opened:
+    """A database on a device."""
+
+    def __init__(self, search: StructureSearch, n: int) -> None:
+        self._search, self._state = search, dict[str, Any]()
+        self._scores, self._element_scores = np.empty(n, np.int32), np.empty(n, np.int32)
+
+    def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
+        """A query comes."""
+        if items is not None:
+            raise ValueError("structures are scored against all chains of a run of them")
+        self._state = {
+            "query": StructureArrays(**state["query"]), "rewards": Rewards(**state["rewards"]), "least": state["least"],
+            "scores": self._scores, "element_scores": self._element_scores,
+        }  # fmt: skip
+
+    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+        """Score the chains `first:last`."""
+        with closing(self._search.score(**self._state, first=first, last=last)) as ends:
+            begun = first
+            for end in ends:
+                rows = {"scores": self._scores[begun:end].copy(), "element_scores": self._element_scores[begun:end].copy()}
+                yield Piece(end, rows)
+                begun = end

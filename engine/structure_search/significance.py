@@ -1,0 +1,43 @@
+"""How far a score stands above those of unrelated chains of the same length."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["z_scores"]
+
+_ROUNDS = 5
+_FAR = 2.0  # standard deviations above the line, from which on a chain counts as related
+_TO_DEVIATION = 1.4826  # from a median of absolute differences, of normal numbers
+_FEWEST = 10  # chains from which a line can be told
+
+
+def z_scores(scores: NDArray[np.floating], lengths: NDArray[np.integer], of: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+    """Standard deviations by which each score is above what a chain of its length has by chance.
+
+    Chance is a line through the scores over the logarithms of the lengths, fitted by least squares to the chains that are not far above it,
+    in some rounds; nearly all of a database are unrelated to a query. The deviation is the median one.
+
+    Parameters
+    ----------
+    scores : (n,) of one query. lengths : (n,) residues of each chain. of : (n,) the chains to learn chance from; all when None.
+
+    Returns
+    -------
+    (n,) float64; zeros where there are too few chains to tell.
+    """
+    of = np.ones(len(scores), np.bool_) if of is None else of
+    known, logarithms = np.asarray(scores, np.float64)[of], np.log(np.maximum(lengths, 1))
+    if len(known) < _FEWEST:
+        return np.zeros(len(scores))
+    design = np.stack([np.ones(len(known)), logarithms[of]], axis=1)
+    near, line, deviation = np.ones(len(known), np.bool_), np.zeros(2), 1.0
+    for _ in range(_ROUNDS):
+        line = np.linalg.lstsq(design[near], known[near], rcond=None)[0]
+        left = known - design @ line
+        deviation = max(1e-6, _TO_DEVIATION * float(np.median(np.abs(left - np.median(left)))))
+        near = left < _FAR * deviation
+        if near.sum() < _FEWEST:
+            break
+    return (np.asarray(scores, np.float64) - line[0] - line[1] * logarithms) / deviation

@@ -1,0 +1,191 @@
+"""What is searched with and in: chains of files, folders, lists of files and structure databases, described for the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+from engine.execution.threads import run_on_threads
+from engine.formats.sources import ByteSource
+from engine.jobs.progress import Progress
+from engine.structure_search.descriptor_index import descriptors_of
+from engine.structures.chains import Chains, concatenated
+from engine.structures.database import open_database
+from engine.structures.descriptors import Alphabets, describe
+from engine.structures.reading import StructureFile, read_structure
+from kernels.structure_layouts import StructureArrays
+
+__all__ = [
+    "DATABASE_FILE",
+    "DescribedChains",
+    "Source",
+    "database_folder",
+    "described",
+    "open_chains",
+    "read_chains",
+    "sources_of",
+    "without_structure",
+]
+
+DATABASE_FILE = "database.json"
+"""What a structure database is known by."""
+
+_ENDINGS = (".pdb", ".ent", ".cif", ".mmcif", ".pdbx", ".bcif")
+_LISTS = (".txt", ".list", ".lst")
+_MOST_LISTED = 1_000_000
+_MOST_LIST_BYTES = 1 << 27
+_FEWEST_ELEMENTS = 1  # of helix or strand, without which a query says little
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, and the chain of it that is meant; all when empty."""
+
+    path: Path
+    chain: str = ""
+
+
+@dataclass(frozen=True)
+class DescribedChains:
+    """Chains in order of length, shortest first, with their descriptors.
+
+    Attributes
+    ----------
+    file_order : (n,) int64, the place of each chain in the order of the files. told : what the user should know of files and chains.
+    """
+
+    chains: Chains
+    arrays: StructureArrays
+    file_order: NDArray[np.int64]
+    told: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.chains)
+
+
+def sources_of(given: Sequence[str | Path]) -> list[Source]:
+    """The files that are meant by files, folders, lists of files (``.txt``, a path a line), each perhaps with ``:CHAIN`` behind it.
+
+    Raises
+    ------
+    InputError : a folder or list holds none, or a list cannot be read. What is not there is left to whoever opens it.
+    """
+    found: list[Source] = []
+    for one in map(Path, given):
+        if one.is_dir():
+            files = sorted(path for path in one.iterdir() if path.is_file() and _is_structure(path))
+            if not files:
+                raise InputError(one, f"holds no files of structures ({', '.join(_ENDINGS)}, also gzipped)", remedy="Name another folder")
+            found += [Source(path) for path in files]
+        elif one.suffix.lower() in _LISTS and one.is_file():
+            found += _listed(one)
+        else:
+            found.append(_source(one))
+    return found
+
+
+def database_folder(given: Sequence[str | Path]) -> Path | None:
+    """The folder of a structure database, if that is what is given, or the file in it that says so; None for files of structures."""
+    if len(given) != 1:
+        return None
+    folder = Path(given[0])
+    folder = folder.parent if folder.name == DATABASE_FILE else folder
+    return folder if (folder / DATABASE_FILE).is_file() else None
+
+
+def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChains:
+    """The chains of a structure database, memory-mapped.
+
+    Raises
+    ------
+    InputError : it is damaged. Cancelled : the user asked to stop.
+    """
+    database = open_database(folder)
+    return DescribedChains(database.chains, descriptors_of(database, progress, threads), np.arange(len(database.chains)))
+
+
+def _is_structure(path: Path) -> bool:
+    return path.name.lower().removesuffix(".gz").endswith(_ENDINGS)
+
+
+def _source(path: Path) -> Source:
+    """A suffix ``:CHAIN`` is one only where the whole is no file."""
+    if not path.exists() and ":" in path.name:
+        name, _, chain = path.name.rpartition(":")
+        if name and (path.parent / name).exists():
+            return Source(path.parent / name, chain)
+    return Source(path)
+
+
+def _listed(path: Path) -> list[Source]:
+    """The files of a list, whose paths count from its folder."""
+    with ByteSource(path) as source:
+        data = source.read(_MOST_LIST_BYTES)
+    try:
+        lines = [line.strip() for line in data.decode("utf-8").splitlines()]
+    except UnicodeDecodeError:
+        raise InputError(path, "is no list of files: it is no text", remedy="Give a file of text with a path in each line") from None
+    names = [line for line in lines if line and not line.startswith("#")]
+    if not names or len(names) > _MOST_LISTED:
+        raise InputError(path, "lists no files" if not names else f"lists more than {_MOST_LISTED:,} files", remedy="Write a path a line")
+    return [_source(path.parent / name) for name in names]
+
+
+def read_chains(sources: Sequence[Source], progress: Progress, threads: int, *, least_confidence: float = 0.0) -> DescribedChains:
+    """Read and describe the chains of files.
+
+    Raises
+    ------
+    InputError : a file cannot be read, holds no protein chain, or not the one that is meant. Cancelled : the user asked to stop.
+    """
+    progress.stage("Reading structures", len(sources))
+    files = run_on_threads(lambda one: read_structure(one.path, least_confidence=least_confidence), sources, threads, progress)
+    parts, told = [], []
+    for source, file in zip(sources, files, strict=True):
+        parts.append(_meant(source, file))
+        told += _remarks(source, file)
+    return described(concatenated(parts), told, threads=threads)
+
+
+def described(chains: Chains, told: Sequence[str] = (), using: Alphabets | None = None, *, threads: int = 1) -> DescribedChains:
+    """Chains put in order of length, with their descriptors, in alphabets that ship or in others."""
+    order = np.argsort(chains.lengths, kind="stable")
+    chains = chains.taken(order)
+    return DescribedChains(chains, describe(chains, using, threads=threads), order, tuple(told))
+
+
+def _meant(source: Source, file: StructureFile) -> Chains:
+    if not len(file.chains):
+        raise file.why_empty()
+    if not source.chain:
+        return file.chains
+    if source.chain not in file.chain_names:
+        for skipped in file.skipped:
+            if skipped.chain == source.chain:
+                raise InputError(source.path, f"chain {source.chain} {skipped.reason}", remedy=f"It has {_named(file)}")
+        raise InputError(source.path, f"has no chain '{source.chain:.20}'", remedy=f"It has {_named(file)}")
+    return file.chains.taken([file.chain_names.index(source.chain)])
+
+
+def _named(file: StructureFile) -> str:
+    names = list(file.chain_names)
+    return f"the protein chain{'s' if len(names) > 1 else ''} {', '.join(names[:40])}{' and more' if len(names) > 40 else ''}"
+
+
+def _remarks(source: Source, file: StructureFile) -> list[str]:
+    """What was left out of a file that was asked for as a whole."""
+    if source.chain or not file.skipped:
+        return []
+    return [f"{source.path.name}: chain {one.chain} is left out: it {one.reason}" for one in file.skipped[:3]]
+
+
+def without_structure(queries: DescribedChains) -> list[str]:
+    """Names of the queries that have neither a helix nor a strand."""
+    arrays = queries.arrays
+    ordered = np.add.reduceat(arrays.element_type > 0, arrays.element_offsets[:-1]) if len(queries) else np.zeros(0, int)
+    return [name for name, n in zip(queries.chains.names, ordered.tolist(), strict=True) if n < _FEWEST_ELEMENTS]

@@ -1,0 +1,319 @@
+"""BinaryCIF: mmCIF whose columns are encoded numbers in MessagePack (Sehnal et al., PLOS Computational Biology 16, 2020, e1008247).
+
+What is read becomes the same blocks of mmCIF as gemmi makes from text, so that both forms of a structure go one way from there. Nothing
+that a file says of its sizes is believed: more rows than its bytes can hold, or columns of other lengths, are refused.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError, shortened
+
+if TYPE_CHECKING:
+    import gemmi
+
+__all__ = ["read_binary_cif"]
+
+_DEEPEST = 32
+_LEAST_BYTES_OF_ROW = 4
+_FREE_ROWS = 1 << 12
+_TYPES = {1: "<i1", 2: "<i2", 3: "<i4", 4: "<u1", 5: "<u2", 6: "<u4", 32: "<f4", 33: "<f8"}
+_REMEDY = "Copy or download it again, or take it as mmCIF"
+
+_WANTED = {
+    "_atom_site": (
+        "group_PDB", "id", "type_symbol", "label_atom_id", "label_alt_id", "label_comp_id", "label_asym_id", "label_entity_id",
+        "label_seq_id", "pdbx_PDB_ins_code", "Cartn_x", "Cartn_y", "Cartn_z", "occupancy", "B_iso_or_equiv", "auth_seq_id",
+        "auth_comp_id", "auth_asym_id", "auth_atom_id", "pdbx_PDB_model_num",
+    ),
+    "_entity": ("id", "type", "pdbx_description"),
+    "_entity_poly": ("entity_id", "type"),
+    "_struct_asym": ("id", "entity_id"),
+    "_struct": ("title",),
+    "_exptl": ("method",),
+    "_software": ("name",),
+    "_ma_qa_metric": ("id", "mode"),
+    "_ma_qa_metric_local": ("label_asym_id", "label_seq_id", "metric_id", "metric_value"),
+    "_ma_model_list": ("model_name",),
+    "_pdbx_struct_mod_residue": ("label_asym_id", "label_comp_id", "label_seq_id", "auth_asym_id", "auth_comp_id", "auth_seq_id",
+                                 "PDB_ins_code", "parent_comp_id"),
+}  # fmt: skip
+"""Categories and columns that the reading of structures asks for."""
+_DECIMALS = {"Cartn_x": 3, "Cartn_y": 3, "Cartn_z": 3, "occupancy": 2, "B_iso_or_equiv": 2}
+
+
+def read_binary_cif(path: Path, data: bytes) -> gemmi.cif.Document:
+    """The blocks of a BinaryCIF file, with the categories and columns that structures are read from, of `_atom_site` the first model.
+
+    Raises
+    ------
+    InputError : the file is damaged, or encoded in a way that the format does not know.
+    """
+    import gemmi
+
+    try:
+        root = _MessagePack(data).read()
+        document = gemmi.cif.Document()
+        most_rows = _FREE_ROWS + len(data) // _LEAST_BYTES_OF_ROW
+        for block in _list_of(root, "dataBlocks"):
+            made = document.add_new_block(_text_of(block, "header") or "unnamed")
+            for category in _list_of(block, "categories"):
+                name = _text_of(category, "name")
+                if name in _WANTED:
+                    _add_category(made, name, category, most_rows)
+        return document
+    except (_WrongError, struct.error, ValueError, KeyError, TypeError, IndexError, OverflowError, UnicodeDecodeError) as error:
+        told = shortened(str(error), 200)
+        raise InputError(path, f"is no sound BinaryCIF file ({told})", remedy=_REMEDY) from None
+
+
+class _WrongError(Exception):
+    """What is wrong with the file, in words."""
+
+
+def _list_of(value: Any, key: str) -> list[Any]:
+    found = value.get(key) if isinstance(value, dict) else None
+    if not isinstance(found, list):
+        raise _WrongError(f"it has no list {key}")
+    return found
+
+
+def _text_of(value: Any, key: str) -> str:
+    found = value.get(key) if isinstance(value, dict) else None
+    if not isinstance(found, str):
+        raise _WrongError(f"it has no text {key}")
+    return found
+
+
+class _MessagePack:
+    """Reads one value of MessagePack: numbers, texts, bytes, lists and maps."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at, self._depth = data, 0, 0
+
+    def read(self) -> Any:
+        """The next value."""
+        kind = self._take(1)[0]
+        if kind < 0x80:
+            return kind
+        if kind < 0x90:
+            return self._map(kind & 0x0F)
+        if kind < 0xA0:
+            return self._list(kind & 0x0F)
+        if kind < 0xC0:
+            return self._text(kind & 0x1F)
+        if kind >= 0xE0:
+            return kind - 0x100
+        if kind in (0xC0, 0xC2, 0xC3):
+            return {0xC0: None, 0xC2: False, 0xC3: True}[kind]
+        if kind in (0xC4, 0xC5, 0xC6):
+            return self._take(self._number((">B", ">H", ">I")[kind - 0xC4]))
+        if 0xCA <= kind <= 0xD3:
+            return self._number((">f", ">d", ">B", ">H", ">I", ">Q", ">b", ">h", ">i", ">q")[kind - 0xCA])
+        if kind in (0xD9, 0xDA, 0xDB):
+            return self._text(self._number((">B", ">H", ">I")[kind - 0xD9]))
+        if kind in (0xDC, 0xDD):
+            return self._list(self._number((">H", ">I")[kind - 0xDC]))
+        if kind in (0xDE, 0xDF):
+            return self._map(self._number((">H", ">I")[kind - 0xDE]))
+        raise _WrongError(f"byte {self._at - 1} is of no kind that BinaryCIF has")
+
+    def _take(self, n: int) -> bytes:
+        if self._at + n > len(self._data):
+            raise _WrongError("it is cut off")
+        self._at += n
+        return self._data[self._at - n : self._at]
+
+    def _number(self, form: str) -> Any:
+        return struct.unpack(form, self._take(struct.calcsize(form)))[0]
+
+    def _text(self, n: int) -> str:
+        return self._take(n).decode("utf-8")
+
+    def _list(self, n: int) -> list[Any]:
+        self._enter(n)
+        found = [self.read() for _ in range(n)]
+        self._depth -= 1
+        return found
+
+    def _map(self, n: int) -> dict[str, Any]:
+        self._enter(n)
+        found = {}
+        for _ in range(n):
+            key = self.read()
+            if not isinstance(key, str):
+                raise _WrongError("a name in it is no text")
+            found[key] = self.read()
+        self._depth -= 1
+        return found
+
+    def _enter(self, n: int) -> None:
+        self._depth += 1
+        if n > len(self._data) - self._at or self._depth > _DEEPEST:
+            raise _WrongError("its lists are longer than the file, or too deep")
+
+
+def _add_category(block: gemmi.cif.Block, name: str, category: Any, most_rows: int) -> None:
+    n_rows = category.get("rowCount")
+    if not isinstance(n_rows, int) or not 0 <= n_rows <= most_rows:
+        raise _WrongError(f"{name} has not so many rows")
+    columns = {_text_of(column, "name"): column for column in _list_of(category, "columns")}
+    tags = [tag for tag in _WANTED[name] if tag in columns]
+    if not tags or not n_rows:
+        return
+    rows = np.arange(n_rows)
+    if name == "_atom_site" and "pdbx_PDB_model_num" in tags:
+        models = _decoded(columns["pdbx_PDB_model_num"].get("data"), n_rows, most_rows)
+        rows = np.flatnonzero(np.asarray(models) == models[0])
+    values = [_values(columns[tag], tag, n_rows, rows, most_rows) for tag in tags]
+    block.init_loop(f"{name}.", tags).set_all_values(values)
+
+
+def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], most_rows: int) -> list[str]:
+    """The values of a column in these rows, as mmCIF writes them."""
+    import gemmi
+
+    found = _decoded(column.get("data"), n_rows, most_rows)
+    if isinstance(found, list):
+        quoted: dict[str, str] = {}
+        values = []
+        for row in rows.tolist():
+            text = found[row]
+            if text not in quoted:
+                quoted[text] = gemmi.cif.quote(text)
+            values.append(quoted[text])
+    elif found.dtype.kind == "f":
+        decimals = _DECIMALS.get(tag, 6)
+        values = [f"{value:.{decimals}f}" for value in found[rows].tolist()]
+    else:
+        values = list(map(str, found[rows].tolist()))
+    if column.get("mask") is not None:
+        mask = _decoded(column["mask"], n_rows, most_rows)
+        if isinstance(mask, list):
+            raise _WrongError(f"the mask of {tag} is no numbers")
+        chosen = mask[rows]
+        for row in np.flatnonzero(chosen != 0).tolist():
+            values[row] = "." if chosen[row] == 1 else "?"
+    return values
+
+
+def _decoded(data: Any, n_rows: int, most_rows: int) -> NDArray[Any] | list[str]:
+    """The array that stands behind encoded data: numbers, or texts."""
+    encodings = _list_of(data, "encoding")
+    value: Any = data.get("data")
+    for encoding in reversed(encodings):
+        kind = _text_of(encoding, "kind")
+        if kind == "StringArray":
+            value = _texts(value, encoding, n_rows, most_rows)
+        elif kind == "ByteArray":
+            value = np.frombuffer(_bytes(value), _TYPES[encoding["type"]])
+        else:
+            value = _DECODERS[kind](_numbers(value), encoding, most_rows)
+    if len(value) != n_rows or isinstance(value, bytes):
+        raise _WrongError(f"a column has {len(value)} rows and not {n_rows}")
+    return value if isinstance(value, list) else np.asarray(value)
+
+
+def _bytes(value: Any) -> bytes:
+    if not isinstance(value, bytes):
+        raise _WrongError("a column holds no bytes")
+    return value
+
+
+def _numbers(value: Any) -> NDArray[Any]:
+    if not isinstance(value, np.ndarray):
+        raise _WrongError("a column is encoded in the wrong order")
+    return value
+
+
+def _texts(value: Any, encoding: Any, n_rows: int, most_rows: int) -> list[str]:
+    text = _text_of(encoding, "stringData")
+    offsets = _decode_all(_bytes(encoding.get("offsets")), encoding.get("offsetEncoding"), most_rows).astype(np.int64)
+    indices = _decode_all(_bytes(value), encoding.get("dataEncoding"), most_rows).astype(np.int64)
+    if len(offsets) and (offsets[0] < 0 or offsets[-1] > len(text) or (offsets[1:] < offsets[:-1]).any()):
+        raise _WrongError("the offsets of texts do not ascend")
+    n_texts = max(0, len(offsets) - 1)
+    if len(indices) != n_rows or (len(indices) and (indices.min() < -1 or indices.max() >= n_texts)):
+        raise _WrongError("a column names texts that are not there")
+    texts = [text[start:stop] for start, stop in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
+    return [texts[index] if index >= 0 else "" for index in indices.tolist()]
+
+
+def _decode_all(value: bytes, encodings: Any, most_rows: int) -> NDArray[Any]:
+    if not isinstance(encodings, list):
+        raise _WrongError("a column does not say how it is encoded")
+    found: Any = value
+    for encoding in reversed(encodings):
+        kind = _text_of(encoding, "kind")
+        if kind == "ByteArray":
+            found = np.frombuffer(_bytes(found), _TYPES[encoding["type"]])
+        else:
+            found = _DECODERS[kind](_numbers(found), encoding, most_rows)
+    return _numbers(found)
+
+
+def _fixed_point(value: NDArray[Any], encoding: Any, most_rows: int) -> NDArray[Any]:
+    del most_rows
+    factor = float(encoding["factor"])
+    if not factor > 0.0:
+        raise _WrongError("a factor is not positive")
+    return value.astype(np.float64) / factor
+
+
+def _interval(value: NDArray[Any], encoding: Any, most_rows: int) -> NDArray[Any]:
+    del most_rows
+    least, most, n = float(encoding["min"]), float(encoding["max"]), int(encoding["numSteps"])
+    if n < 2 or not np.isfinite([least, most]).all():
+        raise _WrongError("an interval has no steps")
+    return least + value.astype(np.float64) * ((most - least) / (n - 1))
+
+
+def _run_length(value: NDArray[Any], encoding: Any, most_rows: int) -> NDArray[Any]:
+    del encoding
+    if len(value) % 2 or value.dtype.kind not in "iu":
+        raise _WrongError("the lengths of runs are missing")
+    counts = value[1::2].astype(np.int64)
+    if len(counts) and (counts.min() < 0 or counts.max() > most_rows or counts.sum() > most_rows):
+        raise _WrongError("runs are longer than the file can hold")
+    return np.repeat(value[::2], counts)
+
+
+def _delta(value: NDArray[Any], encoding: Any, most_rows: int) -> NDArray[Any]:
+    del most_rows
+    if value.dtype.kind not in "iu":
+        raise _WrongError("differences are no whole numbers")
+    origin = encoding["origin"]
+    if not isinstance(origin, int) or abs(origin) >= 1 << 31:
+        raise _WrongError("an origin is no number")
+    return np.cumsum(value.astype(np.int64)) + origin
+
+
+def _integer_packing(value: NDArray[Any], encoding: Any, most_rows: int) -> NDArray[Any]:
+    del most_rows
+    if value.dtype.kind not in "iu" or value.dtype.itemsize > 2:
+        raise _WrongError("packed numbers are of a wrong type")
+    limits = np.iinfo(value.dtype)
+    is_whole = value != limits.max
+    if not encoding.get("isUnsigned"):
+        is_whole &= value != limits.min
+    # A number ends with the first part that is not the largest (or least) there is.
+    ends = np.flatnonzero(is_whole)
+    if (len(value) and not len(ends)) or (len(ends) and ends[-1] != len(value) - 1):
+        raise _WrongError("a packed number does not end")
+    total = np.cumsum(value.astype(np.int64))[ends] if len(ends) else np.empty(0, np.int64)
+    return np.diff(total, prepend=0)
+
+
+_DECODERS = {
+    "FixedPoint": _fixed_point,
+    "IntervalQuantization": _interval,
+    "RunLength": _run_length,
+    "Delta": _delta,
+    "IntegerPacking": _integer_packing,
+}

@@ -1,0 +1,290 @@
+"""Build a structure database from files, add to it, take from it; whatever was read before is not read again."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError, ParameterError, StorageError
+from engine.execution.threads import available_threads
+from engine.files import storage_errors
+from engine.jobs.progress import Progress
+from engine.project.columns import UnsoundIndexError
+from engine.project.locks import FileLock
+from engine.structures.chains import concatenated
+from engine.structures.database import (
+    PARTS,
+    Collection,
+    Source,
+    StructureDatabase,
+    open_collection,
+    open_database,
+    write_database,
+    write_merged,
+)
+from engine.structures.reading import StructureFile, is_structure, stem
+from engine.structures.reading_processes import read_structures
+
+__all__ = ["add_to_database", "build_database", "remove_from_database", "structure_files"]
+
+_FILES_OF_A_PART = 1000
+"""What is lost at most when a build is stopped: the files of one part."""
+_ENDINGS = (".pdb", ".ent", ".cif", ".mmcif", ".bcif", ".pdbx", ".mmtf")
+_LOCK = "database.lock"
+_MOST_LIST = 1 << 28
+
+
+def structure_files(wishes: Sequence[str | Path]) -> list[Path]:
+    """The files that files, folders and lists of files stand for, each once, in the order given.
+
+    Of a folder and the folders in it those with the endings of structures, or, where none has one, all; links to folders are not
+    followed. A list is a text with a path in each line, from the list's own folder; ``#`` begins a comment.
+
+    Raises
+    ------
+    InputError : one is missing, or a folder or list is empty.
+    """
+    found: dict[Path, None] = {}
+    for wish in wishes:
+        path = Path(wish)
+        if path.is_dir():
+            files = _files_in(path)
+        elif is_structure(path):
+            files = [path]
+        else:
+            files = _files_of_list(path)
+        found.update(dict.fromkeys(files))
+    return list(found)
+
+
+def _files_in(folder: Path) -> list[Path]:
+    files = []
+    for where, folders, names in os.walk(folder):
+        folders.sort()
+        files += [Path(where, name) for name in sorted(names) if not name.startswith(".")]
+    known = [path for path in files if path.name.lower().removesuffix(".gz").endswith(_ENDINGS)]
+    if not (known or files):
+        raise InputError(folder, "is an empty folder", remedy="Give the folder with the files of the structures")
+    return known or files
+
+
+def _files_of_list(path: Path) -> list[Path]:
+    with path.open("rb") as file:
+        text = file.read(_MOST_LIST)
+    lines = [line.partition("#")[0].strip() for line in text.decode("utf-8", "surrogateescape").splitlines()]
+    files = [path.parent / line for line in lines if line]
+    if not files or "\0" in str(files[0]) or not (files[0].is_file() or files[0].is_dir()):
+        raise InputError(
+            path, "is neither a structure nor a list of files", place="line 1",
+            remedy="Give a folder, structures as PDB, mmCIF or BinaryCIF, or a text with a path in each line",
+        )  # fmt: skip
+    return [one for entry in files for one in (_files_in(entry) if entry.is_dir() else [entry])]
+
+
+def build_database(
+    wishes: Sequence[str | Path], folder: str | Path, *, least_confidence: float = 0.0, processes: int | None = None,
+    progress: Progress | None = None,
+) -> StructureDatabase:  # fmt: skip
+    """Make the database hold exactly the chains of these files.
+
+    Files that it holds already, by path, size and time of change, are not read again, nor are those that a build read that was stopped.
+    What is left out and why stands in ``skipped.tsv`` of the folder, and in `StructureDatabase.skipped`.
+
+    Parameters
+    ----------
+    wishes : see `structure_files`. folder : made where it is missing. least_confidence : residues with a lower pLDDT are left out.
+    processes : that read files; one for each processor by default.
+
+    Raises
+    ------
+    InputError : none of the files holds a protein chain, or `folder` holds something else. StorageError : the disk refuses.
+    Cancelled : the user asked to stop; what was read is kept for the next build.
+    """
+    return _changed(wishes, Path(folder), least_confidence, processes, progress or Progress(), keeps_others=False)
+
+
+def add_to_database(
+    wishes: Sequence[str | Path], folder: str | Path, *, processes: int | None = None, progress: Progress | None = None
+) -> StructureDatabase:
+    """Add the chains of these files to a database, or read them anew where they have changed. See `build_database`."""
+    least_confidence = open_database(folder).least_confidence
+    return _changed(wishes, Path(folder), least_confidence, processes, progress or Progress(), keeps_others=True)
+
+
+def remove_from_database(names: Sequence[str], folder: str | Path) -> StructureDatabase:
+    """Take chains from a database: by their names, or by what their file is called all chains of it.
+
+    Raises
+    ------
+    ParameterError : there is no chain of this name.
+    """
+    folder = Path(folder)
+    with _locked(folder):
+        database = open_database(folder)
+        content = database.content
+        stems = [stem(Path(source.path)) for source in content.sources]
+        wanted, met = set(names), set()
+        kept = np.ones(len(content.chains), np.bool_)
+        for i, (name, number) in enumerate(zip(content.chains.names, content.source.tolist(), strict=True)):
+            hit = wanted & {name, stems[number]}
+            met |= hit
+            kept[i] = not hit
+        if wanted - met:
+            raise ParameterError(f"the database has no chain {min(wanted - met)}; nothing was removed")
+        # A file without chains is forgotten; one with fewer than it holds is not known again, so that who asks for it gets all of it.
+        touched = set(content.source[~kept].tolist())
+        left = set(content.source[kept].tolist())
+        sources = tuple(replace(source, modified=-1) if i in touched else source for i, source in enumerate(content.sources))
+        changed = Collection(content.chains, content.source, sources)
+        gone = frozenset(sources[number].path for number in touched - left)
+        return write_database(folder, [changed], [kept], database.least_confidence, drops=gone)
+
+
+def _changed(
+    wishes: Sequence[str | Path], folder: Path, least_confidence: float, processes: int | None, progress: Progress, *, keeps_others: bool
+) -> StructureDatabase:
+    if not 0.0 <= least_confidence <= 100.0:
+        raise ParameterError(f"the least confidence is {least_confidence:g}, and pLDDT goes from 0 to 100")
+    files = [path.absolute() for path in structure_files(wishes)]
+    _check_folder(folder)
+    with _locked(folder):
+        known = [] if not (folder / "database.json").exists() else [_old_content(folder, least_confidence, progress)]
+        known += _parts(folder, least_confidence)
+        wanted = {source.key: (path, source) for path, source in zip(files, map(_source_of, files), strict=True)}
+        old = {source.key for one in known for source in one.sources}
+        made = _read_parts(
+            [found for key, found in wanted.items() if key not in old], folder, least_confidence, processes or available_threads(), progress
+        )
+        progress.stage("Writing the database")
+        others = {source.path for source in known[0].sources} - {path for path, _, _ in wanted} if keeps_others and known else set()
+        collections, kept = _deduplicated([*known, *made], set(wanted), others)
+        if not any(some.any() for some in kept):
+            _raise_empty(made, collections)
+        return write_database(folder, collections, kept, least_confidence)
+
+
+def _check_folder(folder: Path) -> None:
+    if folder.is_dir() and not (folder / "database.json").exists() and not (folder / PARTS).is_dir():
+        others = [path.name for path in folder.iterdir() if path.name != _LOCK]
+        if others:
+            raise InputError(folder, "is a folder with other things in it", remedy="Give a new or an empty folder for the database")
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / _LOCK)
+    if not lock.acquire("builds this structure database"):
+        raise StorageError(f"{folder}: {lock.holder()} is changing this database. Wait until it is done.")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _old_content(folder: Path, least_confidence: float, progress: Progress) -> Collection:
+    try:
+        database = open_database(folder)
+    except InputError as error:
+        progress.message(f"{error} It is built anew.", "warning")
+        return Collection(concatenated([]), np.empty(0, np.int32), ())
+    if database.least_confidence != least_confidence:
+        return Collection(concatenated([]), np.empty(0, np.int32), ())
+    return database.content
+
+
+def _part_prefix(least_confidence: float) -> str:
+    return f"part-{least_confidence:g}-"
+
+
+def _parts(folder: Path, least_confidence: float) -> list[Collection]:
+    """What a build that was stopped has read, as far as it is sound."""
+    found = []
+    if (folder / PARTS).is_dir() and not (folder / PARTS).is_symlink():
+        for path in sorted((folder / PARTS).iterdir()):
+            if path.name.startswith(_part_prefix(least_confidence)):
+                try:
+                    found.append(open_collection(path))
+                except UnsoundIndexError:
+                    continue
+    return found
+
+
+def _source_of(path: Path) -> Source:
+    name = os.fspath(path).encode("utf-8", "backslashreplace").decode()
+    try:
+        found = path.stat()
+        return Source(name, found.st_size, found.st_mtime_ns, ())
+    except (OSError, ValueError):
+        return Source(name, -1, 0, ())
+
+
+def _read_parts(
+    sources: list[tuple[Path, Source]], folder: Path, least_confidence: float, processes: int, progress: Progress
+) -> list[Collection]:
+    """Read files, and keep what they hold, part after part."""
+    files = [path for path, _ in sources]
+    progress.stage("Reading structures", len(files))
+    made: list[Collection] = []
+    results: dict[int, tuple[Source, StructureFile | None]] = {}
+    done = 0
+    for number, result in read_structures(files, processes, progress, least_confidence=least_confidence):
+        if isinstance(result, str):
+            reason = result.removeprefix(f"{files[number]}: ").removeprefix(f"{files[number]}, ")
+            results[number] = (replace(sources[number][1], skipped=(("", " ".join(reason.split())),)), None)
+        else:
+            skipped = tuple((one.chain, one.reason) for one in result.skipped)
+            results[number] = (replace(sources[number][1], skipped=skipped), result)
+        progress.advance()
+        while len(results) >= _FILES_OF_A_PART or (results and done + len(results) == len(files)):
+            taken = sorted(results)
+            made.append(_write_part([results.pop(one) for one in taken], folder, least_confidence))
+            done += len(taken)
+    return made
+
+
+def _write_part(results: list[tuple[Source, StructureFile | None]], folder: Path, least_confidence: float) -> Collection:
+    read = [found.chains for _, found in results if found is not None]
+    source = [number for number, (_, found) in enumerate(results) if found is not None for _ in range(len(found.chains))]
+    part = Collection(concatenated(read), np.array(source, np.int32), tuple(one for one, _ in results))
+    path = folder / PARTS / f"{_part_prefix(least_confidence)}{secrets.token_hex(6)}"
+    write_merged(path, [part], [np.ones(len(part.chains), np.bool_)])
+    return open_collection(path)
+
+
+def _deduplicated(
+    collections: list[Collection], wanted: set[tuple[str, int, int]], others: set[str]
+) -> tuple[list[Collection], list[NDArray[np.bool_]]]:
+    """Of each collection the files that are wanted and that none before has, and which of its chains are theirs."""
+    met: set[tuple[str, int, int]] = set()
+    chosen, kept = [], []
+    for one in collections:
+        keeps = []
+        for source in one.sources:
+            keeps.append((source.key in wanted or source.path in others) and source.key not in met)
+            if keeps[-1]:
+                met.add(source.key)
+        numbers = np.cumsum(keeps) - 1
+        is_kept = np.array(keeps, np.bool_)
+        sources = tuple(source for source, keep in zip(one.sources, keeps, strict=True) if keep)
+        some = is_kept[one.source] if len(one.source) else np.zeros(0, np.bool_)
+        # The files that stay are numbered anew; chains of the others have none any more.
+        chosen.append(Collection(one.chains, np.where(some, numbers[one.source], -1).astype(np.int32), sources))
+        kept.append(some)
+    return chosen, kept
+
+
+def _raise_empty(made: list[Collection], collections: list[Collection]) -> None:
+    skipped = [(source, reason) for one in [*made, *collections] for source in one.sources for _, reason in source.skipped]
+    if skipped:
+        source, reason = skipped[0]
+        raise InputError(source.path, f"no file holds a protein chain; this one, for example: {reason}")
+    raise ParameterError("there is no file with a protein chain")

@@ -1,0 +1,110 @@
+"""Chains of protein structures as columns: what is known of each residue, chain after chain.
+
+names      1a8o          1lcd:A        1lcd:B
+offsets    0        70             141          212
+position   x y z of Cα, one row for each residue ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of, take_runs
+from engine.sequences.matrices import LETTERS
+
+__all__ = ["COIL", "FEWEST_RESIDUES", "HELIX", "NO_CHAINS", "RESIDUE_COLUMNS", "STATE_LETTERS", "STRAND", "Chains", "concatenated"]
+
+COIL, HELIX, STRAND = 0, 1, 2
+"""Codes of secondary structure."""
+STATE_LETTERS = "CHE"
+"""Letter of each code of secondary structure, as it is written and shown."""
+FEWEST_RESIDUES = 4
+"""A chain of fewer is none: no angle between successive Cα vectors is defined twice."""
+
+
+@dataclass(frozen=True)
+class Chains:
+    """Protein chains as columns (runs of uneven length; row `i` of a column is the same residue in all of them).
+
+    Attributes
+    ----------
+    names : the stem of a chain's file, or ``stem:chain`` where the file has several chains. They need not differ.
+    descriptions : what the file calls the molecule or the entry; may be empty.
+    offsets : (n + 1,) int64, where the residues of each chain begin and end.
+    position : (r, 3) float32, Cα in Å. Residues without Cα are not there.
+    residue : (r,) int8, codes by `engine.sequences.matrices.LETTERS`, X where the parent residue is unknown (MSE is M).
+    secondary : (r,) uint8, 0 coil, 1 helix (DSSP's H, G, I), 2 strand (E, B).
+    confidence : (r,) float32, pLDDT of predicted structures (0 to 100), NaN of others.
+    author_number, insertion : (r,) int32 and uint8, the number that the authors gave a residue, and the ASCII code of its insertion
+        code, 0 for none.
+    label_number : (r,) int32, its number in the sequence of its entity from 1 on (mmCIF's label_seq_id); counted where the file has none.
+    """
+
+    names: tuple[str, ...]
+    descriptions: tuple[str, ...]
+    offsets: NDArray[np.int64]
+    position: NDArray[np.float32]
+    residue: NDArray[np.int8]
+    secondary: NDArray[np.uint8]
+    confidence: NDArray[np.float32]
+    author_number: NDArray[np.int32]
+    insertion: NDArray[np.uint8]
+    label_number: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """(n,) residues of each chain."""
+        return np.diff(self.offsets)
+
+    def rows(self, i: int) -> slice:
+        """Rows of the residues of chain `i`."""
+        return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
+
+    def sequence(self, i: int) -> str:
+        """Residues of chain `i` in letters."""
+        return "".join(LETTERS[code] for code in self.residue[self.rows(i)])
+
+    def states(self, i: int) -> str:
+        """Secondary structure of chain `i` in letters."""
+        return "".join(STATE_LETTERS[state] for state in self.secondary[self.rows(i)])
+
+    def taken(self, order: NDArray[np.int64] | Sequence[int]) -> Chains:
+        """The chains of these numbers, in this order."""
+        order = np.asarray(order, np.int64)
+        offsets = offsets_of(self.lengths[order])
+        columns = {name: take_runs(getattr(self, name), self.offsets, order)[0] for name in RESIDUE_COLUMNS if name != "position"}
+        position = np.empty((int(offsets[-1]), 3), np.float32)
+        for axis in range(3):
+            position[:, axis] = take_runs(self.position[:, axis], self.offsets, order)[0]
+        return Chains(
+            tuple(self.names[i] for i in order), tuple(self.descriptions[i] for i in order), offsets, position=position, **columns
+        )  # fmt: skip
+
+
+RESIDUE_COLUMNS = tuple(field.name for field in fields(Chains) if field.name not in ("names", "descriptions", "offsets"))
+"""Columns with a row for each residue."""
+
+NO_CHAINS = Chains(
+    (), (), np.zeros(1, np.int64), np.empty((0, 3), np.float32), np.empty(0, np.int8), np.empty(0, np.uint8), np.empty(0, np.float32),
+    np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0, np.int32),
+)  # fmt: skip
+
+
+def concatenated(parts: Sequence[Chains]) -> Chains:
+    """The chains of all parts, in their order."""
+    if not parts:
+        return NO_CHAINS
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in RESIDUE_COLUMNS}
+    return Chains(
+        tuple(name for part in parts for name in part.names),
+        tuple(text for part in parts for text in part.descriptions),
+        offsets_of(np.concatenate([part.lengths for part in parts])),
+        **columns,
+    )

@@ -1,0 +1,102 @@
+"""The sub-commands of structures besides the search: ``superpose`` and ``structure-database``. What computes is imported when they run."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from pathlib import Path
+
+from engine.entry import Command
+from engine.errors import ParameterError
+from engine.jobs.progress import Progress
+
+__all__ = ["COMMANDS"]
+
+_SHOWN = 5
+_ACTIONS = ("build", "add", "remove")
+
+
+def _add_superpose(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Superpose one chain onto another so that their TM-score is the greatest, and write table, coordinates, alignment and scripts for "
+        "PyMOL and ChimeraX. Chains are named as FILE or FILE:CHAIN."
+    )
+    parser.add_argument("query", metavar="A[:CHAIN]", help="the structure that stays (PDB, mmCIF or BinaryCIF, also gzipped)")
+    parser.add_argument("target", metavar="B[:CHAIN]", help="the structure that is moved onto it")
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder for what is written; made where it does not exist")
+
+
+def _superpose(options: argparse.Namespace, progress: Progress) -> None:
+    import numpy as np
+
+    from engine.structures.compilation import STRUCTURE_KERNELS
+    from engine.structures.outputs import AlignedChains, read_atoms, write_superposition
+    from engine.structures.places import read_chain
+    from engine.structures.superposition import superpose_many
+
+    STRUCTURE_KERNELS.compile(progress)
+    query, target = read_chain(options.query), read_chain(options.target)
+    found = superpose_many(
+        query.chains.position, target.chains.position, target.chains.offsets, np.empty((0, 2), np.int32), np.zeros(2, np.int64),
+        progress=progress,
+    )  # fmt: skip
+    aligned = AlignedChains(query.chains, 0, target.chains, 0, found, 0)
+    atoms, moved = (read_atoms(one.path, one.chain_names[0]) for one in (query, target))
+    write_superposition(Path(options.out), aligned, atoms, moved)
+    progress.message(
+        f"{query.chains.names[0]} and {target.chains.names[0]}: TM-score {found.tm_score_query[0]:.4f} by the query's length, "
+        f"{found.tm_score_target[0]:.4f} by the target's; RMSD {found.rmsd[0]:.2f} Å of {found.aligned_length[0]} pairs. "
+        f"Written: {options.out}"
+    )
+
+
+def _add_database(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Make and change a database of protein chains. build: the database holds exactly the chains of the given files; what it or a "
+        "stopped build has read before is not read again. add: besides those it has. remove: chains by name, or all of a file by its name "
+        "without ending. What was left out, and why, stands in DATABASE/skipped.tsv."
+    )
+    parser.add_argument("action", choices=_ACTIONS, help="what to do")
+    parser.add_argument("items", nargs="+", metavar="FOLDER|LIST|FILE|NAME", help="folders, lists of files or files; names for remove")
+    parser.add_argument("--out", required=True, metavar="DATABASE", help="folder of the database; made where it does not exist")
+    parser.add_argument(
+        "--least-confidence", type=float, metavar="PLDDT",
+        help="leave out residues of predicted structures with a lower pLDDT (0 to 100; build alone; default: 0)",
+    )  # fmt: skip
+    parser.add_argument("--threads", type=int, metavar="N", help="processes that read files (default: one for each processor)")
+
+
+def _change_database(options: argparse.Namespace, progress: Progress) -> None:
+    from engine.structures.building import add_to_database, build_database, remove_from_database
+    from engine.structures.compilation import STRUCTURE_KERNELS
+
+    if options.least_confidence is not None and options.action != "build":
+        raise ParameterError("--least-confidence is of build; a database that is changed keeps its own")
+    if options.threads is not None and not 1 <= options.threads <= 1024:
+        raise ParameterError(f"--threads is {options.threads}, and goes from 1 to 1024")
+    if options.action == "remove":
+        database = remove_from_database(options.items, options.out)
+    else:
+        STRUCTURE_KERNELS.compile(progress)
+        if options.action == "build":
+            database = build_database(
+                options.items, options.out, least_confidence=options.least_confidence or 0.0, processes=options.threads, progress=progress
+            )
+        else:
+            database = add_to_database(options.items, options.out, processes=options.threads, progress=progress)
+    skipped = database.skipped
+    for path, chain, reason in skipped[:_SHOWN]:
+        progress.message(f"Left out: {path}{f', chain {chain}' if chain else ''}: {reason}", "warning")
+    if len(skipped) > _SHOWN:
+        progress.message(f"and {len(skipped) - _SHOWN} more, listed in {Path(options.out) / 'skipped.tsv'}", "warning")
+    twice = [name for name, n in Counter(database.chains.names).items() if n > 1]
+    if twice:
+        progress.message(f"{len(twice)} names stand for several chains, such as {twice[0]}: their files are called alike", "warning")
+    n_residues = int(database.chains.offsets[-1])
+    progress.message(f"{len(database.chains):,} chains, {n_residues:,} residues: {options.out}")
+
+
+COMMANDS = (
+    Command("superpose", "superpose one protein chain onto another", _add_superpose, _superpose),
+    Command("structure-database", "build a database of protein structures, add to it, remove from it", _add_database, _change_database),
+)

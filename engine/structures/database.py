@@ -1,0 +1,320 @@
+"""A database of protein chains on the disk: the user's own folder, whose columns are read by memory map.
+
+::
+
+    DATABASE/database.json           which columns count, and how they were read
+    DATABASE/columns-3f9a.../        a file for each column; chains are sorted by length, then by name
+    DATABASE/parts/                  what an unfinished build has read
+    DATABASE/skipped.tsv             what was left out, and why
+
+Columns are never changed: who adds or removes chains writes new ones beside them and then names these in ``database.json``, so that
+whatever moment a build is stopped at, the database is the one before or the one after. A folder may come from a stranger: nothing in it
+is executed or unpickled, no link is followed, and columns are checked when they are opened.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import Texts, offsets_of, ranges
+from engine.errors import InputError
+from engine.files import atomic_file, storage_errors, sync_file, sync_folder, temporary_sibling
+from engine.project.columns import UnsoundIndexError, checked_offsets, checked_texts, open_column, read_numbers, require
+from engine.sequences.matrices import LETTERS
+from engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, RESIDUE_COLUMNS, STRAND, Chains
+
+__all__ = ["Collection", "Source", "StructureDatabase", "open_collection", "open_database", "write_database", "write_merged"]
+
+_FORMAT = 1
+_ASCII = 128
+_MANIFEST, _NUMBERS, PARTS, SKIPPED = "database.json", "numbers.json", "parts", "skipped.tsv"
+_COLUMNS_FOLDER = re.compile(r"columns-[0-9a-f]{12}")
+_TYPES = {
+    "position": "<f4", "residue": "|i1", "secondary": "|u1", "confidence": "<f4", "author_number": "<i4", "insertion": "|u1",
+    "label_number": "<i4",
+}  # fmt: skip
+_TEXTS = ("names", "descriptions", "source_paths", "source_skipped")
+_MOST_JSON = 1 << 16
+_MOST_PLACE = 1e5
+_REMEDY = "Build it again: proteoscope structure-database build FOLDER --out DATABASE"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that was read. `size`, `modified`: bytes and nanoseconds, by which it is known again. `skipped`: (chain, reason) of what was
+    left out; the chain is empty for the file as a whole.
+    """
+
+    path: str
+    size: int
+    modified: int
+    skipped: tuple[tuple[str, str], ...]
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """What it is known by."""
+        return self.path, self.size, self.modified
+
+
+class Sources(Sequence[Source]):
+    """Files that are made from columns when somebody asks for one of them: a search asks for none of a hundred thousand."""
+
+    def __init__(self, n: int, make: Callable[[], tuple[Source, ...]]) -> None:
+        self._n, self._make = n, make
+        self._made: tuple[Source, ...] | None = None
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, place: int) -> Source: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Source, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> Source | tuple[Source, ...]:
+        if self._made is None:
+            self._made = self._make()
+        return self._made[place]
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Chains and the files that they come from; `source` (n,) int32 is the number of each chain's."""
+
+    chains: Chains
+    source: NDArray[np.int32]
+    sources: Sequence[Source]
+
+
+@dataclass(frozen=True)
+class StructureDatabase:
+    """An open database.
+
+    Attributes
+    ----------
+    identity : another one after every change. least_confidence : residues with a lower pLDDT were left out. content : memory-mapped.
+    """
+
+    folder: Path
+    identity: str
+    least_confidence: float
+    content: Collection
+
+    @property
+    def chains(self) -> Chains:
+        """Its chains, the shortest first."""
+        return self.content.chains
+
+    @property
+    def skipped(self) -> list[tuple[str, str, str]]:
+        """(file, chain, reason) of what was left out; no chain where it is the whole file."""
+        return [(source.path, chain, reason) for source in self.content.sources for chain, reason in source.skipped]
+
+
+def open_database(folder: str | Path) -> StructureDatabase:
+    """Open a structure database, and check that it can be computed with.
+
+    Raises
+    ------
+    InputError : it is missing, damaged, or no structure database.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise InputError(folder, "there is no such structure database", remedy=_REMEDY)
+    try:
+        manifest = _manifest(folder)
+        return StructureDatabase(folder, manifest["columns"], manifest["least_confidence"], open_collection(folder / manifest["columns"]))
+    except UnsoundIndexError as error:
+        raise InputError(folder, f"is no sound structure database ({error})", remedy=_REMEDY) from None
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    path = folder / _MANIFEST
+    require(not path.is_symlink(), f"{_MANIFEST} is a link")
+    try:
+        with path.open("rb") as file:
+            found = json.loads(file.read(_MOST_JSON))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UnsoundIndexError(f"{_MANIFEST} cannot be read ({error})") from error
+    require(
+        isinstance(found, dict) and set(found) == {"format", "columns", "least_confidence"},
+        f"{_MANIFEST} holds other things than it should",
+    )
+    require(found["format"] == _FORMAT, f"it is of format {str(found['format'])[:20]}, and this version reads {_FORMAT}")
+    require(isinstance(found["columns"], str) and _COLUMNS_FOLDER.fullmatch(found["columns"]) is not None, "it names no columns")
+    least = found["least_confidence"]
+    require(isinstance(least, float) and 0.0 <= least <= 100.0, "its least confidence is no percentage")
+    return found
+
+
+def open_collection(folder: Path) -> Collection:
+    """Chains that `write_merged` wrote, by memory map. Raises UnsoundIndexError where they are anything else."""
+    require(folder.is_dir() and not folder.is_symlink(), f"{folder.name} is missing")
+    numbers = read_numbers(_own(folder, _NUMBERS), ("n_chains", "n_residues", "n_sources"))
+    n, r, n_sources = numbers["n_chains"], numbers["n_residues"], numbers["n_sources"]
+    offsets = _column(folder, "offsets", "<i8", n + 1)
+    checked_offsets(offsets, r, "chains")
+    lengths = np.diff(offsets)
+    require(not n or lengths.min() >= FEWEST_RESIDUES, "a chain is too short")
+    require((lengths[1:] >= lengths[:-1]).all(), "chains are not sorted by their lengths")
+    columns = {name: _column(folder, name, kind, 3 * r if name == "position" else r) for name, kind in _TYPES.items()}
+    _check_values(columns)
+    columns["position"] = columns["position"].reshape(-1, 3)
+    texts = {name: _open_texts(folder, name, n if name in ("names", "descriptions") else n_sources) for name in _TEXTS}
+    source = _column(folder, "source", "<i4", n)
+    require(not n or (source.min() >= 0 and source.max() < n_sources), "a chain is of no file")
+    sizes, modified = _column(folder, "source_size", "<i8", n_sources), _column(folder, "source_modified", "<i8", n_sources)
+
+    def make_sources() -> tuple[Source, ...]:
+        paths, skipped = _strings(texts["source_paths"]), _strings(texts["source_skipped"])
+        numbers = zip(paths, sizes.tolist(), modified.tolist(), skipped, strict=True)
+        return tuple(Source(path, size, changed, _skipped_of(text)) for path, size, changed, text in numbers)
+
+    chains = Chains(_strings(texts["names"]), _strings(texts["descriptions"]), offsets, **columns)
+    return Collection(chains, source, Sources(n_sources, make_sources))
+
+
+def _check_values(columns: dict[str, NDArray[Any]]) -> None:
+    """Require what is computed with to be within its bounds: numbers of letters and states, places that are numbers."""
+    if not len(columns["residue"]):
+        return
+    require(columns["residue"].min() >= 0 and columns["residue"].max() < len(LETTERS), "a residue has no letter")
+    require(columns["secondary"].max() <= STRAND, "a residue has no secondary structure")
+    # Not-a-number is neither.
+    position = columns["position"]
+    require(bool(position.min() >= -_MOST_PLACE and position.max() <= _MOST_PLACE), "a residue is nowhere")
+
+
+def _own(folder: Path, name: str) -> Path:
+    path = folder / name
+    require(not path.is_symlink(), f"{name} is a link")
+    return path
+
+
+def _column(folder: Path, name: str, kind: str, length: int) -> NDArray[Any]:
+    column = open_column(_own(folder, f"{name}.npy"), kind)
+    require(len(column) == length, f"{name} has {len(column)} rows and not {length}")
+    return column
+
+
+def _open_texts(folder: Path, name: str, n: int) -> Texts:
+    characters = open_column(_own(folder, f"{name}.npy"), "|u1")
+    offsets = _column(folder, f"{name}_offsets", "<i8", n + 1)
+    checked_texts(characters, offsets, name)
+    return Texts(characters, offsets)
+
+
+def _strings(texts: Texts) -> tuple[str, ...]:
+    """Python's texts; where letters have a byte each, cut from one."""
+    bounds = texts.offsets.tolist()
+    if len(texts.letters) == 0 or int(texts.letters.max()) < _ASCII:
+        whole = texts.letters.tobytes().decode("ascii")
+        return tuple(whole[start:stop] for start, stop in pairwise(bounds))
+    data = texts.letters.tobytes()
+    return tuple(data[start:stop].decode() for start, stop in pairwise(bounds))
+
+
+def _skipped_of(text: str) -> tuple[tuple[str, str], ...]:
+    if not text:
+        return ()
+    lines = [line.partition("\t") for line in text.split("\n") if line]
+    return tuple((chain, reason) for chain, _, reason in lines)
+
+
+def write_merged(
+    folder: Path, collections: Sequence[Collection], kept: Sequence[NDArray[np.bool_]], *, drops: frozenset[str] = frozenset()
+) -> None:
+    """Write the chains of several collections that are to be kept as one, sorted by length, name and file: whole or not at all.
+
+    Parameters
+    ----------
+    folder : of the new columns; must not exist. kept : of each collection, which of its chains. drops : paths of files that go, which
+    then have no chains left.
+    """
+    sources = [source for one in collections for source in one.sources if source.path not in drops]
+    number_of = {source.key: number for number, source in enumerate(sources)}
+    parts = [one.chains for one in collections]
+    names = [name for chains in parts for name in chains.names]
+    descriptions = [text for chains in parts for text in chains.descriptions]
+    lengths = np.concatenate([chains.lengths for chains in (NO_CHAINS, *parts)])
+    origin = [one.sources[number] if number >= 0 else None for one in collections for number in one.source.tolist()]
+    chosen = np.flatnonzero(np.concatenate([np.zeros(0, np.bool_), *kept]))
+    keys = [(lengths[i], names[i], found.path, i) for i in chosen.tolist() if (found := origin[i]) is not None]
+    order = np.array([i for *_, i in sorted(keys)], np.int64)
+    starts = offsets_of(lengths)
+    offsets, rows = ranges(starts[:-1][order], starts[1:][order])
+
+    temporary = temporary_sibling(folder)
+    with storage_errors(folder):
+        try:
+            temporary.mkdir(parents=True)
+            # Column after column, so that no more than one of them is in memory.
+            for name in RESIDUE_COLUMNS:
+                column = np.concatenate([getattr(chains, name) for chains in (NO_CHAINS, *parts)])[rows]
+                np.save(temporary / f"{name}.npy", np.ascontiguousarray(column, _TYPES[name]).reshape(-1))
+            np.save(temporary / "offsets.npy", offsets)
+            np.save(temporary / "source.npy", np.array([number_of[one.key] for i in order.tolist() if (one := origin[i])], "<i4"))
+            np.save(temporary / "source_size.npy", np.array([source.size for source in sources], "<i8"))
+            np.save(temporary / "source_modified.npy", np.array([source.modified for source in sources], "<i8"))
+            _write_texts(temporary, "names", [names[i] for i in order.tolist()])
+            _write_texts(temporary, "descriptions", [descriptions[i] for i in order.tolist()])
+            _write_texts(temporary, "source_paths", [source.path for source in sources])
+            _write_texts(temporary, "source_skipped", ["\n".join(map("\t".join, source.skipped)) for source in sources])
+            numbers = {"n_chains": len(order), "n_residues": len(rows), "n_sources": len(sources)}
+            (temporary / _NUMBERS).write_text(json.dumps(numbers))
+            for path in temporary.iterdir():
+                sync_file(path)
+            sync_folder(temporary)
+            temporary.rename(folder)
+            sync_folder(folder.parent)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+
+
+def _write_texts(folder: Path, name: str, texts: Sequence[str]) -> None:
+    encoded = [text.encode("utf-8", "replace") for text in texts]
+    np.save(folder / f"{name}.npy", np.frombuffer(b"".join(encoded), np.uint8))
+    np.save(folder / f"{name}_offsets.npy", offsets_of(np.array([len(text) for text in encoded], np.int64)))
+
+
+def write_database(
+    folder: Path, collections: Sequence[Collection], kept: Sequence[NDArray[np.bool_]], least_confidence: float, *,
+    drops: frozenset[str] = frozenset(),
+) -> StructureDatabase:  # fmt: skip
+    """Make these chains the content of the database, and remove what it held before. See `write_merged`."""
+    columns = f"columns-{secrets.token_hex(6)}"
+    write_merged(folder / columns, collections, kept, drops=drops)
+    # What is written is read once more before anything else goes.
+    made = StructureDatabase(folder, columns, least_confidence, open_collection(folder / columns))
+    with atomic_file(folder / _MANIFEST) as file:
+        file.write(json.dumps({"format": _FORMAT, "columns": columns, "least_confidence": float(least_confidence)}).encode())
+    with atomic_file(folder / SKIPPED) as file:
+        file.write(b"file\tchain\treason\n")
+        for row in made.skipped:
+            file.write(("\t".join(" ".join(cell.split()) for cell in row) + "\n").encode("utf-8", "replace"))
+    _sweep(folder, columns)
+    return made
+
+
+def _sweep(folder: Path, columns: str) -> None:
+    """Remove columns that no longer count, and the parts of the build that is done."""
+    for path in folder.iterdir():
+        is_old = _COLUMNS_FOLDER.fullmatch(path.name) is not None and path.name != columns
+        is_part = path.name == PARTS or (path.name.startswith(".columns-") and path.name.endswith(".partial"))
+        if (is_old or is_part) and path.is_dir() and not path.is_symlink():
+            with suppress(OSError):  # somebody may still read them, where that keeps files; they go next time
+                shutil.rmtree(path)

@@ -1,0 +1,143 @@
+"""What is aligned of a chain: codes of each residue in several alphabets, lengths and angles of the Cα trace, secondary structure.
+
+The descriptors of Mrozek et al. (2014, J Mol Model 20:2067, equations 3 and 6) are the residue, its secondary structure, the length of the
+vector to the next Cα and the angle between that vector and the next one. The other alphabets are this program's own; their centres and
+bounds ship (`resources/structures/descriptors.json`), and how they were made is said in `tests/benchmarks/structure_tables.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import resources
+from engine.execution.threads import run_on_threads
+from engine.jobs.progress import Progress
+from engine.structures.chains import Chains
+from kernels.partitions import Partition, equal_partitions
+from kernels.structure_layouts import ANGLE_STEPS, BITS, StructureArrays
+
+__all__ = [
+    "ALPHABETS",
+    "ANGLE_UNITS",
+    "LENGTH_UNITS",
+    "Alphabets",
+    "Elements",
+    "alphabets",
+    "codes_of",
+    "describe",
+    "elements_of",
+    "shift_of",
+]
+
+ALPHABETS = ("residue", "secondary", "conformation", "neighbour", "separation", "burial")
+"""What a residue's word tells, from its lowest bits up, five bits each."""
+_PAIRS_OF_PART = 5e7  # of residues: a tenth of a second of one thread
+LENGTH_UNITS = 512
+"""Whole numbers to an ångström of a Cα vector's length; 128 Å, a break of the chain, and more count as 128 Å."""
+ANGLE_UNITS = (ANGLE_STEPS - 1) / np.pi
+"""Whole numbers to a radian of the angle between two Cα vectors, which is at most half a turn."""
+
+
+@dataclass(frozen=True)
+class Alphabets:
+    """How conformation, neighbour, separation and burial get their codes: see `kernels.cpu.structure_descriptors`."""
+
+    conformations: NDArray[np.float64]
+    neighbours: NDArray[np.float64]
+    separations: NDArray[np.int64]
+    burials: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, content: Any) -> Alphabets:
+        """From what a file tells."""
+        return cls(
+            np.array(content["conformations"], np.float64), np.array(content["neighbours"], np.float64),
+            np.array(content["separations"], np.int64), np.array(content["burials"], np.int64),
+        )  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def alphabets() -> Alphabets:
+    """Those that ship."""
+    return Alphabets.of(json.loads(resources.path("structures", "descriptors.json").read_text(encoding="utf-8")))
+
+
+def shift_of(alphabet: str) -> int:
+    """Where the code of an alphabet begins in a residue's word."""
+    return BITS * ALPHABETS.index(alphabet)
+
+
+def codes_of(arrays: StructureArrays, alphabet: str) -> NDArray[np.uint8]:
+    """(r,) uint8, the residues' codes in an alphabet."""
+    return (arrays.state >> np.uint32(shift_of(alphabet)) & np.uint32((1 << BITS) - 1)).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class Elements:
+    """Elements of secondary structure: runs of residues in the same state.
+
+    Attributes
+    ----------
+    offsets : (n + 1,) int64, where those of each chain begin. type : (e,) uint8, 0 coil, 1 helix, 2 strand. length : (e,) int32, residues.
+    """
+
+    offsets: NDArray[np.int64]
+    type: NDArray[np.uint8]
+    length: NDArray[np.int32]
+
+
+def elements_of(secondary: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Elements:
+    """The elements of chains, given their residues' secondary structure.
+
+    >>> found = elements_of(np.array([0, 0, 1, 1, 1, 1, 2], np.uint8), np.array([0, 4, 7]))
+    >>> found.offsets.tolist(), found.type.tolist(), found.length.tolist()
+    ([0, 2, 4], [0, 1, 1, 2], [2, 2, 2, 1])
+    """
+    begins = np.ones(len(secondary), np.bool_)
+    begins[1:] = secondary[1:] != secondary[:-1]
+    begins[offsets[:-1][offsets[:-1] < len(secondary)]] = True
+    places = np.flatnonzero(begins)
+    length = np.diff(np.append(places, len(secondary))).astype(np.int32)
+    return Elements(np.searchsorted(places, offsets).astype(np.int64), secondary[places], length)
+
+
+def describe(
+    chains: Chains, using: Alphabets | None = None, *, threads: int = 1, progress: Progress | None = None
+) -> StructureArrays:  # fmt: skip
+    """Describe chains, for the kernels that align them.
+
+    Parameters
+    ----------
+    using : the alphabets; those that ship when None. progress : advances by one for each chain.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
+    """
+    from kernels.cpu.structure_descriptors import describe_residues
+
+    using = using or alphabets()
+    n = int(chains.offsets[-1])
+    length, angle, states = np.zeros(n, np.uint16), np.zeros(n, np.uint16), np.zeros((4, n), np.uint8)
+    position = np.ascontiguousarray(chains.position)
+
+    def work(part: Partition) -> None:
+        describe_residues(
+            position, chains.offsets, part.first, part.last, using.conformations, using.neighbours, using.separations,
+            using.burials, LENGTH_UNITS, ANGLE_UNITS, length, angle, states,
+        )  # fmt: skip
+
+    # Each residue looks at all others of its chain.
+    parts = equal_partitions(chains.lengths.astype(np.float64) ** 2, threads, most_cost=_PAIRS_OF_PART)
+    run_on_threads(work, parts, threads, progress or Progress(), steps=lambda part: part.last - part.first)
+    state = np.zeros(n, np.uint32)
+    for alphabet, codes in zip(ALPHABETS, (chains.residue, chains.secondary, *states), strict=True):
+        state |= codes.astype(np.uint32) << np.uint32(shift_of(alphabet))
+    elements = elements_of(chains.secondary, chains.offsets)
+    return StructureArrays(chains.offsets, state, length, angle, elements.offsets, elements.type, elements.length)

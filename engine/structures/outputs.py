@@ -1,0 +1,287 @@
+"""What a superposition is written as: coordinates, alignment, scripts for PyMOL and ChimeraX, and a row of a table.
+
+The scripts name files and objects as the program does (``query``, ``target``), and residues by numbers. What a file calls itself or its
+chains stands in no command, for a name may hold one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+from engine.files import atomic_file
+from engine.sequences.matrices import LETTERS
+from engine.structures.chains import Chains
+from engine.structures.superposition import Superpositions
+
+if TYPE_CHECKING:
+    import gemmi
+
+__all__ = ["ROW_COLUMNS", "AlignedChains", "cigar", "identity", "read_atoms", "superposition_row", "write_superposition", "write_table"]
+
+ROW_COLUMNS = (
+    "query", "target", "score", "z_score", "aligned_length", "identity", "rmsd", "tm_score_query", "tm_score_target", "query_coverage",
+    "target_coverage", "phase1_ratio", "rotation", "translation", "cigar", "description",
+)  # fmt: skip
+_LINE = 60
+_X = LETTERS.index("X")
+_MOST_PDB_ATOMS = 99_999
+
+
+@dataclass(frozen=True)
+class AlignedChains:
+    """A query and the target that was superposed onto it: each is chain `i` of its columns, the superposition number `k` of several."""
+
+    query: Chains
+    query_number: int
+    target: Chains
+    target_number: int
+    found: Superpositions
+    k: int
+
+    @property
+    def pairs(self) -> NDArray[np.int32]:
+        """(n, 2) aligned rows of the query and of the target."""
+        return self.found.pairs[self.found.pair_offsets[self.k] : self.found.pair_offsets[self.k + 1]]
+
+    @property
+    def sequences(self) -> tuple[str, str]:
+        """Letters of both chains."""
+        return self.query.sequence(self.query_number), self.target.sequence(self.target_number)
+
+
+def cigar(pairs: NDArray[np.integer], n_query: int, n_target: int) -> str:
+    """An alignment of two whole chains: M aligned residues, I residues of the query alone, D of the target alone.
+
+    >>> cigar(np.array([[1, 0], [2, 1], [3, 3]]), 4, 5)
+    '1I2M1D1M1D'
+    """
+    parts: list[tuple[int, str]] = []
+    i = j = 0
+    for p, q in [*pairs.tolist(), (n_query, n_target)]:
+        parts += [(p - i, "I"), (q - j, "D")]
+        if p < n_query:
+            parts.append((1, "M"))
+        i, j = p + 1, q + 1
+    runs = [(sum(n for n, _ in group), kind) for kind, group in groupby((part for part in parts if part[0]), key=lambda part: part[1])]
+    return "".join(f"{n}{kind}" for n, kind in runs)
+
+
+def identity(query: NDArray[np.int8], target: NDArray[np.int8], pairs: NDArray[np.integer]) -> float:
+    """The share of aligned pairs that are the same residue; X is like none."""
+    if not len(pairs):
+        return 0.0
+    a, b = query[pairs[:, 0]], target[pairs[:, 1]]
+    return float(((a == b) & (a != _X)).mean())
+
+
+def superposition_row(aligned: AlignedChains, extra: Mapping[str, object] | None = None) -> dict[str, str]:
+    """The row of a superposition by `ROW_COLUMNS`; `extra` fills what a search knows besides, such as its score."""
+    query, target, found, k, pairs = aligned.query, aligned.target, aligned.found, aligned.k, aligned.pairs
+    i, j = aligned.query_number, aligned.target_number
+    n_query, n_target = int(query.lengths[i]), int(target.lengths[j])
+    row = {
+        "query": query.names[i],
+        "target": target.names[j],
+        "aligned_length": str(len(pairs)),
+        "identity": f"{identity(query.residue[query.rows(i)], target.residue[target.rows(j)], pairs):.4f}",
+        "rmsd": f"{found.rmsd[k]:.3f}",
+        "tm_score_query": f"{found.tm_score_query[k]:.4f}",
+        "tm_score_target": f"{found.tm_score_target[k]:.4f}",
+        "query_coverage": f"{len(pairs) / n_query:.4f}",
+        "target_coverage": f"{len(pairs) / n_target:.4f}",
+        "rotation": ",".join(f"{value:.9f}" for value in found.rotation[k].ravel()),
+        "translation": ",".join(f"{value:.6f}" for value in found.translation[k]),
+        "cigar": cigar(pairs, n_query, n_target),
+        "description": target.descriptions[j],
+    }
+    row |= {name: str(value) for name, value in (extra or {}).items()}
+    return {name: " ".join(row.get(name, "").split()) for name in ROW_COLUMNS}
+
+
+def write_table(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
+    """Write rows of `ROW_COLUMNS`, separated by tabs, with a header."""
+    with atomic_file(path) as file:
+        for cells in (ROW_COLUMNS, *([row[name] for name in ROW_COLUMNS] for row in rows)):
+            file.write(("\t".join(cells) + "\n").encode("utf-8", "replace"))
+
+
+def read_atoms(path: Path, chain: str) -> gemmi.Structure:
+    """All atoms of a chain of the first model: a structure of one chain.
+
+    Raises
+    ------
+    InputError : the file has no such chain.
+    """
+    from engine.structures.reading import gemmi_structure, printable_name
+
+    structure = gemmi_structure(path)
+    model = structure[0]
+    for number in reversed(range(len(model))):
+        if printable_name(model[number].name) != chain:
+            del model[number]
+    if not len(model):
+        raise InputError(path, f"has no chain {chain}", remedy="Give a chain that is in the file")
+    structure.merge_chain_parts()
+    model[0].name = "A"
+    return structure
+
+
+def alpha_carbons(chains: Chains, number: int) -> gemmi.Structure:
+    """A chain of Cα alone, from its columns."""
+    import gemmi
+
+    structure, model, chain = gemmi.Structure(), gemmi.Model(1), gemmi.Chain("A")
+    rows = chains.rows(number)
+    for row in range(rows.start, rows.stop):
+        residue, atom = gemmi.Residue(), gemmi.Atom()
+        residue.name = gemmi.expand_one_letter(LETTERS[chains.residue[row]], gemmi.ResidueKind.AA) or "UNK"
+        insertion = chr(int(chains.insertion[row])) if chains.insertion[row] else " "
+        residue.seqid = gemmi.SeqId(int(chains.author_number[row]), insertion)
+        residue.entity_type = gemmi.EntityType.Polymer
+        atom.name, atom.element, atom.occ = "CA", gemmi.Element("C"), 1.0
+        atom.b_iso = float(np.nan_to_num(chains.confidence[row]))
+        atom.pos = gemmi.Position(*map(float, chains.position[row]))
+        residue.add_atom(atom)
+        chain.add_residue(residue)
+    model.add_chain(chain)
+    structure.add_model(model)
+    return structure
+
+
+def write_superposition(
+    folder: Path, aligned: AlignedChains, query_atoms: gemmi.Structure | None = None, target_atoms: gemmi.Structure | None = None,
+    extra: Mapping[str, object] | None = None,
+) -> list[Path]:  # fmt: skip
+    """Write all of one superposition into a folder: table, both coordinates, alignment and scripts; the paths of what was written.
+
+    Parameters
+    ----------
+    query_atoms, target_atoms : structures of one chain (`read_atoms`); Cα alone where they are not given. The target's atoms are moved.
+    """
+    query_atoms = query_atoms or alpha_carbons(aligned.query, aligned.query_number)
+    target_atoms = target_atoms or alpha_carbons(aligned.target, aligned.target_number)
+    _move(target_atoms, aligned.found.rotation[aligned.k], aligned.found.translation[aligned.k])
+    written = []
+    for name, structure in (("query", query_atoms), ("target", target_atoms)):
+        written += _write_coordinates(folder, name, structure)
+    table, fasta = folder / "superposition.tsv", folder / "alignment.fasta"
+    write_table(table, [superposition_row(aligned, extra)])
+    _write(fasta, _alignment(aligned))
+    scripts = folder / "superposition.pml", folder / "superposition.cxc"
+    for path, text in zip(scripts, (_pymol(aligned), _chimerax(aligned)), strict=True):
+        _write(path, text)
+    return [table, *written, fasta, *scripts]
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic_file(path) as file:
+        file.write(text.encode("utf-8", "replace"))
+
+
+def _move(structure: gemmi.Structure, rotation: NDArray[np.float64], translation: NDArray[np.float64]) -> None:
+    import gemmi
+
+    transform = gemmi.Transform()
+    transform.mat.fromlist(rotation.tolist())
+    transform.vec.fromlist(translation.tolist())
+    structure[0].transform_pos_and_adp(transform)
+
+
+def _write_coordinates(folder: Path, name: str, structure: gemmi.Structure) -> list[Path]:
+    """As mmCIF, and as PDB where that has room for it."""
+    import gemmi
+
+    bare = gemmi.Structure()
+    bare.name = name
+    bare.add_model(structure[0])
+    # Names of parts of chains come from the file; they are given anew.
+    for chain in bare[0]:
+        for residue in chain:
+            residue.subchain, residue.entity_id = "", ""
+    bare.setup_entities()
+    paths = [folder / f"{name}.cif"]
+    block = bare.make_mmcif_block(gemmi.MmcifOutputGroups(False, atoms=True, entity=True, struct_asym=True, block_name=True))
+    _write(paths[0], block.as_string())
+    n_atoms = bare[0].count_atom_sites()
+    if n_atoms <= _MOST_PDB_ATOMS:
+        paths.append(folder / f"{name}.pdb")
+        _write(paths[1], bare.make_minimal_pdb())
+    return paths
+
+
+def _alignment(aligned: AlignedChains) -> str:
+    """Both sequences with gaps, as FASTA."""
+    query, target = aligned.sequences
+    rows: tuple[list[str], list[str]] = ([], [])
+    i = j = 0
+    for p, q in [*aligned.pairs.tolist(), (len(query), len(target))]:
+        rows[0].append(query[i:p] + "-" * (q - j))
+        rows[1].append("-" * (p - i) + target[j:q])
+        rows[0].append(query[p : p + 1])
+        rows[1].append(target[q : q + 1])
+        i, j = p + 1, q + 1
+    names = aligned.query.names[aligned.query_number], aligned.target.names[aligned.target_number]
+    texts = []
+    for name, row in zip(names, rows, strict=True):
+        text = "".join(row)
+        lines = "\n".join(text[start : start + _LINE] for start in range(0, len(text), _LINE))
+        texts.append(f">{' '.join(name.split())}\n{lines}\n")
+    return "".join(texts)
+
+
+def _residues(chains: Chains, number: int, rows: NDArray[np.integer], program: Literal["PyMOL", "ChimeraX"]) -> str:
+    """Residues as ranges of the authors' numbers. Insertion codes that are no letters or digits are left out with their residue."""
+    first = chains.rows(number).start
+    shown = []
+    for row in (rows + first).tolist():
+        code = chr(int(chains.insertion[row])) if chains.insertion[row] else ""
+        if not code:
+            shown.append(int(chains.author_number[row]))
+    ranges = []
+    start = before = None
+    for value in [*sorted(set(shown)), None]:
+        if before is not None and value != before + 1:
+            ranges.append((start, before))
+            start = value
+        elif start is None:
+            start = value
+        before = value
+    sign = "\\-" if program == "PyMOL" else "-"
+    return ("+" if program == "PyMOL" else ",").join(
+        "-".join(str(value).replace("-", sign) for value in dict.fromkeys(one)) for one in ranges
+    )  # fmt: skip
+
+
+def _pymol(aligned: AlignedChains) -> str:
+    """A script of fixed names and numbers."""
+    query = _residues(aligned.query, aligned.query_number, aligned.pairs[:, 0], "PyMOL")
+    target = _residues(aligned.target, aligned.target_number, aligned.pairs[:, 1], "PyMOL")
+    lines = [
+        "# Open in PyMOL from this folder: query green, target blue, what is not aligned pale.",
+        "load query.cif, query", "load target.cif, target", "hide everything", "show cartoon", "set cartoon_trace_atoms, 1",
+        "color palegreen, query", "color lightblue, target",
+    ]  # fmt: skip
+    if query and target:
+        lines += [f"color forest, query and resi {query}", f"color marine, target and resi {target}"]
+    return "\n".join([*lines, "orient", ""])
+
+
+def _chimerax(aligned: AlignedChains) -> str:
+    """A script of fixed names and numbers."""
+    query = _residues(aligned.query, aligned.query_number, aligned.pairs[:, 0], "ChimeraX")
+    target = _residues(aligned.target, aligned.target_number, aligned.pairs[:, 1], "ChimeraX")
+    lines = [
+        "# Open in ChimeraX: query green, target blue, what is not aligned pale.",
+        "open query.cif", "open target.cif", "hide atoms", "show cartoons", "color #1 palegreen", "color #2 lightblue",
+    ]  # fmt: skip
+    if query and target:
+        lines += [f"color #1:{query} forestgreen", f"color #2:{target} royalblue"]
+    return "\n".join([*lines, "view", ""])

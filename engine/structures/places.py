@@ -1,0 +1,68 @@
+"""A chain as people name it: a file, and after a colon the chain, as ``1lcd.cif:A``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import InputError
+from engine.structures.reading import StructureFile, read_structure
+
+__all__ = ["ChainPlace", "place_of", "read_chain", "read_chains"]
+
+
+@dataclass(frozen=True)
+class ChainPlace:
+    """A file, and which of its chains is meant by the authors' name; all where that is None."""
+
+    path: Path
+    chain: str | None = None
+
+
+def place_of(wish: str) -> ChainPlace:
+    """What a user wrote: ``:CHAIN`` at its end is one only if the whole is no file.
+
+    >>> place_of("no_such_file.cif:A").chain
+    'A'
+    """
+    path = Path(wish)
+    name, colon, chain = wish.rpartition(":")
+    try:
+        is_file = path.exists()
+    except (OSError, ValueError):
+        is_file = False
+    return ChainPlace(path) if is_file or not colon or not name or "/" in chain else ChainPlace(Path(name), chain)
+
+
+def read_chains(wish: str, *, least_confidence: float = 0.0) -> StructureFile:
+    """The protein chains that a user named: one, or all of the file.
+
+    Raises
+    ------
+    InputError : the file cannot be read, holds no protein, or not this chain; the message lists those that it has.
+    """
+    place = place_of(wish)
+    found = read_structure(place.path, least_confidence=least_confidence)
+    if not len(found.chains):
+        raise found.why_empty()
+    if place.chain is None:
+        return found
+    if place.chain in found.chain_names:
+        number = found.chain_names.index(place.chain)
+        return StructureFile(found.path, found.chains.taken([number]), (place.chain,), found.skipped)
+    reason = next((f"chain {place.chain} {one.reason}" for one in found.skipped if one.chain == place.chain), f"has no chain {place.chain}")
+    raise InputError(place.path, reason, remedy=_remedy(found))
+
+
+def read_chain(wish: str) -> StructureFile:
+    """The one protein chain that a user named. Raises InputError as `read_chains`, and where the file has several and none was named."""
+    found = read_chains(wish)
+    if len(found.chains) > 1:
+        raise InputError(found.path, f"has {len(found.chains)} protein chains, and one is needed", remedy=_remedy(found))
+    return found
+
+
+def _remedy(found: StructureFile) -> str:
+    names = ", ".join(name or "one without a name" for name in found.chain_names[:20])
+    more = f" and {len(found.chain_names) - 20} more" if len(found.chain_names) > 20 else ""
+    return f"It has the protein chains {names}{more}; name one as {found.path.name}:{found.chain_names[0]}"

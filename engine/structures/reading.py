@@ -1,0 +1,547 @@
+"""Read protein chains from files of structures: PDB, mmCIF and BinaryCIF, each also gzipped, told by their content.
+
+gemmi reads the atoms; what is a residue of a protein, which alternative location counts, and what a chain is called is decided here:
+
+* The first model counts. Chains are the authors' chains (mmCIF's auth_asym_id).
+* A residue of a chain has a Cα, and is an amino acid by its name, or by its N and C beside the Cα; ligands, sugars and waters are none.
+* Of alternative locations that of the Cα with the greatest occupancy counts, of residues that share a place likewise.
+* A modified residue has the letter of its parent (MSE is M), as gemmi's table or the file says.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of
+from engine.errors import InputError, shortened
+from engine.formats.sources import ByteSource
+from engine.sequences.matrices import LETTERS
+from engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, Chains
+
+if TYPE_CHECKING:
+    import gemmi
+
+__all__ = ["MOST_BYTES", "SkippedChain", "StructureFile", "gemmi_structure", "is_structure", "printable_name", "read_structure", "stem"]
+
+MOST_BYTES = 256 << 20
+"""Of a file when it is unpacked: what reads mmCIF takes some ten times its room."""
+_MOST_ATOMS = 1 << 24
+_LEAST_PLACE, _MOST_PLACE = -99_999.0, 99_999.0
+"""Å; beyond lies no atom of any structure."""
+_MOST_FLAT = 7  # letters of a name in gemmi's columns of atoms
+_MOST_NAME, _MOST_DESCRIPTION = 64, 500
+_SUFFIXES = (".gz", ".pdb", ".ent", ".pdbx", ".cif", ".mmcif", ".bcif", ".mmtf")
+_X = LETTERS.index("X")
+_POLYMER = (0, 1)  # gemmi's types of entities: not known, polymer
+_PDB_RECORD = re.compile(
+    rb"(?m)^(?:ATOM  |HETATM|HEADER|TITLE |COMPND|REMARK|MODEL |CRYST1|EXPDTA|SEQRES|OBSLTE|SPLIT |CAVEAT|AUTHOR|SOURCE|DBREF|MODRES"
+    rb"|HELIX |SHEET )"
+)
+_ASCII = bytes(range(128)) + b"?" * 128
+_CIF_BLOCK = re.compile(rb"(?im)^[ \t]*data_")
+_PREDICTED = re.compile(rb"(?i)ALPHAFOLD|ESMFOLD|COLABFOLD|OMEGAFOLD|ROSETTAFOLD|\nPARENT +N/A")
+_PDB_HEADER = re.compile(rb"(?m)^(?:HEADER|EXPDTA|CRYST1|REMARK|SEQRES|DBREF)")
+_CONVERT = "Give PDB, mmCIF or BinaryCIF; gemmi and most viewers can write them"
+_TAKEN = "Take the file with all its coordinates from the PDB or from AlphaFold DB"
+
+
+@dataclass(frozen=True)
+class SkippedChain:
+    """A chain of a file that is none of a protein, or too little of one. `chain`: the authors' name; `reason`: as ``is DNA or RNA``."""
+
+    chain: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class StructureFile:
+    """What a file of structures holds.
+
+    Attributes
+    ----------
+    chains : its protein chains, perhaps none. chain_names : what the authors call them. skipped : the others.
+    """
+
+    path: Path
+    chains: Chains
+    chain_names: tuple[str, ...]
+    skipped: tuple[SkippedChain, ...]
+
+    def why_empty(self) -> InputError:
+        """The error that says why a file without protein chains has none."""
+        told = [f"{f'chain {one.chain}' if one.chain else 'the chain without a name'} {one.reason}" for one in self.skipped[:4]]
+        more = [f"{len(self.skipped) - 4} chains more"] if len(self.skipped) > 4 else []
+        reasons = f": {'; '.join(told + more)}" if told else ", only ligands, solvent or atoms of other kinds"
+        return InputError(self.path, f"holds no protein chain of {FEWEST_RESIDUES} residues or more with Cα{reasons}", remedy=_TAKEN)
+
+
+def stem(path: Path) -> str:
+    """What a structure is called: its file's name without the endings of structures and of gzip."""
+    name = path.name
+    for _ in range(2):
+        ending = Path(name).suffix
+        if ending.lower() in _SUFFIXES:
+            name = name[: -len(ending)]
+    return printable_name(name) or "structure"
+
+
+def printable_name(name: str) -> str:
+    """A name without what would break a table's row: blanks and control characters become ``_``."""
+    return "".join(letter if letter.isprintable() and not letter.isspace() else "_" for letter in name[:_MOST_NAME])
+
+
+def read_structure(path: str | Path, *, least_confidence: float = 0.0) -> StructureFile:
+    """Read the protein chains of a file.
+
+    Parameters
+    ----------
+    least_confidence : residues of predicted structures with a lower pLDDT are left out, after their secondary structure was found.
+
+    Raises
+    ------
+    InputError
+        Naming file, place, reason and remedy: a file that is missing, damaged, of another kind, or without atoms. A file that holds no
+        protein is none: see `StructureFile.why_empty`.
+    """
+    path = Path(path)
+    structure, facts = _read(path)
+    return _StructureReader(path, structure, facts, least_confidence).read()
+
+
+def gemmi_structure(path: Path) -> gemmi.Structure:
+    """All that gemmi reads of a file. Raises InputError as `read_structure`."""
+    return _read(path)[0]
+
+
+def _read(path: Path) -> tuple[gemmi.Structure, _Facts]:
+    text = _content(path)
+    kind = _recognised(path, text)
+    try:
+        if kind == "PDB":
+            structure, facts = _read_pdb(text)
+        elif kind == "mmCIF":
+            structure, facts = _read_mmcif(path, text)
+        else:
+            structure, facts = _read_binary_cif(path, text)
+    except (RuntimeError, ValueError, IndexError, UnicodeDecodeError) as error:
+        raise _unreadable(path, kind, error) from None
+    except MemoryError:
+        raise InputError(path, "takes more memory than there is", remedy="Cut it into files of some chains each") from None
+    if not len(structure) or not sum(len(chain) for chain in structure[0]):
+        raise InputError(path, "holds no coordinates of atoms", remedy=_TAKEN)
+    return structure, facts
+
+
+def is_structure(path: Path) -> bool:
+    """Whether a file's beginning is that of a structure; raises InputError where the file cannot be read."""
+    with ByteSource(path) as source:
+        head = source.peek(1 << 16)
+    return b"\0" in head or _CIF_BLOCK.search(head) is not None or _PDB_RECORD.search(head) is not None
+
+
+def _content(path: Path) -> bytes:
+    with ByteSource(path) as source:
+        parts, n = [], 0
+        while piece := source.read(1 << 20):
+            parts.append(piece)
+            n += len(piece)
+            if n > MOST_BYTES:
+                limit = f"holds more than {MOST_BYTES >> 20} MB of text, the most that a structure may have"
+                raise InputError(path, limit, remedy="Cut it into files of some chains each")
+    return b"".join(parts)
+
+
+def _recognised(path: Path, text: bytes) -> str:
+    """``PDB``, ``mmCIF`` or ``BinaryCIF``. Raises InputError for what is none of them."""
+    head = text[: 1 << 16]
+    if b"\0" in head or (head[:1] and head[0] >= 0x80 and not head.startswith(b"\xef\xbb\xbf")):
+        if b"dataBlocks" in head or b"dataBlocks" in text[-(1 << 16) :]:
+            return "BinaryCIF"
+        if b"mmtfVersion" in head:
+            raise InputError(path, "is MMTF, a format that the PDB no longer writes", remedy="Take the structure as mmCIF or BinaryCIF")
+        if not _PDB_RECORD.search(head):
+            what = "a zip archive" if head.startswith(b"PK") else "binary data in no known format"
+            raise InputError(path, f"is {what}", place="byte 0", remedy=_CONVERT)
+    if not head.strip():
+        raise InputError(path, "the file holds only blanks", remedy="Copy or convert it again")
+    if _PDB_RECORD.match(head):
+        return "PDB"
+    block, record = _CIF_BLOCK.search(head), _PDB_RECORD.search(head)
+    if block is not None and (record is None or block.start() < record.start()):
+        return "mmCIF"
+    if record is not None:
+        return "PDB"
+    if _CIF_BLOCK.search(text):
+        return "mmCIF"
+    if head.lstrip().startswith(b"<"):
+        raise InputError(path, "is XML, which is not read as a structure", remedy=_CONVERT)
+    raise InputError(path, "is no structure in a known format", place="line 1", remedy=_CONVERT)
+
+
+def _unreadable(path: Path, kind: str, error: Exception) -> InputError:
+    told = shortened(str(error).replace("string:", "line ", 1), 200)
+    line = re.search(r"(?:line |string:)(\d+)", str(error))
+    return InputError(
+        path,
+        f"is no sound {kind} file ({told})",
+        place=f"line {line[1]}" if line else "",
+        remedy="Copy or download it again, or convert it",
+    )
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What is known of a file besides its atoms.
+
+    `descriptions`: of the entities; `title`: of the whole. `is_predicted`: the B-factors are pLDDT; None where the file does not say what
+    they are. `quality`: pLDDT by the names of mmCIF's chain (label_asym_id) and number (label_seq_id).
+    """
+
+    title: str
+    descriptions: dict[str, str]
+    is_predicted: bool | None
+    quality: dict[tuple[str, int], float]
+
+
+def _read_pdb(text: bytes) -> tuple[gemmi.Structure, _Facts]:
+    import gemmi
+
+    end = text.find(b"\nENDMDL")
+    first_model = text[: end + 1] + b"END\n" if end >= 0 else text
+    # Columns are bytes: a letter of several would be cut.
+    structure = gemmi.read_pdb_string(first_model if first_model.isascii() else first_model.translate(_ASCII))
+    title = _tidy(structure.info["_struct.title"]) if "_struct.title" in structure.info else ""
+    atoms = re.search(rb"(?m)^(?:ATOM|HETATM)", text)
+    head = text[: atoms.start()] if atoms else text[: 1 << 16]
+    is_predicted: bool | None = bool(_PREDICTED.search(head) or _PREDICTED.search(text[-500:]))
+    if not is_predicted and (b"THEORETICAL MODEL" in head or not _PDB_HEADER.search(head)):
+        is_predicted = None
+    return structure, _Facts(title, {}, is_predicted, {})
+
+
+def _read_mmcif(path: Path, text: bytes) -> tuple[gemmi.Structure, _Facts]:
+    import gemmi
+
+    if not text.isascii():
+        text = text.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "replace").encode()
+    return _read_block(path, gemmi.cif.read_string(text))
+
+
+def _read_binary_cif(path: Path, data: bytes) -> tuple[gemmi.Structure, _Facts]:
+    from engine.structures.binary_cif import read_binary_cif
+
+    return _read_block(path, read_binary_cif(path, data))
+
+
+def _read_block(path: Path, document: gemmi.cif.Document) -> tuple[gemmi.Structure, _Facts]:
+    import gemmi
+
+    block = next((one for one in document if one.find_mmcif_category("_atom_site.")), None)
+    if block is None:
+        raise InputError(path, "holds no coordinates of atoms (the category _atom_site)", remedy=_TAKEN)
+    structure = gemmi.make_structure_from_block(block)
+    string = gemmi.cif.as_string
+    title = next((_tidy(string(value)) for value in block.find_values("_struct.title")), "")
+    descriptions = {
+        string(row[0]): _tidy(string(row[1]))
+        for row in block.find("_entity.", ["id", "pdbx_description"])
+        if row[1] not in ("?", ".")
+    }  # fmt: skip
+    metrics = {
+        row[0]: string(row[1]).lower() for row in block.find("_ma_qa_metric.", ["id", "mode"]) if string(row[1]).lower() == "local"
+    }  # fmt: skip
+    quality: dict[tuple[str, int], float] = {}
+    for row in block.find("_ma_qa_metric_local.", ["label_asym_id", "label_seq_id", "metric_id", "metric_value"]):
+        if row[2] in metrics and row[1].lstrip("-").isdecimal() and len(row[1]) < 10:
+            value = gemmi.cif.as_number(row[3])
+            if 0.0 <= value <= 100.0:
+                quality.setdefault((string(row[0]), int(row[1])), value)
+    methods = " ".join(string(value) for value in block.find_values("_exptl.method")).upper()
+    words = " ".join(string(value) for tag in ("_struct.title", "_software.name", "_entry.id") for value in block.find_values(tag))
+    is_predicted: bool | None = bool(
+        metrics or block.find_values("_ma_model_list.model_name") or _PREDICTED.search(words.encode("utf-8", "replace"))
+    )
+    if not is_predicted and (not methods or "THEORETICAL" in methods or "PREDICT" in methods):
+        is_predicted = None
+    return structure, _Facts(title, descriptions, is_predicted, quality)
+
+
+def _tidy(text: str) -> str:
+    """On one line, without control characters, and not too long."""
+    words = " ".join("".join(letter if letter.isprintable() else " " for letter in text[: 4 * _MOST_DESCRIPTION]).split())
+    return words.encode("utf-8", "replace").decode()[:_MOST_DESCRIPTION]
+
+
+@lru_cache(maxsize=4096)
+def _residue_kind(name: str) -> tuple[int, bool, bool]:
+    """Code of the letter of a residue's parent, and whether it is an amino acid or a nucleotide, by gemmi's table."""
+    import gemmi
+
+    known = gemmi.find_tabulated_residue(name)
+    letter = known.one_letter_code.upper() if known.is_amino_acid() else "X"
+    return (LETTERS.index(letter) if letter in LETTERS[:26] else _X), known.is_amino_acid(), known.is_nucleic_acid()
+
+
+class _StructureReader:
+    """Makes columns of what gemmi read of one file."""
+
+    def __init__(self, path: Path, structure: gemmi.Structure, facts: _Facts, least_confidence: float) -> None:
+        self._path, self._facts, self._least_confidence = path, facts, least_confidence
+        while len(structure) > 1:
+            del structure[len(structure) - 1]
+        self._structure = structure
+        self._parents = {
+            one.res_id.name: one.parent_comp_id for one in structure.mod_residues if one.parent_comp_id not in ("", one.res_id.name)
+        }
+
+    def read(self) -> StructureFile:
+        """The chains of the first model."""
+        from kernels.cpu.backbone import gather_backbone
+
+        names: dict[str, int] = {}
+        chain_of_part, n_atoms, label_number = [], [], []
+        for part in self._structure[0]:
+            number = names.setdefault(part.name, len(names))
+            for one in part:
+                chain_of_part.append(number)
+                n_atoms.append(len(one))
+                label_number.append(one.label_seq)
+        atoms = self._atoms()
+        offsets = offsets_of(np.array(n_atoms, np.int64))
+        if not len(n_atoms) or len(atoms.pos) != offsets[-1] or offsets[-1] > _MOST_ATOMS:
+            raise InputError(self._path, "holds no coordinates of atoms, or too many", remedy=_TAKEN)
+        backbone, chosen, is_calcium = gather_backbone(
+            offsets, _as_numbers(atoms.atom_names), np.ascontiguousarray(atoms.altlocs), np.ascontiguousarray(atoms.occ),
+            np.ascontiguousarray(atoms.elements), np.ascontiguousarray(atoms.pos), _LEAST_PLACE, _MOST_PLACE,
+        )  # fmt: skip
+        first = np.minimum(offsets[:-1], max(0, int(offsets[-1]) - 1))
+        residue, is_amino_acid, is_nucleotide = self._kinds(atoms.residue_names, first)
+        is_polymer = np.isin(atoms.entity_type[first], _POLYMER)
+        has_ends = np.isfinite(backbone[:, 0, 0]) & np.isfinite(backbone[:, 2, 0])
+        # Cα alone of a residue that nobody knows is one in a polymer; a calcium ion is called CA too.
+        is_residue = (chosen >= 0) & is_polymer & ~is_nucleotide
+        is_residue &= is_amino_acid | (has_ends & ~is_calcium) | ((atoms.entity_type[first] == 1) & ~is_calcium & self._is_alone(n_atoms))
+        chain = np.array(chain_of_part, np.int64)
+        author_number, insertion = atoms.resnums[first].astype(np.int32), atoms.icodes[first].astype(np.uint8)
+        is_residue &= self._is_first_of_place(chain, author_number, insertion, is_residue, atoms.occ[chosen])
+        columns = _Residues(
+            chain, backbone, residue, author_number, np.where(insertion == ord(" "), 0, insertion).astype(np.uint8),
+            np.array([value if value is not None else -1 for value in label_number], np.int64),
+            self._confidence(atoms, offsets, chosen, is_residue, label_number), atoms.entity_ids[first], np.zeros(1, np.int64),
+        )  # fmt: skip
+        return self._chains(list(names), columns, is_residue, is_polymer, is_amino_acid, is_nucleotide)
+
+    def _atoms(self) -> Any:
+        """Columns of the atoms; they hold no name of more than seven letters, and no residue or atom of interest has one."""
+        import gemmi
+
+        try:
+            return gemmi.FlatStructure(self._structure)
+        except RuntimeError:
+            for part in self._structure[0]:
+                part.name = ""
+                for residue in part:
+                    residue.name, residue.subchain = residue.name[:_MOST_FLAT], residue.subchain[:_MOST_FLAT]
+                    residue.entity_id = residue.entity_id[:_MOST_FLAT]
+                    for atom in residue:
+                        atom.name = atom.name[:_MOST_FLAT]
+            return gemmi.FlatStructure(self._structure)
+
+    @staticmethod
+    def _is_alone(n_atoms: list[int]) -> NDArray[np.bool_]:
+        return np.array(n_atoms) == 1
+
+    def _kinds(self, residue_names: NDArray, first: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Letter of each residue, and whether it is an amino acid or a nucleotide by its name."""
+        numbers, inverse = np.unique(_as_numbers(residue_names)[first], return_inverse=True)
+        kinds = []
+        for number in numbers.tolist():
+            name = (number & (1 << 64) - 1).to_bytes(8, "little").rstrip(b"\0").decode("latin-1")
+            code, is_amino_acid, is_nucleotide = _residue_kind(name)
+            if not is_amino_acid and name in self._parents:
+                code, is_amino_acid, is_nucleotide = _residue_kind(self._parents[name])
+            kinds.append((code, is_amino_acid, is_nucleotide))
+        table = np.array(kinds, np.int8)[inverse.reshape(-1)]
+        return table[:, 0], table[:, 1] != 0, table[:, 2] != 0
+
+    @staticmethod
+    def _is_first_of_place(
+        chain: NDArray, number: NDArray, insertion: NDArray, is_residue: NDArray[np.bool_], occupancy: NDArray[np.float32]
+    ) -> NDArray[np.bool_]:
+        """False for those of several residues at one place of the sequence that have not the greatest occupancy."""
+        kept = np.ones(len(chain), np.bool_)
+        rows = np.flatnonzero(is_residue)
+        if len(rows) < 2:
+            return kept
+        before, here = rows[:-1], rows[1:]
+        is_same = (chain[here] == chain[before]) & (number[here] == number[before]) & (insertion[here] == insertion[before])
+        best = -1
+        for k in np.flatnonzero(is_same).tolist():
+            earlier, later = int(before[k]), int(here[k])
+            champion = best if best >= 0 and not kept[earlier] else earlier
+            if occupancy[later] > occupancy[champion]:
+                kept[champion], best = False, later
+            else:
+                kept[later], best = False, champion
+        return kept
+
+    def _confidence(
+        self, atoms: Any, offsets: NDArray[np.int64], chosen: NDArray[np.int64], is_residue: NDArray[np.bool_], label_number: list[Any]
+    ) -> NDArray[np.float32]:
+        """pLDDT of each residue; NaN where the structure is no prediction."""
+        n = len(chosen)
+        none = np.full(n, np.nan, np.float32)
+        facts, rows = self._facts, np.flatnonzero(is_residue)
+        if facts.is_predicted is False or not len(rows):
+            return none
+        if facts.quality:
+            asym = [
+                bytes(row).rstrip(b"\0").decode("utf-8", "replace")
+                for row in np.ascontiguousarray(atoms.subchains)[chosen[rows]].view("S8")[:, 0]
+            ]
+            found = none.copy()
+            for row, name in zip(rows.tolist(), asym, strict=True):
+                number = label_number[row]
+                found[row] = facts.quality.get((name, number if number is not None else -1), np.nan)
+            if np.isfinite(found[rows]).any():
+                return _as_percent(found, rows)
+        b = atoms.b_iso
+        confidence = none.copy()
+        confidence[rows] = b[chosen[rows]]
+        values = confidence[rows]
+        if not (np.isfinite(values).all() and values.min() >= 0.0 and values.max() <= 100.0 and values.max() > 0.0):
+            return none
+        if facts.is_predicted is None:
+            # A file that tells nothing: predictions have one value for all atoms of a residue, and not the same for all residues.
+            sizes = np.diff(offsets)[rows]
+            least, most = np.minimum.reduceat(b, offsets[:-1]), np.maximum.reduceat(b, offsets[:-1])
+            if sizes.min() < 4 or (least[rows] != most[rows]).any() or least[rows].min() == most[rows].max():
+                return none
+        return _as_percent(confidence, rows)
+
+    def _chains(
+        self,
+        names: list[str],
+        columns: _Residues,
+        is_residue: NDArray[np.bool_],
+        is_polymer: NDArray[np.bool_],
+        is_amino_acid: NDArray[np.bool_],
+        is_nucleotide: NDArray[np.bool_],
+    ) -> StructureFile:
+        n_residues = np.bincount(columns.chain[is_residue], minlength=len(names))
+        n_nucleotides = np.bincount(columns.chain[is_polymer & is_nucleotide], minlength=len(names))
+        n_amino_acids = np.bincount(columns.chain[is_polymer & is_amino_acid], minlength=len(names))
+        wanted, skipped = [], []
+        for i, name in enumerate(names):
+            shown = printable_name(name)
+            if n_residues[i] >= FEWEST_RESIDUES:
+                wanted.append(i)
+            elif n_residues[i]:
+                n = int(n_residues[i])
+                skipped.append(SkippedChain(shown, f"has {n} residue{'' if n == 1 else 's'} with Cα, and {FEWEST_RESIDUES} are the least"))
+            elif n_nucleotides[i]:
+                skipped.append(SkippedChain(shown, "is DNA or RNA"))
+            elif n_amino_acids[i]:
+                skipped.append(SkippedChain(shown, "has no Cα"))
+        taken = columns.of_chains(is_residue, wanted)
+        secondary = _secondary_structure(taken)
+        is_sure = ~(taken.confidence < self._least_confidence)
+        title, several = stem(self._path), len(wanted) > 1
+        parts, kept_names = [], []
+        for k, i in enumerate(wanted):
+            here = np.arange(taken.offsets[k], taken.offsets[k + 1])
+            here = here[is_sure[here]]
+            chain_name = printable_name(names[i])
+            if len(here) < FEWEST_RESIDUES:
+                limit = f"has {len(here)} residues with a pLDDT of {self._least_confidence:g} or more, and {FEWEST_RESIDUES} are the least"
+                skipped.append(SkippedChain(chain_name, limit))
+                continue
+            entity = bytes(taken.entity[here[0]]).rstrip(b"\0").decode("utf-8", "replace")
+            parts.append(
+                (f"{title}:{chain_name or '_'}" if several else title, self._facts.descriptions.get(entity) or self._facts.title, here)
+            )
+            kept_names.append(chain_name)
+        rows = np.concatenate([here for _, _, here in parts]) if parts else np.empty(0, np.int64)
+        if not parts:
+            return StructureFile(self._path, NO_CHAINS, (), tuple(skipped))
+        chains = Chains(
+            names=tuple(name for name, _, _ in parts),
+            descriptions=tuple(text for _, text, _ in parts),
+            offsets=offsets_of(np.array([len(here) for _, _, here in parts])),
+            position=taken.backbone[rows, 1].astype(np.float32),
+            residue=taken.residue[rows],
+            secondary=secondary[rows],
+            confidence=taken.confidence[rows],
+            author_number=taken.number[rows],
+            insertion=taken.insertion[rows],
+            label_number=taken.label_number[rows].astype(np.int32),
+        )
+        return StructureFile(self._path, chains, tuple(kept_names), tuple(skipped))
+
+
+@dataclass(frozen=True)
+class _Residues:
+    """Columns of the residues of a file, protein or not; `offsets` cut them into chains once these are sorted out."""
+
+    chain: NDArray[np.int64]
+    backbone: NDArray[np.float64]
+    residue: NDArray[np.int8]
+    number: NDArray[np.int32]
+    insertion: NDArray[np.uint8]
+    label_number: NDArray[np.int64]
+    confidence: NDArray[np.float32]
+    entity: NDArray[np.int8]
+    offsets: NDArray[np.int64]
+
+    def of_chains(self, is_residue: NDArray[np.bool_], wanted: list[int]) -> _Residues:
+        """The protein residues of these chains, chain after chain."""
+        place = np.full(int(self.chain.max()) + 1, -1, np.int64)
+        place[wanted] = np.arange(len(wanted))
+        rows = np.flatnonzero(is_residue & (place[self.chain] >= 0))
+        rows = rows[np.argsort(place[self.chain[rows]], kind="stable")]
+        lengths = np.bincount(place[self.chain[rows]], minlength=len(wanted))
+        offsets = offsets_of(lengths)
+        label = self.label_number[rows].copy()
+        for k in range(len(wanted)):
+            here = label[offsets[k] : offsets[k + 1]]
+            # Where the file numbers no sequence, residues are counted.
+            if (here < 1).any() or (here >= 1 << 31).any():
+                here[:] = np.arange(1, len(here) + 1)
+        return _Residues(
+            self.chain[rows], self.backbone[rows], self.residue[rows], self.number[rows], self.insertion[rows], label,
+            self.confidence[rows], self.entity[rows], offsets,
+        )  # fmt: skip
+
+
+def _secondary_structure(residues: _Residues) -> NDArray[np.uint8]:
+    """By hydrogen bonds, of all chains of the file together, where half of a chain's residues have their backbone; else by distances."""
+    from kernels.cpu.secondary_structure import states_by_distances, states_by_hydrogen_bonds
+
+    is_whole: NDArray[np.bool_] = np.asarray(np.isfinite(residues.backbone[:, :, 0]).all(axis=1))
+    states = np.zeros(len(is_whole), np.uint8)
+    if is_whole.any():
+        states = states_by_hydrogen_bonds(residues.backbone, residues.residue == LETTERS.index("P"), residues.offsets)
+    for k in range(len(residues.offsets) - 1):
+        rows = slice(int(residues.offsets[k]), int(residues.offsets[k + 1]))
+        if 2 * is_whole[rows].sum() < len(is_whole[rows]):
+            states[rows] = states_by_distances(np.ascontiguousarray(residues.backbone[rows, 1], np.float32))
+    return states
+
+
+def _as_numbers(letters: NDArray) -> NDArray[np.int64]:
+    """(n, 8) letters as one number each."""
+    return np.ascontiguousarray(letters).view(np.int64).reshape(-1)
+
+
+def _as_percent(confidence: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Some programs write pLDDT from 0 to 1."""
+    values = confidence[rows]
+    finite = values[np.isfinite(values)]
+    return confidence * np.float32(100.0) if len(finite) and finite.max() <= 1.0 else confidence

@@ -1,0 +1,138 @@
+"""Read many files of structures in processes of their own: gemmi holds Python's lock while it reads, and what a hostile file does to its
+reader must not befall the program. A process that dies, or takes too long over a file, costs that file alone.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from engine.errors import InputError
+from engine.jobs.progress import Progress
+from engine.structures.reading import StructureFile
+
+__all__ = ["read_structures"]
+
+_MOST_SECONDS = 120.0
+"""For one file; the largest assemblies take ten."""
+_MOST_MEMORY = 8 << 30
+_UNDER_WAY = 4  # files that a process has at a time, so that it never waits for the next
+_FILES_OF_A_PROCESS = 16  # fewer are not worth the second that another one takes to begin
+_LOOK_SECONDS = 0.1
+
+
+def read_structures(
+    paths: Sequence[Path], processes: int, progress: Progress, *, least_confidence: float = 0.0
+) -> Iterator[tuple[int, StructureFile | str]]:
+    """Read files in several processes; yields, as they are done, the number of each and what it holds, or why it is left out.
+
+    `progress` is asked for a cancel several times a second.
+    """
+    waiting = deque(range(len(paths)))
+    context = multiprocessing.get_context("spawn")
+    n_readers = max(1, min(processes, -(-len(paths) // _FILES_OF_A_PROCESS)))
+    readers = [_Reader(context, least_confidence) for _ in range(n_readers if paths else 0)]
+    try:
+        n_left = len(paths)
+        while n_left:
+            progress.check()
+            for reader in readers:
+                while waiting and len(reader.under_way) < _UNDER_WAY:
+                    reader.give(waiting.popleft(), paths)
+            ready = set(wait([reader.connection for reader in readers], timeout=_LOOK_SECONDS))
+            for place, reader in enumerate(readers):
+                reason = ""
+                if reader.connection in ready:
+                    try:
+                        result = reader.connection.recv()
+                        n_left -= 1
+                        yield reader.finished(), result
+                        continue
+                    except (EOFError, OSError):
+                        reason = "ended the process that read it"
+                elif reader.is_late:
+                    reason = f"took more than {_MOST_SECONDS:.0f} s to read"
+                if reason:
+                    reader.end()
+                    readers[place] = _Reader(context, least_confidence)
+                    if reader.under_way:
+                        n_left -= 1
+                        guilty = reader.finished()
+                        waiting.extendleft(reversed(reader.under_way))
+                        yield guilty, f"{paths[guilty]}: {reason}. Leave it out, or write it anew with another program."
+    finally:
+        for reader in readers:
+            reader.end()
+
+
+class _Reader:
+    """A process that reads files, one after the other; `under_way` are the numbers of those that it was given, the oldest first."""
+
+    def __init__(self, context: Any, least_confidence: float) -> None:
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, least_confidence), daemon=True)
+        self._process.start()
+        theirs.close()
+        self.under_way: deque[int] = deque()
+        self._began = time.monotonic()
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the oldest file takes too long."""
+        return bool(self.under_way) and time.monotonic() - self._began > _MOST_SECONDS
+
+    def give(self, number: int, paths: Sequence[Path]) -> None:
+        """Let it read one more file."""
+        if not self.under_way:
+            self._began = time.monotonic()
+        self.under_way.append(number)
+        with suppress(OSError):  # of one that has died `recv` tells
+            self.connection.send(os.fspath(paths[number]))
+
+    def finished(self) -> int:
+        """The oldest file is done: its number."""
+        self._began = time.monotonic()
+        return self.under_way.popleft()
+
+    def end(self) -> None:
+        """End the process, whatever it does."""
+        self.connection.close()
+        self._process.kill()
+        self._process.join()
+
+
+def _serve(connection: Connection, least_confidence: float) -> None:
+    """What the process does: read the files that it is told of, until nobody tells any."""
+    from engine.structures.reading import read_structure
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it, and ends this
+    _limit_memory()
+    with suppress(EOFError, OSError):
+        while True:
+            path = Path(connection.recv())
+            try:
+                found = read_structure(path, least_confidence=least_confidence)
+                connection.send(found if len(found.chains) else str(found.why_empty()))
+            except InputError as error:
+                connection.send(str(error))
+            except MemoryError:
+                connection.send(f"{path}: takes more memory than there is. Cut it into files of some chains each.")
+
+
+def _limit_memory() -> None:
+    if sys.platform == "linux":
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        most = pages * os.sysconf("SC_PAGE_SIZE") + _MOST_MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))

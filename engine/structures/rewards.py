@@ -1,0 +1,137 @@
+"""What two residues are worth beside each other: the published formulas, and tables learned from superposed relatives.
+
+Published (Mrozek et al. 2014, J Mol Model 20:2067, equations 17-19): the weighted sum of exp(-(difference of lengths)^2), exp(-(difference
+of angles)^2), the similarity of secondary structures (1, 1/2, 0) and BLOSUM62 brought to [0, 1]. Every one is positive, so that unrelated
+residues collect score too.
+
+Sensitive: a weighted sum of log-odds, in bits, of meeting two codes in superposed relatives rather than by chance, less a constant.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import resources
+from engine.sequences.matrices import read_matrix
+from engine.structures.descriptors import ANGLE_UNITS, LENGTH_UNITS, shift_of
+from kernels.structure_layouts import ANGLE_STEPS, CODES, ELEMENT_UNITS, FORBIDDEN, LENGTH_STEPS, PADDING, Rewards, StructureArrays
+
+__all__ = ["GapCosts", "SensitiveTables", "Weights", "element_similarity", "published_rewards", "sensitive_rewards", "sensitive_tables"]
+
+_UNITS_OF_BIT, _PUBLISHED_UNITS = 100.0, 65536.0  # at most; fewer for queries of tens of thousands of residues
+_MOST_SCORE = 1 << 30
+_MATRIX = "BLOSUM62"
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How much each term counts; 1 is as published, or as learned."""
+
+    length: float = 1.0
+    angle: float = 1.0
+    sse: float = 1.0
+    residue: float = 1.0
+
+
+@dataclass(frozen=True)
+class GapCosts:
+    """What the first residue of a gap costs, and each further one; the same of elements in phase 1. In the units of the rewards."""
+
+    first: float
+    next: float
+    first_element: float
+    next_element: float
+
+
+@dataclass(frozen=True)
+class SensitiveTables:
+    """What the sensitive mode adds up.
+
+    Attributes
+    ----------
+    tables : (32, 32) float64, log-odds in bits, by alphabet. weights : of each. baseline : bits taken off every pair.
+    gap_first, gap_next : bits.
+    """
+
+    tables: dict[str, NDArray[np.float64]]
+    weights: dict[str, float]
+    baseline: float
+    gap_first: float
+    gap_next: float
+
+    @classmethod
+    def of(cls, content: Any) -> SensitiveTables:
+        """From what a file tells."""
+        tables = {}
+        for name, rows in content["tables"].items():
+            tables[name] = np.zeros((CODES, CODES))
+            tables[name][: len(rows), : len(rows)] = rows
+        return cls(tables, dict(content["weights"]), content["baseline"], content["gap_first"], content["gap_next"])
+
+
+@lru_cache(maxsize=1)
+def sensitive_tables() -> SensitiveTables:
+    """Those that ship."""
+    return SensitiveTables.of(json.loads(resources.path("structures", "rewards.json").read_text(encoding="utf-8")))
+
+
+def element_similarity() -> NDArray[np.float64]:
+    """(3, 3), of states coil, helix and strand: 1 for two helices or two strands, 0 for one of each, 1/2 with coil (rules i-iii)."""
+    return np.array([[0.5, 0.5, 0.5], [0.5, 1.0, 0.0], [0.5, 0.0, 1.0]])
+
+
+def published_rewards(query: StructureArrays, weights: Weights, gaps: GapCosts) -> tuple[Rewards, float]:
+    """The published rewards in whole numbers, and how many of these make one."""
+    matrix = read_matrix(_MATRIX).scores.astype(np.float64)
+    tables = np.zeros((2, CODES, CODES))
+    tables[0, : len(matrix), : len(matrix)] = weights.residue * (matrix - matrix.min()) / (matrix.max() - matrix.min())
+    tables[1, :3, :3] = weights.sse * element_similarity()
+    by_length = weights.length * np.exp(-((np.arange(LENGTH_STEPS) / LENGTH_UNITS) ** 2))
+    by_angle = weights.angle * np.exp(-((np.arange(ANGLE_STEPS) / ANGLE_UNITS) ** 2))
+    return _rewards(query, ("residue", "secondary"), tables, by_length, by_angle, gaps, _PUBLISHED_UNITS)
+
+
+def sensitive_rewards(query: StructureArrays, tables: SensitiveTables, weights: Weights, gaps: GapCosts) -> tuple[Rewards, float]:
+    """The learned rewards in whole numbers, and how many of them make a bit.
+
+    The weight of lengths is that of distances, which are separation, burial and neighbour; that of angles is the conformation's, and that
+    of secondary structure counts where its table has been learned.
+    """
+    factors = {
+        "residue": weights.residue, "secondary": weights.sse, "conformation": weights.angle, "neighbour": weights.length,
+        "separation": weights.length, "burial": weights.length,
+    }  # fmt: skip
+    names = tuple(tables.tables)
+    summed = np.stack([tables.tables[name] * tables.weights[name] * factors[name] for name in names])
+    summed[0] -= tables.baseline
+    return _rewards(query, names, summed, np.zeros(0), np.zeros(0), gaps, _UNITS_OF_BIT)
+
+
+def _rewards(
+    query: StructureArrays,
+    names: tuple[str, ...],
+    tables: NDArray[np.float64],
+    by_length: NDArray[np.float64],
+    by_angle: NDArray[np.float64],
+    gaps: GapCosts,
+    units: float,
+) -> tuple[Rewards, float]:
+    """In whole numbers: so many units to one as leave room in 32 bits for what the query could be worth."""
+    most = tables.max(axis=(1, 2)).sum() + by_length.max(initial=0.0) + by_angle.max(initial=0.0)
+    while len(query.state) * (most * units + len(names) + 2) >= _MOST_SCORE:
+        units /= 2
+    whole = np.rint(tables * units).astype(np.int32)
+    whole[0, PADDING, :] = whole[0, :, PADDING] = FORBIDDEN
+    first, following = (min(_MOST_SCORE, round(cost * units)) for cost in (gaps.first, gaps.next))
+    elements = (min(_MOST_SCORE, round(cost * ELEMENT_UNITS)) for cost in (gaps.first_element, gaps.next_element))
+    shifts = np.array([shift_of(name) for name in names], np.int64)
+    rewards = Rewards(
+        shifts, whole, np.rint(by_length * units).astype(np.int32), np.rint(by_angle * units).astype(np.int32), first, following, *elements
+    )
+    return rewards, units

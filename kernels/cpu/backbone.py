@@ -1,0 +1,78 @@
+"""The backbone of residues, out of the atoms of a structure: which residues have one, and where its atoms are."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["ATOM_NAMES", "gather_backbone"]
+
+ATOM_NAMES = tuple(int.from_bytes(name.ljust(8, b"\0"), "little") for name in (b"N", b"CA", b"C", b"O", b"OXT"))
+"""Names of the atoms N, Cα, C, O, and of a last O, as numbers: eight letters, the first in the lowest byte."""
+
+_NAME_N, _NAME_CA, _NAME_C, _NAME_O, _NAME_OXT = ATOM_NAMES
+_CALCIUM = 20
+_N, _CA, _C, _O = 0, 1, 2, 3
+
+
+@njit(nogil=True, cache=True)
+def gather_backbone(atom_offsets, name, alternative, occupancy, element, position, least, most):
+    """N, Cα, C and O of each residue, all of one alternative location as far as they have it.
+
+    The location is that of the Cα with the greatest occupancy, the first of those that have it. Atoms whose coordinates are no numbers, or
+    not within `least` to `most` Å, count as missing.
+
+    Parameters
+    ----------
+    atom_offsets (r + 1,) int64 : atoms of each residue. name (a,) int64 : see `ATOM_NAMES`. alternative (a,) int8 : letter of the location,
+    0 for none. occupancy (a,) float32. element (a,) uint8 : atomic number, 0 if unknown. position (a, 3) float64.
+
+    Returns
+    -------
+    backbone (r, 4, 3) float64, NaN where an atom is missing; chosen (r,) int64 : row of the Cα, -1 without; is_calcium (r,) bool : the
+    element of that atom is calcium.
+    """
+    n = len(atom_offsets) - 1
+    backbone = np.full((n, 4, 3), np.nan)
+    chosen, is_calcium = np.full(n, -1, np.int64), np.zeros(n, np.bool_)
+    rank = np.empty(4, np.int64)
+    for i in range(n):
+        best, letter = np.float32(-1.0), np.int8(0)
+        for a in range(atom_offsets[i], atom_offsets[i + 1]):
+            if name[a] == _NAME_CA and _is_place(position[a], least, most):
+                weight = occupancy[a] if occupancy[a] >= 0.0 else np.float32(0.0)
+                if weight > best:
+                    best, letter, chosen[i] = weight, alternative[a], a
+        if chosen[i] < 0:
+            continue
+        is_calcium[i] = element[chosen[i]] == _CALCIUM
+        rank[:] = 4
+        for a in range(atom_offsets[i], atom_offsets[i + 1]):
+            atom = -1
+            if name[a] == _NAME_N:
+                atom = _N
+            elif name[a] == _NAME_C:
+                atom = _C
+            elif name[a] == _NAME_O or name[a] == _NAME_OXT:
+                atom = _O
+            if atom < 0 or not _is_place(position[a], least, most):
+                continue
+            # The same location goes before none, and none before another; O before the last O; the first before later ones.
+            found = 0 if alternative[a] == letter else 1 if alternative[a] == 0 else 2
+            if name[a] == _NAME_OXT:
+                found = 3
+            if found < rank[atom]:
+                rank[atom] = found
+                for axis in range(3):
+                    backbone[i, atom, axis] = position[a, axis]
+        for axis in range(3):
+            backbone[i, _CA, axis] = position[chosen[i], axis]
+    return backbone, chosen, is_calcium
+
+
+@njit(nogil=True, cache=True)
+def _is_place(position, least, most):
+    fits = True
+    for axis in range(3):
+        fits &= position[axis] >= least and position[axis] <= most
+    return fits

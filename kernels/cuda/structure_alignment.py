@@ -1,0 +1,255 @@
+"""Alignment of a query with a database of chains by their descriptors on a GPU: that of `kernels.cpu.structure_alignment`, with the kernels
+of structure_alignment.cu.
+
+The database stays on the device where it fits; else its chains come in batches. Phase 1 and phase 2 follow each other on the device without
+a word to the host; whoever drives the search hears between two runs of chains.
+
+ATGPU analysis, for a query of m residues and s elements against n chains of r residues and t elements in all (a word has 4 bytes);
+`analysis` counts it:
+
+* rounds: the batches of the database, one where the memory suffices; in each, for each run of chains, one launch of phase 1 and one of
+  phase 2 for each strip of the query;
+* words in: 2 r + 2 (n + 1) and 5 t / 4 + 2 (n + 1), once where the database stays; 2 m, 5 s / 4, 2 n and the tables with each query;
+  out: 2 n;
+* operations: s t cells of phase 1, at most m r of phase 2, of some 12 operations and 5 for each term of a reward;
+* memory blocks: two words of a residue in each strip, and four more of its border in each but the first and the last; four for each
+  cell of phase 1, which the cache keeps;
+* shared memory: the tables, 4 KB an alphabet and 40 KB where lengths and angles are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.cuda.modules import Card, sent, struct
+from kernels.device import DeviceMemoryError
+from kernels.partitions import equal_partitions
+from kernels.structure_layouts import Rewards, StructureArrays
+
+__all__ = ["StructureSearch"]
+
+_FILE = "structure_alignment.cu"
+_LANES = 32
+_COLUMNS = (2, 4, 6, 8, 10, 12)  # of a lane
+_THREADS, _ELEMENT_THREADS = 256, 128
+_BLOCKS, _ELEMENT_BLOCKS = 8, 8  # on each multiprocessor, of phase 2 where the tables leave room, and of phase 1
+_SHARE_OF_FREE_MEMORY = 0.8
+_RESIDUE_BYTES, _BORDER_BYTES, _ELEMENT_BYTES, _CHAIN_BYTES = 8, 8, 5, 16 + 8
+_CELLS_OF_RUN = 20_000_000_000  # between two looks at a cancel: some 50 ms on an H200
+
+_POINTERS = "state", "length", "angle", "element_type", "element_length"
+_CHAINS = np.dtype(
+    [
+        *[(name, np.uint64) for name in ("offsets", "state", "length", "angle", "element_offsets", "element_type", "element_length")],
+        ("residues_before", np.int64), ("elements_before", np.int64),
+    ]
+)  # fmt: skip
+"""The struct Chains of structure_alignment.cu."""
+_QUERY = np.dtype(
+    [
+        *[(name, np.uint64) for name in (*_POINTERS, "tables")],
+        *[(name, np.int32) for name in ("n", "n_elements", "gap_first", "gap_next", "element_gap_first", "element_gap_next")],
+    ]
+)
+"""The struct Query."""
+_RESULTS = np.dtype([(name, np.uint64) for name in ("scores", "element_scores", "border", "rows", "next_chain")])
+"""The struct Results."""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What a search costs: words and transfers each way, launches, cells of both phases, shared bytes of a block of phase 2."""
+
+    words_in: int
+    words_out: int
+    launches: int
+    element_cells: int
+    residue_cells: int
+    shared_bytes: int
+
+
+def analysis(query: StructureArrays, chains: StructureArrays, rewards: Rewards, least: int) -> Analysis:
+    """The work of a search in one batch and one run, the database's transfer included; all chains taking part in phase 2."""
+    n, m = len(chains.offsets) - 1, len(query.state)
+    columns = _columns_for(m)
+    residues, elements, tables = len(chains.state), len(chains.element_type), len(_table_values(rewards))
+    of_chains = 2 * residues * 4 + 16 * (n + 1) + _ELEMENT_BYTES * elements
+    of_query = 8 * m + _ELEMENT_BYTES * len(query.element_type) + 4 * tables
+    return Analysis(
+        words_in=(of_chains + of_query) // 4 + 2 * n,
+        words_out=2 * n,
+        launches=(least > 0) + -(-m // (columns * _LANES)),
+        element_cells=len(query.element_type) * elements if least > 0 else 0,
+        residue_cells=m * residues,
+        shared_bytes=4 * tables,
+    )
+
+
+def _columns_for(m: int) -> int:
+    """Columns of a lane: the fewest with which the query fits in as few strips as can be."""
+    strips = -(-max(1, m) // (_COLUMNS[-1] * _LANES))
+    return next(columns for columns in _COLUMNS if strips * columns * _LANES >= m)
+
+
+def _table_values(rewards: Rewards) -> NDArray[np.int32]:
+    """All tables, one behind the other."""
+    return np.concatenate([rewards.tables.reshape(-1), rewards.of_length, rewards.of_angle]).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Chains `first:last` with the buffers that hold their columns, and these as the kernels take them."""
+
+    first: int
+    last: int
+    buffers: dict[str, Any]
+    chains: NDArray[np.void]
+
+
+class StructureSearch:
+    """Chains of a database on a device, ready to be searched.
+
+    Parameters
+    ----------
+    device : the card. chains : in order of length, shortest first; in any other order the longest may come last.
+    """
+
+    def __init__(self, device: Card, chains: StructureArrays) -> None:
+        self._card, self._chains, self._lengths = device, chains, chains.lengths
+        self._stream = device.stream()
+        self._budget = int(device.free_bytes() * _SHARE_OF_FREE_MEMORY)
+        self._resident: _Batch | None = None
+        if int(self._bytes()[-1]) <= self._budget:
+            with suppress(DeviceMemoryError):
+                self._resident = self._sent(0, len(self._lengths))
+        device.wait(self._stream)
+
+    def score(
+        self,
+        query: StructureArrays,
+        rewards: Rewards,
+        least: int,
+        scores: NDArray[np.int32],
+        element_scores: NDArray[np.int32],
+        first: int = 0,
+        last: int | None = None,
+    ) -> Generator[int, None, None]:
+        """As that of the processor. Scores of chains from the last yielded end on are as they were.
+
+        Raises
+        ------
+        DeviceError : the device failed. DeviceMemoryError : not even one chain fits.
+        """
+        last = len(self._lengths) if last is None else last
+        try:
+            work = _Query(self._card, self._stream, query, rewards)
+            for batch in self._batches(first, last):
+                begin, end = max(first, batch.first), min(last, batch.last)
+                n = batch.last - batch.first
+                room = {name: self._card.buffer(4 * n) for name in ("scores", "element_scores")}
+                room["border"] = self._card.buffer(_BORDER_BYTES * self._n_residues(batch) if work.n_strips > 1 else 0)
+                none = np.full(n, -1, np.int32)
+                for name in ("scores", "element_scores"):
+                    self._card.upload(room[name], none, self._stream)
+                cells = self._lengths[begin:end] * max(1, len(query.state))
+                runs = sorted(equal_partitions(cells, 1, most_cost=_CELLS_OF_RUN, per_worker=1), key=lambda run: run.first)
+                for run in runs:
+                    here, there = begin - batch.first + run.first, begin - batch.first + run.last
+                    work.align(batch.chains, room, here, there, least)
+                    for out, buffer in ((scores, room["scores"]), (element_scores, room["element_scores"])):
+                        found = out[begin + run.first : begin + run.last]
+                        self._card.download(found, buffer, self._stream, offset=4 * here)
+                    self._card.wait(self._stream)
+                    yield begin + run.last
+        finally:
+            self._card.wait(self._stream)
+
+    def _n_residues(self, batch: _Batch) -> int:
+        return int(self._chains.offsets[batch.last] - self._chains.offsets[batch.first])
+
+    def _bytes(self) -> NDArray[np.int64]:
+        """(n + 1,) what the chains before each, all of their columns, borders and scores, take on the device."""
+        chains = self._chains
+        of_residues = (_RESIDUE_BYTES + _BORDER_BYTES) * (chains.offsets - chains.offsets[0])
+        of_elements = _ELEMENT_BYTES * (chains.element_offsets - chains.element_offsets[0])
+        return of_residues + of_elements + _CHAIN_BYTES * np.arange(len(chains.offsets))
+
+    def _batches(self, first: int, last: int) -> Generator[_Batch, None, None]:
+        """Chains on the device: all of them where they stay there, else as many at a time as fit."""
+        if self._resident is not None:
+            if first < last:
+                yield self._resident
+            return
+        before = self._bytes()
+        while first < last:
+            end = min(last, int(np.searchsorted(before, before[first] + self._budget, side="right")) - 1)
+            if end <= first:
+                raise DeviceMemoryError(f"{self._card.name} has {self._budget / 1e6:,.0f} MB to give, not enough for one chain")
+            yield self._sent(first, end)
+            first = end
+
+    def _sent(self, first: int, last: int) -> _Batch:
+        chains = self._chains
+        residues = slice(int(chains.offsets[first]), int(chains.offsets[last]))
+        elements = slice(int(chains.element_offsets[first]), int(chains.element_offsets[last]))
+        columns: dict[str, NDArray] = {
+            "offsets": chains.offsets[first : last + 1], "state": chains.state[residues], "length": chains.length[residues],
+            "angle": chains.angle[residues], "element_offsets": chains.element_offsets[first : last + 1],
+            "element_type": chains.element_type[elements], "element_length": chains.element_length[elements],
+        }  # fmt: skip
+        buffers = sent(self._card, columns, self._stream)
+        self._card.wait(self._stream)
+        before = {"residues_before": residues.start, "elements_before": elements.start}
+        return _Batch(first, last, buffers, struct(self._card, _CHAINS, {**buffers, **before}))
+
+
+class _Query:
+    """A query and its rewards on the device."""
+
+    def __init__(self, card: Card, stream: Any, query: StructureArrays, rewards: Rewards) -> None:
+        self._card, self._stream = card, stream
+        tables = _table_values(rewards)
+        self._buffers = sent(
+            card,
+            {
+                "state": query.state, "length": query.length, "angle": query.angle, "element_type": query.element_type,
+                "element_length": query.element_length, "tables": tables,
+            },
+            stream,
+        )  # fmt: skip
+        self._columns = _columns_for(len(query.state))
+        self.n_strips = -(-len(query.state) // (self._columns * _LANES))
+        self._shared_bytes = tables.nbytes
+        shifts = ",".join(str(shift) for shift in rewards.shifts)
+        self._defines = f"COLUMNS={self._columns}", f"SHIFTS={shifts}", f"COMPARES={int(len(rewards.of_length) > 0)}"
+        threads = card.multiprocessors() * _ELEMENT_BLOCKS * _ELEMENT_THREADS
+        self._element_threads, n_elements = threads, len(query.element_type)
+        self._room = {"next_chain": card.buffer(4), "rows": card.buffer(8 * threads * n_elements)}
+        numbers = {
+            "n": len(query.state), "n_elements": n_elements, "gap_first": rewards.gap_first, "gap_next": rewards.gap_next,
+            "element_gap_first": rewards.element_gap_first, "element_gap_next": rewards.element_gap_next,
+        }  # fmt: skip
+        self._query = struct(card, _QUERY, {**self._buffers, **numbers})
+        card.wait(stream)
+
+    def align(self, chains: NDArray[np.void], room: dict[str, Any], first: int, last: int, least: int) -> None:
+        """Both phases of the chains `first:last` of a batch; phase 2 alone where `least` is 0."""
+        card, results = self._card, struct(self._card, _RESULTS, {**self._room, **room})
+        arguments = chains, self._query, results, np.int32(first), np.int32(last)
+        if least > 0:
+            blocks = min(self._element_threads // _ELEMENT_THREADS, -(-(last - first) // _ELEMENT_THREADS))
+            card.launch(_FILE, "align_elements", blocks, _ELEMENT_THREADS, arguments, self._stream, defines=self._defines)
+        blocks = min(card.multiprocessors() * _BLOCKS, -(-(last - first) // (_THREADS // _LANES)))
+        admitting = np.int32(least if least > 0 else -1)  # without phase 1 all have -1
+        for strip in range(self.n_strips):
+            card.clear(self._room["next_chain"], 4, self._stream)
+            card.launch(
+                _FILE, "align_residues", blocks, _THREADS, (*arguments, admitting, np.int32(strip * self._columns * _LANES)), self._stream,
+                shared_bytes=self._shared_bytes, defines=self._defines,
+            )  # fmt: skip

@@ -1,0 +1,158 @@
+"""How well and how fast the structure search ranks labelled chains, all against all.
+
+    python -m tests.benchmarks.structures --data FOLDER [--modes sensitive published] [--folds 5] [--threads N]
+
+`FOLDER/structures/bench_ca` holds chains with SCOPe classes; the single-domain ones up to 450 residues are searched with each other. The
+superfamilies are dealt to five folds, none to two. What the sensitive mode has learned is learned anew without the superfamilies of a fold,
+and every figure of a fold is of its queries; the alphabets, which know no labels, are those that ship.
+
+Printed, and added to `tests/benchmarks/results/structures.jsonl`, for each fold and for all queries: precision at 1 (same superfamily, of
+queries that have such a partner), and the share of true partners before the first chain of another fold, averaged over the queries that
+have any: of the same family, of the same superfamily but another family, of the same fold but another superfamily.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.execution.executor import Executor
+from engine.execution.resources import Resources
+from engine.execution.threads import available_threads
+from engine.jobs.progress import Progress
+from engine.structure_search.hits import HitSearch
+from engine.structure_search.parameters import StructureSearchParameters
+from engine.structure_search.scoring import work_of
+from engine.structure_search.significance import z_scores
+from engine.structure_search.structures import DescribedChains, Source, read_chains
+from engine.structures.rewards import SensitiveTables
+from engine.version import VERSION
+from tests.benchmarks.structure_tables import aligned_residues, learned_tables
+
+__all__ = ["Labels", "folds_of", "labelled_chains", "ranking_figures"]
+
+RESULTS = Path(__file__).with_name("results") / "structures.jsonl"
+_LONGEST = 450
+_N_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Labels:
+    """(n,) SCOPe classes of chains: family, superfamily and fold."""
+
+    family: NDArray
+    superfamily: NDArray
+    fold: NDArray
+
+    @classmethod
+    def of(cls, classes: Sequence[str]) -> Labels:
+        """From concise classification strings, as ``a.4.5.1``."""
+        parts = [one.split(".") for one in classes]
+        return cls(np.array(classes), np.array([".".join(one[:3]) for one in parts]), np.array([".".join(one[:2]) for one in parts]))
+
+
+def labelled_chains(folder: Path, threads: int) -> tuple[DescribedChains, Labels]:
+    """The single-domain chains up to 450 residues, in order of length, and their classes."""
+    with (folder / "labels.tsv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file, delimiter="\t") if row["single_domain_whole_chain"] == "1"]
+    rows = [row for row in rows if int(row["length"]) <= _LONGEST]
+    chains = read_chains([Source(folder / "pdb" / f"{row['chain']}.pdb") for row in rows], Progress(), threads)
+    return chains, Labels.of([rows[i]["sccs"] for i in chains.file_order.tolist()])
+
+
+def folds_of(superfamily: NDArray, n: int = _N_FOLDS) -> NDArray[np.int64]:
+    """A fold for each chain: superfamilies whole, the largest first, each to the fold that has the fewest chains."""
+    names, counts = np.unique(superfamily, return_counts=True)
+    chosen, filled = {}, [0] * n
+    for name, count in sorted(zip(names.tolist(), counts.tolist(), strict=True), key=lambda one: (-one[1], one[0])):
+        chosen[name] = filled.index(min(filled))
+        filled[chosen[name]] += count
+    return np.array([chosen[name] for name in superfamily.tolist()])
+
+
+def ranking_figures(rankings: dict[int, NDArray[np.int64]], labels: Labels) -> dict[str, float]:
+    """Figures of queries, given the other chains in the order in which each query ranks them."""
+    family, superfamily, fold, first = [], [], [], []
+    for query, order in rankings.items():
+        is_fold = labels.fold[order] == labels.fold[query]
+        is_superfamily = labels.superfamily[order] == labels.superfamily[query]
+        is_family = labels.family[order] == labels.family[query]
+        before = np.arange(len(order)) < (len(order) if is_fold.all() else int(is_fold.argmin()))
+        for found, partners in ((family, is_family), (superfamily, is_superfamily & ~is_family), (fold, is_fold & ~is_superfamily)):
+            if partners.any():
+                found.append((partners & before).sum() / partners.sum())
+        if is_superfamily.any():
+            first.append(float(is_superfamily[0]))
+    means = [round(float(np.mean(one)), 3) if one else float("nan") for one in (first, family, superfamily, fold)]
+    return dict(zip(("precision_at_1", "family", "superfamily", "fold"), means, strict=True))
+
+
+def rankings_of(search: HitSearch, queries: Sequence[int], n: int) -> dict[int, NDArray[np.int64]]:
+    """All other chains in order: the hits as they are reported, behind them the others by z-score (published: by score)."""
+    place = np.empty(n, np.int64)
+    place[search.database.file_order] = np.arange(n)
+    rankings = {}
+    for i in queries:
+        hits, _, _ = search.hits(i)
+        scores, _, unit, _ = search.scores(i)
+        z = z_scores(scores.residues / unit, search.database.chains.lengths, scores.residues >= 0)
+        by = np.where(scores.residues >= 0, z if search.parameters.mode == "sensitive" else scores.residues, -np.inf)
+        ahead = [int(place[hit.target_index]) for hit in hits]
+        taken = set(ahead)
+        order = np.array(ahead + [k for k in np.argsort(-by, kind="stable").tolist() if k not in taken])
+        rankings[i] = order[order != i]
+    return rankings
+
+
+def measured(chains: DescribedChains, labels: Labels, mode: str, threads: int, n_folds: int) -> list[dict[str, object]]:
+    """Rows of figures, one a fold and one for all."""
+    folds, n = folds_of(labels.superfamily), len(chains)
+    parameters = StructureSearchParameters().changed(mode=mode, top=100)
+    resources = Resources(threads)
+    aligned = aligned_residues(chains, labels.fold, threads) if mode == "sensitive" else None
+    rows, everyone, seconds = [], {}, 0.0
+    for fold in range(n_folds):
+        tables = None
+        if aligned is not None:
+            tables = SensitiveTables.of(learned_tables(chains.arrays, aligned.among(folds != fold, chains.chains.offsets)))
+        began = time.perf_counter()
+        with Executor(resources).session(work_of(chains.arrays)) as session:
+            found = rankings_of(
+                HitSearch(chains, chains, parameters, session, resources, tables), np.flatnonzero(folds == fold).tolist(), n
+            )
+        seconds += time.perf_counter() - began
+        everyone |= found
+        rows.append({"mode": mode, "held_out": fold, "queries": len(found), **ranking_figures(found, labels)})
+        print(json.dumps(rows[-1]), flush=True)
+    rows.append({
+        "mode": mode, "held_out": "all", "queries": len(everyone), **ranking_figures(everyone, labels), "seconds": round(seconds, 1),
+        "threads": threads, "version": VERSION,
+    })  # fmt: skip
+    print(json.dumps(rows[-1]), flush=True)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--modes", nargs="+", choices=("sensitive", "published"), default=["sensitive", "published"])
+    parser.add_argument("--folds", type=int, default=_N_FOLDS, metavar="N", help="measure only the first N")
+    parser.add_argument("--threads", type=int, default=available_threads())
+    options = parser.parse_args()
+    chains, labels = labelled_chains(options.data / "structures" / "bench_ca", options.threads)
+    for mode in options.modes:
+        rows = measured(chains, labels, mode, options.threads, options.folds)
+        with RESULTS.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows if row["held_out"] == "all" or options.folds == _N_FOLDS)
+
+
+if __name__ == "__main__":
+    main()

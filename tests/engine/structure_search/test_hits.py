@@ -1,0 +1,46 @@
+"""What is told of a query and a chain."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.structure_search.hits import cigar_of
+from engine.structure_search.significance import z_scores
+
+
+@given(
+    st.integers(1, 40), st.integers(1, 40), st.data(),
+)  # fmt: skip
+def test_a_cigar_spans_both_chains_and_pairs_what_is_paired(n_query, n_target, data):
+    n = data.draw(st.integers(0, min(n_query, n_target)))
+    rows = [sorted(data.draw(st.sets(st.integers(0, m - 1), min_size=n, max_size=n))) for m in (n_query, n_target)]
+    pairs = np.array(rows, np.int32).T.reshape(-1, 2)
+    i = j = 0
+    found = []
+    for count, kind in re.findall(r"(\d+)([MID])", cigar_of(pairs, n_query, n_target)):
+        for _ in range(int(count)):
+            if kind == "M":
+                found.append((i, j))
+            i, j = i + (kind != "D"), j + (kind != "I")
+    assert (i, j) == (n_query, n_target) and found == [tuple(pair) for pair in pairs.tolist()]
+
+
+def test_z_scores_of_chance_are_standard_whatever_the_lengths_and_relatives_do_not_move_them():
+    rng = np.random.default_rng(1)
+    lengths = rng.integers(50, 900, 4000)
+    scores = 20 * np.log(lengths) - 30 + rng.normal(0, 7, 4000)
+    alone = z_scores(scores, lengths)
+    for some in (lengths < 150, lengths > 600):
+        assert abs(alone[some].mean()) < 0.25 and alone[some].std() == pytest.approx(1.0, abs=0.15)
+    scores[:40] += 400
+    beside = z_scores(scores, lengths)
+    assert beside[:40].min() > 30 and np.abs(beside[40:] - alone[40:]).max() < 0.2
+
+
+def test_too_few_chains_say_nothing():
+    assert z_scores(np.array([3.0, 9.0]), np.array([10, 20])).tolist() == [0.0, 0.0]

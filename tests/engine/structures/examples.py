@@ -1,0 +1,143 @@
+"""Small structures for tests, made from numbers: a helix, and files of it in each format."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+NAMES = ("ALA", "GLY", "MSE", "TRP", "SER", "LYS", "ASP", "VAL")
+LETTERS = "AGMWSKDV"
+
+
+def helix(n: int = 8, *, rise: float = 1.5, radius: float = 2.3, degrees: float = 100.0) -> NDArray[np.float64]:
+    """(n, 3) Cα of an α helix."""
+    turn = np.radians(degrees) * np.arange(n)
+    return np.stack([radius * np.cos(turn), radius * np.sin(turn), rise * np.arange(n)], axis=1)
+
+
+def atoms_of(position: NDArray, chain: str = "A") -> list[tuple]:
+    """(group, atom, alternative, residue, chain, number, insertion, x, y, z, occupancy, b) of each Cα, N and C about them."""
+    rows = []
+    for i, place in enumerate(position):
+        for name, shift in (("N", -0.9), ("CA", 0.0), ("C", 0.9)):
+            x, y, z = place + shift
+            residue = NAMES[i % len(NAMES)]
+            rows.append(("HETATM" if residue == "MSE" else "ATOM", name, "", residue, chain, i + 1, "", x, y, z, 1.0, 20.0))
+    return rows
+
+
+def as_pdb(rows: list[tuple], head: str = "") -> bytes:
+    lines = []
+    for serial, (group, name, alternative, residue, chain, number, insertion, x, y, z, occupancy, b) in enumerate(rows, 1):
+        lines.append(
+            f"{group:<6}{serial:>5} {name:<4}".replace(f" {name:<4}", f"  {name:<3}")
+            + f"{alternative or ' '}{residue:>3} {chain:1}{number:>4}{insertion or ' '}   {x:8.3f}{y:8.3f}{z:8.3f}{occupancy:6.2f}{b:6.2f}"
+            + f"          {name[0]:>2}\n"
+        )
+    return (head + "".join(lines) + "TER\nEND\n").encode()
+
+
+COLUMNS = (
+    "group_PDB", "id", "type_symbol", "label_atom_id", "label_alt_id", "label_comp_id", "label_asym_id", "label_entity_id",
+    "label_seq_id", "pdbx_PDB_ins_code", "Cartn_x", "Cartn_y", "Cartn_z", "occupancy", "B_iso_or_equiv", "auth_seq_id",
+    "auth_asym_id", "pdbx_PDB_model_num",
+)  # fmt: skip
+
+
+def cif_rows(rows: list[tuple], shift: int = 0) -> list[tuple]:
+    """The values of `COLUMNS` for each atom; the authors' numbers are `shift` more than the file's own."""
+    return [
+        (group, serial, name[0], name, alternative or ".", residue, chain, "1", number, insertion or "?", x, y, z, occupancy, b,
+         number + shift, chain, 1)
+        for serial, (group, name, alternative, residue, chain, number, insertion, x, y, z, occupancy, b) in enumerate(rows, 1)
+    ]  # fmt: skip
+
+
+def as_mmcif(rows: list[tuple], shift: int = 0, more: str = "") -> bytes:
+    head = "data_TEST\n" + more + "loop_\n_entity.id\n_entity.type\n_entity.pdbx_description\n1 polymer 'a helix'\nloop_\n"
+    names = "".join(f"_atom_site.{name}\n" for name in COLUMNS)
+    lines = [
+        " ".join(f"{value:.3f}" if isinstance(value, float) else str(value) for value in map(_plain, row)) for row in cif_rows(rows, shift)
+    ]
+    return (head + names + "\n".join(lines) + "\n#\n").encode()
+
+
+def _plain(value: Any) -> Any:
+    return float(value) if isinstance(value, np.floating) else value
+
+
+def pack(value: Any) -> bytes:
+    """MessagePack of numbers, texts, bytes, lists and maps."""
+    if value is None:
+        return b"\xc0"
+    if isinstance(value, bool):
+        return b"\xc3" if value else b"\xc2"
+    if isinstance(value, int):
+        return struct.pack("b", value) if -32 <= value < 128 else b"\xd3" + struct.pack(">q", value)
+    if isinstance(value, float):
+        return b"\xcb" + struct.pack(">d", value)
+    if isinstance(value, bytes):
+        return b"\xc6" + struct.pack(">I", len(value)) + value
+    if isinstance(value, str):
+        text = value.encode()
+        return (struct.pack("B", 0xA0 | len(text)) if len(text) < 32 else b"\xda" + struct.pack(">H", len(text))) + text
+    if isinstance(value, dict):
+        return struct.pack("B", 0x80 | len(value)) + b"".join(pack(key) + pack(one) for key, one in value.items())
+    return b"\xdc" + struct.pack(">H", len(value)) + b"".join(map(pack, value))
+
+
+def _bytes_of(values: NDArray, kind: int) -> tuple[bytes, dict]:
+    return values.tobytes(), {"kind": "ByteArray", "type": kind}
+
+
+def _number_column(name: str, values: list) -> dict:
+    if isinstance(values[0], int):
+        # Differences, packed into bytes: those that do not fit are sums.
+        differences = np.diff(np.array(values), prepend=values[0])
+        packed: list[int] = []
+        for one in differences.tolist():
+            while one > 126:
+                packed.append(127)
+                one -= 127
+            while one < -127:
+                packed.append(-128)
+                one += 128
+            packed.append(one)
+        data, last = _bytes_of(np.array(packed, "i1"), 1)
+        encoding = [
+            {"kind": "Delta", "origin": values[0], "srcType": 3},
+            {"kind": "IntegerPacking", "byteCount": 1, "isUnsigned": False, "srcSize": len(values)}, last,
+        ]  # fmt: skip
+    else:
+        data, last = _bytes_of(np.round(np.array(values) * 1000).astype("<i4"), 3)
+        encoding = [{"kind": "FixedPoint", "factor": 1000, "srcType": 32}, last]
+    return {"name": name, "data": {"data": data, "encoding": encoding}, "mask": None}
+
+
+def _text_column(name: str, values: list[str]) -> dict:
+    texts = sorted(set(values))
+    runs: list[int] = []
+    for value in values:
+        if runs and runs[-2] == texts.index(value):
+            runs[-1] += 1
+        else:
+            runs += [texts.index(value), 1]
+    offsets, offset_kind = _bytes_of(np.cumsum([0, *map(len, texts)]).astype("<i4"), 3)
+    data, data_kind = _bytes_of(np.array(runs, "<i4"), 3)
+    encoding = {
+        "kind": "StringArray", "stringData": "".join(texts), "offsets": offsets, "offsetEncoding": [offset_kind],
+        "dataEncoding": [{"kind": "RunLength", "srcType": 3, "srcSize": len(values)}, data_kind],
+    }  # fmt: skip
+    return {"name": name, "data": {"data": data, "encoding": [encoding]}, "mask": None}
+
+
+def as_binary_cif(rows: list[tuple], shift: int = 0) -> bytes:
+    columns = []
+    for name, values in zip(COLUMNS, zip(*cif_rows(rows, shift), strict=True), strict=True):
+        plain = [_plain(value) for value in values]
+        columns.append(_text_column(name, plain) if isinstance(plain[0], str) else _number_column(name, plain))
+    category = {"name": "_atom_site", "rowCount": len(rows), "columns": columns}
+    return pack({"version": "0.3.0", "encoder": "tests", "dataBlocks": [{"header": "TEST", "categories": [category]}]})

@@ -1,0 +1,198 @@
+"""Structure databases: what is built, added and taken away; what a stop leaves; and folders of strangers."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import InputError, ParameterError
+from engine.jobs.progress import Cancelled, Progress
+from engine.structures import building, reading_processes
+from engine.structures.building import add_to_database, build_database, remove_from_database, structure_files
+from engine.structures.chains import RESIDUE_COLUMNS
+from engine.structures.database import open_database
+from engine.structures.reading import read_structure
+from tests.engine.structures.examples import as_mmcif, as_pdb, atoms_of, helix
+
+LENGTHS = {"c": 30, "a": 8, "b": 12}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "structures"
+    folder.mkdir()
+    for name, n in LENGTHS.items():
+        (folder / f"{name}.pdb").write_bytes(as_pdb(atoms_of(helix(n))))
+    (folder / "broken.cif").write_bytes(b"data_x\nloop_\n_atom_site.id\n")
+    (folder / "notes.txt").write_text("not a structure")
+    return folder
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Files are read in this process, which is quicker; the list of those that were."""
+    read: list[Path] = []
+
+    def here(paths, processes, progress, *, least_confidence=0.0):
+        for number, path in enumerate(paths):
+            progress.check()
+            read.append(path)
+            try:
+                found = read_structure(path, least_confidence=least_confidence)
+                yield number, found if len(found.chains) else str(found.why_empty())
+            except InputError as error:
+                yield number, str(error)
+
+    monkeypatch.setattr(building, "read_structures", here)
+    return read
+
+
+def same(database, folder: Path) -> None:
+    """The database holds what its files hold."""
+    for i, name in enumerate(database.chains.names):
+        expected = read_structure(folder / f"{name}.pdb").chains
+        for column in RESIDUE_COLUMNS:
+            assert np.array_equal(getattr(database.chains, column)[database.chains.rows(i)], getattr(expected, column), equal_nan=True)
+
+
+def test_processes_read_what_one_reads_and_a_broken_file_is_told(folder: Path, tmp_path: Path) -> None:
+    database = build_database([folder], tmp_path / "db", processes=2)
+    assert database.chains.names == ("a", "b", "c")  # by length
+    same(database, folder)
+    assert [(Path(path).name, chain) for path, chain, _ in database.skipped] == [("broken.cif", "")]
+    assert "broken.cif\t\tholds no coordinates" in (tmp_path / "db" / "skipped.tsv").read_text()
+    same(open_database(tmp_path / "db"), folder)
+
+
+def test_a_process_that_dies_costs_its_file_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [folder / "a.pdb", folder / "b.pdb", folder / "c.pdb"]
+    serve = reading_processes._serve
+    assert serve is not None
+    monkeypatch.setattr(reading_processes, "_serve", dies_at_b)
+    results = dict(reading_processes.read_structures(paths, 1, Progress()))
+    assert [isinstance(results[i], str) for i in range(3)] == [False, True, False]
+    assert "ended the process" in str(results[1])
+
+
+def dies_at_b(connection, least_confidence) -> None:
+    while True:
+        path = Path(connection.recv())
+        if path.name == "b.pdb":
+            os._exit(9)
+        connection.send(read_structure(path))
+
+
+def test_nothing_is_read_twice(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
+    build_database([folder], tmp_path / "db")
+    assert len(in_process) == 4
+    (folder / "d.pdb").write_bytes(as_pdb(atoms_of(helix(10))))
+    (folder / "a.pdb").unlink()
+    database = build_database([folder], tmp_path / "db")
+    assert [path.name for path in in_process[4:]] == ["d.pdb"]
+    assert database.chains.names == ("d", "b", "c")
+    same(database, folder)
+
+
+def test_chains_are_added_and_removed(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
+    build_database([folder / "a.pdb", folder / "b.pdb"], tmp_path / "db")
+    first = open_database(tmp_path / "db")
+    database = add_to_database([folder / "c.pdb"], tmp_path / "db")
+    assert database.chains.names == ("a", "b", "c")
+    assert database.identity != first.identity
+    database = remove_from_database(["b"], tmp_path / "db")
+    assert database.chains.names == ("a", "c")
+    same(database, folder)
+    with pytest.raises(ParameterError, match="no chain b"):
+        remove_from_database(["b"], tmp_path / "db")
+    assert build_database([folder], tmp_path / "db").chains.names == ("a", "b", "c")
+    assert [path.name for path in in_process if path.name != "broken.cif"] == ["a.pdb", "b.pdb", "c.pdb", "b.pdb"]
+
+
+def test_one_chain_of_a_file_may_go_and_come_back(tmp_path: Path, in_process: list[Path]) -> None:
+    path = tmp_path / "two.cif"
+    path.write_bytes(as_mmcif(atoms_of(helix(8)) + atoms_of(helix(9) + 20.0, "B")))
+    build_database([path], tmp_path / "db")
+    assert remove_from_database(["two:A"], tmp_path / "db").chains.names == ("two:B",)
+    assert build_database([path], tmp_path / "db").chains.names == ("two:A", "two:B")
+    assert remove_from_database(["two:B"], tmp_path / "db").chains.names == ("two:A",)
+
+
+def test_a_build_goes_on_where_it_was_stopped(
+    folder: Path, tmp_path: Path, in_process: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "_FILES_OF_A_PART", 1)
+    progress = Progress()
+    handler = Progress(lambda event: progress.cancel() if event.done >= 2 else None, interval=0.0)
+    monkeypatch.setattr(handler, "check", progress.check)
+    with pytest.raises(Cancelled):
+        build_database([folder], tmp_path / "db", progress=handler)
+    with pytest.raises(InputError, match="no sound structure database"):
+        open_database(tmp_path / "db")
+    before = len(in_process)
+    assert 0 < before < 4
+    database = build_database([folder], tmp_path / "db")
+    assert len(in_process) < before + 4
+    assert database.chains.names == ("a", "b", "c")
+    same(database, folder)
+    assert not (tmp_path / "db" / "parts").exists()
+
+
+def test_lists_name_files_from_their_own_folder(folder: Path, tmp_path: Path) -> None:
+    names = folder / "list.txt"
+    names.write_text("# mine\nc.pdb\n\na.pdb # a comment\n")
+    assert structure_files([names]) == [folder / "c.pdb", folder / "a.pdb"]
+    assert [path.name for path in structure_files([folder])] == ["a.pdb", "b.pdb", "broken.cif", "c.pdb"]
+    with pytest.raises(InputError, match="neither a structure nor a list"):
+        structure_files([folder / "notes.txt"])
+
+
+def test_a_folder_with_other_things_is_left_alone(folder: Path, in_process: list[Path]) -> None:
+    with pytest.raises(InputError, match="other things"):
+        build_database([folder], folder)
+
+
+SPOILT = {
+    "residue": lambda column: np.full_like(column, 99),
+    "secondary": lambda column: np.full_like(column, 7),
+    "position": lambda column: np.full_like(column, np.nan),
+    "offsets": lambda column: column[::-1].copy(),
+    "source": lambda column: np.full_like(column, 1000),
+    "names_offsets": lambda column: column + 1,
+    "label_number": lambda column: column[:-1].copy(),
+    "author_number": lambda column: column.astype(np.int64),
+}
+
+
+@pytest.mark.parametrize("name", SPOILT)
+def test_a_spoilt_column_is_told(folder: Path, tmp_path: Path, in_process: list[Path], name: str) -> None:
+    database = build_database([folder], tmp_path / "db")
+    path = tmp_path / "db" / database.identity / f"{name}.npy"
+    column = np.load(path)
+    del database
+    np.save(path, SPOILT[name](column))
+    with pytest.raises(InputError, match="no sound structure database"):
+        open_database(tmp_path / "db")
+    # Built again, it is whole.
+    assert build_database([folder], tmp_path / "db").chains.names == ("a", "b", "c")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links as on POSIX")
+def test_links_and_paths_do_not_lead_out(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
+    database = build_database([folder], tmp_path / "db")
+    columns = tmp_path / "db" / database.identity
+    manifest = tmp_path / "db" / "database.json"
+    told = json.loads(manifest.read_text())
+    for name in ("../elsewhere", "/etc", "columns-..", ""):
+        manifest.write_text(json.dumps({**told, "columns": name}))
+        with pytest.raises(InputError, match="names no columns"):
+            open_database(tmp_path / "db")
+    manifest.write_text(json.dumps(told))
+    outside = tmp_path / "outside.npy"
+    (columns / "residue.npy").rename(outside)
+    (columns / "residue.npy").symlink_to(outside)
+    with pytest.raises(InputError, match="is a link"):
+        open_database(tmp_path / "db")

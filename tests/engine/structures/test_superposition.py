@@ -1,0 +1,130 @@
+"""Superpositions: least squares against the singular value decomposition, TM-scores by their definition, alignments found again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from engine.jobs.progress import Cancelled, Progress
+from engine.structures.superposition import superpose, superpose_many, tm_scores
+from tests.engine.structures.examples import helix
+
+NONE = np.empty((0, 2), np.int32)
+
+
+def by_svd(fixed, mobile):
+    """Kabsch, written out."""
+    a, b = mobile - mobile.mean(axis=0), fixed - fixed.mean(axis=0)
+    u, _, v = np.linalg.svd(a.T @ b)
+    turn = np.diag([1.0, 1.0, np.sign(np.linalg.det(v.T @ u.T))])
+    rotation = v.T @ turn @ u.T
+    return rotation, float(np.sqrt((((a @ rotation.T) - b) ** 2).sum() / len(a)))
+
+
+def walk(n, seed=0):
+    """A chain without structure."""
+    steps = np.random.default_rng(seed).normal(size=(n, 3))
+    return np.cumsum(3.8 * steps / np.linalg.norm(steps, axis=1, keepdims=True), axis=0)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 50, 400])
+def test_least_squares_are_those_of_the_singular_value_decomposition(n):
+    rng = np.random.default_rng(n)
+    for flat in (None, 2, 1):
+        fixed, mobile = rng.normal(size=(n, 3)) * 20 + 100, rng.normal(size=(n, 3)) * 20
+        if flat is not None:
+            mobile[:, flat:] = 0.0
+        rotation, translation, rmsd = superpose(fixed, mobile)
+        assert np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-9)
+        assert np.linalg.det(rotation) == pytest.approx(1.0)
+        assert rmsd == pytest.approx(by_svd(fixed, mobile)[1], abs=1e-6)
+        moved = mobile @ rotation.T + translation
+        assert np.sqrt(((moved - fixed) ** 2).sum() / n) == pytest.approx(rmsd, abs=1e-9)
+
+
+def test_a_mirror_image_is_not_superposed_by_a_reflection():
+    fixed = walk(30)
+    mirrored = fixed * [1, 1, -1]
+    rotation, _, rmsd = superpose(fixed, mirrored)
+    assert np.linalg.det(rotation) == pytest.approx(1.0)
+    assert rmsd == pytest.approx(by_svd(fixed, mirrored)[1], abs=1e-6)
+    assert rmsd > 1.0
+
+
+def test_tm_scores_follow_their_definition():
+    query = walk(60)
+    target = Rotation.random(random_state=1).apply(query[5:45]) + 7.0
+    pairs = np.stack([np.arange(5, 45), np.arange(40)], axis=1)
+    # All pairs lie upon each other: each counts 1.
+    assert tm_scores(query, target, pairs) == pytest.approx((40 / 60, 1.0))
+    spoilt = target + np.random.default_rng(2).normal(size=target.shape) * 2.0
+    by_query, by_target = tm_scores(query, spoilt, pairs)
+    rotation, translation, _ = superpose(query[5:45], spoilt)
+    distance = np.linalg.norm(spoilt @ rotation.T + translation - query[5:45], axis=1)
+    for found, length in ((by_query, 60), (by_target, 40)):
+        scale = 1.24 * (length - 15) ** (1 / 3) - 1.8
+        of_least_squares = (1 / (1 + (distance / scale) ** 2)).sum() / length
+        # The best superposition is not worse than that of least squares, and near it here.
+        assert of_least_squares - 1e-9 <= found < of_least_squares + 0.03
+
+
+@pytest.mark.parametrize("effort", ["quick", "thorough"])
+def test_a_copy_is_found_from_nothing_and_moved_back(effort):
+    query = np.concatenate([helix(20), walk(40, 5) + 30.0, helix(25) + np.array([0.0, 20.0, 0.0])])
+    target = Rotation.random(random_state=4).apply(query[10:80]) - 50.0
+    found = superpose_many(query, target, np.array([0, 70]), NONE, np.zeros(2, np.int64), effort=effort, threads=1)
+    assert found.tm_score_target[0] == pytest.approx(1.0, abs=1e-6)
+    assert found.tm_score_query[0] == pytest.approx(70 / 85, abs=1e-6)
+    assert found.rmsd[0] < 1e-6
+    assert found.pairs.tolist() == [[i + 10, i] for i in range(70)]
+    assert np.allclose(found.moved(0, target), query[10:80], atol=1e-6)
+
+
+def test_what_is_told_of_each_target_belongs_together():
+    rng = np.random.default_rng(3)
+    query = walk(90)
+    targets = [query[10:70] + rng.normal(size=(60, 3)), walk(120, 8), query[::1] + rng.normal(size=(90, 3)) * 0.5, walk(5, 2)]
+    offsets = np.cumsum([0, *map(len, targets)])
+    found = superpose_many(query, np.concatenate(targets), offsets, NONE, np.zeros(5, np.int64), threads=2)
+    assert found.pair_offsets[-1] == len(found.pairs)
+    for k, target in enumerate(targets):
+        pairs = found.pairs[found.pair_offsets[k] : found.pair_offsets[k + 1]]
+        assert len(pairs) == found.aligned_length[k]
+        assert (np.diff(pairs, axis=0) > 0).all()
+        apart = np.linalg.norm(found.moved(k, target)[pairs[:, 1]] - query[pairs[:, 0]], axis=1)
+        assert np.sqrt((apart**2).mean()) == pytest.approx(found.rmsd[k], abs=1e-9)
+        assert np.linalg.det(found.rotation[k]) == pytest.approx(1.0)
+        best = tm_scores(query, target, pairs)
+        assert found.tm_score_query[k] == pytest.approx(best[0], abs=0.005)
+        assert found.tm_score_target[k] == pytest.approx(best[1], abs=0.005)
+    alone = superpose_many(query, targets[1], np.array([0, 120]), NONE, np.zeros(2, np.int64), threads=1)
+    assert alone.tm_score_query[0] == found.tm_score_query[1]
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 4, 9])
+@pytest.mark.parametrize("n", [1, 3, 30])
+def test_any_lengths_give_a_score_between_nothing_and_one(m, n):
+    found = superpose_many(walk(m, 1), walk(n, 2), np.array([0, n]), NONE, np.zeros(2, np.int64), threads=1)
+    assert 0 <= found.tm_score_query[0] <= 1 + 1e-9
+    assert 0 <= found.tm_score_target[0] <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("pairs", [[[0, 0], [0, 1]], [[0, 0], [9, 1]], [[-1, 0]], [[0, 8]]])
+def test_pairs_that_lead_outside_or_back_are_refused(pairs):
+    with pytest.raises(ValueError, match="do not ascend"):
+        superpose_many(walk(9), walk(8), np.array([0, 8]), np.array(pairs), np.array([0, len(pairs)]), threads=1)
+
+
+def test_coordinates_that_are_no_numbers_are_refused():
+    target = walk(8)
+    target[3] = np.nan
+    with pytest.raises(ValueError, match="no numbers"):
+        superpose_many(walk(9), target, np.array([0, 8]), NONE, np.zeros(2, np.int64))
+
+
+def test_a_cancel_is_heard():
+    progress = Progress()
+    progress.cancel()
+    with pytest.raises(Cancelled):
+        superpose_many(walk(9), walk(8), np.array([0, 8]), NONE, np.zeros(2, np.int64), threads=1, progress=progress)

@@ -1,0 +1,84 @@
+"""Programs for structures, from the peers' folder: DSSP for secondary structure, TM-score and TM-align for superpositions."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.peers.peer_programs import peers_folder
+
+__all__ = ["dssp_states", "installed", "tm_align", "tm_score"]
+
+_STATES = {"H": "H", "G": "H", "I": "H", "E": "E", "B": "E"}
+_NEEDED = (
+    (b"HEADER", b"HEADER    X                                       01-JAN-00   1XXX\n"),
+    (b"CRYST1", b"CRYST1    1.000    1.000    1.000  90.00  90.00  90.00 P 1           1\n"),
+)
+
+
+def _program(name: str) -> Path:
+    return peers_folder() / "debian" / "usr" / "bin" / name
+
+
+def installed(name: str) -> bool:
+    """Whether the program is there."""
+    return _program(name).exists()
+
+
+def _run(name: str, *arguments: str | Path) -> str:
+    usr = peers_folder() / "debian" / "usr"
+    libraries = ":".join(str(path) for path in (usr / "lib").glob("*-linux-gnu"))
+    environment = {**os.environ, "LD_LIBRARY_PATH": libraries, "LIBCIFPP_DATA_DIR": str(usr / "share" / "libcifpp")}
+    done = subprocess.run([_program(name), *arguments], env=environment, capture_output=True, text=True, check=False)
+    return done.stdout
+
+
+def dssp_states(path: Path, folder: Path) -> dict[tuple[str, int, str], str]:
+    """The state (C, H, E) of each residue by chain, number and insertion code. DSSP wants records that files of domains lack."""
+    if path.suffix != ".cif":
+        data = path.read_bytes()
+        copy = folder / "dssp.pdb"
+        copy.write_bytes(b"".join(line for record, line in _NEEDED if record not in data) + data)
+        path = copy
+    states, begun = {}, False
+    for line in _run("mkdssp", "--quiet", "--output-format", "dssp", path).splitlines():
+        if begun and line[13] != "!":
+            states[line[11], int(line[5:10]), line[10].strip()] = _STATES.get(line[16], "C")
+        begun = begun or line.startswith("  #  RES")
+    return states
+
+
+def _write(path: Path, position: NDArray, numbers: Sequence[int]) -> Path:
+    lines = [
+        f"ATOM  {number:>5}  CA  ALA A{number:>4}    {x:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00           C\n"
+        for number, (x, y, z) in zip(numbers, position, strict=True)
+    ]
+    path.write_text("".join(lines) + "TER\n")
+    return path
+
+
+def tm_score(query: NDArray, target: NDArray, pairs: NDArray, folder: Path) -> tuple[float, float]:
+    """TM-score of given pairs by the length of the target, and their RMSD of least squares, by the program of that name."""
+    numbers = np.full(len(query), -1)
+    numbers[pairs[:, 0]] = pairs[:, 1] + 1
+    kept = numbers > 0
+    model = _write(folder / "model.pdb", query[kept], numbers[kept].tolist())
+    native = _write(folder / "native.pdb", target, range(1, len(target) + 1))
+    told = _run("TMscore", model, native)
+    score, rmsd = re.search(r"TM-score\s*= ([\d.]+)", told), re.search(r"RMSD of\s+the common residues=\s*([\d.]+)", told)
+    assert score is not None, told
+    assert rmsd is not None, told
+    return float(score[1]), float(rmsd[1])
+
+
+def tm_align(query: NDArray, target: NDArray, folder: Path) -> tuple[float, float]:
+    """TM-scores of TM-align, by the lengths of query and target."""
+    paths = [_write(folder / f"{name}.pdb", one, range(1, len(one) + 1)) for name, one in (("query", query), ("target", target))]
+    scores = re.findall(r"TM-score= ([\d.]+)", _run("TMalign", *paths))
+    return float(scores[0]), float(scores[1])

@@ -1,0 +1,87 @@
+"""Secondary structure beside DSSP, TM-scores and superpositions beside TM-score and TM-align."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import InputError
+from engine.structures.reading import read_structure
+from engine.structures.superposition import superpose, superpose_many, tm_scores
+from tests.peers.structure_peers import dssp_states, installed, tm_align, tm_score
+
+pytestmark = pytest.mark.peers
+NONE = np.empty((0, 2), np.int32)
+
+
+def position(path: Path) -> np.ndarray:
+    chains = read_structure(path).chains
+    return chains.position[chains.rows(0)].astype(float)
+
+
+@pytest.mark.skipif(not installed("mkdssp"), reason="DSSP is not installed")
+def test_secondary_structure_is_that_of_dssp(shared_data, tmp_path):
+    folder = shared_data / "structures"
+    files = [*sorted((folder / "pdbchains").iterdir())[::6], *sorted((folder / "globins").iterdir())[:4]]
+    files += [folder / "odd" / name for name in ("1A8O.cif", "2XHE.cif", "2BEG.cif", "4ZHL.cif", "biojava_1lnl.pdb")]
+    n = n_equal = 0
+    for path in files:
+        expected = dssp_states(path, tmp_path)
+        found = read_structure(path)
+        for i, name in enumerate(found.chain_names):
+            rows = found.chains.rows(i)
+            for state, number, code in zip(
+                found.chains.states(i), found.chains.author_number[rows], found.chains.insertion[rows], strict=True
+            ):  # fmt: skip
+                key = (name or " ", int(number), chr(code) if code else "")
+                if key in expected:
+                    n += 1
+                    n_equal += expected[key] == state
+    assert n > 10_000
+    assert n_equal / n > 0.995
+
+
+@pytest.mark.skipif(not installed("mkdssp"), reason="DSSP is not installed")
+def test_alpha_carbons_alone_give_most_of_it(shared_data):
+    n = n_equal = 0
+    from kernels.cpu.secondary_structure import states_by_distances
+
+    for path in sorted((shared_data / "structures" / "pdbchains").iterdir())[::6]:
+        chains = read_structure(path).chains
+        states = states_by_distances(np.ascontiguousarray(chains.position[chains.rows(0)]))
+        n += len(states)
+        n_equal += int((states == chains.secondary[chains.rows(0)]).sum())
+    assert n_equal / n > 0.77
+
+
+@pytest.mark.skipif(not installed("TMscore"), reason="TM-score is not installed")
+def test_scores_of_given_alignments_are_tm_scores(shared_data, tmp_path):
+    files = sorted((shared_data / "structures" / "globins").iterdir())
+    for a, b in list(combinations(files, 2))[::12]:
+        query, target = position(a), position(b)
+        found = superpose_many(query, target, np.array([0, len(target)]), NONE, np.zeros(2, np.int64))
+        score, rmsd = tm_score(query, target, found.pairs, tmp_path)
+        assert tm_scores(query, target, found.pairs)[1] == pytest.approx(score, abs=0.001)
+        assert superpose(target[found.pairs[:, 1]], query[found.pairs[:, 0]])[2] == pytest.approx(rmsd, abs=0.01)
+
+
+@pytest.mark.skipif(not installed("TMalign"), reason="TM-align is not installed")
+def test_superpositions_of_homologous_chains_are_as_good_as_tm_aligns(shared_data, tmp_path):
+    structures = shared_data / "structures"
+    pairs = list(combinations(sorted((structures / "globins").iterdir()), 2))[::6]
+    duplicated = sorted((structures / "malidup_malisam" / "MALIDUP-ns" / "pdb").glob("*.1.pdb"))[::5]
+    pairs += [(path, path.with_name(path.name.replace(".1.pdb", ".2.pdb"))) for path in duplicated]
+    near = []
+    for a, b in pairs:
+        try:
+            query, target = position(a), position(b)
+        except InputError:
+            continue
+        found = superpose_many(query, target, np.array([0, len(target)]), NONE, np.zeros(2, np.int64))
+        expected = tm_align(query, target, tmp_path)
+        near.append(min(found.tm_score_query[0] - expected[0], found.tm_score_target[0] - expected[1]) >= -0.02)
+    assert len(near) > 60
+    assert np.mean(near) >= 0.95
