@@ -1,6 +1,6 @@
 """Theoretical ions looked up many at a time: `IONS_AT_ONCE` masses become bins of a table, and the table tells of each.
 
-Written with LLVM's vector instructions, as `kernels.cpu.vectors`, and with the gathers of AVX-512 and AVX2 where the processor has them.
+Written with LLVM's vector instructions, as `kernels.cpu.vectors`.
 Each lane is computed as the same expression of scalars would be, so that rounding is the same everywhere.
 """
 
@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from kernels.cpu.vectors import FEATURES
+from kernels.cpu.vectors import FEATURES, gathered, llvm_function
 
 __all__ = [
     "IONS_AT_ONCE",
@@ -67,30 +67,6 @@ def _bins(builder: Any, scaled: Any, edge: Any) -> Any:
     return builder.select(builder.icmp_unsigned("<", bins, edges), bins, edges)
 
 
-def _function(builder: Any, name: str, result: ir.Type, arguments: list[ir.Type]) -> Any:
-    known = builder.module.globals.get(name)
-    return known if known is not None else ir.Function(builder.module, ir.FunctionType(result, arguments), name)
-
-
-def _gather(builder: Any, table: Any, places: Any) -> Any:
-    """Elements of a table of 32 bits."""
-    whole = _vector(_WHOLE)
-    if IONS_AT_ONCE == 16:
-        every = _vector(ir.IntType(1))
-        name, mask, scale = "llvm.x86.avx512.mask.gather.dpi.512", ir.Constant(every, [1] * IONS_AT_ONCE), _WHOLE(4)
-    elif "avx2" in FEATURES:
-        name, mask, scale = "llvm.x86.avx2.gather.d.d.256", _constant(-1), ir.IntType(8)(4)
-    else:
-        found = ir.Constant(whole, ir.Undefined)
-        for lane in range(IONS_AT_ONCE):
-            place = builder.zext(builder.extract_element(places, _WHOLE(lane)), _LONG)
-            found = builder.insert_element(found, builder.load(builder.gep(table, [place])), _WHOLE(lane))
-        return found
-    pointer = builder.bitcast(table, ir.IntType(8).as_pointer())
-    gather = _function(builder, name, whole, [whole, pointer.type, whole, mask.type, scale.type])
-    return builder.call(gather, [_constant(0), pointer, places, mask, scale])
-
-
 @intrinsic
 def matching_ions(typing: Any, masses: Any, position: Any, start: Any, sign: Any, inverse: Any, words: Any, edge: Any) -> Any:
     """Bits of the ions ``start + sign * mass`` whose bin has its bit in `words`: bit i for the mass at ``position + i``.
@@ -101,7 +77,7 @@ def matching_ions(typing: Any, masses: Any, position: Any, start: Any, sign: Any
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         target = _targets(builder, _data(context, builder, signature, arguments, 0), *arguments[1:4])
         bins = _bins(builder, builder.fmul(target, _spread(builder, arguments[4])), arguments[6])
-        found = _gather(builder, _data(context, builder, signature, arguments, 5), builder.lshr(bins, _constant(5)))
+        found = gathered(builder, _data(context, builder, signature, arguments, 5), builder.lshr(bins, _constant(5)))
         bit = builder.shl(_constant(1), builder.and_(bins, _constant(31)))
         is_set = builder.icmp_unsigned("!=", builder.and_(found, bit), _constant(0))
         return builder.zext(builder.bitcast(is_set, ir.IntType(IONS_AT_ONCE)), _LONG)
@@ -119,9 +95,9 @@ def sum_of_bins(typing: Any, masses: Any, position: Any, start: Any, sign: Any, 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         target = _targets(builder, _data(context, builder, signature, arguments, 0), *arguments[1:4])
         scaled = builder.fadd(builder.fmul(target, _spread(builder, arguments[4])), _spread(builder, arguments[5]))
-        found = _gather(builder, _data(context, builder, signature, arguments, 6), _bins(builder, scaled, arguments[7]))
+        found = gathered(builder, _data(context, builder, signature, arguments, 6), _bins(builder, scaled, arguments[7]))
         longs = builder.sext(found, _vector(_LONG))
-        reduce = _function(builder, f"llvm.vector.reduce.add.v{IONS_AT_ONCE}i64", _LONG, [_vector(_LONG)])
+        reduce = llvm_function(builder, f"llvm.vector.reduce.add.v{IONS_AT_ONCE}i64", _LONG, [_vector(_LONG)])
         return builder.call(reduce, [longs])
 
     float64 = types.float64
@@ -185,7 +161,7 @@ def fetch_early(typing: Any, array: Any, position: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = builder.gep(_data(context, builder, signature, arguments, 0), [arguments[1]])
         pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
-        prefetch = _function(builder, "llvm.prefetch.p0", ir.VoidType(), [pointer.type, _WHOLE, _WHOLE, _WHOLE])
+        prefetch = llvm_function(builder, "llvm.prefetch.p0", ir.VoidType(), [pointer.type, _WHOLE, _WHOLE, _WHOLE])
         builder.call(prefetch, [pointer, _WHOLE(0), _WHOLE(3), _WHOLE(1)])
         return context.get_dummy_value()
 

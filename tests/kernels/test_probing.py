@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from kernels.cpu import probing
+from kernels.cpu import probing, vectors
 
 START, SIGN, INVERSE, SHIFT, EDGE = 900.25, -0.5, 50.0, 0.4, 30_000
 
@@ -15,8 +15,8 @@ START, SIGN, INVERSE, SHIFT, EDGE = 900.25, -0.5, 50.0, 0.4, 30_000
 def lanes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Ions of a block, with the instructions of this processor, of AVX2, and of none in particular."""
     if request.param != "as here":
-        features = {"avx2"} & probing.FEATURES if request.param == "AVX2" else set()
-        monkeypatch.setattr(probing, "FEATURES", features)
+        features = {"avx2"} & vectors.FEATURES if request.param == "AVX2" else set()
+        monkeypatch.setattr(vectors, "FEATURES", features)
         monkeypatch.setattr(probing, "IONS_AT_ONCE", 8)
     return probing.IONS_AT_ONCE
 
