@@ -1,7 +1,7 @@
 """Theoretical ions looked up many at a time: `IONS_AT_ONCE` masses become bins of a table, and the table tells of each.
 
-Written with LLVM's vector instructions, as `kernels.cpu.vectors`.
-Each lane is computed as the same expression of scalars would be, so that rounding is the same everywhere.
+Written with LLVM's vector instructions, as `kernels.cpu.vectors`. Each lane is computed as the same expression of scalars would be, so that
+rounding is the same everywhere.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ OUT_OF_REACH = float(1 << 20)
 """Dalton. What fills a block of masses up: far above every ion, and few enough bins for 32 bits."""
 
 LETTERS_AT_ONCE = 16
+"""Residues of one look at a peptide."""
 
 _MASS, _WHOLE, _LONG = ir.DoubleType(), ir.IntType(32), ir.IntType(64)
 

@@ -54,6 +54,7 @@ NONE = 255
 _LONGEST = 64
 _WORD = 32  # bits
 PEPTIDES_AT_ONCE = 256
+"""Peptides of which those that can carry a combination of modifications are listed together."""
 FORMS_AT_ONCE = 16
 """Forms that are prepared together, then looked up, then scored."""
 _ROUNDING = 1e-12  # of a mass, at most

@@ -19,21 +19,21 @@ from numba.extending import intrinsic, models, register_model
 from numpy.typing import NDArray
 
 __all__ = [
-    "FEATURES", "REGISTER_BYTES", "add", "add_saturated", "aligned", "gather", "gathered", "largest", "last_lane", "llvm_function", "load", "load_anywhere", "load_codes", "look_up",
-    "maximum", "minimum", "shifted_1", "shifted_2", "shifted_4", "shifted_8", "shifted_16", "spread", "store", "store_anywhere", "subtract",
-    "subtract_saturated", "where_equal", "where_greater",
+    "FEATURES", "REGISTER_BYTES", "add", "add_saturated", "aligned", "gather", "gathered", "largest", "last_lane", "llvm_function", "load",
+    "load_anywhere", "load_codes", "look_up", "maximum", "minimum", "shifted_1", "shifted_2", "shifted_4", "shifted_8", "shifted_16",
+    "spread", "store", "store_anywhere", "subtract", "subtract_saturated", "where_equal", "where_greater",
 ]  # fmt: skip
 
 _INDEX = ir.IntType(32)
 
 
 def _host_features() -> set[str]:
-    """What the processor can do, under LLVM's names; NEON is not asked for, since every 64-bit ARM has it."""
+    """NEON is not asked for, since every 64-bit ARM has it."""
     return {name for name, present in llvm.get_host_cpu_features().items() if present}
 
 
 FEATURES = _host_features()
-"""What the processor can do."""
+"""What this machine's processor can do, under LLVM's names."""
 _IS_ARM = llvm.get_process_triple().startswith(("aarch64", "arm64"))
 REGISTER_BYTES = 64 if "avx512bw" in FEATURES else 32 if "avx2" in FEATURES else 16
 """Bytes of a vector register here."""
@@ -77,6 +77,7 @@ def _pointer(context: Any, builder: Any, array_type: types.Array, array: Any, po
 
 
 def llvm_function(builder: Any, name: str, result: ir.Type, arguments: list[ir.Type]) -> Any:
+    """LLVM's function of that name, declared in the module that is being built."""
     known = builder.module.globals.get(name)
     return known if known is not None else ir.Function(builder.module, ir.FunctionType(result, arguments), name)
 
