@@ -10,24 +10,41 @@ import numpy as np
 from numba import njit
 
 from kernels.cpu.peptides import FLAG_PROTEIN_C_TERM, FLAG_PROTEIN_N_TERM
+from kernels.cpu.probing import LETTERS_AT_ONCE, count_bits, lowest_bit, matching_letters
 
-__all__ = ["find_arrangement", "first_arrangement", "is_possible", "next_arrangement", "place_modifications"]
+__all__ = ["add_modifications", "find_arrangement", "first_arrangement", "is_possible", "next_arrangement"]
 
 _ANY_RESIDUE = np.uint32(0xFFFFFFFF)
+_ALL_BITS = np.uint64(0xFFFFFFFFFFFFFFFF)
+_LONGEST = 64
 
 
-@njit(nogil=True, cache=True, _nrt=False)
-def _find_sites(residues, position, length, flags, residue_mask, place, sites, m):
-    """Places of a peptide where a modification may sit, into row m of `sites`: 0 N-terminus, 1..length residues, length + 1 C-terminus;
-    how many."""
-    n = 0
-    any_residue = residue_mask == _ANY_RESIDUE
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def _letters_of(residues, position, length, residue_mask):
+    """Bits of the residues of a peptide that are letters of the mask."""
+    bits = np.uint64(0)
+    if position + _LONGEST <= len(residues):
+        for i in range(0, length, LETTERS_AT_ONCE):
+            bits |= matching_letters(residues, position + i, residue_mask) << np.uint64(i)
+        return bits & (_ALL_BITS >> np.uint64(_LONGEST - length))
+    for i in range(length):
+        bits |= np.uint64((residue_mask >> np.uint32(residues[position + i] - 65)) & np.uint32(1)) << np.uint64(i)
+    return bits
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def _find_sites(residues, position, length, flags, residue_mask, place, sites, m, wanted):
+    """Places of a peptide where a modification may sit, into row m of `sites` if there are as many as are `wanted`: 0 N-terminus,
+    1..length residues, length + 1 C-terminus; how many."""
     if place == 0:
-        for i in range(length):
-            if (residue_mask >> np.uint32(residues[position + i] - 65)) & np.uint32(1):
-                sites[m, n] = i + 1
-                n += 1
+        bits = _letters_of(residues, position, length, residue_mask)
+        n = count_bits(bits)
+        if n >= wanted:
+            for k in range(n):
+                sites[m, k] = lowest_bit(bits) + 1
+                bits &= bits - np.uint64(1)
         return n
+    any_residue = residue_mask == _ANY_RESIDUE
     at_n_term = place == 1 or (place == 3 and flags & FLAG_PROTEIN_N_TERM)
     at_c_term = place == 2 or (place == 4 and flags & FLAG_PROTEIN_C_TERM)
     if not (at_n_term or at_c_term):
@@ -35,8 +52,8 @@ def _find_sites(residues, position, length, flags, residue_mask, place, sites, m
     end = 0 if at_n_term else length - 1
     if (residue_mask >> np.uint32(residues[position + end] - 65)) & np.uint32(1):
         sites[m, 0] = (0 if at_n_term else length + 1) if any_residue else end + 1
-        n = 1
-    return n
+        return 1
+    return 0
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
@@ -62,7 +79,7 @@ def first_arrangement(
         wanted = combination_count[c, m]
         if wanted == 0:
             continue
-        n_sites[m] = _find_sites(residues, position, length, flags[peptide], residue_mask[m], places[m], sites, m)
+        n_sites[m] = _find_sites(residues, position, length, flags[peptide], residue_mask[m], places[m], sites, m, wanted)
         if n_sites[m] < wanted:
             return -1
         for w in range(wanted):
@@ -85,17 +102,15 @@ def is_possible(slots, slot_modification, slot_choice, sites, slot_site):
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def place_modifications(base, length, slots, slot_site, slot_modification, modification_mass, n_term, c_term, shift):
-    """Residue masses `base` with the modifications of an arrangement into `shift`; what the two ends weigh."""
-    for i in range(length):
-        shift[i] = base[i]
+def add_modifications(masses, length, slots, slot_site, slot_modification, modification_mass, n_term, c_term):
+    """Add the modifications of an arrangement to the residue masses of a peptide; what the two ends weigh."""
     for t in range(slots):
         if slot_site[t] == 0:
             n_term += modification_mass[slot_modification[t]]
         elif slot_site[t] == length + 1:
             c_term += modification_mass[slot_modification[t]]
         else:
-            shift[slot_site[t] - 1] += modification_mass[slot_modification[t]]
+            masses[slot_site[t] - 1] += modification_mass[slot_modification[t]]
     return n_term, c_term
 
 

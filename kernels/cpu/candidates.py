@@ -8,22 +8,30 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from kernels.cpu.arrangements import find_arrangement, first_arrangement, is_possible, next_arrangement, place_modifications
+from kernels.cpu.arrangements import add_modifications, find_arrangement, first_arrangement, is_possible, next_arrangement
+from kernels.cpu.probing import fetch_early
 from kernels.cpu.scores import (
+    FORMS_AT_ONCE,
     NONE,
+    PEPTIDES_AT_ONCE,
     XCORR_OF_SUM,
-    correlation_vector,
-    find_roots,
+    IndexedSpectrum,
     hyperscore,
-    index_peaks,
+    index_spectrum,
     kernel_dot_product,
+    list_rows,
+    look_up_ions,
+    match_ions,
     most_peaks,
     new_scratch,
-    score_form,
+    sum_masses,
+    sum_residues,
 )
 from kernels.layouts import HYPERSCORE, ISOTOPE_BITS, KSDP, XCORR
 
 __all__ = ["bin_of_rounded", "count_candidates", "lower_bound", "score_candidates", "search_queries"]
+
+_PEPTIDES_AHEAD = 8  # whose residues are asked for: neighbours in mass lie anywhere in memory
 
 
 @njit(nogil=True, cache=True, _nrt=False)
@@ -105,55 +113,42 @@ def search_queries(spectra, queries, peptides, modifications, settings, hits, fi
     flag = np.zeros(1, np.uint8) if stop is None else stop
     most = most_peaks(spectra, queries.spectrum, first, last) if settings.score == KSDP else 0
     scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], settings.score == XCORR, most)
+    for letter in range(len(peptides.residue_mass)):
+        scratch.code_mass[65 + letter] = peptides.residue_mass[letter]
     for q in range(first, last):
         _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch, flag)
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def _choose(c, first, last, letters, modifications, chosen):
+    """List those of the peptides `first:last` that have a letter for each modification of combination `c`; how many they are."""
+    n = last - first
+    for i in range(n):
+        chosen[i] = first + i
+    for m in range(len(modifications.mass)):
+        if modifications.combination_count[c, m] == 0:
+            continue
+        kept, mask = 0, modifications.residue_mask[m]
+        for i in range(n):
+            peptide = chosen[i]
+            chosen[kept] = peptide
+            kept += (letters[peptide] & mask) != 0  # no branch: it would be guessed wrong
+        n = kept
+    return n
 
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _search_query(q, spectra, queries, peptides, modifications, settings, hits, scratch, stop):
     """Score the candidates of one query, until `stop` is set."""
-    inverse_bin = 1.0 / settings.bin_width
-    inverse_histogram = 1.0 / hits.histogram_width
-    bins = hits.histogram.shape[1]
-    which = settings.score
-    keep, use_vector = which == KSDP, which == XCORR
-    absolute, relative = settings.fragment_absolute, settings.fragment_relative
-    residues, positions, lengths, flags, letters, residue_mass = (
-        peptides.residues,
-        peptides.position,
-        peptides.length,
-        peptides.flags,
-        peptides.letters,
-        peptides.residue_mass,
-    )
-    mz, weight = spectra.mz, spectra.weight
-    n_term_series, c_term_series = settings.n_term_series, settings.c_term_series
-    combination_count, modification_mass = modifications.combination_count, modifications.mass
-    residue_mask, places = modifications.residue_mask, modifications.place
-    histogram, n_candidates, max_forms = hits.histogram, hits.n_candidates, modifications.max_forms
-    base_n_term, base_c_term, min_matched_ions = peptides.n_term_mass, peptides.c_term_mass, settings.min_matched_ions
-    correlation_bin, correlation_offset = settings.correlation_bin_width, settings.correlation_bin_offset
-    shift, base, words, first_peak, raw, vector = (
-        scratch.shift,
-        scratch.base,
-        scratch.words,
-        scratch.first_peak,
-        scratch.raw,
-        scratch.vector,
-    )
-    matched_peak, sites, n_sites = scratch.matched_peak, scratch.sites, scratch.n_sites
-    slot_modification, slot_choice, slot_site = scratch.slot_modification, scratch.slot_choice, scratch.slot_site
-    rows_per_charge = len(n_term_series) + len(c_term_series)
-    s = queries.spectrum[q]
-    low_peak, high_peak = spectra.offsets[s], spectra.offsets[s + 1]
-    if high_peak == low_peak:
+    residues, code_mass = peptides.residues, scratch.code_mass
+    base, chosen, forms = scratch.base, scratch.chosen, scratch.forms
+    sites, n_sites, slot_site = scratch.sites, scratch.n_sites, scratch.slot_site
+    slot_modification, slot_choice = scratch.slot_modification, scratch.slot_choice
+    if spectra.offsets[queries.spectrum[q]] == spectra.offsets[queries.spectrum[q] + 1]:
         return
-    index_peaks(mz, low_peak, high_peak, settings, words, first_peak)
-    if use_vector:
-        correlation_vector(mz, spectra.correlation_weight, low_peak, high_peak, settings, raw, vector)
-    if keep:
-        find_roots(weight, low_peak, high_peak, settings.ksdp_power, scratch.root)
-    charges = max(1, min(settings.max_fragment_charge, queries.charge[q] - 1))
+    indexed = index_spectrum(queries.spectrum[q], spectra, settings, settings.score == XCORR, settings.score == KSDP, scratch)
+    n_rows, n_n_rows = list_rows(settings, max(1, min(settings.max_fragment_charge, queries.charge[q] - 1)), scratch.rows)
+    f = 0  # forms that wait to be scored
     for c in range(len(modifications.combination_mass)):
         done = 0
         for e in range(len(settings.isotope_errors)):
@@ -163,47 +158,77 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
             low, high = _mass_window(peptides.mass, settings, queries.mass[q], isotope_error, modifications.combination_mass[c])
             low = max(low, done)  # isotope errors come largest first, so windows ascend; where they overlap, a peptide is scored once
             done = max(done, high)
-            for peptide in range(low, high):
-                if stop[0]:
-                    return
-                slots = first_arrangement(
-                    c, peptide, residues, positions, lengths, flags, letters, combination_count, residue_mask, places, sites, n_sites,
-                    slot_modification, slot_choice,
-                )  # fmt: skip
-                if slots < 0:
-                    continue
-                position, length = np.int64(positions[peptide]), np.int64(lengths[peptide])
-                for i in range(length):
-                    base[i] = residue_mass[np.int64(residues[position + i]) - 65]
-                forms = 0
-                while True:
-                    if is_possible(slots, slot_modification, slot_choice, sites, slot_site):
-                        n_term, c_term = place_modifications(
-                            base, length, slots, slot_site, slot_modification, modification_mass, base_n_term, base_c_term, shift
-                        )
-                        count_n, count_c, dot, correlation = score_form(
-                            shift, length, n_term, c_term, charges, mz, weight, high_peak, absolute, relative, n_term_series,
-                            c_term_series, inverse_bin, words, first_peak, use_vector, correlation_bin,
-                            correlation_offset, vector, matched_peak, keep,
-                        )  # fmt: skip
-                        score = dot
-                        if which == HYPERSCORE:
-                            score = hyperscore(count_n, count_c, dot) if dot > 0 else 0.0
-                        elif which == KSDP:
-                            score = kernel_dot_product(
-                                matched_peak, scratch.root, low_peak, rows_per_charge * charges, length - 1, settings.ksdp_window,
-                                settings.ksdp_power,
-                            )  # fmt: skip
-                        elif use_vector:
-                            score = correlation * XCORR_OF_SUM
-                        n_candidates[q] += 1
-                        b = min(bins - 1, max(0, np.int64(score * inverse_histogram)))
-                        histogram[q, b] += 1
-                        if count_n + count_c >= min_matched_ions:
-                            _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modification)
-                        forms += 1
-                    if forms >= max_forms or stop[0] or not next_arrangement(slots, slot_modification, slot_choice, n_sites):
-                        break
+            for begin in range(low, high, PEPTIDES_AT_ONCE):
+                n_chosen = _choose(c, begin, min(high, begin + PEPTIDES_AT_ONCE), peptides.letters, modifications, chosen)
+                for i in range(n_chosen):
+                    if stop[0]:
+                        return
+                    fetch_early(residues, peptides.position[chosen[min(i + _PEPTIDES_AHEAD, n_chosen - 1)]])
+                    peptide = chosen[i]
+                    slots = first_arrangement(
+                        c, peptide, residues, peptides.position, peptides.length, peptides.flags, peptides.letters,
+                        modifications.combination_count, modifications.residue_mask, modifications.place, sites, n_sites,
+                        slot_modification, slot_choice,
+                    )  # fmt: skip
+                    if slots < 0:
+                        continue
+                    position, length = np.int64(peptides.position[peptide]), np.int64(peptides.length[peptide])
+                    if slots > 0:
+                        for j in range(length):
+                            base[j] = code_mass[residues[position + j]]
+                    n_forms = 0
+                    while True:
+                        if is_possible(slots, slot_modification, slot_choice, sites, slot_site):
+                            if slots == 0:
+                                sum_residues(residues, position, length, code_mass, peptides.n_term_mass, peptides.c_term_mass, forms, f)
+                            else:
+                                n_term, c_term = add_modifications(
+                                    base, length, slots, slot_site, slot_modification, modifications.mass, peptides.n_term_mass,
+                                    peptides.c_term_mass,
+                                )  # fmt: skip
+                                sum_masses(base, length, n_term, c_term, forms, f)
+                            for t in range(slots):
+                                forms.site[f, t], forms.modification[f, t] = slot_site[t], slot_modification[t]
+                                if 1 <= slot_site[t] <= length:
+                                    base[slot_site[t] - 1] = code_mass[residues[position + slot_site[t] - 1]]
+                            forms.peptide[f], forms.isotope_error[f], forms.slots[f] = peptide, isotope_error, slots
+                            n_forms += 1
+                            f += 1
+                            if f == FORMS_AT_ONCE:
+                                _score_forms(q, f, n_rows, n_n_rows, indexed, spectra, settings, hits, scratch)
+                                f = 0
+                        if slots == 0 or n_forms >= modifications.max_forms or stop[0]:
+                            break
+                        if not next_arrangement(slots, slot_modification, slot_choice, n_sites):
+                            break
+    _score_forms(q, f, n_rows, n_n_rows, indexed, spectra, settings, hits, scratch)
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _score_forms(q, n_forms, n_rows, n_n_rows, indexed, spectra, settings, hits, scratch):
+    """Score the first forms of the scratch with the spectrum of query q, and keep the best."""
+    which, forms = settings.score, scratch.forms
+    keep, use_vector = which == KSDP, which == XCORR
+    inverse_histogram, bins = 1.0 / hits.histogram_width, hits.histogram.shape[1]
+    for f in range(n_forms):
+        forms.has_any[f], forms.correlation[f] = look_up_ions(f, n_rows, n_n_rows, indexed, settings, use_vector, scratch)
+    for f in range(n_forms):
+        count_n, count_c, score = 0, 0, 0.0
+        if forms.has_any[f]:
+            count_n, count_c, score = match_ions(f, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch)
+        if use_vector:
+            score = forms.correlation[f] * XCORR_OF_SUM
+        elif score > 0:
+            if which == HYPERSCORE:
+                score = hyperscore(count_n, count_c, score)
+            elif which == KSDP:
+                score = kernel_dot_product(
+                    scratch.matched_peak, scratch.root, indexed.low, n_rows, forms.length[f] - 1, settings.ksdp_window, settings.ksdp_power
+                )
+        hits.histogram[q, min(bins - 1, max(0, np.int64(score * inverse_histogram)))] += 1
+        if count_n + count_c >= settings.min_matched_ions:
+            _insert(hits, q, score, forms.peptide[f], forms.isotope_error[f], forms.slots[f], forms.site[f], forms.modification[f])
+    hits.n_candidates[q] += n_forms
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
@@ -221,12 +246,13 @@ def score_candidates(spectra, queries, peptides, modifications, settings, code, 
     those of `search_queries`; `n_candidates` stays as it is.
     """
     scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], False, 0)
+    indexed = IndexedSpectrum(0, 0, 0, 0)
     bins = hits.histogram.shape[1]
     inverse, last_bin = np.float32(1.0 / hits.histogram_width), np.float32(bins - 1)
     for q in range(first, last):
         s = queries.spectrum[q]
         if best.code[q, 0] >= 0:
-            index_peaks(spectra.mz, spectra.offsets[s], spectra.offsets[s + 1], settings, scratch.words, scratch.first_peak)
+            indexed = index_spectrum(s, spectra, settings, False, False, scratch)
         number = np.int64(-1)
         while True:
             # In order of their numbers, for equal scores stay in the order in which they come.
@@ -237,15 +263,13 @@ def score_candidates(spectra, queries, peptides, modifications, settings, code, 
             if j < 0:
                 break
             number = best.code[q, j]
-            score = _score_candidate(
-                q, number, spectra, spectra.offsets[s + 1], queries.charge[q], peptides, modifications, settings, code, hits, scratch
-            )
+            score = _score_candidate(q, number, indexed, spectra, queries.charge[q], peptides, modifications, settings, code, hits, scratch)
             hits.histogram[q, bin_of_rounded(best.score[q, j], inverse, last_bin)] -= 1
             hits.histogram[q, min(bins - 1, np.int64(score * (1.0 / hits.histogram_width)))] += 1
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _score_candidate(q, number, spectra, high_peak, charge, peptides, modifications, settings, code, hits, scratch):
+def _score_candidate(q, number, indexed, spectra, charge, peptides, modifications, settings, code, hits, scratch):
     """The score of the candidate of that number, which is kept if it is among the best of query q."""
     peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
     e = (number >> code.isotope_shift) & ((1 << ISOTOPE_BITS) - 1)
@@ -261,16 +285,15 @@ def _score_candidate(q, number, spectra, high_peak, charge, peptides, modificati
     position, length = np.int64(peptides.position[peptide]), np.int64(peptides.length[peptide])
     for i in range(length):
         scratch.base[i] = peptides.residue_mass[np.int64(peptides.residues[position + i]) - 65]
-    n_term, c_term = place_modifications(
+    n_term, c_term = add_modifications(
         scratch.base, length, slots, scratch.slot_site, scratch.slot_modification, modifications.mass, peptides.n_term_mass,
-        peptides.c_term_mass, scratch.shift,
+        peptides.c_term_mass,
     )  # fmt: skip
-    count_n, count_c, dot, _ = score_form(
-        scratch.shift, length, n_term, c_term, max(1, min(settings.max_fragment_charge, charge - 1)), spectra.mz, spectra.weight, high_peak,
-        settings.fragment_absolute, settings.fragment_relative, settings.n_term_series, settings.c_term_series, 1.0 / settings.bin_width,
-        scratch.words, scratch.first_peak, False, settings.correlation_bin_width, settings.correlation_bin_offset, scratch.vector,
-        scratch.matched_peak, False,
-    )  # fmt: skip
+    charges = max(1, min(settings.max_fragment_charge, charge - 1))
+    n_rows, n_n_rows = list_rows(settings, charges, scratch.rows)
+    sum_masses(scratch.base, length, n_term, c_term, scratch.forms, 0)
+    look_up_ions(0, n_rows, n_n_rows, indexed, settings, False, scratch)
+    count_n, count_c, dot = match_ions(0, n_rows, n_n_rows, indexed, spectra, settings, False, scratch)
     score = dot
     if settings.score == HYPERSCORE:
         score = hyperscore(count_n, count_c, dot) if dot > 0 else 0.0

@@ -13,14 +13,17 @@ from kernels.cpu.scores import (
     NONE,
     PROTON_MASS,
     XCORR_OF_SUM,
+    IndexedSpectrum,
     correlation_height,
-    find_roots,
     hyperscore,
-    index_peaks,
+    index_spectrum,
     kernel_dot_product,
+    list_rows,
+    look_up_ions,
+    match_ions,
     most_peaks,
     new_scratch,
-    score_form,
+    sum_masses,
 )
 
 __all__ = ["feature_names", "measure_matches"]
@@ -124,25 +127,23 @@ def measure_matches(
     """
     flag = np.zeros(1, np.uint8) if stop is None else stop
     scratch = new_scratch(settings, 0, 1, False, most_peaks(spectra, query_spectrum, first, last))
-    shift, words, first_peak, matched_peak, vector = scratch.shift, scratch.words, scratch.first_peak, scratch.matched_peak, scratch.vector
+    base, sums, matched_peak = scratch.base, scratch.forms.sums, scratch.matched_peak
     n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
-    inverse_bin = 1.0 / settings.bin_width
     mz, weight = spectra.mz, spectra.weight
-    previous_spectrum = np.int64(-1)
+    previous_spectrum, indexed = np.int64(-1), IndexedSpectrum(0, 0, 0, 0)
     for row in range(first, last):
         if flag[0]:
             return
         s = query_spectrum[row]
         low, high = spectra.offsets[s], spectra.offsets[s + 1]
         if s != previous_spectrum:
-            index_peaks(spectra.mz, low, high, settings, words, first_peak)
-            find_roots(weight, low, high, settings.ksdp_power, scratch.root)
+            indexed = index_spectrum(s, spectra, settings, False, True, scratch)
             previous_spectrum = s
         position, length = np.int64(peptides.position[peptide[row]]), np.int64(peptides.length[peptide[row]])
         charges = max(1, min(settings.max_fragment_charge, query_charge[row] - 1))
         n_term, c_term, total = peptides.n_term_mass, peptides.c_term_mass, 0.0
         for i in range(length):
-            shift[i] = peptides.residue_mass[np.int64(peptides.residues[position + i]) - 65]
+            base[i] = peptides.residue_mass[np.int64(peptides.residues[position + i]) - 65]
         for t in range(site.shape[1]):
             if modification[row, t] == NONE:
                 break
@@ -151,19 +152,18 @@ def measure_matches(
             elif site[row, t] == length + 1:
                 c_term += modification_mass[modification[row, t]]
             else:
-                shift[site[row, t] - 1] += modification_mass[modification[row, t]]
+                base[site[row, t] - 1] += modification_mass[modification[row, t]]
         for i in range(length):
-            total += shift[i]
+            total += base[i]
         total += n_term + c_term
-        count_n, count_c, dot, _ = score_form(
-            shift, length, n_term, c_term, charges, mz, weight, high, settings.fragment_absolute, settings.fragment_relative,
-            settings.n_term_series, settings.c_term_series, inverse_bin, words, first_peak, False, settings.correlation_bin_width,
-            settings.correlation_bin_offset, vector, matched_peak, True,
-        )  # fmt: skip
+        n_rows, n_n_rows = list_rows(settings, charges, scratch.rows)
+        sum_masses(base, length, n_term, c_term, scratch.forms, 0)
+        look_up_ions(0, n_rows, n_n_rows, indexed, settings, False, scratch)
+        count_n, count_c, dot = match_ions(0, n_rows, n_n_rows, indexed, spectra, settings, True, scratch)
         used = np.zeros(high - low, np.bool_)
         dot_c, correlation, error, absolute_error = 0.0, np.int64(0), 0.0, 0.0
         for i in range(length - 1):
-            prefix = shift[i]
+            prefix = sums[0, i]
             for series in range(n_n + n_c):
                 if series < n_n:
                     single, place = prefix + settings.n_term_series[series], i

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.arrangements import find_arrangement, first_arrangement, next_arrangement, place_modifications
+from kernels.cpu.arrangements import add_modifications, find_arrangement, first_arrangement, next_arrangement
 from kernels.cpu.candidates import bin_of_rounded, lower_bound
 from kernels.cpu.forms import arrangement_room, form_code
 from kernels.cpu.scores import PROTON_MASS
@@ -118,8 +118,10 @@ def _list_ions(chunk, peptides, modifications, settings, code, index, room, shif
             for r in range(length):
                 base[r] = peptides.residue_mass[np.int64(peptides.residues[position + r]) - 65]
         previous = number
-        n_term, c_term = place_modifications(
-            base, length, slots, slot_site, slot_modification, modifications.mass, peptides.n_term_mass, peptides.c_term_mass, shift
+        for r in range(length):
+            shift[r] = base[r]
+        n_term, c_term = add_modifications(
+            shift, length, slots, slot_site, slot_modification, modifications.mass, peptides.n_term_mass, peptides.c_term_mass
         )
         total = n_term
         for r in range(length):

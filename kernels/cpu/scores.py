@@ -17,24 +17,32 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
+from kernels.cpu.probing import IONS_AT_ONCE, OUT_OF_REACH, fill_block, lowest_bit, matching_ions, sum_of_bins
 from kernels.layouts import CORRELATION_UNITS
 
 __all__ = [
     "AROUND",
     "CORRELATION_HALF_WINDOW",
+    "FORMS_AT_ONCE",
     "NONE",
+    "PEPTIDES_AT_ONCE",
     "PROTON_MASS",
     "XCORR_OF_SUM",
+    "Forms",
+    "IndexedSpectrum",
+    "Rows",
     "Scratch",
     "correlation_height",
-    "correlation_vector",
-    "find_roots",
     "hyperscore",
-    "index_peaks",
+    "index_spectrum",
     "kernel_dot_product",
+    "list_rows",
+    "look_up_ions",
+    "match_ions",
     "most_peaks",
     "new_scratch",
-    "score_form",
+    "sum_masses",
+    "sum_residues",
 ]
 
 PROTON_MASS = 1.007276466621
@@ -44,6 +52,11 @@ XCORR_OF_SUM = 0.005 / (AROUND * CORRELATION_UNITS)
 NONE = 255
 """No modification in a slot."""
 _LONGEST = 64
+_WORD = 32  # bits
+PEPTIDES_AT_ONCE = 256
+"""Peptides of which those that can carry a combination of modifications are listed together."""
+FORMS_AT_ONCE = 16
+"""Forms that are prepared together, then looked up, then scored."""
 _ROUNDING = 1e-12  # of a mass, at most
 
 
@@ -59,24 +72,30 @@ def _reach(settings):
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def index_peaks(mz, low, high, settings, words, first_peak):
-    """Set a bit for each bin that a peak's tolerance touches; `first_peak` names, for each word, the first peak that can match in it."""
-    words[:] = 0
+def _index_peaks(mz, low, high, settings, words, first_peak):
+    """Set a bit for each bin that a peak's tolerance touches; the first bin behind them, which has none.
+
+    `first_peak` names, for each word that has bits, the first peak that can match in it; other words' are not written, nor are words
+    behind the returned bin.
+    """
+    if low == high:
+        words[0] = 0
+        return 0
     inverse = 1.0 / settings.bin_width
     absolute, relative = _reach(settings)
-    last_bin = len(words) * 64 - 1
+    last_bin = (len(words) - 1) * _WORD - 1
+    edge = max(0, min(last_bin, np.int64((mz[high - 1] + (absolute + relative * mz[high - 1])) * inverse)) + 1)
+    words[: edge // _WORD + 1] = 0
     for i in range(low, high):
         half = absolute + relative * mz[i]
         begin = max(0, np.int64((mz[i] - half) * inverse))
         end = min(last_bin, np.int64((mz[i] + half) * inverse))
         for b in range(begin, end + 1):
-            words[b >> 6] |= np.uint64(1) << np.uint64(b & 63)
-    peak = low
-    for w in range(len(words)):
-        edge = w * 64 * settings.bin_width
-        while peak < high and mz[peak] + (absolute + relative * mz[peak]) < edge:
-            peak += 1
-        first_peak[w] = peak
+            w = b // _WORD
+            if words[w] == 0:
+                first_peak[w] = i
+            words[w] |= np.uint32(1) << np.uint32(b % _WORD)
+    return edge
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
@@ -85,27 +104,35 @@ def correlation_height(weight):
     return np.int64(np.float64(weight) * CORRELATION_UNITS + 0.5)
 
 
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def _correlation_bin(mz, settings):
+    return np.int64(mz / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
+
+
 @njit(nogil=True, cache=True, _nrt=False)
-def correlation_vector(mz, weight, low, high, settings, raw, vector):
+def _correlation_vector(mz, weight, low, high, settings, vector):
     """SEQUEST's spectrum after subtracting the mean of the 150 bins around each bin (Eng 2008, equation 6).
 
-    150 times as high and in units of heights, so that all values, and sums of them in any order, are whole numbers.
+    150 times as high and in units of heights, so that all values, and sums of them in any order, are whole numbers. Returned is the first
+    bin behind all that are not 0; bins behind it are not written. The last of `vector` is no bin.
     """
-    n = len(vector)
-    raw[:] = 0
-    for i in range(low, high):
-        b = np.int64(mz[i] / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
+    if low == high:
+        vector[0] = 0
+        return 0
+    n = len(vector) - 1
+    edge = max(0, min(n, _correlation_bin(mz[high - 1], settings) + CORRELATION_HALF_WINDOW + 1))
+    vector[: edge + 1] = 0
+    i = low
+    while i < high:
+        b, height = _correlation_bin(mz[i], settings), np.int64(0)
+        while i < high and _correlation_bin(mz[i], settings) == b:  # a bin holds its highest peak
+            height = max(height, correlation_height(weight[i]))
+            i += 1
         if 0 <= b < n:
-            raw[b] = max(np.int64(raw[b]), correlation_height(weight[i]))
-    total = np.int64(0)
-    for b in range(min(n, CORRELATION_HALF_WINDOW)):
-        total += raw[b]
-    for b in range(n):
-        if b + CORRELATION_HALF_WINDOW < n:
-            total += raw[b + CORRELATION_HALF_WINDOW]
-        if b - CORRELATION_HALF_WINDOW - 1 >= 0:
-            total -= raw[b - CORRELATION_HALF_WINDOW - 1]
-        vector[b] = AROUND * np.int64(raw[b]) - (total - raw[b])
+            for around in range(max(0, b - CORRELATION_HALF_WINDOW), min(edge, b + CORRELATION_HALF_WINDOW + 1)):
+                vector[around] -= np.int32(height)
+            vector[b] += (AROUND + 1) * height
+    return edge
 
 
 @njit(nogil=True, cache=True, _nrt=False)
@@ -119,81 +146,175 @@ def kernel_dot_product(matched_peak, root, first_peak, n_rows, n, window, expone
     total = 0.0
     for row in range(n_rows):
         of_row = 0.0
-        for j in range(n):
-            inside = 0.0
-            for k in range(max(0, j - before), min(n, j + after + 1)):
-                if matched_peak[row, k] >= 0:
-                    inside += root[matched_peak[row, k] - first_peak]
-            if inside > 0.0:
-                of_row += power(inside, exponent)
+        end = 0  # of the windows with the matches so far
+        for match in range(n):
+            if matched_peak[row, match] < 0:
+                continue
+            for j in range(max(end, match - after), min(n, match + before + 1)):
+                inside = 0.0
+                for k in range(max(0, j - before), min(n, j + after + 1)):
+                    if matched_peak[row, k] >= 0:
+                        inside += root[matched_peak[row, k] - first_peak]
+                if inside > 0.0:
+                    of_row += power(inside, exponent)
+            end = min(n, match + before + 1)
         total += of_row
     return total
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def find_roots(weight, low, high, exponent, root):
+def _find_roots(weight, low, high, exponent, root):
     """Roots of the weights of the peaks `low:high` for KSDP, into `root`."""
     for i in range(low, high):
         root[i - low] = power(np.float64(weight[i]), 1.0 / exponent)
 
 
-@njit(nogil=True, cache=True, _nrt=False)
-def score_form(
-    shift, length, n_term, c_term, charges, mz, weight, high, absolute, relative, n_term_series, c_term_series, inverse_bin, words,
-    first_peak, use_vector, correlation_bin, correlation_offset, vector, matched_peak, keep,
-):  # fmt: skip
-    """Match the fragment ions of one peptidoform.
+class IndexedSpectrum(NamedTuple):
+    """Peaks `low:high` of the spectra; the first bins of the bit table and of XCorr's vector behind all that are not 0."""
 
-    `shift` (length,) residue masses with modifications; overwritten. Returns (matched N-terminal ions, matched C-terminal ions, spectral
-    dot product, sum of `vector` over the ions). An ion matches the heaviest peak within the tolerance. With `keep`, `matched_peak`
-    (rows, length - 1) gets the peak of each ion or -1; there is a row for each series and charge, and columns count from the series' own
-    end.
+    low: int
+    high: int
+    edge: int
+    vector_edge: int
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def index_spectrum(s, spectra, settings, with_vector, with_roots, scratch):
+    """Index the peaks of a spectrum for look-ups, in the scratch: its bit table, and, if asked for, XCorr's vector and KSDP's roots."""
+    low, high = spectra.offsets[s], spectra.offsets[s + 1]
+    edge, vector_edge = _index_peaks(spectra.mz, low, high, settings, scratch.words, scratch.first_peak), 0
+    if with_vector:
+        vector_edge = _correlation_vector(spectra.mz, spectra.correlation_weight, low, high, settings, scratch.vector)
+    if with_roots:
+        _find_roots(spectra.weight, low, high, settings.ksdp_power, scratch.root)
+    return IndexedSpectrum(low, high, edge, vector_edge)
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def list_rows(settings, charges, rows):
+    """What the rows of ions, one for each series and charge, have in common for all forms; how many rows there are, and how
+    many of them, the first, are of the N-terminus.
+
+    The ions of row r are ``start + rows.sign[r] * sum`` over the sums of masses from the N-terminus. `start` is ``rows.start[r]`` for the
+    N-terminal series, and ``(total + rows.series[r]) / rows.charge[r] + rows.protons[r]`` for the others.
     """
-    # Sums from the N-terminus replace the residue masses, so that the inner loop is one look-up for each ion.
-    total = n_term
-    for i in range(length):
-        total += shift[i]
-        shift[i] = total
-    total += c_term
-    n_n, n_c = len(n_term_series), len(c_term_series)
-    n_words = len(words)
-    inverse_correlation = 1.0 / correlation_bin
-    correlation_shift = 1.0 - correlation_offset
-    count_n, count_c, dot, correlation = 0, 0, 0.0, np.int64(0)
+    n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
     for series in range(n_n + n_c):
         is_n = series < n_n
         for z in range(1, charges + 1):
-            sign = 1.0 / z if is_n else -1.0 / z
-            start = (n_term_series[series] if is_n else total + c_term_series[series - n_n]) / z + (z - 1) * PROTON_MASS / z
             row = series * charges + z - 1
-            count = 0
-            for i in range(length - 1):
-                target = start + sign * shift[i]
-                if use_vector:
-                    b = np.int64(target * inverse_correlation + correlation_shift)
-                    if 0 <= b < len(vector):
-                        correlation += vector[b]
-                peak = -1
-                b = np.int64(target * inverse_bin)
-                w = b >> 6
-                if 0 <= w < n_words and (words[w] >> np.uint64(b & 63)) & np.uint64(1):
-                    half = absolute + relative * target
-                    for k in range(first_peak[w], high):
-                        difference = mz[k] - target
-                        if difference > half:
-                            break
-                        if difference >= -half and (peak < 0 or weight[k] > weight[peak]):
-                            peak = k
-                    if peak >= 0:
-                        dot += weight[peak]
-                        count += 1
+            rows.charge[row] = z
+            rows.protons[row] = (z - 1) * PROTON_MASS / z
+            rows.sign[row] = 1.0 / z if is_n else -1.0 / z
+            rows.series[row] = settings.n_term_series[series] if is_n else settings.c_term_series[series - n_n]
+            rows.start[row] = rows.series[row] / z + rows.protons[row]
+    return (n_n + n_c) * charges, n_n * charges
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def _start(row, n_n_rows, total, rows):
+    """Where the ions of a row begin, see `list_rows`; `n_n_rows` are of the N-terminus."""
+    if row < n_n_rows:
+        return rows.start[row]
+    return (total + rows.series[row]) / rows.charge[row] + rows.protons[row]
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def sum_masses(masses, length, n_term, c_term, forms, f):
+    """Put a form of these masses of residues at place `f` of `forms`."""
+    total = n_term
+    for i in range(length):
+        total += masses[i]
+        forms.sums[f, i] = total
+    _close_form(length, total + c_term, forms, f)
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def sum_residues(residues, position, length, code_mass, n_term, c_term, forms, f):
+    """Put the form without modifications at place `f` of `forms`: a peptide's residues, and the masses of their codes."""
+    total = n_term
+    for i in range(length):
+        total += code_mass[residues[position + i]]
+        forms.sums[f, i] = total
+    _close_form(length, total + c_term, forms, f)
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def _close_form(length, total, forms, f):
+    """Fill up the block behind the last ion of form `f`, and note what else is known of it."""
+    fill_block(forms.sums, f * forms.sums.shape[1] + length - 1, OUT_OF_REACH)
+    forms.total[f], forms.length[f] = total, length
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def look_up_ions(f, n_rows, n_n_rows, indexed, settings, use_vector, scratch):
+    """Set in ``forms.bits[f, row]`` the bits of the ions that may meet a peak; whether there are any, and with `use_vector` the sum of the
+    scratch's `vector` over all ions.
+
+    All look-ups of a form, many at a time and without a branch: most ions meet no peak, and many forms none at all.
+    """
+    forms, rows, words, vector = scratch.forms, scratch.rows, scratch.words, scratch.vector
+    inverse_bin, inverse_correlation = 1.0 / settings.bin_width, 1.0 / settings.correlation_bin_width
+    correlation_shift = 1.0 - settings.correlation_bin_offset
+    correlation, found = np.int64(0), np.uint64(0)
+    at, n_ions, total = f * forms.sums.shape[1], forms.length[f] - 1, forms.total[f]
+    for row in range(n_rows):
+        start, sign = _start(row, n_n_rows, total, rows), rows.sign[row]
+        bits = np.uint64(0)
+        for i in range(0, n_ions, IONS_AT_ONCE):
+            bits |= matching_ions(forms.sums, at + i, start, sign, inverse_bin, words, indexed.edge) << np.uint64(i)
+            if use_vector:
+                correlation += sum_of_bins(
+                    forms.sums, at + i, start, sign, inverse_correlation, correlation_shift, vector, indexed.vector_edge
+                )
+        forms.bits[f, row] = bits
+        found |= bits
+    return found != 0, correlation
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def match_ions(f, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch):
+    """Match the ions that `look_up_ions` found: (matched N-terminal ions, matched C-terminal ions, spectral dot product).
+
+    An ion matches the heaviest peak within the tolerance. With `keep`, the scratch's `matched_peak` (rows, length - 1) gets the peak of
+    each ion or -1; columns count from the series' own end.
+    """
+    forms, rows, first_peak, matched_peak = scratch.forms, scratch.rows, scratch.first_peak, scratch.matched_peak
+    mz, weight = spectra.mz, spectra.weight
+    absolute, relative, inverse_bin = settings.fragment_absolute, settings.fragment_relative, 1.0 / settings.bin_width
+    last, total = forms.length[f] - 2, forms.total[f]
+    count_n, count_c, dot = 0, 0, 0.0
+    for row in range(n_rows):
+        if keep:
+            matched_peak[row, : last + 1] = -1
+        bits = forms.bits[f, row]
+        if bits == 0:
+            continue
+        is_n = row < n_n_rows
+        start, sign = _start(row, n_n_rows, total, rows), rows.sign[row]
+        count = 0
+        while bits != 0:
+            i = lowest_bit(bits)
+            bits &= bits - np.uint64(1)
+            target = start + sign * forms.sums[f, i]
+            half = absolute + relative * target
+            peak = -1
+            for k in range(first_peak[np.uint64(target * inverse_bin) // np.uint64(_WORD)], indexed.high):
+                difference = mz[k] - target
+                if difference > half:
+                    break
+                if difference >= -half and (peak < 0 or weight[k] > weight[peak]):
+                    peak = k
+            if peak >= 0:
+                dot += weight[peak]
+                count += 1
                 if keep:
-                    matched_peak[row, i if is_n else length - 2 - i] = peak
-            if is_n:
-                count_n += count
-            else:
-                count_c += count
-    return count_n, count_c, dot, correlation
+                    matched_peak[row, i if is_n else last - i] = peak
+        if is_n:
+            count_n += count
+        else:
+            count_c += count
+    return count_n, count_c, dot
 
 
 @njit(nogil=True, cache=True, _nrt=False)
@@ -206,14 +327,46 @@ def hyperscore(count_n, count_c, dot):
     return FACTORIAL_LOG[count_n] + FACTORIAL_LOG[count_c] + logarithm(1.0 + 100.0 * dot)
 
 
-class Scratch(NamedTuple):
-    """Room for one thread: sums of masses, the bit table, XCorr's vector, matched peaks, KSDP's roots, the arrangement of modifications."""
+class Rows(NamedTuple):
+    """Rows of ions: `list_rows` says what of them is kept."""
 
-    shift: NDArray[np.float64]
+    charge: NDArray[np.float64]
+    protons: NDArray[np.float64]
+    sign: NDArray[np.float64]
+    series: NDArray[np.float64]
+    start: NDArray[np.float64]
+
+
+class Forms(NamedTuple):
+    """Peptides with an arrangement of modifications, a few at a time (f): between one step and the next the processor need not wait.
+
+    `sums` (f, longest) of masses from the N-terminus, `total` with the C-terminus; `bits` (f, rows) of the ions that may meet a peak;
+    `site` and `modification` (f, slots) of the `slots` that are in use.
+    """
+
+    sums: NDArray[np.float64]
+    total: NDArray[np.float64]
+    length: NDArray[np.int64]
+    bits: NDArray[np.uint64]
+    has_any: NDArray[np.bool_]
+    correlation: NDArray[np.int64]
+    peptide: NDArray[np.int64]
+    isotope_error: NDArray[np.int64]
+    slots: NDArray[np.int64]
+    site: NDArray[np.int64]
+    modification: NDArray[np.int64]
+
+
+class Scratch(NamedTuple):
+    """Room for one thread: forms, the bit table, XCorr's vector, matched peaks, KSDP's roots, the arrangement of modifications."""
+
+    code_mass: NDArray[np.float64]
     base: NDArray[np.float64]
-    words: NDArray[np.uint64]
+    chosen: NDArray[np.int64]
+    rows: Rows
+    forms: Forms
+    words: NDArray[np.uint32]
     first_peak: NDArray[np.int64]
-    raw: NDArray[np.int32]
     vector: NDArray[np.int32]
     matched_peak: NDArray[np.int64]
     root: NDArray[np.float64]
@@ -228,15 +381,29 @@ class Scratch(NamedTuple):
 def new_scratch(settings, n_modifications, slots, with_vector, most):
     """Room for a thread that scores spectra of at most `most` peaks (which only KSDP needs), `with_vector` for XCorr."""
     absolute, relative = _reach(settings)
-    n_words = np.int64((settings.max_mz + absolute + relative * settings.max_mz) / settings.bin_width) // 64 + 1
-    n_bins = np.int64(settings.max_mz / settings.correlation_bin_width) + 2 + CORRELATION_HALF_WINDOW if with_vector else 1
+    n_words = np.int64((settings.max_mz + absolute + relative * settings.max_mz) / settings.bin_width) // _WORD + 2
+    n_bins = np.int64(settings.max_mz / settings.correlation_bin_width) + 2 + CORRELATION_HALF_WINDOW + 1 if with_vector else 1
     rows = (len(settings.n_term_series) + len(settings.c_term_series)) * settings.max_fragment_charge
     return Scratch(
-        np.empty(_LONGEST, np.float64),
-        np.empty(_LONGEST, np.float64),
-        np.zeros(n_words, np.uint64),
+        np.zeros(256, np.float64),
+        np.zeros(_LONGEST, np.float64),
+        np.zeros(PEPTIDES_AT_ONCE, np.int64),
+        Rows(np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows)),
+        Forms(
+            np.zeros((FORMS_AT_ONCE, _LONGEST + IONS_AT_ONCE)),
+            np.zeros(FORMS_AT_ONCE),
+            np.zeros(FORMS_AT_ONCE, np.int64),
+            np.zeros((FORMS_AT_ONCE, rows), np.uint64),
+            np.zeros(FORMS_AT_ONCE, np.bool_),
+            np.zeros(FORMS_AT_ONCE, np.int64),
+            np.zeros(FORMS_AT_ONCE, np.int64),
+            np.zeros(FORMS_AT_ONCE, np.int64),
+            np.zeros(FORMS_AT_ONCE, np.int64),
+            np.zeros((FORMS_AT_ONCE, slots), np.int64),
+            np.zeros((FORMS_AT_ONCE, slots), np.int64),
+        ),
+        np.zeros(n_words, np.uint32),
         np.zeros(n_words, np.int64),
-        np.zeros(n_bins, np.int32),
         np.zeros(n_bins, np.int32),
         np.zeros((rows, _LONGEST), np.int64),
         np.zeros(most, np.float64),

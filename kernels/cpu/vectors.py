@@ -19,22 +19,23 @@ from numba.extending import intrinsic, models, register_model
 from numpy.typing import NDArray
 
 __all__ = [
-    "REGISTER_BYTES", "add", "add_saturated", "aligned", "gather", "largest", "last_lane", "load", "load_anywhere", "load_codes", "look_up",
-    "maximum", "minimum", "shifted_1", "shifted_2", "shifted_4", "shifted_8", "shifted_16", "spread", "store", "store_anywhere", "subtract",
-    "subtract_saturated", "where_equal", "where_greater",
+    "FEATURES", "REGISTER_BYTES", "add", "add_saturated", "aligned", "gather", "gathered", "largest", "last_lane", "llvm_function", "load",
+    "load_anywhere", "load_codes", "look_up", "maximum", "minimum", "shifted_1", "shifted_2", "shifted_4", "shifted_8", "shifted_16",
+    "spread", "store", "store_anywhere", "subtract", "subtract_saturated", "where_equal", "where_greater",
 ]  # fmt: skip
 
 _INDEX = ir.IntType(32)
 
 
 def _host_features() -> set[str]:
-    """What the processor can do, under LLVM's names; NEON is not asked for, since every 64-bit ARM has it."""
+    """NEON is not asked for, since every 64-bit ARM has it."""
     return {name for name, present in llvm.get_host_cpu_features().items() if present}
 
 
-_FEATURES = _host_features()
+FEATURES = _host_features()
+"""What this machine's processor can do, under LLVM's names."""
 _IS_ARM = llvm.get_process_triple().startswith(("aarch64", "arm64"))
-REGISTER_BYTES = 64 if "avx512bw" in _FEATURES else 32 if "avx2" in _FEATURES else 16
+REGISTER_BYTES = 64 if "avx512bw" in FEATURES else 32 if "avx2" in FEATURES else 16
 """Bytes of a vector register here."""
 
 
@@ -75,7 +76,8 @@ def _pointer(context: Any, builder: Any, array_type: types.Array, array: Any, po
     return builder.bitcast(builder.gep(data, [position]), lanes.llvm_type.as_pointer())
 
 
-def _function(builder: Any, name: str, result: ir.Type, arguments: list[ir.Type]) -> Any:
+def llvm_function(builder: Any, name: str, result: ir.Type, arguments: list[ir.Type]) -> Any:
+    """LLVM's function of that name, declared in the module that is being built."""
     known = builder.module.globals.get(name)
     return known if known is not None else ir.Function(builder.module, ir.FunctionType(result, arguments), name)
 
@@ -159,7 +161,7 @@ def _lane_by_lane(operation: str, text: str) -> Any:
         def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             vector = left.llvm_type
             name = f"llvm.{operation}.v{left.count}i{left.bits}"
-            return builder.call(_function(builder, name, vector, [vector, vector]), arguments)
+            return builder.call(llvm_function(builder, name, vector, [vector, vector]), arguments)
 
         return left(left, right), code
 
@@ -196,7 +198,7 @@ def largest(typing: Any, vector: Any) -> Any:
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         name = f"llvm.vector.reduce.smax.v{vector.count}i{vector.bits}"
-        found = builder.call(_function(builder, name, ir.IntType(vector.bits), [vector.llvm_type]), arguments)
+        found = builder.call(llvm_function(builder, name, ir.IntType(vector.bits), [vector.llvm_type]), arguments)
         return builder.sext(found, ir.IntType(64))
 
     return types.int64(vector), code
@@ -254,9 +256,9 @@ def look_up(typing: Any, table: Any, position: Any, codes: Any) -> Any:
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if lanes.bits == 8:
-            if lanes.count == 64 and "avx512vbmi" in _FEATURES:
+            if lanes.count == 64 and "avx512vbmi" in FEATURES:
                 row = builder.load(_pointer(context, builder, signature.args[0], arguments[0], arguments[1], lanes), align=REGISTER_BYTES)
-                shuffle = _function(builder, "llvm.x86.avx512.permvar.qi.512", row.type, [row.type, row.type])
+                shuffle = llvm_function(builder, "llvm.x86.avx512.permvar.qi.512", row.type, [row.type, row.type])
                 return builder.call(shuffle, [row, arguments[2]])
             halves = [_half_row(context, builder, signature, arguments, lanes, half) for half in (0, 16)]
             if lanes.count == 64:
@@ -265,11 +267,11 @@ def look_up(typing: Any, table: Any, position: Any, codes: Any) -> Any:
                 return _shuffle_halves(builder, "llvm.x86.avx2.pshuf.b", halves, arguments[2])
             if lanes.count == 16 and _IS_ARM:
                 vector = lanes.llvm_type
-                shuffle = _function(builder, "llvm.aarch64.neon.tbl2.v16i8", vector, [vector] * 3)
+                shuffle = llvm_function(builder, "llvm.aarch64.neon.tbl2.v16i8", vector, [vector] * 3)
                 return builder.call(shuffle, [*halves, arguments[2]])
-            if lanes.count == 16 and "ssse3" in _FEATURES:
+            if lanes.count == 16 and "ssse3" in FEATURES:
                 return _shuffle_halves(builder, "llvm.x86.ssse3.pshuf.b.128", halves, arguments[2])
-        if lanes.bits == 32 and lanes.count == 16 and "avx512f" in _FEATURES:
+        if lanes.bits == 32 and lanes.count == 16 and "avx512f" in FEATURES:
             return _permute_two_registers(context, builder, signature, arguments, lanes)
         return _one_by_one(context, builder, signature, arguments, lanes)
 
@@ -288,7 +290,7 @@ def _half_row(context: Any, builder: Any, signature: Any, arguments: Any, lanes:
 def _shuffle_halves(builder: Any, name: str, halves: list[Any], codes: Any) -> Any:
     """x86's byte shuffle knows sixteen bytes: one for the lower half of the row, one for the upper, and the right one of each two."""
     vector = codes.type
-    shuffle = _function(builder, name, vector, [vector, vector])
+    shuffle = llvm_function(builder, name, vector, [vector, vector])
     low, high = (builder.call(shuffle, [half, codes]) for half in halves)
     is_low = builder.icmp_signed("<", codes, ir.Constant(vector, [16] * vector.count))
     return builder.select(is_low, low, high)
@@ -301,8 +303,28 @@ def _permute_two_registers(context: Any, builder: Any, signature: Any, arguments
     low, high = (
         builder.load(_pointer(context, builder, signature.args[0], arguments[0], place, lanes), align=REGISTER_BYTES) for place in places
     )
-    permute = _function(builder, "llvm.x86.avx512.vpermi2var.d.512", vector, [vector] * 3)
+    permute = llvm_function(builder, "llvm.x86.avx512.vpermi2var.d.512", vector, [vector] * 3)
     return builder.call(permute, [low, builder.zext(arguments[2], vector), high])
+
+
+def gathered(builder: Any, data: Any, positions: Any) -> Any:
+    """Code for the elements of 32 bits from `data` on at the places that a vector tells."""
+    vector, byte, count = positions.type, ir.IntType(8), positions.type.count
+    nothing, pointer = ir.Constant(vector, [0] * count), builder.bitcast(data, byte.as_pointer())
+    if count == 16 and "avx512f" in FEATURES:
+        bit = ir.VectorType(ir.IntType(1), 16)
+        name, every, scale = "llvm.x86.avx512.mask.gather.dpi.512", ir.Constant(bit, [1] * 16), ir.Constant(_INDEX, 4)
+        collect = llvm_function(builder, name, vector, [vector, pointer.type, vector, bit, _INDEX])
+        return builder.call(collect, [nothing, pointer, positions, every, scale])
+    if count == 8 and "avx2" in FEATURES:
+        every, scale = ir.Constant(vector, [-1] * 8), ir.Constant(byte, 4)
+        collect = llvm_function(builder, "llvm.x86.avx2.gather.d.d.256", vector, [vector, pointer.type, vector, vector, byte])
+        return builder.call(collect, [nothing, pointer, positions, every, scale])
+    result = ir.Constant(vector, ir.Undefined)
+    for lane in range(count):
+        index = builder.sext(builder.extract_element(positions, _INDEX(lane)), ir.IntType(64))
+        result = builder.insert_element(result, builder.load(builder.gep(data, [index])), _INDEX(lane))
+    return result
 
 
 @intrinsic
@@ -311,24 +333,8 @@ def gather(typing: Any, array: Any, positions: Any) -> Any:
     lanes = _lanes(array)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        vector, byte = lanes.llvm_type, ir.IntType(8)
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        nothing = ir.Constant(vector, [0] * lanes.count)
-        pointer = builder.bitcast(data, byte.as_pointer())
-        if lanes.count == 16 and "avx512f" in _FEATURES:
-            bit = ir.VectorType(ir.IntType(1), 16)
-            name, every, scale = "llvm.x86.avx512.mask.gather.dpi.512", ir.Constant(bit, [1] * 16), ir.Constant(_INDEX, 4)
-            collect = _function(builder, name, vector, [vector, pointer.type, vector, bit, _INDEX])
-            return builder.call(collect, [nothing, pointer, arguments[1], every, scale])
-        if lanes.count == 8 and "avx2" in _FEATURES:
-            every, scale = ir.Constant(vector, [-1] * 8), ir.Constant(byte, 4)
-            collect = _function(builder, "llvm.x86.avx2.gather.d.d.256", vector, [vector, pointer.type, vector, vector, byte])
-            return builder.call(collect, [nothing, pointer, arguments[1], every, scale])
-        result = ir.Constant(vector, ir.Undefined)
-        for lane in range(lanes.count):
-            index = builder.sext(builder.extract_element(arguments[1], _INDEX(lane)), ir.IntType(64))
-            result = builder.insert_element(result, builder.load(builder.gep(data, [index])), _INDEX(lane))
-        return result
+        return gathered(builder, data, arguments[1])
 
     return lanes(array, positions), code
 
