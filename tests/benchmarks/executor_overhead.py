@@ -3,8 +3,8 @@
     python -m tests.benchmarks.executor_overhead --data FOLDER [--device cpu|cuda] [--pairs 9]
 
 Two workloads, a database of sequences and spectra against peptides, each scored by a plain call of the twin and through a session, in turn
-and in changing order, everything brought to the device before. One JSON line for each: medians of both in seconds, and the median ratio of a
-pair.
+and in changing order, everything brought to the device before. One JSON line for each: medians of both in seconds, and the median ratio of
+a pair.
 """
 
 from __future__ import annotations
