@@ -39,7 +39,7 @@ __all__ = [
 COST_OF_QUERY = 50
 """In candidates: the bit table of its peaks."""
 CANDIDATES_OF_PIECE = 300_000
-"""About a tenth of a second of one thread: between two steps of the progress."""
+"""At most about a tenth of a second of one thread: between two steps of the progress."""
 NANOSECONDS_OF_PIECE = 1e8
 TIMES_LONGER = 2.0
 """How much longer scoring every candidate must take for an index to be made. It takes memory, and threads list its forms for a card, which

@@ -48,7 +48,7 @@ class SpectrumSearch:
 
     Attributes
     ----------
-    candidates_of_piece : about a tenth of a second of one thread, the time between two steps of the progress.
+    candidates_of_piece : at most about a tenth of a second of one thread, the time between two steps of the progress.
     """
 
     candidates_of_piece = CANDIDATES_OF_PIECE
