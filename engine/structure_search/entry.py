@@ -18,6 +18,8 @@ __all__ = ["STRUCTURE_SEARCH"]
 _EPILOG = """
 Queries and database: files (PDB, mmCIF, BinaryCIF, also gzipped), folders of them, or a list of files (.txt, a path a line). A chain is
 called by its file's stem, and stem:chain where the file has several; QUERY.cif:B means chain B alone, without it all are meant.
+With --complexes FILE, the chains of a query's file are also searched together: each is matched to another chain of the same target file,
+and files are ranked by the sum over the matched chains, each superposed by itself.
 
 Phase 1 aligns elements of secondary structure; chains that score less than QUALIFICATION_THRESHOLD of what the query scores with itself
 are left. Phase 2 aligns residues by their descriptors; a gap of k residues costs GAP_FIRST + (k - 1) * GAP_NEXT.
@@ -72,7 +74,10 @@ STRUCTURE_SEARCH = Search(
             option="--database", is_kept=True, wanted="structures to search in", one="database", hint="the structures to search in",
         ),
     ),
-    options=(Option("superpose", "", "write each hit superposed: coordinates, alignment, PyMOL and ChimeraX scripts", metavar="DIR"),),
+    options=(
+        Option("superpose", "", "write each hit superposed: coordinates, alignment, PyMOL and ChimeraX scripts", metavar="DIR"),
+        Option("complexes", "", "write a table of files: all chains of a query's file together, ranked by their sum", metavar="FILE"),
+    ),
     shortcuts=("mode", "qualification_threshold", "weights", "top"),
     writes="file",
     run=_run,

@@ -32,7 +32,8 @@ _OF_Z_SCORE = 0.02
 @dataclass(frozen=True)
 class QueryHits:
     """A query with its hits, best first. `n_aligned`: chains that took part in phase 2. `index`: its place in the order of the files.
-    `beside`: each hit as it is superposed.
+    `beside`: each hit as it is superposed. `scores`, `z_scores`: (n,) of all chains of the database, in order of length; `scores` are
+    negative where phase 1 forbade the chain.
     """
 
     query: str
@@ -42,7 +43,9 @@ class QueryHits:
     states: str
     n_aligned: int
     hits: Sequence[Hit]
-    beside: Sequence[AlignedChains] = ()
+    beside: Sequence[AlignedChains]
+    scores: NDArray[np.float64]
+    z_scores: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +149,13 @@ class HitSearch:
 
     def all_hits(self) -> Iterator[QueryHits]:
         """The queries in the order of their files, each with its hits."""
-        chains = self.queries.chains
         for i in np.argsort(self.queries.file_order).tolist():
-            hits, n_aligned, beside = self.hits(i)
-            index = int(self.queries.file_order[i])
-            yield QueryHits(chains.names[i], index, chains.descriptions[i], chains.sequence(i), chains.states(i), n_aligned, hits, beside)
+            yield self.hits(i)
 
-    def hits(self, i: int) -> tuple[list[Hit], int, list[AlignedChains]]:
-        """The hits of query `i`, best first; how many chains took part in phase 2; and each hit as it is superposed."""
+    def hits(self, i: int) -> QueryHits:
+        """The hits of query `i`, best first."""
         with self._resources.clock.stage("score"):
-            scores, rewards, unit, own = self.scores(i)
+            scores, rewards, unit, own_score = self.scores(i)
         with self._resources.clock.stage("report"):
             z = z_scores(scores.residues / unit, self.database.chains.lengths, scores.residues >= 0)
             found = np.flatnonzero(scores.residues > 0)
@@ -170,15 +170,23 @@ class HitSearch:
                 best = found[np.lexsort((self.database.file_order[found], -scores.residues[found]))][: self.parameters.top]
                 aligned = self._fitted(i, best, rewards)
                 order = np.arange(len(best))
-            ratios = scores.elements / max(1, own) if self.parameters.qualification_threshold > 0 else np.full(len(z), np.nan)
+            ratios = scores.elements / max(1, own_score) if self.parameters.qualification_threshold > 0 else np.full(len(z), np.nan)
             kept = order[: self.parameters.top].tolist()
             hits = [
                 self._hit(i, int(best[k]), rank, scores.residues[best[k]] / unit, z[best[k]], ratios[best[k]], aligned, k)
                 for rank, k in enumerate(kept, 1)
             ]
-            own_chains, chains = self.queries.chains, self.database.chains
-            beside = [AlignedChains(own_chains, i, chains, int(best[k]), aligned, k) for k in kept]
-            return hits, int((scores.residues >= 0).sum()), beside
+            own, chains = self.queries.chains, self.database.chains
+            return QueryHits(
+                own.names[i], int(self.queries.file_order[i]), own.descriptions[i], own.sequence(i), own.states(i),
+                int((scores.residues >= 0).sum()), hits, [AlignedChains(own, i, chains, int(best[k]), aligned, k) for k in kept],
+                scores.residues / unit, z,
+            )  # fmt: skip
+
+    def aligned(self, i: int, targets: NDArray[np.int64]) -> Superpositions:
+        """Query `i` beside these chains of the database, as hits are aligned and superposed in this mode."""
+        rewards, _ = self.rewards(self.queries.arrays.chain(i))
+        return (self._superposed if self._is_sensitive else self._fitted)(i, targets, rewards)
 
     def _starts(self, i: int, targets: NDArray[np.int64], rewards: Rewards) -> list[NDArray[np.int32]]:
         """The alignments by descriptors."""

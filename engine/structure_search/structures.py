@@ -17,7 +17,7 @@ from engine.structure_search.descriptor_index import descriptors_of
 from engine.structures.chains import Chains, concatenated
 from engine.structures.database import open_database
 from engine.structures.descriptors import Alphabets, describe
-from engine.structures.reading import StructureFile, read_structure
+from engine.structures.reading import StructureFile, read_structure, stem
 from kernels.structure_layouts import StructureArrays
 
 __all__ = [
@@ -57,11 +57,14 @@ class DescribedChains:
     Attributes
     ----------
     file_order : (n,) int64, the place of each chain in the order of the files. told : what the user should know of files and chains.
+    file : (n,) int64, the number of each chain's file. files : what each is called.
     """
 
     chains: Chains
     arrays: StructureArrays
     file_order: NDArray[np.int64]
+    file: NDArray[np.int64]
+    files: tuple[str, ...]
     told: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -106,7 +109,11 @@ def open_chains(folder: Path, progress: Progress) -> DescribedChains:
     InputError : it is damaged. Cancelled : the user asked to stop.
     """
     database = open_database(folder)
-    return DescribedChains(database.chains, descriptors_of(database, progress), np.arange(len(database.chains)))
+    content = database.content
+    files = tuple(stem(Path(one.path)) for one in content.sources)
+    return DescribedChains(
+        content.chains, descriptors_of(database, progress), np.arange(len(content.chains)), np.asarray(content.source, np.int64), files
+    )
 
 
 def _is_structure(path: Path) -> bool:
@@ -145,18 +152,29 @@ def read_chains(sources: Sequence[Source], progress: Progress, threads: int, *, 
     """
     progress.stage("Reading structures", len(sources))
     files = run_on_threads(lambda one: read_structure(one.path, least_confidence=least_confidence), sources, threads, progress)
-    parts, told = [], []
+    parts, told, numbers = [], [], dict[Path, int]()
     for source, file in zip(sources, files, strict=True):
         parts.append(_meant(source, file))
         told += _remarks(source, file)
-    return described(concatenated(parts), told)
+        numbers.setdefault(source.path, len(numbers))
+    of_chain = np.repeat([numbers[source.path] for source in sources], [len(part) for part in parts])
+    return described(concatenated(parts), told, files=(of_chain, tuple(map(stem, numbers))))
 
 
-def described(chains: Chains, told: Sequence[str] = (), using: Alphabets | None = None) -> DescribedChains:
-    """Chains put in order of length, with their descriptors, in alphabets that ship or in others."""
+def described(
+    chains: Chains,
+    told: Sequence[str] = (),
+    using: Alphabets | None = None,
+    files: tuple[NDArray[np.int64], tuple[str, ...]] | None = None,
+) -> DescribedChains:
+    """Chains put in order of length, with their descriptors, in alphabets that ship or in others.
+
+    `files`: the number of each chain's file, and what each file is called; a file for each chain when None.
+    """
+    numbers, names = files or (np.arange(len(chains)), chains.names)
     order = np.argsort(chains.lengths, kind="stable")
     chains = chains.taken(order)
-    return DescribedChains(chains, describe(chains, using), order, tuple(told))
+    return DescribedChains(chains, describe(chains, using), order, numbers[order], names, tuple(told))
 
 
 def _meant(source: Source, file: StructureFile) -> Chains:

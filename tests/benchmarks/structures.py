@@ -31,7 +31,6 @@ from engine.jobs.progress import Progress
 from engine.structure_search.hits import HitSearch
 from engine.structure_search.parameters import StructureSearchParameters
 from engine.structure_search.scoring import work_of
-from engine.structure_search.significance import z_scores
 from engine.structure_search.structures import DescribedChains, Source, read_chains
 from engine.structures.rewards import SensitiveTables
 from engine.version import VERSION
@@ -101,11 +100,9 @@ def rankings_of(search: HitSearch, queries: Sequence[int], n: int) -> dict[int, 
     place[search.database.file_order] = np.arange(n)
     rankings = {}
     for i in queries:
-        hits, _, _ = search.hits(i)
-        scores, _, unit, _ = search.scores(i)
-        z = z_scores(scores.residues / unit, search.database.chains.lengths, scores.residues >= 0)
-        by = np.where(scores.residues >= 0, z if search.parameters.mode == "sensitive" else scores.residues, -np.inf)
-        ahead = [int(place[hit.target_index]) for hit in hits]
+        found = search.hits(i)
+        by = np.where(found.scores >= 0, found.z_scores if search.parameters.mode == "sensitive" else found.scores, -np.inf)
+        ahead = [int(place[hit.target_index]) for hit in found.hits]
         taken = set(ahead)
         order = np.array(ahead + [k for k in np.argsort(-by, kind="stable").tolist() if k not in taken])
         rankings[i] = order[order != i]
