@@ -16,12 +16,12 @@ from engine.structure_search.parameters import StructureSearchParameters
 from engine.structure_search.scoring import Scores, score_query
 from engine.structure_search.significance import z_scores
 from engine.structure_search.structures import DescribedChains
-from engine.structures.outputs import AlignedChains
+from engine.structures.outputs import AlignedChains, cigar, identity
 from engine.structures.rewards import GapCosts, SensitiveTables, Weights, published_rewards, sensitive_rewards, sensitive_tables
 from engine.structures.superposition import Superpositions, superpose, superpose_many, tm_scores
 from kernels.structure_layouts import Rewards, StructureArrays
 
-__all__ = ["FEWEST_SUPERPOSED", "Hit", "HitSearch", "QueryHits", "cigar_of", "relatedness"]
+__all__ = ["FEWEST_SUPERPOSED", "Hit", "HitSearch", "QueryHits", "relatedness"]
 
 FEWEST_SUPERPOSED = 100
 """Candidates of a query that the sensitive mode superposes before it ranks them, however few are reported."""
@@ -55,7 +55,8 @@ class Hit:
     Attributes
     ----------
     score : of the alignment of residues, in bits (sensitive) or as published. z_score : standard deviations above chance.
-    aligned_length : pairs of residues; identity, query_coverage, target_coverage : parts of one, of those pairs and of the two lengths.
+    aligned_length : pairs of residues; identity, query_coverage, target_coverage : parts of one, of those pairs (X is like none) and of the
+        two lengths.
     rmsd : Å, of these pairs under the transformation. tm_score_query, tm_score_target : by the length of each.
     phase1_ratio : score of the elements, by that of the query with itself; NaN where phase 1 was skipped.
     rotation, translation : nine and three numbers, commas between; x' = R x + t moves the target onto the query.
@@ -95,23 +96,6 @@ def relatedness(z_score: NDArray[np.float64], tm_score: NDArray[np.float64]) -> 
     return tm_score + _OF_Z_SCORE * z_score
 
 
-def cigar_of(pairs: NDArray[np.integer], query_length: int, target_length: int) -> str:
-    """The alignment of two whole chains as a CIGAR.
-
-    >>> cigar_of(np.array([[1, 0], [2, 1], [3, 4]]), 5, 5)
-    '1I2M2D1M1I'
-    """
-    text, i, j, run = [], 0, 0, 0
-    for query, target in [*pairs.tolist(), (query_length, target_length)]:
-        if query > i or target > j:
-            text += [f"{run}M"] if run else []
-            text += [f"{query - i}I"] if query > i else []
-            text += [f"{target - j}D"] if target > j else []
-            run = 0
-        i, j, run = query + 1, target + 1, run + 1
-    return "".join(text + ([f"{run - 1}M"] if run > 1 else []))
-
-
 class HitSearch:
     """Finds the hits of one query after the other in a database that stays open."""
 
@@ -126,14 +110,14 @@ class HitSearch:
     ) -> None:
         self.queries, self.database, self.parameters = queries, database, parameters
         self._session, self._resources = session, resources
-        self._tables = tables or sensitive_tables()
+        self.tables = tables or sensitive_tables()
         self._is_sensitive = parameters.mode == "sensitive"
 
     def rewards(self, query: StructureArrays) -> tuple[Rewards, float]:
         """Rewards for a query, in whole numbers, and how many make a unit of its scores."""
         own = self.parameters
         weights, gaps = Weights(*own.weights), GapCosts(own.gap_first, own.gap_next, own.element_gap_first, own.element_gap_next)
-        return sensitive_rewards(query, self._tables, weights, gaps) if self._is_sensitive else published_rewards(query, weights, gaps)
+        return sensitive_rewards(query, self.tables, weights, gaps) if self._is_sensitive else published_rewards(query, weights, gaps)
 
     def scores(self, i: int) -> tuple[Scores, Rewards, float, int]:
         """Both phases of query `i`: scores of all chains, its rewards with their unit, and what its elements score with themselves."""
@@ -236,14 +220,14 @@ class HitSearch:
         pairs = aligned.pairs[aligned.pair_offsets[k] : aligned.pair_offsets[k + 1]]
         query_rows, target_rows = queries.rows(i), chains.rows(target)
         n_query, n_target = query_rows.stop - query_rows.start, target_rows.stop - target_rows.start
-        same = queries.residue[query_rows][pairs[:, 0]] == chains.residue[target_rows][pairs[:, 1]]
+        same = identity(queries.residue[query_rows], chains.residue[target_rows], pairs)
         return Hit(
             query=queries.names[i], target=chains.names[target], score=round(float(score), 3), z_score=round(float(z), 3),
-            aligned_length=len(pairs), identity=round(float(same.mean()) if len(pairs) else 0.0, 4), rmsd=round(float(aligned.rmsd[k]), 3),
+            aligned_length=len(pairs), identity=round(same, 4), rmsd=round(float(aligned.rmsd[k]), 3),
             tm_score_query=round(float(aligned.tm_score_query[k]), 4), tm_score_target=round(float(aligned.tm_score_target[k]), 4),
             query_coverage=round(len(pairs) / n_query, 4), target_coverage=round(len(pairs) / n_target, 4),
             phase1_ratio=round(float(ratio), 4), rotation=_numbers(aligned.rotation[k].reshape(-1), 7),
-            translation=_numbers(aligned.translation[k], 4), cigar=cigar_of(pairs, n_query, n_target),
+            translation=_numbers(aligned.translation[k], 4), cigar=cigar(pairs, n_query, n_target),
             description=chains.descriptions[target], rank=rank, query_index=int(self.queries.file_order[i]),
             target_index=int(self.database.file_order[target]), target_length=n_target, target_sequence=chains.sequence(target),
             target_states=chains.states(target),

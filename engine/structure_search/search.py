@@ -53,8 +53,8 @@ def find_structures(
         database, or the same.
     out : file for the hits, tab-separated; None for none. superpose : a folder for each hit's
         superposition (Cα): coordinates, alignment and scripts; None for none. complexes : file for the table in which the chains of a
-        query's file are searched together (`engine.structure_search.complexes`); None for none. project_folder : a project to which a run with its tables
-        is added.
+        query's file are searched together (`engine.structure_search.complexes`); None for none.
+    project_folder : a project to which a run with its tables is added.
     device, threads : see `engine.execution.devices.chosen_device`; all threads when None.
 
     Raises
@@ -84,6 +84,8 @@ def find_structures(
             run.progress.message(f"{name} has neither a helix nor a strand: its hits say little", "warning")
         with run.step("index"):
             chains = open_chains(folder, run.progress) if folder else read_chains(asked_database, run.progress, run.threads)
+        if parameters.has_idle_weight:
+            run.progress.message("Secondary structure has no weight of its own in the sensitive mode: conformation tells it", "warning")
         for text in (*query_set.told, *chains.told):
             run.progress.message(text)
         with run.step("plan"):

@@ -28,8 +28,8 @@ class Steps(NamedTuple):
 
 
 EFFORTS: dict[Effort, Steps] = {"quick": Steps(16, 3, 4, 1, 40), "thorough": Steps(160, 24, 16, 2, 0)}
-"""Of 500 candidates of five queries, 49 have a thorough TM-score above 0.4 (mean of both); quick comes within 0.02 of it for 47 of these, in
-8 ms a pair where thorough takes 36. A second beginning refined to the end, and more pieces at last, took 13 ms for the same 47."""
+"""Of 500 candidates of five queries, 49 have a thorough TM-score above 0.4 (mean of both); quick comes within 0.02 of it for 47 of these,
+in 8 ms a pair where thorough takes 36. A second beginning refined to the end, and more pieces at last, took 13 ms for the same 47."""
 
 Rotation = NDArray[np.float64]
 Translation = NDArray[np.float64]

@@ -497,7 +497,9 @@ def best_superposition(x, y, start, states_x, states_y, n_fragments, n_searched,
         # The search has the shorter chain first.
         turned = np.empty_like(start)
         turned[:, 0], turned[:, 1] = start[:, 1], start[:, 0]
-        move, score_y, score_x, rmsd, found = _best(y, x, turned, states_y, states_x, n_fragments, n_searched, n_refined, n_finished, last_step)
+        move, score_y, score_x, rmsd, found = _best(
+            y, x, turned, states_y, states_x, n_fragments, n_searched, n_refined, n_finished, last_step
+        )
         back = np.empty(12)
         for row in range(3):
             back[9 + row] = 0.0
