@@ -151,6 +151,8 @@ def open_collection(folder: Path) -> Collection:
     _check_values(columns)
     columns["position"] = columns["position"].reshape(-1, 3)
     texts = {name: _read_texts(folder, name, n if name in ("names", "descriptions") else n_sources) for name in _TEXTS}
+    require(all(name.isprintable() and " " not in name for name in texts["names"]), "a chain has no name that can be written")
+    require(all(text.isprintable() for text in texts["descriptions"]), "a description cannot be written")
     source = _column(folder, "source", "<i4", n)
     require(not n or (source.min() >= 0 and source.max() < n_sources), "a chain is of no file")
     sizes, modified = _column(folder, "source_size", "<i8", n_sources), _column(folder, "source_modified", "<i8", n_sources)
