@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from engine.errors import InputError
 from engine.execution.threads import run_on_threads
+from engine.files import is_there
 from engine.formats.sources import ByteSource
 from engine.jobs.progress import Progress
 from engine.structure_search.descriptor_index import descriptors_of
@@ -80,7 +81,9 @@ def sources_of(given: Sequence[str | Path]) -> list[Source]:
     """
     found: list[Source] = []
     for one in map(Path, given):
-        if one.is_dir():
+        if not is_there(one):
+            found.append(_source(one))
+        elif one.is_dir():
             files = sorted(path for path in one.iterdir() if path.is_file() and _is_structure(path))
             if not files:
                 raise InputError(one, f"holds no files of structures ({', '.join(_ENDINGS)}, also gzipped)", remedy="Name another folder")
@@ -122,9 +125,9 @@ def _is_structure(path: Path) -> bool:
 
 def _source(path: Path) -> Source:
     """A suffix ``:CHAIN`` is one only where the whole is no file."""
-    if not path.exists() and ":" in path.name:
+    if not is_there(path) and ":" in path.name:
         name, _, chain = path.name.rpartition(":")
-        if name and (path.parent / name).exists():
+        if name and is_there(path.parent / name):
             return Source(path.parent / name, chain)
     return Source(path)
 

@@ -5,9 +5,12 @@ import subprocess
 
 import pytest
 
+from engine.command_line.main import main
 from engine.errors import InputError
+from engine.structure_search.structures import sources_of
 from engine.structures.building import structure_files
 from engine.structures.database import open_database
+from tests.engine.structures.examples import as_pdb, atoms_of, helix
 from tests.fuzz import full_disk, structure_databases
 
 
@@ -58,12 +61,23 @@ def test_a_build_on_a_full_disk_says_so_in_one_line_and_keeps_the_database(tmp_p
         b"x" * 100_000 + b"\n", b".\n" * 1000,
     ],
 )  # fmt: skip
-def test_a_list_from_a_stranger_is_read_or_refused_in_one_sentence(tmp_path, content):
+def test_a_list_from_a_stranger_is_read_or_refused_in_one_sentence(tmp_path, content, capsys):
     (tmp_path / "list.txt").write_bytes(content)
-    try:
-        found = structure_files([tmp_path / "list.txt"])
-    except InputError as error:
-        assert "\n" not in str(error) and len(str(error)) < 2000
-    else:
-        assert len(found) <= 20_000
+    for read in (structure_files, sources_of):
+        try:
+            found = read([tmp_path / "list.txt"])
+        except InputError as error:
+            assert "\n" not in str(error) and len(str(error)) < 2000
+        else:
+            assert len(found) <= 20_000
+    out = str(tmp_path / "hits.tsv")
+    query = tmp_path / "query.pdb"
+    query.write_bytes(as_pdb(atoms_of(helix(12))))
+    for arguments in (
+        ["structures", str(query), "--database", str(tmp_path / "list.txt"), "--out", out, "--quiet", "--device", "cpu"],
+        ["structure-database", "build", str(tmp_path / "list.txt"), "--out", str(tmp_path / "database")],
+    ):
+        assert main(arguments) in (0, 2)
+        errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("proteoscope:")]
+        assert len(errors) <= 1
     assert not (tmp_path / "owned").exists()
