@@ -13,7 +13,17 @@ from typing import BinaryIO
 
 from engine.errors import StorageError
 
-__all__ = ["atomic_file", "atomic_path", "is_temporary", "storage_error", "storage_errors", "sync_file", "sync_folder", "temporary_sibling"]
+__all__ = [
+    "atomic_file",
+    "atomic_path",
+    "is_temporary",
+    "is_there",
+    "storage_error",
+    "storage_errors",
+    "sync_file",
+    "sync_folder",
+    "temporary_sibling",
+]
 
 _SUFFIX = ".partial"
 
@@ -58,6 +68,14 @@ def storage_errors(path: Path, *, only_disk: bool = False) -> Iterator[None]:
         if only_disk and error.errno not in _DISK_ERRORS:
             raise
         raise storage_error(path, error) from error
+
+
+def is_there(path: Path) -> bool:
+    """Whether something lies at a path; also of names that no file can have, about which `Path.exists` raises."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def is_temporary(path: Path) -> bool:

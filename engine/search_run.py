@@ -18,6 +18,7 @@ from engine.execution.looking import DeviceLook
 from engine.execution.opening import cards
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads
+from engine.files import is_there
 from engine.jobs.background import Background
 from engine.jobs.progress import Progress, RecordingProgress
 from engine.parameters import SearchParameters
@@ -84,7 +85,7 @@ def _check_file(path: Path) -> None:
         str(path).encode()
     except UnicodeEncodeError:
         raise InputError(ascii(str(path)), "the file's name is not valid UTF-8", remedy="Rename it") from None
-    if not path.exists():
+    if not is_there(path):
         raise InputError(path, "does not exist", remedy="Check the path")
     if path.is_dir():
         raise InputError(path, "is a folder", remedy="Give the files in it")

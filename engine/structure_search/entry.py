@@ -18,14 +18,16 @@ __all__ = ["STRUCTURE_SEARCH"]
 _EPILOG = """
 Queries and database: files (PDB, mmCIF, BinaryCIF, also gzipped), folders of them, or a list of files (.txt, a path a line). A chain is
 called by its file's stem, and stem:chain where the file has several; QUERY.cif:B means chain B alone, without it all are meant.
+With --complexes FILE, the chains of a query's file are also searched together: each is matched to another chain of the same target file,
+and files are ranked by the sum over the matched chains, each superposed by itself.
 
 Phase 1 aligns elements of secondary structure; chains that score less than QUALIFICATION_THRESHOLD of what the query scores with itself
 are left. Phase 2 aligns residues by their descriptors; a gap of k residues costs GAP_FIRST + (k - 1) * GAP_NEXT.
 
 Sensitive mode: a pair of residues scores log-odds, in bits, of local conformation, nearest neighbour in space with its place along the
-chain, burial and residue, as superposed relatives have them, less a constant. Of what a pair of aligned relatives scores, about a tenth
-is sequence; --weights 1,1,1,0 leaves it out. The best hundred candidates of a query (more with --top) are superposed, and ranked by their
-TM-scores and z-scores.
+chain, burial and residue, as superposed relatives have them, less a constant. Of the bits of aligned relatives of a superfamily, 3 %
+are sequence; --weights 1,1,1,0 leaves it out. Secondary structure has no weight of its own here: conformation tells it. The best hundred
+candidates of a query (more with --top) are superposed, and ranked by their TM-scores and z-scores.
 
 Published mode: the sum of exp(-(difference of Cα distances)^2), exp(-(difference of angles)^2), secondary structure (1, 1/2, 0) and
 BLOSUM62 from 0 to 1, as Mrozek et al. (2014) print it; ranked by the score. A quarter of what a pair may score is sequence.
@@ -72,7 +74,10 @@ STRUCTURE_SEARCH = Search(
             option="--database", is_kept=True, wanted="structures to search in", one="database", hint="the structures to search in",
         ),
     ),
-    options=(Option("superpose", "", "write each hit superposed: coordinates, alignment, PyMOL and ChimeraX scripts", metavar="DIR"),),
+    options=(
+        Option("superpose", "", "write each hit superposed: coordinates, alignment, PyMOL and ChimeraX scripts", metavar="DIR"),
+        Option("complexes", "", "write a table of files: all chains of a query's file together, ranked by their sum", metavar="FILE"),
+    ),
     shortcuts=("mode", "qualification_threshold", "weights", "top"),
     writes="file",
     run=_run,

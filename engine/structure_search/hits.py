@@ -16,12 +16,12 @@ from engine.structure_search.parameters import StructureSearchParameters
 from engine.structure_search.scoring import Scores, score_query
 from engine.structure_search.significance import z_scores
 from engine.structure_search.structures import DescribedChains
-from engine.structures.outputs import AlignedChains
+from engine.structures.outputs import AlignedChains, cigar, identity
 from engine.structures.rewards import GapCosts, SensitiveTables, Weights, published_rewards, sensitive_rewards, sensitive_tables
 from engine.structures.superposition import Superpositions, superpose, superpose_many, tm_scores
 from kernels.structure_layouts import Rewards, StructureArrays
 
-__all__ = ["FEWEST_SUPERPOSED", "Hit", "HitSearch", "QueryHits", "cigar_of", "relatedness"]
+__all__ = ["FEWEST_SUPERPOSED", "Hit", "HitSearch", "QueryHits", "relatedness"]
 
 FEWEST_SUPERPOSED = 100
 """Candidates of a query that the sensitive mode superposes before it ranks them, however few are reported."""
@@ -32,7 +32,8 @@ _OF_Z_SCORE = 0.02
 @dataclass(frozen=True)
 class QueryHits:
     """A query with its hits, best first. `n_aligned`: chains that took part in phase 2. `index`: its place in the order of the files.
-    `beside`: each hit as it is superposed.
+    `beside`: each hit as it is superposed. `scores`, `z_scores`: (n,) of all chains of the database, in order of length; `scores` are
+    negative where phase 1 forbade the chain.
     """
 
     query: str
@@ -42,7 +43,9 @@ class QueryHits:
     states: str
     n_aligned: int
     hits: Sequence[Hit]
-    beside: Sequence[AlignedChains] = ()
+    beside: Sequence[AlignedChains]
+    scores: NDArray[np.float64]
+    z_scores: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,8 @@ class Hit:
     Attributes
     ----------
     score : of the alignment of residues, in bits (sensitive) or as published. z_score : standard deviations above chance.
-    aligned_length : pairs of residues; identity, query_coverage, target_coverage : parts of one, of those pairs and of the two lengths.
+    aligned_length : pairs of residues; identity, query_coverage, target_coverage : parts of one, of those pairs (X is like none) and of the
+        two lengths.
     rmsd : Å, of these pairs under the transformation. tm_score_query, tm_score_target : by the length of each.
     phase1_ratio : score of the elements, by that of the query with itself; NaN where phase 1 was skipped.
     rotation, translation : nine and three numbers, commas between; x' = R x + t moves the target onto the query.
@@ -92,23 +96,6 @@ def relatedness(z_score: NDArray[np.float64], tm_score: NDArray[np.float64]) -> 
     return tm_score + _OF_Z_SCORE * z_score
 
 
-def cigar_of(pairs: NDArray[np.integer], query_length: int, target_length: int) -> str:
-    """The alignment of two whole chains as a CIGAR.
-
-    >>> cigar_of(np.array([[1, 0], [2, 1], [3, 4]]), 5, 5)
-    '1I2M2D1M1I'
-    """
-    text, i, j, run = [], 0, 0, 0
-    for query, target in [*pairs.tolist(), (query_length, target_length)]:
-        if query > i or target > j:
-            text += [f"{run}M"] if run else []
-            text += [f"{query - i}I"] if query > i else []
-            text += [f"{target - j}D"] if target > j else []
-            run = 0
-        i, j, run = query + 1, target + 1, run + 1
-    return "".join(text + ([f"{run - 1}M"] if run > 1 else []))
-
-
 class HitSearch:
     """Finds the hits of one query after the other in a database that stays open."""
 
@@ -123,14 +110,14 @@ class HitSearch:
     ) -> None:
         self.queries, self.database, self.parameters = queries, database, parameters
         self._session, self._resources = session, resources
-        self._tables = tables or sensitive_tables()
+        self.tables = tables or sensitive_tables()
         self._is_sensitive = parameters.mode == "sensitive"
 
     def rewards(self, query: StructureArrays) -> tuple[Rewards, float]:
         """Rewards for a query, in whole numbers, and how many make a unit of its scores."""
         own = self.parameters
         weights, gaps = Weights(*own.weights), GapCosts(own.gap_first, own.gap_next, own.element_gap_first, own.element_gap_next)
-        return sensitive_rewards(query, self._tables, weights, gaps) if self._is_sensitive else published_rewards(query, weights, gaps)
+        return sensitive_rewards(query, self.tables, weights, gaps) if self._is_sensitive else published_rewards(query, weights, gaps)
 
     def scores(self, i: int) -> tuple[Scores, Rewards, float, int]:
         """Both phases of query `i`: scores of all chains, its rewards with their unit, and what its elements score with themselves."""
@@ -146,16 +133,13 @@ class HitSearch:
 
     def all_hits(self) -> Iterator[QueryHits]:
         """The queries in the order of their files, each with its hits."""
-        chains = self.queries.chains
         for i in np.argsort(self.queries.file_order).tolist():
-            hits, n_aligned, beside = self.hits(i)
-            index = int(self.queries.file_order[i])
-            yield QueryHits(chains.names[i], index, chains.descriptions[i], chains.sequence(i), chains.states(i), n_aligned, hits, beside)
+            yield self.hits(i)
 
-    def hits(self, i: int) -> tuple[list[Hit], int, list[AlignedChains]]:
-        """The hits of query `i`, best first; how many chains took part in phase 2; and each hit as it is superposed."""
+    def hits(self, i: int) -> QueryHits:
+        """The hits of query `i`, best first."""
         with self._resources.clock.stage("score"):
-            scores, rewards, unit, own = self.scores(i)
+            scores, rewards, unit, own_score = self.scores(i)
         with self._resources.clock.stage("report"):
             z = z_scores(scores.residues / unit, self.database.chains.lengths, scores.residues >= 0)
             found = np.flatnonzero(scores.residues > 0)
@@ -170,15 +154,23 @@ class HitSearch:
                 best = found[np.lexsort((self.database.file_order[found], -scores.residues[found]))][: self.parameters.top]
                 aligned = self._fitted(i, best, rewards)
                 order = np.arange(len(best))
-            ratios = scores.elements / max(1, own) if self.parameters.qualification_threshold > 0 else np.full(len(z), np.nan)
+            ratios = scores.elements / max(1, own_score) if self.parameters.qualification_threshold > 0 else np.full(len(z), np.nan)
             kept = order[: self.parameters.top].tolist()
             hits = [
                 self._hit(i, int(best[k]), rank, scores.residues[best[k]] / unit, z[best[k]], ratios[best[k]], aligned, k)
                 for rank, k in enumerate(kept, 1)
             ]
-            own_chains, chains = self.queries.chains, self.database.chains
-            beside = [AlignedChains(own_chains, i, chains, int(best[k]), aligned, k) for k in kept]
-            return hits, int((scores.residues >= 0).sum()), beside
+            own, chains = self.queries.chains, self.database.chains
+            return QueryHits(
+                own.names[i], int(self.queries.file_order[i]), own.descriptions[i], own.sequence(i), own.states(i),
+                int((scores.residues >= 0).sum()), hits, [AlignedChains(own, i, chains, int(best[k]), aligned, k) for k in kept],
+                scores.residues / unit, z,
+            )  # fmt: skip
+
+    def aligned(self, i: int, targets: NDArray[np.int64]) -> Superpositions:
+        """Query `i` beside these chains of the database, as hits are aligned and superposed in this mode."""
+        rewards, _ = self.rewards(self.queries.arrays.chain(i))
+        return (self._superposed if self._is_sensitive else self._fitted)(i, targets, rewards)
 
     def _starts(self, i: int, targets: NDArray[np.int64], rewards: Rewards) -> list[NDArray[np.int32]]:
         """The alignments by descriptors."""
@@ -228,14 +220,14 @@ class HitSearch:
         pairs = aligned.pairs[aligned.pair_offsets[k] : aligned.pair_offsets[k + 1]]
         query_rows, target_rows = queries.rows(i), chains.rows(target)
         n_query, n_target = query_rows.stop - query_rows.start, target_rows.stop - target_rows.start
-        same = queries.residue[query_rows][pairs[:, 0]] == chains.residue[target_rows][pairs[:, 1]]
+        same = identity(queries.residue[query_rows], chains.residue[target_rows], pairs)
         return Hit(
             query=queries.names[i], target=chains.names[target], score=round(float(score), 3), z_score=round(float(z), 3),
-            aligned_length=len(pairs), identity=round(float(same.mean()) if len(pairs) else 0.0, 4), rmsd=round(float(aligned.rmsd[k]), 3),
+            aligned_length=len(pairs), identity=round(same, 4), rmsd=round(float(aligned.rmsd[k]), 3),
             tm_score_query=round(float(aligned.tm_score_query[k]), 4), tm_score_target=round(float(aligned.tm_score_target[k]), 4),
             query_coverage=round(len(pairs) / n_query, 4), target_coverage=round(len(pairs) / n_target, 4),
             phase1_ratio=round(float(ratio), 4), rotation=_numbers(aligned.rotation[k].reshape(-1), 7),
-            translation=_numbers(aligned.translation[k], 4), cigar=cigar_of(pairs, n_query, n_target),
+            translation=_numbers(aligned.translation[k], 4), cigar=cigar(pairs, n_query, n_target),
             description=chains.descriptions[target], rank=rank, query_index=int(self.queries.file_order[i]),
             target_index=int(self.database.file_order[target]), target_length=n_target, target_sequence=chains.sequence(target),
             target_states=chains.states(target),

@@ -29,7 +29,8 @@ class StructureSearchParameters(SearchParameters):
     )  # fmt: skip
     weights: tuple[float, ...] = parameter(
         (1.0, 1.0, 1.0, 1.0), title="Weights", group=_SCORING,
-        help="Of lengths, angles, secondary structure and residues, as 1,1,1,0; 1 is as published or as learned, residues 0 no sequence.",
+        help="Of lengths, angles, secondary structure and residues: 1 as published or learned. Sensitive: angles mean local conformation, "
+        "which includes secondary structure, whose own weight counts in the published mode alone.",
     )  # fmt: skip
     gap_first: float = parameter(
         6.7, ge=0, le=_MOST_COST, title="First residue of a gap", group=_SCORING, advanced=True,
@@ -63,6 +64,11 @@ class StructureSearchParameters(SearchParameters):
         if not any(value):
             raise ValueError("one of the weights must be above 0")
         return value
+
+    @property
+    def has_idle_weight(self) -> bool:
+        """Whether the weight of secondary structure was changed where nothing is weighted by it."""
+        return self.mode == "sensitive" and self.weights[2] != 1
 
     @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:

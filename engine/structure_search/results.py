@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from engine.files import atomic_file, storage_errors
 from engine.formats.spreadsheet import no_formula
 from engine.structure_search.hits import Hit, QueryHits
-from engine.structures.outputs import write_superposition
+from engine.structures.outputs import ROW_COLUMNS, write_superposition
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,13 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["COLUMNS", "hit_file", "project_tables", "write_superpositions"]
 
-COLUMNS = (
-    "query", "target", "score", "z_score", "aligned_length", "identity", "rmsd", "tm_score_query", "tm_score_target", "query_coverage",
-    "target_coverage", "phase1_ratio", "rotation", "translation", "cigar", "description",
-)  # fmt: skip
+COLUMNS = ROW_COLUMNS
 """Columns of the table and their order, which others rely on."""
 
 _NOT_IN_FOLDERS = re.compile(r"[^0-9A-Za-z_-]")
+_OF_SEARCH = ("score", "z_score", "phase1_ratio")  # what a superposition does not know of itself
 _TEXTS = ("query", "target", "description")
 
 
@@ -88,7 +86,7 @@ def write_superpositions(folder: Path, found: QueryHits) -> None:
         place = own / f"{hit.rank}-{_NOT_IN_FOLDERS.sub('_', hit.target)}"
         with storage_errors(place):
             place.mkdir(parents=True, exist_ok=True)
-        write_superposition(place, beside)
+        write_superposition(place, beside, extra={name: _cell(getattr(hit, name), is_safe=False) for name in _OF_SEARCH})
 
 
 def hits_schema() -> pa.Schema:

@@ -10,6 +10,7 @@ from engine.execution.executor import Executor
 from engine.jobs.progress import Progress
 from engine.search_run import Asked, search_run
 from engine.structure_search.compilation import STRUCTURES
+from engine.structure_search.complexes import complex_file, with_complexes
 from engine.structure_search.hits import Hit, HitSearch, QueryHits
 from engine.structure_search.parameters import StructureSearchParameters
 from engine.structure_search.results import hit_file, project_tables, write_superpositions
@@ -38,6 +39,7 @@ def find_structures(
     parameters: StructureSearchParameters,
     *,
     superpose: str | Path | None = None,
+    complexes: str | Path | None = None,
     project_folder: str | Path | None = None,
     device: str = "auto",
     threads: int | None = None,
@@ -50,8 +52,9 @@ def find_structures(
     queries : files of structures, folders and lists of them, each perhaps with ``:CHAIN`` behind it. database : the folder of a structure
         database, or the same.
     out : file for the hits, tab-separated; None for none. superpose : a folder for each hit's
-        superposition (Cα): coordinates, alignment and scripts; None for none. project_folder : a project to which a run with its tables
-        is added.
+        superposition (Cα): coordinates, alignment and scripts; None for none. complexes : file for the table in which the chains of a
+        query's file are searched together (`engine.structure_search.complexes`); None for none.
+    project_folder : a project to which a run with its tables is added.
     device, threads : see `engine.execution.devices.chosen_device`; all threads when None.
 
     Raises
@@ -66,7 +69,7 @@ def find_structures(
         {"queries": "QUERY.cif", "database": "DATABASE"},
         parameters,
         are_distinct=False,
-        outputs=[Path(out)] if out is not None else [],
+        outputs=[Path(one) for one in (out, complexes) if one is not None],
         project=project_folder,
         device=device,
         threads=threads,
@@ -82,6 +85,8 @@ def find_structures(
             run.progress.message(f"{name} has neither a helix nor a strand: its hits say little", "warning")
         with run.step("index"):
             chains = open_chains(folder, run.progress, run.threads) if folder else read_chains(asked_database, run.progress, run.threads)
+        if parameters.has_idle_weight:
+            run.progress.message("Secondary structure has no weight of its own in the sensitive mode: conformation tells it", "warning")
         for text in (*query_set.told, *chains.told):
             run.progress.message(text)
         with run.step("plan"):
@@ -96,7 +101,10 @@ def find_structures(
                 sinks.append(_rows(stack.enter_context(hit_file(Path(out)))))
             if superpose is not None:
                 sinks.append(lambda found: write_superpositions(Path(superpose), found))
-            for found in search.all_hits():  # score
+            every = search.all_hits()
+            if complexes is not None:
+                every = with_complexes(search, every, stack.enter_context(complex_file(Path(complexes))))
+            for found in every:  # score
                 with run.step("report"):
                     for take in sinks:
                         take(found)

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from engine.errors import InputError
 from engine.execution.threads import run_on_threads
+from engine.files import is_there
 from engine.formats.sources import ByteSource
 from engine.jobs.progress import Progress
 from engine.structure_search.descriptor_index import descriptors_of
 from engine.structures.chains import Chains, concatenated
-from engine.structures.database import open_database
+from engine.structures.database import MadeWhenAsked, open_database
 from engine.structures.descriptors import Alphabets, describe
-from engine.structures.reading import StructureFile, read_structure
+from engine.structures.reading import StructureFile, read_structure, stem
 from kernels.structure_layouts import StructureArrays
 
 __all__ = [
@@ -57,11 +58,14 @@ class DescribedChains:
     Attributes
     ----------
     file_order : (n,) int64, the place of each chain in the order of the files. told : what the user should know of files and chains.
+    file : (n,) int64, the number of each chain's file. files : what each is called.
     """
 
     chains: Chains
     arrays: StructureArrays
     file_order: NDArray[np.int64]
+    file: NDArray[np.int64]
+    files: Sequence[str]
     told: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -77,7 +81,9 @@ def sources_of(given: Sequence[str | Path]) -> list[Source]:
     """
     found: list[Source] = []
     for one in map(Path, given):
-        if one.is_dir():
+        if not is_there(one):
+            found.append(_source(one))
+        elif one.is_dir():
             files = sorted(path for path in one.iterdir() if path.is_file() and _is_structure(path))
             if not files:
                 raise InputError(one, f"holds no files of structures ({', '.join(_ENDINGS)}, also gzipped)", remedy="Name another folder")
@@ -106,7 +112,15 @@ def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChai
     InputError : it is damaged. Cancelled : the user asked to stop.
     """
     database = open_database(folder)
-    return DescribedChains(database.chains, descriptors_of(database, progress, threads), np.arange(len(database.chains)))
+    content = database.content
+    files = MadeWhenAsked(len(content.sources), lambda: tuple(stem(Path(one.path)) for one in content.sources))
+    return DescribedChains(
+        content.chains,
+        descriptors_of(database, progress, threads),
+        np.arange(len(content.chains)),
+        np.asarray(content.source, np.int64),
+        files,
+    )
 
 
 def _is_structure(path: Path) -> bool:
@@ -115,9 +129,9 @@ def _is_structure(path: Path) -> bool:
 
 def _source(path: Path) -> Source:
     """A suffix ``:CHAIN`` is one only where the whole is no file."""
-    if not path.exists() and ":" in path.name:
+    if not is_there(path) and ":" in path.name:
         name, _, chain = path.name.rpartition(":")
-        if name and (path.parent / name).exists():
+        if name and is_there(path.parent / name):
             return Source(path.parent / name, chain)
     return Source(path)
 
@@ -145,18 +159,31 @@ def read_chains(sources: Sequence[Source], progress: Progress, threads: int, *, 
     """
     progress.stage("Reading structures", len(sources))
     files = run_on_threads(lambda one: read_structure(one.path, least_confidence=least_confidence), sources, threads, progress)
-    parts, told = [], []
+    parts, told, numbers = [], [], dict[Path, int]()
     for source, file in zip(sources, files, strict=True):
         parts.append(_meant(source, file))
         told += _remarks(source, file)
-    return described(concatenated(parts), told, threads=threads)
+        numbers.setdefault(source.path, len(numbers))
+    of_chain = np.repeat([numbers[source.path] for source in sources], [len(part) for part in parts])
+    return described(concatenated(parts), told, files=(of_chain, tuple(map(stem, numbers))), threads=threads)
 
 
-def described(chains: Chains, told: Sequence[str] = (), using: Alphabets | None = None, *, threads: int = 1) -> DescribedChains:
-    """Chains put in order of length, with their descriptors, in alphabets that ship or in others."""
+def described(
+    chains: Chains,
+    told: Sequence[str] = (),
+    using: Alphabets | None = None,
+    files: tuple[NDArray[np.int64], tuple[str, ...]] | None = None,
+    *,
+    threads: int = 1,
+) -> DescribedChains:
+    """Chains put in order of length, with their descriptors, in alphabets that ship or in others.
+
+    `files`: the number of each chain's file, and what each file is called; a file for each chain when None.
+    """
+    numbers, names = files or (np.arange(len(chains)), chains.names)
     order = np.argsort(chains.lengths, kind="stable")
     chains = chains.taken(order)
-    return DescribedChains(chains, describe(chains, using, threads=threads), order, tuple(told))
+    return DescribedChains(chains, describe(chains, using, threads=threads), order, numbers[order], names, tuple(told))
 
 
 def _meant(source: Source, file: StructureFile) -> Chains:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from engine.errors import InputError, ParameterError, StorageError
 from engine.execution.threads import available_threads
-from engine.files import storage_errors
+from engine.files import is_there, storage_errors
 from engine.jobs.progress import Progress
 from engine.project.columns import UnsoundIndexError
 from engine.project.locks import FileLock
@@ -80,12 +80,12 @@ def _files_of_list(path: Path) -> list[Path]:
         text = file.read(_MOST_LIST)
     lines = [line.partition("#")[0].strip() for line in text.decode("utf-8", "surrogateescape").splitlines()]
     files = [path.parent / line for line in lines if line]
-    if not files or "\0" in str(files[0]) or not (files[0].is_file() or files[0].is_dir()):
+    if not files or not is_there(files[0]):
         raise InputError(
             path, "is neither a structure nor a list of files", place="line 1",
             remedy="Give a folder, structures as PDB, mmCIF or BinaryCIF, or a text with a path in each line",
         )  # fmt: skip
-    return [one for entry in files for one in (_files_in(entry) if entry.is_dir() else [entry])]
+    return [one for entry in files for one in (_files_in(entry) if is_there(entry) and entry.is_dir() else [entry])]
 
 
 def build_database(

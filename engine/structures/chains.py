@@ -22,6 +22,7 @@ COIL, HELIX, STRAND = 0, 1, 2
 """Codes of secondary structure."""
 STATE_LETTERS = "CHE"
 """Letter of each code of secondary structure, as it is written and shown."""
+_LETTERS, _STATE_LETTERS = (np.frombuffer(letters.encode(), np.uint8) for letters in (LETTERS, STATE_LETTERS))
 FEWEST_RESIDUES = 4
 """A chain of fewer is none: no angle between successive Cα vectors is defined twice."""
 
@@ -69,11 +70,11 @@ class Chains:
 
     def sequence(self, i: int) -> str:
         """Residues of chain `i` in letters."""
-        return "".join(LETTERS[code] for code in self.residue[self.rows(i)])
+        return _LETTERS[self.residue[self.rows(i)]].tobytes().decode()
 
     def states(self, i: int) -> str:
         """Secondary structure of chain `i` in letters."""
-        return "".join(STATE_LETTERS[state] for state in self.secondary[self.rows(i)])
+        return _STATE_LETTERS[self.secondary[self.rows(i)]].tobytes().decode()
 
     def taken(self, order: NDArray[np.int64] | Sequence[int]) -> Chains:
         """The chains of these numbers, in this order."""

@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,16 @@ from engine.project.columns import UnsoundIndexError, checked_offsets, checked_t
 from engine.sequences.matrices import LETTERS
 from engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, RESIDUE_COLUMNS, STRAND, Chains
 
-__all__ = ["Collection", "Source", "StructureDatabase", "open_collection", "open_database", "write_database", "write_merged"]
+__all__ = [
+    "Collection",
+    "MadeWhenAsked",
+    "Source",
+    "StructureDatabase",
+    "open_collection",
+    "open_database",
+    "write_database",
+    "write_merged",
+]
 
 _FORMAT = 1
 _ASCII = 128
@@ -49,6 +58,9 @@ _TEXTS = ("names", "descriptions", "source_paths", "source_skipped")
 _MOST_JSON = 1 << 16
 _MOST_PLACE = 1e5
 _REMEDY = "Build it again: proteoscope structure-database build FOLDER --out DATABASE"
+
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -68,23 +80,23 @@ class Source:
         return self.path, self.size, self.modified
 
 
-class Sources(Sequence[Source]):
-    """Files that are made from columns when somebody asks for one of them: a search asks for none of a hundred thousand."""
+class MadeWhenAsked(Sequence[Item]):
+    """Things that are made from columns when somebody asks for one of them: most searches ask for none of a hundred thousand files."""
 
-    def __init__(self, n: int, make: Callable[[], tuple[Source, ...]]) -> None:
+    def __init__(self, n: int, make: Callable[[], tuple[Item, ...]]) -> None:
         self._n, self._make = n, make
-        self._made: tuple[Source, ...] | None = None
+        self._made: tuple[Item, ...] | None = None
 
     def __len__(self) -> int:
         return self._n
 
     @overload
-    def __getitem__(self, place: int) -> Source: ...
+    def __getitem__(self, place: int) -> Item: ...
 
     @overload
-    def __getitem__(self, place: slice) -> tuple[Source, ...]: ...
+    def __getitem__(self, place: slice) -> tuple[Item, ...]: ...
 
-    def __getitem__(self, place: int | slice) -> Source | tuple[Source, ...]:
+    def __getitem__(self, place: int | slice) -> Item | tuple[Item, ...]:
         if self._made is None:
             self._made = self._make()
         return self._made[place]
@@ -174,6 +186,9 @@ def open_collection(folder: Path) -> Collection:
     _check_values(columns)
     columns["position"] = columns["position"].reshape(-1, 3)
     texts = {name: _open_texts(folder, name, n if name in ("names", "descriptions") else n_sources) for name in _TEXTS}
+    names, descriptions = _strings(texts["names"]), _strings(texts["descriptions"])
+    require(all(name.isprintable() and " " not in name for name in names), "a chain has no name that can be written")
+    require(all(text.isprintable() for text in descriptions), "a description cannot be written")
     source = _column(folder, "source", "<i4", n)
     require(not n or (source.min() >= 0 and source.max() < n_sources), "a chain is of no file")
     sizes, modified = _column(folder, "source_size", "<i8", n_sources), _column(folder, "source_modified", "<i8", n_sources)
@@ -183,8 +198,8 @@ def open_collection(folder: Path) -> Collection:
         numbers = zip(paths, sizes.tolist(), modified.tolist(), skipped, strict=True)
         return tuple(Source(path, size, changed, _skipped_of(text)) for path, size, changed, text in numbers)
 
-    chains = Chains(_strings(texts["names"]), _strings(texts["descriptions"]), offsets, **columns)
-    return Collection(chains, source, Sources(n_sources, make_sources))
+    chains = Chains(names, descriptions, offsets, **columns)
+    return Collection(chains, source, MadeWhenAsked(n_sources, make_sources))
 
 
 def _check_values(columns: dict[str, NDArray[Any]]) -> None:

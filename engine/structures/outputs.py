@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -63,15 +62,14 @@ def cigar(pairs: NDArray[np.integer], n_query: int, n_target: int) -> str:
     >>> cigar(np.array([[1, 0], [2, 1], [3, 3]]), 4, 5)
     '1I2M1D1M1D'
     """
-    parts: list[tuple[int, str]] = []
-    i = j = 0
-    for p, q in [*pairs.tolist(), (n_query, n_target)]:
-        parts += [(p - i, "I"), (q - j, "D")]
-        if p < n_query:
-            parts.append((1, "M"))
-        i, j = p + 1, q + 1
-    runs = [(sum(n for n, _ in group), kind) for kind, group in groupby((part for part in parts if part[0]), key=lambda part: part[1])]
-    return "".join(f"{n}{kind}" for n, kind in runs)
+    ends = np.array([[n_query, n_target]])
+    every = np.concatenate([np.asarray(pairs, np.int64).reshape(-1, 2), ends])
+    left_out = np.diff(every, axis=0, prepend=[[-1, -1]]) - 1
+    # A run of pairs begins where residues are left out before it; what stands behind the last pair ends it.
+    begins = np.flatnonzero(left_out.any(axis=1) | (np.arange(len(every)) == 0) | (np.arange(len(every)) == len(every) - 1))
+    runs = np.diff(begins, append=len(every) - 1)
+    parts = zip(left_out[begins].tolist(), runs.tolist(), strict=True)
+    return "".join(f"{n}{kind}" for (alone, other), run in parts for n, kind in ((alone, "I"), (other, "D"), (run, "M")) if n)
 
 
 def identity(query: NDArray[np.int8], target: NDArray[np.int8], pairs: NDArray[np.integer]) -> float:

@@ -100,11 +100,11 @@ def published_rewards(query: StructureArrays, weights: Weights, gaps: GapCosts) 
 def sensitive_rewards(query: StructureArrays, tables: SensitiveTables, weights: Weights, gaps: GapCosts) -> tuple[Rewards, float]:
     """The learned rewards in whole numbers, and how many of them make a bit.
 
-    The weight of lengths is that of distances, which are separation, burial and neighbour; that of angles is the conformation's, and that
-    of secondary structure counts where its table has been learned.
+    The weight of lengths is that of distances, which are separation, burial and neighbour; that of angles is the conformation's, of which
+    secondary structure is a part: no table is learned for that, and its own weight counts in the published mode alone.
     """
     factors = {
-        "residue": weights.residue, "secondary": weights.sse, "conformation": weights.angle, "neighbour": weights.length,
+        "residue": weights.residue, "conformation": weights.angle, "neighbour": weights.length,
         "separation": weights.length, "burial": weights.length,
     }  # fmt: skip
     names = tuple(tables.tables)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,24 @@ from engine.arrays import offsets_of
 from engine.execution.threads import available_threads, run_on_threads
 from engine.jobs.progress import Progress
 
-__all__ = ["EFFORTS", "Effort", "Superpositions", "superpose", "superpose_many", "tm_scores"]
+__all__ = ["EFFORTS", "Effort", "Steps", "Superpositions", "superpose", "superpose_many", "tm_scores"]
 
 Effort = Literal["quick", "thorough"]
-EFFORTS: dict[Effort, tuple[int, int, int]] = {"quick": (16, 3, 4), "thorough": (160, 24, 16)}
-"""Pairs of pieces that are tried besides the alignment to begin with, those of them that are searched, and beginnings that are refined."""
+
+
+class Steps(NamedTuple):
+    """How far a search goes: see `kernels.cpu.superposition.best_superposition`."""
+
+    n_fragments: int
+    n_searched: int
+    n_refined: int
+    n_finished: int
+    last_step: int
+
+
+EFFORTS: dict[Effort, Steps] = {"quick": Steps(16, 3, 4, 1, 40), "thorough": Steps(160, 24, 16, 2, 0)}
+"""Of 500 candidates of five queries, 49 have a thorough TM-score above 0.4 (mean of both); quick comes within 0.02 of it for 47 of these,
+in 8 ms a pair where thorough takes 36. A second beginning refined to the end, and more pieces at last, took 13 ms for the same 47."""
 
 Rotation = NDArray[np.float64]
 Translation = NDArray[np.float64]
@@ -109,7 +122,7 @@ def superpose_many(
     """Align and superpose each target with the query so that the TM-score is the greatest that is found.
 
     Begins with the given alignments, and with what Cα alone suggest (`kernels.cpu.superposition`). ``"quick"`` is for alignments
-    that are near the best already, and takes half of the time or less; ``"thorough"`` finds from nothing what TM-align finds.
+    that are near the best already, and takes a fourth of the time; ``"thorough"`` finds from nothing what TM-align finds.
 
     Parameters
     ----------
@@ -128,7 +141,7 @@ def superpose_many(
 
     query = _columns(query_position)
     query_states = states_by_distances(_rows(query_position))
-    n_fragments, n_searched, n_refined = EFFORTS[effort]
+    steps = EFFORTS[effort]
     _check(query.shape[1], target_position, target_offsets, start_pairs, start_offsets)
     if not np.isfinite(query).all():
         raise ValueError("the query has coordinates that are no numbers")
@@ -137,7 +150,7 @@ def superpose_many(
         rows = target_position[target_offsets[i] : target_offsets[i + 1]]
         start = np.ascontiguousarray(start_pairs[start_offsets[i] : start_offsets[i + 1], ::-1], np.int32)
         found: tuple[NDArray, float, float, float, NDArray] = best_superposition(
-            _columns(rows), query, start, states_by_distances(_rows(rows)), query_states, n_fragments, n_searched, n_refined
+            _columns(rows), query, start, states_by_distances(_rows(rows)), query_states, *steps
         )
         return found
 

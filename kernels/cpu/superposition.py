@@ -478,13 +478,15 @@ def _thread(x, y, scale, near, keys, weight, squared, ax, ay, pairs):
 
 
 @njit(nogil=True, cache=True)
-def best_superposition(x, y, start, states_x, states_y, n_fragments, n_searched, n_refined):
+def best_superposition(x, y, start, states_x, states_y, n_fragments, n_searched, n_refined, n_finished, last_step):
     """The alignment of two chains and its superposition with the greatest TM-score that is found.
 
     Parameters
     ----------
     x (3, m), y (3, n) float64 : Cα of target and query in Å. start (k, 2) int32 : pairs (row of x, row of y) to begin with, ascending in
-    both; may be empty. states_x, states_y : secondary structure of each.
+    both; may be empty. states_x, states_y : secondary structure of each. n_fragments : pairs of pieces that are tried besides (2 at least).
+    n_searched : those of them that are searched. n_refined : beginnings that are refined a little. n_finished : those of them that are
+    refined until nothing is gained. last_step : of `_search` for the alignment at the end.
 
     Returns
     -------
@@ -495,7 +497,9 @@ def best_superposition(x, y, start, states_x, states_y, n_fragments, n_searched,
         # The search has the shorter chain first.
         turned = np.empty_like(start)
         turned[:, 0], turned[:, 1] = start[:, 1], start[:, 0]
-        move, score_y, score_x, rmsd, found = _best(y, x, turned, states_y, states_x, n_fragments, n_searched, n_refined)
+        move, score_y, score_x, rmsd, found = _best(
+            y, x, turned, states_y, states_x, n_fragments, n_searched, n_refined, n_finished, last_step
+        )
         back = np.empty(12)
         for row in range(3):
             back[9 + row] = 0.0
@@ -505,7 +509,7 @@ def best_superposition(x, y, start, states_x, states_y, n_fragments, n_searched,
         pairs = np.empty_like(found)
         pairs[:, 0], pairs[:, 1] = found[:, 1], found[:, 0]
         return back, score_x, score_y, rmsd, pairs
-    return _best(x, y, start, states_x, states_y, n_fragments, n_searched, n_refined)
+    return _best(x, y, start, states_x, states_y, n_fragments, n_searched, n_refined, n_finished, last_step)
 
 
 @njit(nogil=True, cache=True)
@@ -561,7 +565,7 @@ def _keep(score, move, scores, moves):
 
 
 @njit(nogil=True, cache=True)
-def _best(x, y, start, states_x, states_y, n_fragments, n_searched, n_refined):
+def _best(x, y, start, states_x, states_y, n_fragments, n_searched, n_refined, n_finished, last_step):
     """`best_superposition` of a chain x that is no longer than y."""
     m, n = x.shape[1], y.shape[1]
     room = max(m, len(start))
@@ -613,10 +617,10 @@ def _best(x, y, start, states_x, states_y, n_fragments, n_searched, n_refined):
                 best, n_best = score, count
                 best_move[:] = move
                 best_pairs[:count] = pairs[m - count :]
-        # All are refined a little, then the best two until nothing is gained, with gaps that cost and with free ones.
+        # All are refined a little, then the best until nothing is gained, with gaps that cost and with free ones.
         some_scores, some_moves = scores.copy(), moves.copy()
         scores[:] = -1.0
-        for kind in range(n_refined + 4):
+        for kind in range(n_refined + 2 * n_finished):
             is_short = kind < n_refined
             if is_short:
                 move[:] = some_moves[kind]
@@ -628,7 +632,7 @@ def _best(x, y, start, states_x, states_y, n_fragments, n_searched, n_refined):
                     continue
                 move[:] = moves[chosen]
                 before = scores[chosen]
-                gap, rounds = (_GAP, 0.0)[kind % 2], _MOST_REFINEMENTS
+                gap, rounds = (_GAP, 0.0)[(kind - n_refined) % 2], _MOST_REFINEMENTS
             if before < _HOPELESS * best:
                 continue
             for _ in range(rounds):
@@ -646,7 +650,7 @@ def _best(x, y, start, states_x, states_y, n_fragments, n_searched, n_refined):
                 before = score
     # At last, pieces of all lengths; and pairs that lie far apart then are none.
     _gather(x, y, best_pairs[:n_best], 0, ax, ay)
-    _search(ax, ay, n_best, guide, near, 0, keys, weight, squared, seen, best_move)
+    _search(ax, ay, n_best, guide, near, last_step, keys, weight, squared, seen, best_move)
     _score(ax, ay, n_best, best_move, scale, squared)
     limit = 1.5 * m**0.3 + 3.5
     kept = 0
@@ -656,10 +660,10 @@ def _best(x, y, start, states_x, states_y, n_fragments, n_searched, n_refined):
             kept += 1
     final = best_pairs[:kept].copy()
     _gather(x, y, final, 0, ax, ay)
-    score_x = _search(ax, ay, kept, scale, near, 0, keys, weight, squared, seen, best_move) / m
+    score_x = _search(ax, ay, kept, scale, near, last_step, keys, weight, squared, seen, best_move) / m
     score_y = score_x
     if n != m:
         scale_y = tm_scale(n)
-        score_y = _search(ax, ay, kept, scale_y, _near(scale_y), 0, keys, weight, squared, seen, move) / n
+        score_y = _search(ax, ay, kept, scale_y, _near(scale_y), last_step, keys, weight, squared, seen, move) / n
     _score(ax, ay, kept, best_move, scale, squared)
     return best_move, score_x, score_y, np.sqrt(squared[:kept].sum() / max(1, kept)), final

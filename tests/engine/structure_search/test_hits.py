@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.structure_search.hits import cigar_of
 from engine.structure_search.significance import z_scores
+from engine.structures.outputs import cigar
 
 
 @given(
@@ -22,7 +22,7 @@ def test_a_cigar_spans_both_chains_and_pairs_what_is_paired(n_query, n_target, d
     pairs = np.array(rows, np.int32).T.reshape(-1, 2)
     i = j = 0
     found = []
-    for count, kind in re.findall(r"(\d+)([MID])", cigar_of(pairs, n_query, n_target)):
+    for count, kind in re.findall(r"(\d+)([MID])", cigar(pairs, n_query, n_target)):
         for _ in range(int(count)):
             if kind == "M":
                 found.append((i, j))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import shutil
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -43,34 +44,93 @@ def without_skipping(**changes) -> StructureSearchParameters:
     return StructureSearchParameters().changed(qualification_threshold=0, **changes)
 
 
+def pairs_of(cigar: str) -> tuple[list[tuple[int, int]], tuple[int, int]]:
+    """The pairs of a CIGAR, and the lengths that it spans."""
+    i = j = 0
+    pairs = []
+    for count, kind in re.findall(r"(\d+)([MID])", cigar):
+        for _ in range(int(count)):
+            if kind == "M":
+                pairs.append((i, j))
+            i, j = i + (kind != "D"), j + (kind != "I")
+    return pairs, (i, j)
+
+
+def tm_score(squared: np.ndarray, length: int) -> float:
+    """By Zhang & Skolnick (2004), of squared distances."""
+    scale = max(0.5, 1.24 * np.cbrt(length - 15) - 1.8) if length > 21 else 0.5
+    return float((1 / (1 + squared / scale**2)).sum() / length)
+
+
+def element_ratio(query: str, target: str) -> float:
+    """Phase 1 as printed: local alignment of elements (equation 12) by the query's own score; gaps cost 0.5, each further element 0.25."""
+
+    def score(one: str, other: str) -> float:
+        first, second = ([(state, len(list(run))) for state, run in groupby(states)] for states in (one, other))
+        best, h_row, f_row = 0.0, [0.0] * (len(second) + 1), [-np.inf] * (len(second) + 1)
+        for a, n in first:
+            diagonal, e = 0.0, -np.inf
+            for j, (b, m) in enumerate(second, 1):
+                similarity = 0.5 if "C" in (a, b) else float(a == b)
+                f_row[j] = max(f_row[j] - 0.25, h_row[j] - 0.5)
+                e = max(e - 0.25, h_row[j - 1] - 0.5)
+                h = max(0.0, diagonal + similarity - similarity * abs(n - m) / (n + m), e, f_row[j])
+                diagonal, h_row[j] = h_row[j], h
+                best = max(best, h)
+        return best
+
+    return score(query, target) / score(query, query)
+
+
 @pytest.mark.parametrize("mode", ["sensitive", "published"])
-def test_hits_are_what_their_transformation_and_alignment_say(folder, tmp_path, mode):
+def test_every_column_is_what_the_structures_say(folder, tmp_path, mode):
     out = tmp_path / "hits.tsv"
-    summary = find_structures([folder / "1bvyf.pdb"], [folder], out, without_skipping(mode=mode), device="cpu")
+    parameters = StructureSearchParameters().changed(mode=mode, qualification_threshold=0.01)
+    summary = find_structures([folder / "1bvyf.pdb"], [folder], out, parameters, device="cpu")
     rows = rows_of(out)
     assert tuple(rows[0]) == COLUMNS and len(rows) == summary.n_hits > 5
-    assert rows[0]["target"] == "1bvyf" and float(rows[0]["tm_score_query"]) == pytest.approx(1.0) and rows[0]["rmsd"] == "0"
+    assert rows[0]["target"] == "1bvyf" and float(rows[0]["tm_score_query"]) == pytest.approx(1.0) and float(rows[0]["rmsd"]) < 0.001
     query = read_structure(folder / "1bvyf.pdb").chains
     for row in rows:
+        value = {name: float(row[name]) for name in COLUMNS[2:12]}
         target = read_structure(folder / f"{row['target']}.pdb").chains
-        i = j = 0
-        pairs = []
-        for count, kind in re.findall(r"(\d+)([MID])", row["cigar"]):
-            if kind == "M":
-                pairs += [(i + k, j + k) for k in range(int(count))]
-            i, j = i + int(count) * (kind != "D"), j + int(count) * (kind != "I")
-        assert (i, j) == (len(query.position), len(target.position)) and len(pairs) == int(row["aligned_length"])
+        pairs, lengths = pairs_of(row["cigar"])
+        assert row["query"] == "1bvyf" and row["description"] == " ".join(target.descriptions[0].split())
+        assert lengths == (len(query.position), len(target.position)) and len(pairs) == value["aligned_length"]
         rotation = np.array(row["rotation"].split(","), float).reshape(3, 3)
-        assert np.linalg.det(rotation) == pytest.approx(1.0, abs=1e-5)
+        assert np.linalg.det(rotation) == pytest.approx(1.0, abs=1e-5) and rotation @ rotation.T == pytest.approx(np.eye(3), abs=1e-5)
         moved = target.position @ rotation.T + np.array(row["translation"].split(","), float)
         own, other = np.array(pairs).T
-        squares = ((query.position[own] - moved[other]) ** 2).sum(axis=1)
-        assert float(row["rmsd"]) == pytest.approx(np.sqrt(squares.mean()), abs=0.01)
-        assert float(row["identity"]) == pytest.approx((query.residue[own] == target.residue[other]).mean(), abs=1e-3)
-        assert float(row["query_coverage"]) == pytest.approx(len(pairs) / i, abs=1e-3)
+        squared = ((query.position[own] - moved[other]) ** 2).sum(axis=1)
+        assert value["rmsd"] == pytest.approx(np.sqrt(squared.mean()), abs=0.005)
+        # The transformation is best for the shorter chain's TM-score; the longer one's has its own, and is not less than under this.
+        by_both = [tm_score(squared, length) for length in lengths]
+        reported = [value["tm_score_query"], value["tm_score_target"]]
+        assert all(found >= plain - 1e-3 for found, plain in zip(reported, by_both, strict=True))
+        if mode == "sensitive":
+            shorter = int(lengths[1] < lengths[0])
+            assert reported[shorter] == pytest.approx(by_both[shorter], abs=1e-3)
+        else:
+            # No other rotation and translation has a smaller RMSD: what is left over turns and shifts nothing.
+            a, b = query.position[own] - query.position[own].mean(axis=0), target.position[other] - target.position[other].mean(axis=0)
+            u, sizes, v = np.linalg.svd(a.T.astype(float) @ b)
+            least = (a**2).sum() + (b**2).sum() - 2 * (sizes[0] + sizes[1] + np.sign(np.linalg.det(u @ v)) * sizes[2])
+            assert value["rmsd"] == pytest.approx(np.sqrt(max(0.0, least) / len(pairs)), abs=0.005)
+        same = query.sequence(0), target.sequence(0)
+        assert value["identity"] == pytest.approx(np.mean([same[0][i] == same[1][j] != "X" for i, j in pairs]), abs=1e-4)
+        assert value["query_coverage"] == pytest.approx(len(pairs) / lengths[0], abs=1e-4)
+        assert value["target_coverage"] == pytest.approx(len(pairs) / lengths[1], abs=1e-4)
+        assert value["phase1_ratio"] == pytest.approx(element_ratio(query.states(0), target.states(0)), abs=1e-3)
     if mode == "published":
         scores = [float(row["score"]) for row in rows]
         assert scores == sorted(scores, reverse=True)
+
+
+def test_a_weight_without_a_meaning_in_the_mode_is_told(folder, tmp_path):
+    for mode, is_told in (("sensitive", True), ("published", False)):
+        parameters = without_skipping(mode=mode, weights=(1, 1, 2, 1), top=1)
+        summary = find_structures([folder / "1bvyf.pdb"], [folder], None, parameters, device="cpu")
+        assert any("no weight of its own" in text for text in summary.messages) == is_told
 
 
 def test_a_database_gives_the_hits_of_its_files(folder, tmp_path, own_cache):
@@ -123,6 +183,8 @@ def test_hits_are_written_superposed_into_folders_that_lie_where_they_should(fol
     places = sorted(path for path in target.glob("*/*"))
     assert len(places) == 3 and all(re.fullmatch(r"[0-9A-Za-z_-]+", part) for path in places for part in path.relative_to(target).parts)
     assert all({"superposition.tsv", "superposition.pml", "superposition.cxc"} <= {one.name for one in path.iterdir()} for path in places)
+    row = rows_of(places[0] / "superposition.tsv")[0]
+    assert float(row["score"]) > 0 and float(row["tm_score_query"]) == 1 and row["z_score"]
     assert not any("$(" in one.read_text(encoding="utf-8") for path in places for one in path.glob("*.[pc][mx][lc]"))
 
 

@@ -1,0 +1,183 @@
+"""Complexes: all chains of a query's file against all chains of each file of the database, ranked by the sum over the chains.
+
+Each chain of the query is matched to another chain of the target so that the sum of their z-scores is the greatest (the assignment
+problem). A complex is scored chain by chain: that its chains also lie alike to each other is not asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, fields
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.files import atomic_file
+from engine.structure_search.hits import FEWEST_SUPERPOSED, HitSearch, QueryHits, relatedness
+
+__all__ = ["COLUMNS", "ComplexHit", "assignment", "complex_file", "complex_hits", "with_complexes"]
+
+
+@dataclass(frozen=True, slots=True)
+class ComplexHit:
+    """A file of the database beside a query's file, best first.
+
+    Attributes
+    ----------
+    query, target : what the files are called. query_chains, target_chains : how many each has. matched_chains : how many are matched.
+    z_score, score : sums over the matched chains. tm_score_query, tm_score_target : means over the chains of the query's and the target's
+        file, by their lengths, each matched chain with a superposition of its own; a chain that is not matched counts as 0.
+    pairs : names of the matched chains, as ``query=target``, commas between.
+    """
+
+    query: str
+    target: str
+    query_chains: int
+    target_chains: int
+    matched_chains: int
+    z_score: float
+    score: float
+    tm_score_query: float
+    tm_score_target: float
+    pairs: str
+
+
+COLUMNS = tuple(field.name for field in fields(ComplexHit))
+"""Columns of the table of complexes and their order."""
+
+
+def assignment(worth: NDArray[np.float64]) -> list[tuple[int, int]]:
+    """Rows matched to different columns so that the sum of what the matches are worth is the greatest; what is worth nothing is no match.
+
+    The Hungarian method by shortest paths (Jonker & Volgenant, Computing 38, 1987, 325-340): a row after the other, O(n^3).
+
+    >>> assignment(np.array([[3.0, 2.9], [2.8, 0.5]]))
+    [(0, 1), (1, 0)]
+    """
+    if worth.shape[0] > worth.shape[1]:
+        return sorted((row, column) for column, row in assignment(worth.T))
+    cost = -np.maximum(worth, 0.0)
+    n, m = cost.shape
+    by_row, by_column = np.zeros(n), np.zeros(m)
+    row_of, column_before = np.full(m, -1), np.full(m, -1)
+    for begin in range(n):
+        least, is_done = np.full(m, np.inf), np.zeros(m, np.bool_)
+        row, column, behind = begin, -1, 0.0
+        # The shortest way from this row to a column that is free.
+        while row >= 0:
+            through = behind + cost[row] - by_row[row] - by_column
+            shorter = ~is_done & (through < least)
+            least[shorter], column_before[shorter] = through[shorter], column
+            column = int(np.where(is_done, np.inf, least).argmin())
+            is_done[column] = True
+            row, behind = int(row_of[column]), float(least[column])
+        # The prices of what was passed, and the matches along the way turned over.
+        passed = is_done.copy()
+        passed[column] = False
+        by_row[begin] += behind
+        by_row[row_of[passed]] += behind - least[passed]
+        by_column[passed] -= behind - least[passed]
+        while column >= 0:
+            before = int(column_before[column])
+            row_of[column] = begin if before < 0 else row_of[before]
+            column = before
+    return sorted((row, column) for column, row in enumerate(row_of.tolist()) if row >= 0 and worth[row, column] > 0.0)
+
+
+def with_complexes(search: HitSearch, found: Iterator[QueryHits], take: Callable[[list[ComplexHit]], None]) -> Iterator[QueryHits]:
+    """Give the queries on, and `take` the hits of each file of them once all of its chains have come."""
+    queries = search.queries
+    place = np.argsort(queries.file_order)
+    for _, of_file in groupby(found, key=lambda one: int(queries.file[place[one.index]])):
+        chains = []
+        for one in of_file:
+            chains.append(one)
+            yield one
+        take(complex_hits(search, chains))
+
+
+def complex_hits(search: HitSearch, chains: Sequence[QueryHits]) -> list[ComplexHit]:
+    """Files of the database for the chains of one file, best first, as many as are reported of a chain.
+
+    Sensitive mode: the files with the greatest sums of z-scores are ranked by the sum of `relatedness`; published mode: by that of scores.
+    """
+    database, is_sensitive = search.database, search.parameters.mode == "sensitive"
+    z = np.stack([one.z_scores for one in chains])
+    scores = np.stack([one.scores for one in chains])
+    worth = np.where(scores > 0.0, np.maximum(z, 0.0) if is_sensitive else scores, 0.0)
+    wanted = max(search.parameters.top, FEWEST_SUPERPOSED if is_sensitive else 0)
+    best = _best_files(worth, database.file, len(database.files), wanted)
+    tm_scores = _tm_scores(search, chains, best)
+    query = search.queries.files[search.queries.file[_place(search, chains[0])]]
+    sizes = np.bincount(database.file, minlength=len(database.files))
+    found = []
+    for number, pairs in best:
+        tm = np.array([tm_scores[pair] for pair in pairs])
+        z_sum, score = (float(sum(table[k, target] for k, target in pairs)) for table in (z, scores))
+        rank = float(relatedness(np.array([z_sum]), np.array([tm.mean(axis=1).sum()]))[0]) if is_sensitive else score
+        names = ",".join(f"{chains[k].query}={database.chains.names[target]}" for k, target in pairs)
+        found.append((rank, ComplexHit(
+            query, database.files[number], len(chains), int(sizes[number]), len(pairs), round(z_sum, 3), round(score, 3),
+            round(float(tm[:, 0].sum()) / len(chains), 4), round(float(tm[:, 1].sum()) / int(sizes[number]), 4), names,
+        )))  # fmt: skip
+    found.sort(key=lambda one: -one[0])
+    return [one for _, one in found[: search.parameters.top]]
+
+
+def _place(search: HitSearch, one: QueryHits) -> int:
+    """Where a query stands in order of length."""
+    return int(np.flatnonzero(search.queries.file_order == one.index)[0])
+
+
+def _best_files(worth: NDArray[np.float64], file: NDArray[np.int64], n_files: int, wanted: int) -> list[tuple[int, list[tuple[int, int]]]]:
+    """Numbers of the files whose matches are worth the most, each with its pairs (row of `worth`, chain of the database)."""
+    order = np.argsort(file, kind="stable")
+    bounds = np.searchsorted(file[order], np.arange(n_files + 1))
+    # No file is worth more than if each chain had its best partner, whether or not others have the same.
+    at_most = np.zeros(n_files)
+    for row in worth:
+        best = np.zeros(n_files)
+        np.maximum.at(best, file, row)
+        at_most += best
+    found: list[tuple[float, int, list[tuple[int, int]]]] = []
+    for number in np.argsort(-at_most, kind="stable").tolist():
+        if at_most[number] <= 0.0 or (len(found) >= wanted and at_most[number] <= found[-1][0]):
+            break
+        own = order[bounds[number] : bounds[number + 1]]
+        pairs = [(row, int(own[column])) for row, column in assignment(worth[:, own])]
+        found.append((float(sum(worth[pair] for pair in pairs)), number, pairs))
+        found.sort(key=lambda one: (-one[0], one[1]))
+        del found[wanted:]
+    return [(number, pairs) for _, number, pairs in found]
+
+
+def _tm_scores(
+    search: HitSearch, chains: Sequence[QueryHits], best: Sequence[tuple[int, list[tuple[int, int]]]]
+) -> dict[tuple[int, int], tuple[float, float]]:
+    """TM-scores by query and target of all pairs; those that are no hits are superposed."""
+    place = np.argsort(search.database.file_order)
+    known = {
+        (k, int(place[hit.target_index])): (hit.tm_score_query, hit.tm_score_target) for k, one in enumerate(chains) for hit in one.hits
+    }
+    for k, one in enumerate(chains):
+        missing = sorted({target for _, pairs in best for row, target in pairs if row == k and (k, target) not in known})
+        aligned = search.aligned(_place(search, one), np.array(missing, np.int64))
+        both = zip(aligned.tm_score_query.tolist(), aligned.tm_score_target.tolist(), strict=True)
+        known |= {(k, target): pair for target, pair in zip(missing, both, strict=True)}
+    return known
+
+
+@contextmanager
+def complex_file(path: Path) -> Iterator[Callable[[Sequence[ComplexHit]], None]]:
+    """Takes the hits of complexes, and writes them as a table, tab-separated, whole or not at all."""
+    with atomic_file(path) as file:
+        file.write(("\t".join(COLUMNS) + "\n").encode())
+
+        def write(found: Sequence[ComplexHit]) -> None:
+            for one in found:
+                file.write(("\t".join(f"{cell:.10g}" if isinstance(cell, float) else str(cell) for cell in astuple(one)) + "\n").encode())
+
+        yield write

@@ -1,0 +1,117 @@
+"""All chains of a query's file together: matched to different chains of a file, and files ranked by the sum."""
+
+from __future__ import annotations
+
+import csv
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.command_line.main import main
+from engine.structure_search.complexes import COLUMNS, assignment
+from engine.structure_search.parameters import StructureSearchParameters
+from engine.structure_search.search import find_structures
+from engine.structures.building import build_database
+from engine.structures.reading import read_structure
+from tests.engine.structures.examples import as_pdb, atoms_of, helix
+from tests.engine.structures.test_superposition import walk
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_matches_are_worth_the_most_that_any_are(seed):
+    rng = np.random.default_rng(seed)
+    n, m = rng.integers(1, 6, 2)
+    worth = np.round(rng.normal(0, 3, (n, m)), seed % 2)  # ties in half of them
+    matched = assignment(worth)
+    assert len({row for row, _ in matched}) == len({column for _, column in matched}) == len(matched)
+    assert all(worth[pair] > 0 for pair in matched)
+    padded = np.zeros((6, 6))
+    padded[:n, :m] = np.maximum(worth, 0)
+    best = max(sum(padded[row, column] for row, column in enumerate(order)) for order in permutations(range(6)))
+    assert sum(worth[pair] for pair in matched) == pytest.approx(best)
+
+
+def folds() -> dict[str, np.ndarray]:
+    """Three folds that have nothing in common."""
+    return {name: np.concatenate([helix(14), walk(30, seed) + 30.0, helix(10) - 25.0]) for seed, name in enumerate("pqr", 20)}
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """`pair` and `turned` have the chains p and q; `twice` has p two times; the others one of each, and one file one alone."""
+    made, of = tmp_path / "complexes", folds()
+    made.mkdir()
+    files = {"pair": "pq", "turned": "qp", "twice": "pp", "half": "pr", "alone": "p", "other": "rr"}
+    for number, (name, chains) in enumerate(files.items()):
+        rng, rows = np.random.default_rng(number), []
+        for letter, chain in zip(chains, "AB", strict=False):
+            rows += atoms_of(of[letter] + rng.normal(0, 0.3 * (name != "pair"), of[letter].shape), chain)
+        (made / f"{name}.pdb").write_bytes(as_pdb(rows))
+    return made
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    assert all(tuple(row) == COLUMNS for row in rows)
+    return rows
+
+
+@pytest.mark.parametrize("mode", ["sensitive", "published"])
+def test_files_with_all_chains_of_the_query_come_before_those_with_some(folder, tmp_path, mode):
+    parameters = StructureSearchParameters().changed(mode=mode, qualification_threshold=0)
+    find_structures([folder / "pair.pdb"], [folder], tmp_path / "hits.tsv", parameters, complexes=tmp_path / "files.tsv", device="cpu")
+    rows = rows_of(tmp_path / "files.tsv")
+    found = {row["target"]: row for row in rows}
+    assert [row["target"] for row in rows[:2]] == ["pair", "turned"]
+    assert found["pair"]["pairs"] in ("pair:A=pair:A,pair:B=pair:B", "pair:B=pair:B,pair:A=pair:A")
+    assert set(found["turned"]["pairs"].split(",")) == {"pair:A=turned:B", "pair:B=turned:A"}
+    assert (found["pair"]["tm_score_query"], found["pair"]["query_chains"], found["alone"]["target_chains"]) == ("1", "2", "1")
+    # One chain of the query is matched to the only one, the other to none, and counts as nothing.
+    assert found["alone"]["matched_chains"] == "1" and float(found["alone"]["tm_score_query"]) < 0.51
+    assert float(found["alone"]["tm_score_target"]) > 0.9
+    # What a complex scores is the sum over its pairs of what the table of chains says.
+    with (tmp_path / "hits.tsv").open(encoding="utf-8", newline="") as file:
+        hits = {(row["query"], row["target"]): row for row in csv.DictReader(file, delimiter="\t")}
+    for row in rows:
+        pairs = [tuple(pair.split("=")) for pair in row["pairs"].split(",")]
+        assert len(pairs) == int(row["matched_chains"]) == len({b for _, b in pairs})
+        for name in ("score", "z_score"):
+            assert float(row[name]) == pytest.approx(sum(float(hits[pair][name]) for pair in pairs), abs=0.01)
+        mean = sum(float(hits[pair]["tm_score_query"]) for pair in pairs) / 2
+        assert float(row["tm_score_query"]) == pytest.approx(mean, abs=1e-3)
+
+
+def test_a_database_groups_its_chains_by_file_and_pairs_beyond_the_hits_are_superposed(folder, tmp_path, own_cache):
+    build_database([str(folder)], tmp_path / "database", processes=1)
+    tables = []
+    for number, (given, top) in enumerate(((folder, 100), (tmp_path / "database", 100), (folder, 2))):
+        parameters = StructureSearchParameters().changed(qualification_threshold=0, top=top)
+        out = tmp_path / f"{number}.tsv"
+        find_structures([folder / "pair.pdb"], [given], None, parameters, complexes=out, device="cpu")
+        tables.append([{name: row[name] for name in ("target", "matched_chains", "z_score", "tm_score_query")} for row in rows_of(out)])
+    assert tables[0] == tables[1] and tables[2] == tables[0][:2]
+
+
+def test_chains_that_are_named_one_by_one_are_one_complex(folder, tmp_path):
+    out, query = tmp_path / "files.tsv", folder / "pair.pdb"
+    parameters = StructureSearchParameters().changed(qualification_threshold=0)
+    find_structures([f"{query}:A", f"{query}:B", folder / "other.pdb"], [folder], None, parameters, complexes=out, device="cpu")
+    assert {row["query"]: row["query_chains"] for row in rows_of(out)} == {"pair": "2", "other": "2"}
+
+
+def test_a_fibril_finds_each_of_its_chains_once(shared_data, tmp_path):
+    """2BEG: amyloid fibrils, five chains of the same strand-turn-strand."""
+    place = shared_data / "structures" / "sample" / "2BEG.pdb"
+    if not place.exists():
+        pytest.skip("the sample is not there")
+    out = tmp_path / "files.tsv"
+    arguments = [str(place), "--database", str(place.parent), "--out", str(tmp_path / "hits.tsv"), "--complexes", str(out), "--quiet"]
+    assert main(["structures", *arguments, "--device", "cpu", "--qualification-threshold", "0"]) == 0
+    first = rows_of(out)[0]
+    n = str(len(read_structure(place).chains))
+    assert (first["target"], first["query_chains"], first["target_chains"], first["matched_chains"]) == ("2BEG", n, n, n) and n == "5"
+    assert len({pair.split("=")[1] for pair in first["pairs"].split(",")}) == 5
+    assert float(first["tm_score_query"]) > 0.5

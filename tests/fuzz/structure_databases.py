@@ -1,0 +1,214 @@
+"""Structure databases that somebody has changed, builds that are killed, that run at once, and that meet a full disk.
+
+    python -m tests.fuzz.structure_databases [N] [--seed SEED]
+
+Files of a database are changed N times, in every way (bytes, length, numbers, links): it opens as something sound, or is refused in one
+sentence. Builds are killed at any moment: the database is the one before or the one after, and the next build gives what a build in one go
+gives.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.structures.building import build_database
+from engine.structures.chains import RESIDUE_COLUMNS
+from engine.structures.database import StructureDatabase, open_database
+from tests.engine.structures.examples import as_pdb, atoms_of, helix
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+HUGE = 2**62
+
+Change = Callable[[Path, random.Random], None]
+
+
+def _flip(path: Path, chance: random.Random) -> None:
+    data = bytearray(path.read_bytes())
+    for _ in range(chance.choice([1, 3, 30])):
+        if data:
+            data[chance.randrange(len(data))] = chance.randrange(256)
+    path.write_bytes(data)
+
+
+def _flip_head(path: Path, chance: random.Random) -> None:
+    """The head of a column tells its type and shape."""
+    data = bytearray(path.read_bytes())
+    data[chance.randrange(min(len(data), 128))] = chance.choice(b"0123456789-,()'<>|fiuOVSx\x00\xff")
+    path.write_bytes(data)
+
+
+def _cut(path: Path, chance: random.Random) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[: chance.randrange(len(data))])
+
+
+def _lengthen(path: Path, chance: random.Random) -> None:
+    path.write_bytes(path.read_bytes() + chance.randbytes(chance.choice([1, 8, 4096])))
+
+
+def _remove(path: Path, chance: random.Random) -> None:
+    path.unlink()
+
+
+def _link(path: Path, chance: random.Random) -> None:
+    outside = path.parents[2] / "outside"
+    shutil.move(path, outside)
+    path.symlink_to(outside)
+
+
+def _link_to_device(path: Path, chance: random.Random) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def _folder(path: Path, chance: random.Random) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _extreme(path: Path, chance: random.Random) -> None:
+    if path.suffix != ".npy":
+        for number in ("1", "3", "30"):
+            path.write_text(path.read_text().replace(number, str(chance.choice([HUGE, -1, "1e999", "[[" * 50_000]))))
+        return
+    column = np.load(path)
+    limits = np.finfo(column.dtype) if column.dtype.kind == "f" else np.iinfo(column.dtype)
+    column[chance.randrange(len(column)) if len(column) else slice(0)] = chance.choice([limits.min, limits.max])
+    np.save(path, column)
+
+
+CHANGES: tuple[Change, ...] = (_flip, _flip_head, _cut, _lengthen, _remove, _link, _link_to_device, _folder, _extreme)
+
+
+def structures(folder: Path, n: int) -> Path:
+    """A folder with `n` files of a chain each, and one that cannot be read."""
+    folder.mkdir()
+    for number in range(n):
+        (folder / f"s{number}.pdb").write_bytes(as_pdb(atoms_of(helix(8 + number % 9))))
+    (folder / "broken.cif").write_bytes(b"data_x\nloop_\n_atom_site.id\n")
+    return folder
+
+
+def told(database: StructureDatabase) -> tuple[object, ...]:
+    """All that a database holds of chains."""
+    chains = database.chains
+    return chains.names, chains.descriptions, chains.offsets.tobytes(), *(getattr(chains, name).tobytes() for name in RESIDUE_COLUMNS)
+
+
+def change(n: int, seed: int, folder: Path) -> int:
+    """Change a database `n` times; how many of these were refused."""
+    chance, n_refused = random.Random(seed), 0
+    files = structures(folder / "files", 6)
+    good = folder / "good"
+    build_database([files], good, processes=1)
+    names = sorted(str(path.relative_to(good)) for path in good.rglob("*") if path.is_file() and path.suffix in (".npy", ".json"))
+    for number in range(n):
+        spoilt = folder / "spoilt"
+        shutil.copytree(good, spoilt)
+        name, way = names[number % len(names)], CHANGES[(number // len(names)) % len(CHANGES)]
+        way(spoilt / name, chance)
+        try:
+            database = open_database(spoilt)
+            # What is opened can be computed with: each chain is read to its end.
+            assert all(len(database.chains.sequence(i)) == n for i, n in enumerate(database.chains.lengths.tolist()))
+            assert np.isfinite(database.chains.position).all() and "\0" not in "".join(database.chains.names)
+        except InputError as error:
+            n_refused += 1
+            assert "\n" not in str(error) and len(str(error)) < 2000, f"{name}, {way.__name__}: {error}"
+            del error
+        shutil.rmtree(spoilt)
+        (folder / "outside").unlink(missing_ok=True)
+    return n_refused
+
+
+def command(files: Path, database: Path) -> list[str]:
+    """A build as a process."""
+    return [sys.executable, "-m", "engine.command_line", "structure-database", "build", str(files), "--out", str(database)]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Where it keeps what it keeps."""
+    return {**os.environ, "PYTHONPATH": str(REPOSITORY), "TMPDIR": str(folder)}
+
+
+def kill(n: int, seed: int, folder: Path, *, n_files: int = 1200) -> int:
+    """Kill `n` builds, each of a database that has just lost a file; how many were at work when they were killed."""
+    chance, n_at_work = random.Random(seed), 0
+    files, database = structures(folder / "files", n_files), folder / "database"
+    began = time.monotonic()
+    subprocess.run(command(files, folder / "timed"), cwd=REPOSITORY, env=environment(folder), check=True, capture_output=True)
+    seconds = time.monotonic() - began
+    before: tuple[object, ...] | None = None
+    for number in range(n):
+        if number % 3 == 1:
+            next(path for path in files.iterdir() if path.suffix == ".pdb").unlink()
+        process = subprocess.Popen(
+            command(files, database), cwd=REPOSITORY, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        time.sleep(chance.uniform(0.2, 1.0) * seconds)
+        n_at_work += process.poll() is None
+        process.kill()
+        process.communicate()
+        if before is not None:
+            now = told(open_database(database))
+            names = now[0]
+            assert isinstance(names, tuple)
+            assert now == before or len(names) == len(list(files.glob("*.pdb"))), "a killed build left another database"
+        if number % 2 or number + 1 == n:
+            done = subprocess.run(command(files, database), cwd=REPOSITORY, env=environment(folder), capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+            before = told(open_database(database))
+            alone = folder / f"alone-{number}"
+            assert before == told(build_database([files], alone, processes=1)), "built after a kill, it is another"
+            shutil.rmtree(alone)
+            left = [path.name for path in database.iterdir() if path.name.startswith(".") or path.name == "parts"]
+            assert not left and len(list(database.glob("columns-*"))) == 1, left
+    return n_at_work
+
+
+def at_once(folder: Path, *, n_files: int = 300) -> list[str]:
+    """Two builds of one database at once: one does it, the other does it after or says who does; what they said on stderr."""
+    files, database = structures(folder / "files", n_files), folder / "database"
+    both = [
+        subprocess.Popen(
+            command(files, database), cwd=REPOSITORY, env=environment(folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    errors = [process.communicate()[1] for process in both]
+    assert sorted(process.returncode for process in both) in ([0, 0], [0, 2]), errors
+    assert len(open_database(database).chains) == n_files
+    return errors
+
+
+def main() -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("n", nargs="?", type=int, default=500, help="changes, and a twentieth of it kills (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-") as place:
+        folders = [Path(place, name) for name in ("changed", "killed", "at-once")]
+        for folder in folders:
+            folder.mkdir()
+        print(f"{options.n} changes, {change(options.n, options.seed, folders[0])} of them refused", flush=True)
+        n_kills = max(1, options.n // 20)
+        print(f"{n_kills} kills, {kill(n_kills, options.seed, folders[1])} of builds at work", flush=True)
+        at_once(folders[2])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,83 @@
+"""Structure databases of strangers, and builds that are killed, run at once, or meet a full disk."""
+
+import os
+import subprocess
+
+import pytest
+
+from engine.command_line.main import main
+from engine.errors import InputError
+from engine.structure_search.structures import sources_of
+from engine.structures.building import structure_files
+from engine.structures.database import open_database
+from tests.engine.structures.examples import as_pdb, atoms_of, helix
+from tests.fuzz import full_disk, structure_databases
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links as on POSIX")
+def test_a_changed_database_opens_as_something_sound_or_is_refused_in_one_sentence(tmp_path):
+    assert structure_databases.change(200, 5, tmp_path) > 150
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
+def test_killed_builds_leave_the_database_before_or_after_and_the_next_one_is_whole(tmp_path):
+    structure_databases.kill(3, 2, tmp_path, n_files=40)
+
+
+def test_of_two_builds_at_once_one_builds_and_no_traceback_tells_of_the_other(tmp_path):
+    assert not any("Traceback" in text for text in structure_databases.at_once(tmp_path, n_files=20))
+
+
+def test_a_build_on_a_full_disk_says_so_in_one_line_and_keeps_the_database(tmp_path):
+    if not full_disk.can_mount():
+        pytest.skip("a small disk can only be mounted by root")
+    files, place = structure_databases.structures(tmp_path / "files", 40), tmp_path / "disk"
+    environment = structure_databases.environment(tmp_path)
+
+    def build() -> subprocess.CompletedProcess[str]:
+        command = structure_databases.command(files, place / "database")
+        return subprocess.run(command, cwd=structure_databases.REPOSITORY, env=environment, capture_output=True, text=True)
+
+    with full_disk.disk(place, 400_000):
+        assert build().returncode == 0
+        before = structure_databases.told(open_database(place / "database"))
+        used = sum(-(-one.stat().st_size // 4096) * 4096 for one in place.rglob("*") if one.is_file())
+        (place / "filler").write_bytes(bytes(400_000 - used - 40_000))
+        (files / "s7.pdb").unlink()
+        done = build()
+        last = done.stderr.splitlines()[-1]
+        assert done.returncode == 2 and "the disk is full" in last and "Traceback" not in done.stderr, done.stderr
+        assert structure_databases.told(open_database(place / "database")) == before
+        (place / "filler").unlink()
+        assert build().returncode == 0
+        assert len(open_database(place / "database").chains) == 39
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"/dev/zero\n" * 3, b"list.txt\n", b"../../../../../etc/passwd\n", b"\xff\xfe\x00" * 50, b"no such file\n" * 20_000,
+        b"~/x;$(touch owned)\n",
+        b"x" * 100_000 + b"\n", b".\n" * 1000,
+    ],
+)  # fmt: skip
+def test_a_list_from_a_stranger_is_read_or_refused_in_one_sentence(tmp_path, content, capsys):
+    (tmp_path / "list.txt").write_bytes(content)
+    for read in (structure_files, sources_of):
+        try:
+            found = read([tmp_path / "list.txt"])
+        except InputError as error:
+            assert "\n" not in str(error) and len(str(error)) < 2000
+        else:
+            assert len(found) <= 20_000
+    out = str(tmp_path / "hits.tsv")
+    query = tmp_path / "query.pdb"
+    query.write_bytes(as_pdb(atoms_of(helix(12))))
+    for arguments in (
+        ["structures", str(query), "--database", str(tmp_path / "list.txt"), "--out", out, "--quiet", "--device", "cpu"],
+        ["structure-database", "build", str(tmp_path / "list.txt"), "--out", str(tmp_path / "database")],
+    ):
+        assert main(arguments) in (0, 2)
+        errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("proteoscope:")]
+        assert len(errors) <= 1
+    assert not (tmp_path / "owned").exists()
