@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from gui.forms.field import Outlined
 from gui.forms.numbers import IntegerBox, NumberBox
@@ -88,8 +88,11 @@ class FilterBar(QWidget):
         self.setTabOrder(self._last_field, field)
         self._last_field = field
 
-    def _add_number(self, box: IntegerBox | NumberBox, label: str, name: str, help_text: str) -> None:
-        """Put a number before the button Reset. It filters when it is entered; while what stands there is no number, it is marked."""
+    def _add_number(self, box: IntegerBox | NumberBox, label: str, name: str, help_text: str, below: QWidget | None = None) -> None:
+        """Put a number before the button Reset. It filters when it is entered; while what stands there is no number, it is marked.
+
+        `below`: what stands under it.
+        """
         box.setAccessibleName(name)
         box.setKeyboardTracking(False)
         frame = Outlined(box, margin=2)
@@ -103,7 +106,7 @@ class FilterBar(QWidget):
         box.valueChanged.connect(self._later.start)
         box.lineEdit().textChanged.connect(mark)
         self._marks.append(mark)
-        self._add(box, label, frame)
+        self._add(box, label, frame if below is None else _stacked(frame, below))
 
     def _choices(self, name: str, help_text: str) -> ChoiceBox:
         """A field with choices that filters at once."""
@@ -131,3 +134,13 @@ class FilterBar(QWidget):
     def _take_focus(self) -> None:
         self.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.text.selectAll()
+
+
+def _stacked(*widgets: QWidget) -> QWidget:
+    whole = QWidget()
+    column = QVBoxLayout(whole)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(0)
+    for widget in widgets:
+        column.addWidget(widget, 0, Qt.AlignmentFlag.AlignHCenter)
+    return whole
