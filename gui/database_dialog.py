@@ -261,6 +261,8 @@ class DatabaseDialog(QDialog):
         table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         table.setAlternatingRowColors(True)
         table.setTabKeyNavigation(False)
+        table.setWordWrap(False)
+        table.verticalHeader().setDefaultSectionSize(self.fontMetrics().height() + 8)
         table.verticalHeader().hide()
         table.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         table.horizontalHeader().setStretchLastSection(True)
@@ -273,7 +275,8 @@ class DatabaseDialog(QDialog):
         self.progress.setTextVisible(False)
         set_icon(self.cancel_button, "cancel")
         for button in (self.build_button, self.cancel_button, self.close_button):
-            button.setAutoDefault(button is self.build_button)
+            button.setAutoDefault(False)
+        self.build_button.setDefault(True)
         self.cancel_button.setToolTip("Stop building; what has been read is kept for the next build")
         self.close_button.setToolTip("Close this dialog; a build that runs goes on")
         buttons = QHBoxLayout()

@@ -161,7 +161,10 @@ class SuperpositionTask(WritingTask):
 
 @dataclass(frozen=True)
 class DatabaseTask(WritingTask):
-    """A structure database that is to be built. `sources`: files and folders. `least_confidence`: residues with a lower pLDDT are left out."""
+    """A structure database that is to be built.
+
+    `sources`: files and folders. `least_confidence`: residues with a lower pLDDT are left out.
+    """
 
     sources: tuple[Path, ...]
     folder: Path

@@ -69,10 +69,16 @@ STRUCTURE_SEARCH = Search(
         ),
         Input(
             "database", "Structures to search in", "structures", "DATABASE", "a structure database, or files, folders or lists of files",
-            option="--database", is_kept=True, wanted="structures to search in", one="database", hint="a structure database, or files with structures,", also="structure database",
+            option="--database", is_kept=True, wanted="structures to search in", one="database",
+            hint="a structure database, or files with structures,", also="structure database",
         ),
     ),
-    options=(Option("superpose", "Write superposed hits into", "write each hit superposed: coordinates, alignment, PyMOL and ChimeraX scripts", metavar="DIR"),),
+    options=(
+        Option(
+            "superpose", "Write superposed hits into", "write each hit superposed: coordinates, alignment, PyMOL and ChimeraX scripts",
+            metavar="DIR",
+        ),
+    ),
     shortcuts=("mode", "qualification_threshold", "weights", "top"),
     writes="file",
     run=_run,

@@ -159,9 +159,9 @@ class StructurePair(AlignedPair):
     def column_text(self, column: int) -> str:
         """What stands in a column, in three lines: residues with their descriptors, and how far apart they are."""
         lines = []
-        for title, letter, rows, facts in (
-            ("Query", self.query[column], self.of_query, self.query_facts), ("Target", self.subject[column], self.of_target, self.target_facts),
-        ):  # fmt: skip
+        chains = (self.query, self.of_query, self.query_facts), (self.subject, self.of_target, self.target_facts)
+        for title, (letters, rows, facts) in zip(self.titles, chains, strict=True):
+            letter = letters[column]
             row = int(rows[column])
             if row < 0:
                 lines.append(f"{title}: gap")

@@ -339,6 +339,8 @@ def nucleotide_text(name: str, count: SequenceCount, *, is_each_meant: bool) -> 
 def _button(text: str, icon_name: str, clicked: Callable[[], None]) -> QPushButton:
     button = QPushButton(text)
     set_icon(button, icon_name)
+    # In a dialog the key Enter is for what the dialog does.
+    button.setAutoDefault(False)
     button.clicked.connect(clicked)
     return button
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
 
 from gui.forms.field import Outlined
 from gui.forms.numbers import IntegerBox, NumberBox
@@ -55,6 +55,7 @@ class FilterBar(QWidget):
         self._lines.addLayout(self._row)
         self._last_field: QWidget = self.text
         self._marks: list[Callable[[], None]] = []
+        self._cells: list[_Cell] = []
         find = QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self)
         find.setContext(Qt.ShortcutContext.WindowShortcut)
         find.activated.connect(self._take_focus)
@@ -62,15 +63,22 @@ class FilterBar(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Put the fields beside the text, or below it."""
         super().resizeEvent(event)
-        needed = self.minimumSizeHint().width() + self.text.minimumWidth() + self._lines.spacing()
+        needed = self._width_of_fields() + self.text.minimumWidth() + self._lines.spacing()
         is_wide = event.size().width() >= needed
+        for cell in self._cells:
+            cell.stand(is_high=event.size().width() < self._width_of_fields())
         self._lines.setDirection(QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Room for the fields; the text may stand above them."""
+        saved = sum(min(cell.width_saved, cell.minimumSizeHint().width() // 2) for cell in self._cells)
+        return QSize(self._width_of_fields() - saved, self._lines.totalMinimumSize().height())
+
+    def _width_of_fields(self) -> int:
+        """Room that the fields need beside each other, with their labels before them."""
         margins = self._lines.contentsMargins()
-        width = self._row.minimumSize().width() + margins.left() + margins.right()
-        return QSize(width, self._lines.totalMinimumSize().height())
+        stood = sum(cell.width_saved for cell in self._cells if cell.is_high)
+        return self._row.minimumSize().width() + stood + margins.left() + margins.right()
 
     def reset(self) -> None:
         """Show what is shown at first."""
@@ -106,7 +114,14 @@ class FilterBar(QWidget):
         box.valueChanged.connect(self._later.start)
         box.lineEdit().textChanged.connect(mark)
         self._marks.append(mark)
-        self._add(box, label, frame if below is None else _stacked(frame, below))
+        if below is None:
+            self._add(box, label, frame)
+            return
+        self._cells.append(_Cell(box, label, frame, below))
+        self._add(box, frame=self._cells[-1])
+        for beside in (self.reset_button, *self._cells):
+            self._row.setAlignment(beside, Qt.AlignmentFlag.AlignTop)
+        self._lines.setAlignment(self.text, Qt.AlignmentFlag.AlignTop)
 
     def _choices(self, name: str, help_text: str) -> ChoiceBox:
         """A field with choices that filters at once."""
@@ -136,11 +151,28 @@ class FilterBar(QWidget):
         self.text.selectAll()
 
 
-def _stacked(*widgets: QWidget) -> QWidget:
-    whole = QWidget()
-    column = QVBoxLayout(whole)
-    column.setContentsMargins(0, 0, 0, 0)
-    column.setSpacing(0)
-    for widget in widgets:
-        column.addWidget(widget, 0, Qt.AlignmentFlag.AlignHCenter)
-    return whole
+class _Cell(QWidget):
+    """A field with a label before it, or above it where there is little room, and something below it."""
+
+    def __init__(self, field: QWidget, label: str, frame: QWidget, below: QWidget) -> None:
+        super().__init__()
+        self._label, self._frame, self._below = QLabel(label), frame, below
+        self._label.setBuddy(field)
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(6)
+        self._grid.setVerticalSpacing(0)
+        self.width_saved = self._label.sizeHint().width() + 6
+        """By the label above."""
+        self.is_high = True
+        self.stand(is_high=False)
+
+    def stand(self, *, is_high: bool) -> None:
+        """Have the label above the field, or before it."""
+        if is_high == self.is_high:
+            return
+        self.is_high = is_high
+        places = ((0, 0), (1, 0), (2, 0)) if is_high else ((0, 0), (0, 1), (1, 1))
+        for widget, place in zip((self._label, self._frame, self._below), places, strict=True):
+            self._grid.removeWidget(widget)
+            self._grid.addWidget(widget, *place, Qt.AlignmentFlag.AlignCenter)

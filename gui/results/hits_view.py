@@ -91,7 +91,7 @@ class HitsView(QueryHitsView):
 
     def _show_summary(self, run: FinishedRun, found: HitSummary) -> None:
         locale = QLocale()
-        against = f"{locale.toString(found.n_subjects)} sequences"
+        against = f" against {locale.toString(found.n_subjects)} sequences"
         self._tell_counts(found.n_hits, found.n_queries, found.n_with_hits, found.query, against)
         self.header.show_facts(facts(run, found, locale))
 

@@ -97,13 +97,13 @@ class QueryHitsView(RunView):
         self.queries.setVisible(self.queries.total > 1)
         self.queries.show_rows(takes_first=True)
 
-    def _tell_counts(self, n_hits: int, n_queries: int, n_with_hits: int, query: str, against: str) -> None:
-        """Say in the header how many hits there are of what, `against` which database."""
+    def _tell_counts(self, n_hits: int, n_queries: int, n_with_hits: int, query: str, rest: str) -> None:
+        """Say in the header how many hits there are of what; `rest` ends the sentence."""
         counts, ending = [Figure(n_hits, "hit", "hits")], f"of {_shown_name(query)}"
         if n_queries > 1:
             counts.append(Figure(n_with_hits, "query with hits", "queries with hits"))
             ending = f"of {self.locale().toString(n_queries)} queries"
-        self.header.show_counts(counts, f"{ending} against {against}")
+        self.header.show_counts(counts, ending + rest)
 
     def show_all(self, name: str) -> None:
         """Show all rows of a table; hits of all queries with the names of these."""

@@ -48,6 +48,8 @@ class StructureView(QueryHitsView):
         self.superpose_action = QAction("Su&perpose and save…", self)
         self.superpose_action.setToolTip("Save both structures superposed, with the alignment and scripts for PyMOL and ChimeraX")
         self.superpose_action.triggered.connect(lambda: self.ask_for_superposition())
+        # Qt takes the dots from the text of a button.
+        self.superpose_action.setIconText("Superpose and save…")
         set_icon(self.superpose_action, "save")
         self.alignment.add_action(self.superpose_action)
         self.hits.view.add_action(self.superpose_action)
@@ -89,8 +91,8 @@ class StructureView(QueryHitsView):
 
     def _show_summary(self, run: FinishedRun, found: StructureSummary) -> None:
         locale = QLocale()
-        against = f"{locale.toString(found.n_aligned)} aligned chain{'' if found.n_aligned == 1 else 's'}"
-        self._tell_counts(found.n_hits, found.n_queries, found.n_with_hits, found.query, against)
+        pairs = f"{locale.toString(found.n_aligned)} pair{'' if found.n_aligned == 1 else 's'} of chains"
+        self._tell_counts(found.n_hits, found.n_queries, found.n_with_hits, found.query, f", among {pairs}")
         self.header.show_facts(structure_facts(run, locale))
 
     def _forget(self) -> None:
