@@ -199,8 +199,9 @@ def _parameters(options: argparse.Namespace) -> None:
 
 
 def _devices(options: argparse.Namespace) -> None:
-    from engine.execution.devices import devices
+    from engine.execution.devices import devices, gpus
 
+    gpus.cache_clear()  # who asks wants to know how it is now
     found = devices()
     if options.json:
         print(json.dumps([asdict(device) for device in found], indent=2))

@@ -117,6 +117,7 @@ class _Pace:
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
+        self.own: list[Partition] = []
         self.part: Partition | None = None
         self.done = 0
         self.did: list[tuple[int, int]] = []
@@ -175,10 +176,11 @@ class Scheduler:
         self._costs, self._take, self._progress, self._advance = costs, take, progress, advance
         self._changed = Condition()
         self._is_broken = False
-        self._own: dict[str, list[Partition]] = {}
-        if parts is None and homes and set(homes) <= {worker.name for worker in workers}:
-            self._own = {name: [costs.part(*one) for one in parts] for name, parts in homes.items()}
-        self._waiting = [] if self._own else planned(workers, costs, parts_of_worker) if parts is None else list(parts)
+        has_homes = parts is None and homes and set(homes) <= {worker.name for worker in workers}
+        if has_homes and homes:
+            for pace in self._paces:
+                pace.own = [costs.part(*one) for one in homes.get(pace.worker.name, [])]
+        self._waiting = [] if has_homes else planned(workers, costs, parts_of_worker) if parts is None else list(parts)
         self.homes: dict[str, list[tuple[int, int]]] = {}
 
     def run(self) -> list[Partition]:
@@ -196,14 +198,14 @@ class Scheduler:
             self._serve(0)
         elif self._paces:
             # Each card begins with one of the largest, however late its thread begins.
-            for worker in (pace.worker for pace in self._paces):
-                if self._waiting and not worker.is_processor:
-                    self._own.setdefault(worker.name, [self._waiting.pop(0)])
+            for pace in self._paces:
+                if self._waiting and not pace.own and not pace.worker.is_processor:
+                    pace.own.append(self._waiting.pop(0))
             with ThreadPoolExecutor(len(self._paces), thread_name_prefix="proteoscope-worker") as pool:
                 for finished in [pool.submit(self._serve, number) for number in range(len(self._paces))]:
                     finished.result()
         self.homes = {pace.worker.name: _joined(pace.did) for pace in self._paces}
-        left = [*self._waiting, *(part for parts in self._own.values() for part in parts)]
+        left = [*self._waiting, *(part for pace in self._paces for part in pace.own)]
         return sorted(left, key=lambda part: -part.cost)
 
     def _serve(self, number: int) -> None:
@@ -215,8 +217,7 @@ class Scheduler:
         except DeviceError as error:
             with self._changed:
                 pace.has_failed = True
-                self._give_back([*([] if pace.part is None else [self._rest(pace)]), *self._own.pop(pace.worker.name, [])])
-                pace.part = None
+                self._leave(pace, [] if pace.part is None else [self._rest(pace)], gives_own=True)
             self._progress.message(f"{one_line(error)}; what it had not finished is repeated elsewhere")
         except BaseException:
             self._is_broken = True
@@ -227,12 +228,11 @@ class Scheduler:
         with self._changed:
             while not self._is_broken:
                 self._progress.check()
-                own = self._own.get(pace.worker.name)
-                if own or (self._waiting and self._is_in_time(pace)):
-                    pace.part = own.pop() if own else self._taken(pace)
+                if pace.own or (self._waiting and self._is_in_time(pace)):
+                    pace.part = pace.own.pop() if pace.own else self._taken(pace)
                     pace.done, pace.is_idle = pace.part.first, False
                     return pace.part
-                if not self._waiting and not any(self._own.values()) and all(other.part is None for other in self._paces):
+                if not self._waiting and all(other.part is None and not other.own for other in self._paces):
                     break
                 pace.is_idle = True
                 self._changed.wait(_LOOK_SECONDS)
@@ -311,7 +311,7 @@ class Scheduler:
 
     def _left(self, pace: _Pace) -> float:
         """Cost of what a worker has still to do."""
-        own = sum(part.cost for part in self._own.get(pace.worker.name, []))
+        own = sum(part.cost for part in pace.own)
         return own if pace.part is None else own + self._rest(pace).cost
 
     def _rest(self, pace: _Pace) -> Partition:
@@ -319,10 +319,12 @@ class Scheduler:
         assert pace.part is not None
         return self._costs.part(pace.done, pace.part.last)
 
-    def _leave(self, pace: _Pace, left: Sequence[Partition]) -> None:
-        """A worker is done with its partition, but for what is left of it, and gives what else is its own away if others idle."""
+    def _leave(self, pace: _Pace, left: Sequence[Partition], *, gives_own: bool = False) -> None:
+        """A worker is done with its partition, but for what is left of it; what else is its own it gives away too, if others idle."""
         pace.part = None
-        self._give_back([*left, *(self._own.pop(pace.worker.name, []) if left else [])])
+        given = pace.own if gives_own or left else []
+        pace.own = [] if given else pace.own
+        self._give_back([*left, *given])
 
     def _give_back(self, parts: Sequence[Partition]) -> None:
         self._waiting = sorted([*self._waiting, *(part for part in parts if part.last > part.first)], key=lambda part: -part.cost)

@@ -24,10 +24,11 @@ from engine.execution.threads import run_on_threads
 from engine.jobs.progress import Progress
 from engine.matches.fragment_scoring import BYTES_OF_FORM, BYTES_OF_POSTING, MOST_FORMS, work_of
 from engine.spectra.spectrum_index import SpectrumIndex
+from kernels import counts
 from kernels.cpu.candidates import score_candidates
 from kernels.cpu.forms import count_forms, form_code, list_forms
 from kernels.cpu.segments import empty_best, precursor_windows, why_unsupported
-from kernels.layouts import FORMS_OF_CHUNK, BestArrays, HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings
+from kernels.layouts import BestArrays, HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings
 from kernels.partitions import Partition, equal_partitions
 
 __all__ = ["FragmentSearch"]
@@ -37,21 +38,6 @@ _MORE_THAN_KEPT = 3  # candidates that the rounded scores choose beyond those ke
 _BYTES_OF_LISTED_FORM = 40  # on the way to a card, which makes the postings
 _BYTES_OF_THREAD = 32 << 20  # while it sorts the ions of a chunk
 _MOST_FORMS_COUNTED, _MOST_FORMS_LISTED = 1 << 20, 1 << 18  # by a thread between two looks at a cancel
-
-# Nanoseconds of one thread, measured on one core of an EPYC 9005 with tests/benchmarks/open_search.py. Only their ratios matter.
-_PER_ION = 6.0  # scoring every candidate: an ion of a form is looked for in the bit table of peaks
-_PER_LISTED = 220.0  # building: a peptide with a combination of modifications is counted, and listed, whether it has forms or not
-_PER_POSTING = 35.0  # building
-_PER_FORM = 100.0  # building
-_PER_PAIR = 4000.0  # a query and a chunk: looking up the ends of segments, clearing counters
-_PER_VISIT = 0.7
-_PER_RANK = 0.8  # a form's counter becomes a score
-# How much longer scoring every candidate must take for an index to be made. It takes memory, and threads list its forms for a card, which
-# would have scored all of a narrow window by then.
-_TIMES_LONGER = 2.0
-
-_TYPICAL_FRAGMENT = 600.0  # Th
-_CROWDING = 20.0  # ions crowd, where peaks are too, at a tenth of the places of each dalton and at few masses of the smallest fragments
 
 
 @dataclass(frozen=True)
@@ -103,8 +89,8 @@ class FragmentSearch:
         # of a window: where scoring all is no longer than building such an index, as in most searches, no closer look is needed.
         possible = len(self._peptides.mass) * len(self._modifications.combination_mass)
         ions = self._series * float(self._peptides.length.sum(dtype=np.int64) / max(1, len(self._peptides.mass)) - 1.0)
-        building = possible * (_PER_LISTED + _PER_FORM + _PER_POSTING * ions)
-        if _PER_ION * float((candidates * charges).sum()) * ions <= _TIMES_LONGER * building:
+        building = counts.fragment_index_building(possible, possible, possible * ions)
+        if counts.exhaustive_search(candidates, charges, ions) <= counts.TIMES_LONGER * building:
             return False
         if reason := why_unsupported(self._index.arrays, self._peptides, self._modifications, self._settings):
             self._progress.message(f"Every candidate is scored, without a fragment-ion index: {reason}")
@@ -114,10 +100,10 @@ class FragmentSearch:
         counted = self._count()
         forms = self._forms_of_queries(counted)
         ions_of_form = self._ions_of_form()
-        exhaustive = _PER_ION * float((forms * charges).sum()) * ions_of_form
-        building = _PER_LISTED * possible + _PER_POSTING * float(counted.ions[-1]) + _PER_FORM * float(counted.forms[-1])
+        exhaustive = counts.exhaustive_search(forms, charges, ions_of_form)
+        building = counts.fragment_index_building(possible, float(counted.forms[-1]), float(counted.ions[-1]))
         searching = float(self._nanoseconds(forms, ions_of_form, self._index.queries).sum())
-        return _TIMES_LONGER * (building + searching) < exhaustive
+        return counts.TIMES_LONGER * (building + searching) < exhaustive
 
     def run(self, hits: HitArrays) -> None:
         """Search all queries; write their best candidates, histograms and numbers of candidates into `hits`, which is empty."""
@@ -211,13 +197,9 @@ class FragmentSearch:
         """What searching queries with so many forms in their windows takes one thread."""
         spectra, settings = self._index.arrays, self._settings
         n_peaks = np.diff(spectra.offsets)[queries.spectrum]
-        # Of the range of m/z, the share that tolerances cover, as the ions see it.
-        reach = min(1.0, _CROWDING * 2.0 * (settings.fragment_absolute + settings.fragment_relative * _TYPICAL_FRAGMENT))
-        covered = np.minimum(1.0, n_peaks * reach / np.maximum(queries.mass, 100.0))
-        charges = self._fragment_charges(queries)
-        chunks = forms / FORMS_OF_CHUNK + 1.0
-        visits = chunks * FORMS_OF_CHUNK * ions_of_form * charges * covered
-        return np.where(n_peaks > 0, chunks * _PER_PAIR + visits * _PER_VISIT + forms * _PER_RANK, 0.0)
+        covered = counts.covered_share(n_peaks, queries.mass, settings.fragment_absolute, settings.fragment_relative)
+        costs = counts.fragment_index_search(forms, ions_of_form, self._fragment_charges(queries), covered)
+        return np.where(n_peaks > 0, costs, 0.0)
 
     def _room(self) -> int:
         """Bytes for an index, beside the threads that build it."""

@@ -23,6 +23,7 @@ from engine.jobs.progress import Progress
 from engine.matches.fragment_index import FragmentSearch
 from engine.matches.spectrum_scoring import hits_of, work_of
 from engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative
+from kernels.counts import scoring_costs
 from kernels.cpu.matches import feature_names, measure_matches
 from kernels.cuda.scoring import MOST_PEAKS
 from kernels.device import stop_flag
@@ -36,9 +37,7 @@ _PLACES = ("anywhere", "peptide N-term", "peptide C-term", "protein N-term", "pr
 _KEPT = 5  # candidates kept for each query: the next different peptide gives the delta score
 _MASS_OF_AN_ISOTOPE = 1800.0
 _LEAST_ISOTOPE_HEIGHT = 0.02
-_MASS_OF_A_LOOK = 800.0  # dalton: where the forms of a candidate cost as much as finding it, on an H200
 _MB = 1_000_000
-_COST_OF_A_QUERY = 50  # in candidates: the bit table of its peaks
 _HEAVIEST_END = 100.0  # dalton that an ion series adds to the residues, and more
 _LONGEST = 64  # residues of a peptide, and one
 _ALL_LETTERS = np.uint32(0xFFFFFFFF)
@@ -219,9 +218,7 @@ class Search:
 
     def _scored_one_by_one(self) -> HitArrays:
         index, queries = self._index, self._index.queries
-        # A candidate costs a look, and of each of its forms, as many as modifications find places, as many ions as it has residues.
-        power = 2 if len(self._modifications.mass) else 1
-        cost = (self._n_candidates + _COST_OF_A_QUERY) * (1.0 + (queries.mass / _MASS_OF_A_LOOK) ** power)
+        cost = scoring_costs(self._n_candidates, queries.mass, is_modified=len(self._modifications.mass) > 0)
         state = {"phase": "search", "cost": cost}
         self._resources.progress.stage("Scoring spectra", len(queries.mass))
         peaks = np.diff(index.arrays.offsets)[queries.spectrum]

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from engine.execution.compilation import Kernels
+from engine.jobs.progress import Progress
 
-__all__ = ["ALIGNMENT"]
+__all__ = ["ALIGNMENT", "load_report_kernels"]
 
 _LONG, _SHORT, _N_SHORT = 3000, 30, 130
+_N_TOGETHER = 8  # enough for lanes
 _GREAT_COST = 100_000  # of a gap, which only 32 bits hold
 
 
@@ -25,7 +27,6 @@ def _use() -> None:
     """Search with next to nothing: in lanes and by rows, with all widths of numbers, and with an alignment."""
     import numpy as np
 
-    from engine.jobs.progress import Progress
     from engine.sequence_search.scoring import score_all
     from engine.sequences.alignment import Pairs, align_pair, align_pairs
     from engine.sequences.database import read_sequences
@@ -45,12 +46,27 @@ def _use() -> None:
         scheme = ScoringScheme(read_matrix("BLOSUM62"), gap_open, 1)
         score_all([short, long], database.residues, database.offsets, scheme, 1, quiet)
         align_pair(short, short, scheme, quiet)
-        numbers = np.zeros(1, np.int64)
-        for score in (1, np.iinfo(np.int32).max):
-            place, target = database.places(numbers), np.full(1, score)
+        for score in (1, 1000, np.iinfo(np.int32).max):
+            place, target = database.places(np.zeros(_N_TOGETHER, np.int64)), np.full(_N_TOGETHER, score)
             align_pairs(Pairs(database.residues, place, database.residues, place, target), scheme, 1, quiet)
         if (statistics := tabulated(scheme)) is not None:
             statistics.e_values(np.array([100]), _SHORT, np.array([_SHORT]), database.n_residues)
+
+
+def load_report_kernels(progress: Progress) -> None:
+    """Load what the report needs from where it is kept, while a card scores."""
+    import numpy as np
+
+    from engine.sequences.alignment import Pairs, align_pairs
+    from engine.sequences.matrices import read_matrix
+    from engine.sequences.scheme import ScoringScheme
+
+    residues = np.zeros(_SHORT, np.int8)
+    residues.flags.writeable = False  # as those of a mapped file
+    places = np.tile(np.array([[0, _SHORT]]), (_N_TOGETHER, 1))
+    for score in (1, 1000):
+        pairs = Pairs(residues, places, residues, places, np.full(_N_TOGETHER, score))
+        align_pairs(pairs, ScoringScheme(read_matrix("BLOSUM62"), 11, 1), 1, Progress())
 
 
 ALIGNMENT = Kernels("kernels of the alignment", _last, _use)

@@ -10,7 +10,7 @@ from typing import Any
 from engine.errors import ParameterError, StorageError
 from engine.jobs.progress import Progress
 from engine.search_run import Asked, SearchRun, search_run
-from engine.sequence_search.compilation import ALIGNMENT
+from engine.sequence_search.compilation import ALIGNMENT, load_report_kernels
 from engine.sequence_search.computing import Computing, shares_of
 from engine.sequence_search.hit_search import HitSearch
 from engine.sequence_search.odd_input import warn_of_odd_input
@@ -76,12 +76,14 @@ def align(
         return read_sequences([Path(path) for path in queries], progress)
 
     with search_run(asked, read, ALIGNMENT, progress, computing.look) as run:
+        opening = run.begin(run.resources)  # a card takes as long to be opened as files to be read
+        run.begin(load_report_kernels)
         query_set = run.read()
         with run.step("index"):
             database = _database(run)
         warn_of_odd_input(query_set, database, scheme, run.progress)
         with run.step("plan"):
-            resources = run.resources()
+            resources = opening().telling(run.progress)
         with computing.session(database, scheme, resources) as session, ExitStack() as stack:
             search = HitSearch(query_set, database, scheme, parameters, session, resources)
             taking = sinks(stack, search, Path(out) if out else None, format, Path(all_scores) if all_scores else None, run.run)

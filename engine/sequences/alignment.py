@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +21,14 @@ from engine.sequences.matrices import LETTERS
 from engine.sequences.scheme import ScoringScheme
 from kernels.partitions import equal_partitions
 
+if TYPE_CHECKING:
+    from kernels.cpu.substitution import Substitution
+
 __all__ = ["AlignedPairs", "Alignment", "Pairs", "align_pair", "align_pairs"]
 
 _CELLS_KEPT = 16 << 20
 _CELLS_OF_A_TASK = 100_000_000
+_LANES_WORTH = 6  # subjects as long as the longest that are searched for their ends in the time that aligning them whole takes
 _CELLS_BETWEEN_LOOKS = 50_000_000  # about a fifth of a second
 _PAIR, _SUBJECT_ALONE, _QUERY_ALONE = 1, 2, 3
 _CIGAR = {_PAIR: "M", _SUBJECT_ALONE: "D", _QUERY_ALONE: "I"}
@@ -179,9 +184,15 @@ def _traced(
 def _row_arrays(scheme: ScoringScheme, subject: NDArray[np.int8], bits: int) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     """What the kernels by rows take of a subject, see `kernels.cpu.rows.row_arrays`."""
     from kernels.cpu.rows import row_arrays
+
+    return row_arrays(_substitution(scheme), subject, bits)
+
+
+def _substitution(scheme: ScoringScheme) -> Substitution:
+    """A scheme as the processor's kernels take it."""
     from kernels.cpu.substitution import Substitution
 
-    return row_arrays(Substitution(scheme.matrix.scores, scheme.gap_open, scheme.gap_extend), subject, bits)
+    return Substitution(scheme.matrix.scores, scheme.gap_open, scheme.gap_extend)
 
 
 def _most_of_16_bits(scheme: ScoringScheme) -> int:
@@ -233,6 +244,10 @@ class Pairs:
         """Residues of the queries and of the subjects."""
         return self.query_places[:, 1] - self.query_places[:, 0], self.subject_places[:, 1] - self.subject_places[:, 0]
 
+    def with_places(self, query_places: NDArray[np.int64], subject_places: NDArray[np.int64]) -> Pairs:
+        """The same of other parts of the sequences."""
+        return Pairs(self.queries, query_places, self.subjects, subject_places, self.scores)
+
     def part(self, first: int, last: int) -> Pairs:
         """Some that follow one another."""
         some = slice(first, last)
@@ -246,6 +261,7 @@ def align_pairs(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Pro
     ----------
     cells_kept : a pair with a larger matrix is aligned by itself, as `align_pair` does.
     """
+    whole, pairs = pairs, _narrowed(pairs, scheme, threads, progress)
     query_lengths, subject_lengths = pairs.lengths
     tasks = equal_partitions(query_lengths * subject_lengths, threads, most_cost=_CELLS_OF_A_TASK)
 
@@ -257,6 +273,8 @@ def align_pairs(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Pro
     by_place = sorted(range(len(tasks)), key=lambda task: tasks[task].first) or [0]
     found, counts, cigars = (np.concatenate([made[task][part] for task in by_place]) for part in range(3))
     lines = np.concatenate([made[task][3] for task in by_place], axis=1)
+    found[:, 1] += (pairs.query_places - whole.query_places)[:, 0]
+    found[:, 2] += (pairs.subject_places - whole.subject_places)[:, 0]
     return _columns(found, counts, cigars, lines)
 
 
@@ -269,6 +287,94 @@ def _columns(found: NDArray[np.int64], counts: NDArray[np.int64], cigars: NDArra
         found[:, 1], found[:, 2], found[:, 1] + query_residues, found[:, 2] + subject_residues,
         identities, mismatches, positives, openings, Texts(cigars, offsets_of(cigar_bytes)), *(Texts(line, offsets) for line in lines),
     )  # fmt: skip
+
+
+def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progress) -> Pairs:
+    """The pairs without what lies before and behind any alignment of best score, where finding it out is less work than aligning.
+
+    What `align_pair` finds is not changed by it: no score between is greater without the rest, and those on the alignment are the same.
+    """
+    query_places, subject_places = pairs.query_places.copy(), pairs.subject_places.copy()
+
+    def work(lane_group: tuple[int, NDArray[np.int64]]) -> None:
+        bits, group = lane_group
+        rows, columns = pairs.query_places[group], pairs.subject_places[group]
+        ends = _ends(pairs, bits, group, rows[0], columns, scheme, 1)
+        # Backwards from the last of the ends.
+        last_rows, last_columns = rows[:, 0] + ends[:, 0] + 1, np.minimum(columns[:, 0] + ends[:, 1] + 1, columns[:, 1])
+        last = int(last_rows.max())
+        turned = np.stack((columns[:, 0], last_columns), axis=1)
+        begins = _ends(pairs, bits, group, np.array([rows[0, 0], last]), turned, scheme, -1)
+        is_found = (np.minimum(ends, begins).min(axis=1) >= 0)[:, None]
+        narrow = np.stack((last - 1 - begins[:, 2], last_rows), axis=1)
+        query_places[group] = np.where(is_found, narrow, rows)
+        # Where gaps cost nothing, scores go on behind the end of a sequence.
+        narrow = np.stack((np.maximum(last_columns - 1 - begins[:, 3], columns[:, 0]), last_columns), axis=1)
+        subject_places[group] = np.where(is_found, narrow, columns)
+
+    run_on_threads(work, _lane_groups(pairs, scheme), threads, progress, steps=lambda _: 0)
+    return pairs.with_places(query_places, subject_places)
+
+
+def _lane_groups(pairs: Pairs, scheme: ScoringScheme) -> list[tuple[int, NDArray[np.int64]]]:
+    """Pairs of one query that are searched for their ends side by side, with so many bits; the largest first."""
+    from kernels.cpu.lanes import lane_count
+
+    query_lengths, subject_lengths = pairs.lengths
+    cells, done = query_lengths * subject_lengths, (pairs.scores < 1) | (query_lengths * subject_lengths > _CELLS_OF_A_TASK)
+    found = []
+    for bits in [bits for bits in _substitution(scheme).widths() if bits < 32]:
+        chosen = np.flatnonzero(~done & (pairs.scores < (1 << bits) - 1))
+        done[chosen] = True
+        # Subjects of one query side by side, those of about the same length together.
+        chosen = chosen[np.lexsort((subject_lengths[chosen], pairs.query_places[chosen, 1], pairs.query_places[chosen, 0]))]
+        cuts = np.flatnonzero((np.diff(pairs.query_places[chosen], axis=0) != 0).any(axis=1)) + 1
+        for own in np.split(chosen, cuts):
+            groups = np.split(own, np.arange(lane_count(bits), len(own), lane_count(bits)))
+            lengths = [subject_lengths[group] for group in groups]
+            found += [(bits, one) for one, n in zip(groups, lengths, strict=True) if n.sum() >= _LANES_WORTH * n.max(initial=1)]
+    return sorted(found, key=lambda one: -int(cells[one[1]].max()))
+
+
+def _taken(sequences: NDArray[np.int8], places: NDArray[np.int64], step: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+    """Parts of sequences, forwards or backwards: residues and offsets."""
+    lengths = places[:, 1] - places[:, 0]
+    offsets = offsets_of(lengths)
+    first = places[:, 0] if step > 0 else places[:, 1] - 1
+    return sequences[np.repeat(first - step * offsets[:-1], lengths) + step * np.arange(offsets[-1])], offsets
+
+
+def _ends(
+    pairs: Pairs, bits: int, group: NDArray[np.int64], rows: NDArray[np.int64], places: NDArray[np.int64], scheme: ScoringScheme, step: int
+) -> NDArray[np.int64]:
+    """Ends of `kernels.cpu.traceback.find_ends` for pairs of one query, one in a lane; of the sequences turned round where `step` is -1.
+
+    Parameters
+    ----------
+    rows, places : where the query and the subjects begin and end.
+    """
+    from kernels.cpu.lanes import fill_columns, lane_count
+    from kernels.cpu.traceback import find_ends
+    from kernels.cpu.vectors import aligned
+
+    lanes, number = lane_count(bits), np.dtype(f"int{bits}")
+    residues, offsets = _taken(pairs.subjects, places, step)
+    lengths = np.diff(offsets)
+    n_columns = int(lengths.max())
+    columns = aligned(n_columns * lanes, np.int8)
+    fill_columns(residues, offsets[:-1], lengths, np.arange(len(group)), np.zeros(len(group), np.int64), lanes, columns)
+    letters, query = np.unique(pairs.queries[slice(*rows)][::step], return_inverse=True)
+    targets, seen = aligned(lanes, number), aligned(lanes, number)
+    targets[:] = np.iinfo(number).max
+    targets[: len(group)] = pairs.scores[group] + np.iinfo(number).min
+    h_row, e_row, profile = (aligned(size * lanes, number) for size in (len(query), len(query), len(letters)))
+    ends = np.empty((lanes, 4), np.int64)
+    find_ends(
+        query.astype(np.int64), letters.astype(np.int64), _substitution(scheme).table(bits), columns, n_columns, targets,
+        scheme.first_residue_cost,
+        scheme.gap_extend, h_row, e_row, profile, seen, ends,
+    )  # fmt: skip
+    return ends[: len(group)]
 
 
 def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, cells_kept: int) -> tuple[NDArray, ...]:

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 import resources
 from engine.errors import InputError, ParameterError, shortened
 
-__all__ = ["LETTERS", "N_CODES", "PADDING_CODE", "Matrix", "encode", "matrix_name", "matrix_names", "read_matrix"]
+__all__ = ["LETTERS", "Matrix", "encode", "matrix_name", "matrix_names", "read_matrix"]
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ*"
 """Letter of each code."""
-N_CODES, PADDING_CODE = 32, 31
 _STAR, _X = LETTERS.index("*"), LETTERS.index("X")
 _AS_X = "UOJ"
 _LEAST, _GREATEST = -1_000_000, 1_000_000

@@ -8,12 +8,13 @@ with 16 bits or else 32.
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels.counts import Work
 from kernels.cpu.lanes import BLOCK_COLUMNS, LaneGroup, fill_columns, lane_count, lane_groups, score_lanes
 from kernels.cpu.processor import Processor
 from kernels.cpu.rows import row_arrays, score_rows
@@ -30,6 +31,8 @@ _CELLS_OF_ROWS = 25_000_000  # as _CELLS_OF_A_CALL
 _VECTOR_BY_ROWS = 6  # vectors of lanes that take as long as one of a pair's row
 _PAIR_BY_ROWS = 200_000  # vectors of lanes that take as long as preparing a pair
 _PLANS_KEPT = 4
+_VECTORS_OF_BLOCK = 4  # of H and E that are read and written in a block of columns, for each row of the query
+_VECTORS_OF_ROW = 4  # of H and F, for each vector of a row's columns
 
 
 class AlignmentSearch:
@@ -94,6 +97,31 @@ class AlignmentSearch:
                     yield first
         yield last
 
+    def work(self, lengths: Sequence[int], first: int = 0, last: int | None = None) -> Work:
+        """What it takes to score queries of these lengths against the subjects `first:last`; what passes the numbers comes on top.
+
+        Operations are cells.
+        """
+        last = len(self._lengths) if last is None else last
+        subjects, bits = first + np.flatnonzero(self._lengths[first:last]), 8
+        lanes, every, rounds, blocks, words = lane_count(bits), range(len(lengths)), 0, 0, 0
+        for task in _tasks(self._plan(subjects, first, last, bits), lengths, every, self._lengths, lanes, self._processor.threads):
+            n_blocks, rounds, words = task.group.n_blocks, rounds + 1, words + task.group.n_blocks * BLOCK_COLUMNS * lanes // 4
+            for length in lengths[task.first_query : task.last_query]:
+                if _is_by_rows(task.group, length, self._lengths, lane_count(16)):
+                    width = self._lengths[task.group.subjects]
+                    rounds += int((-(-length // np.maximum(1, _CELLS_OF_ROWS // _widths(width, lane_count(16))))).sum())
+                    blocks += _VECTORS_OF_ROW * length * int(_widths(width, lane_count(16)).sum()) // lane_count(16)
+                else:
+                    rounds += -(-n_blocks // _blocks_of_call(length, lanes))
+                    blocks += _VECTORS_OF_BLOCK * n_blocks * length
+        cells = sum(lengths) * int(self._offsets[last] - self._offsets[first])
+        return Work(rounds, cells, blocks, words, len(lengths) * (last - first), 0)
+
+    def costs(self, lengths: Sequence[int]) -> NDArray[np.float64]:
+        """What each subject costs with queries of these lengths, in cells: (n,), for sharing subjects out."""
+        return sum(lengths) * (-(-self._lengths // BLOCK_COLUMNS) * BLOCK_COLUMNS).astype(np.float64)
+
     def _plan(self, subjects: NDArray[np.int64], first: int, last: int, bits: int) -> list[LaneGroup]:
         """The lanes of `subjects`, all of `first:last` that have residues; those of the last few parts of the database are kept."""
         key = first, last, bits
@@ -125,8 +153,45 @@ class _Task:
     cells: int
 
 
+def _tasks(
+    groups: Sequence[LaneGroup], query_lengths: Sequence[int], queries: range, lengths: NDArray[np.int64], lanes: int, threads: int
+) -> list[_Task]:
+    """Cut the scoring of some queries into tasks, the largest first."""
+    tasks = []
+    # A database of few groups is cut along the queries, so that every thread has work.
+    parts = min(len(queries), -(-8 * threads // len(groups))) if groups else 1
+    total = sum(query_lengths[i] for i in queries)
+    for group in groups:
+        columns, residues = group.n_blocks * BLOCK_COLUMNS * lanes, int(lengths[group.subjects].sum())
+        most = min(_CELLS_OF_A_TASK, columns * total / parts)
+        first, rows = queries.start, 0
+        for i in queries:
+            rows += query_lengths[i]
+            if rows * columns >= most or i == queries.stop - 1:
+                tasks.append(_Task(group, first, i + 1, rows * residues))
+                first, rows = i + 1, 0
+    return sorted(tasks, key=lambda task: -task.cells)
+
+
 def _pieces(tasks: Sequence[_Task]) -> list[Partition]:
     return [Partition(i, i + 1, float(task.cells)) for i, task in enumerate(tasks)]
+
+
+def _blocks_of_call(query_length: int, lanes: int) -> int:
+    """Blocks of columns that a call of `score_lanes` scores."""
+    return max(1, _CELLS_OF_A_CALL // (max(1, query_length) * BLOCK_COLUMNS * lanes))
+
+
+def _widths(lengths: NDArray[np.int64], lanes: int) -> NDArray[np.int64]:
+    """Columns of the rows of subjects, in whole vectors."""
+    return -(-lengths // lanes) * lanes
+
+
+def _is_by_rows(group: LaneGroup, query_length: int, lengths: NDArray[np.int64], row_lanes: int) -> bool:
+    """Whether the subjects of a group are done sooner one after the other."""
+    vectors = int((lengths[group.subjects] // row_lanes + 1).sum())
+    by_rows = vectors * query_length * _VECTOR_BY_ROWS + len(group.subjects) * _PAIR_BY_ROWS
+    return by_rows < group.n_blocks * BLOCK_COLUMNS * query_length
 
 
 class _Scorer:
@@ -150,23 +215,10 @@ class _Scorer:
         self._own = threading.local()
 
     def tasks(self, groups: Sequence[LaneGroup], queries: range, threads: int) -> list[_Task]:
-        """Cut the work into tasks, the largest first."""
-        tasks = []
-        # A database of few groups is cut along the queries, so that every thread has work.
-        parts = min(len(queries), -(-8 * threads // len(groups))) if groups else 1
-        total = sum(len(self._queries[i].rows) for i in queries)
-        for group in groups:
-            columns, residues = group.n_blocks * BLOCK_COLUMNS * self._lanes, int(self._lengths[group.subjects].sum())
-            most = min(_CELLS_OF_A_TASK, columns * total / parts)
-            first, rows = queries.start, 0
-            for i in queries:
-                rows += len(self._queries[i].rows)
-                if rows * columns >= most or i == queries.stop - 1:
-                    tasks.append(_Task(group, first, i + 1, rows * residues))
-                    first, rows = i + 1, 0
-        return sorted(tasks, key=lambda task: -task.cells)
+        """See `_tasks`."""
+        return _tasks(groups, [len(query.rows) for query in self._queries], queries, self._lengths, self._lanes, threads)
 
-    def runner(self, tasks: Sequence[_Task]):
+    def runner(self, tasks: Sequence[_Task]) -> Callable[[int, int, StopFlag], None]:
         """What `Processor.run` calls: the tasks `first:last` are scored into the table of scores."""
 
         def run(first: int, last: int, stop: StopFlag) -> None:
@@ -181,19 +233,15 @@ class _Scorer:
         fill_columns(
             self._residues, self._offsets[group.subjects], self._lengths[group.subjects], group.lanes, group.first_columns, lanes, columns
         )
-        vectors = int((self._lengths[group.subjects] // self._row_lanes + 1).sum()) if self._row_lanes else 0
         for i in range(task.first_query, task.last_query):
-            length = len(self._queries[i].rows)
-            by_rows = vectors * length * _VECTOR_BY_ROWS + len(group.subjects) * _PAIR_BY_ROWS
-            if vectors and by_rows < group.n_blocks * BLOCK_COLUMNS * length:
+            if self._row_lanes and _is_by_rows(group, len(self._queries[i].rows), self._lengths, self._row_lanes):
                 self._score_by_rows(self._queries[i], group, self._scores[i], stop)
             else:
                 self._score(self._queries[i], group, columns, self._scores[i], stop)
 
     def _score(self, query: _Query, group: LaneGroup, columns: NDArray[np.int8], scores: NDArray[np.int32], stop: StopFlag) -> None:
         h_row, e_row, profile, best, clearing = self._work_space()
-        cells = max(1, len(query.rows)) * BLOCK_COLUMNS * self._lanes
-        step = max(1, _CELLS_OF_A_CALL // cells)
+        step = _blocks_of_call(len(query.rows), self._lanes)
         for block in range(0, group.n_blocks, step):
             if stop[0]:
                 return

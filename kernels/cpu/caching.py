@@ -77,6 +77,7 @@ def guard_cache() -> None:
     from numba.core import dispatcher
     from numba.core.caching import FunctionCache
     from numba.core.runtime import rtsys
+    from numba.np import linalg
 
     class GuardedCache(FunctionCache):
         """The files of one function: ``NAME.nbi``, ``NAME.1.nbc`` and so on, and ``NAME.sums`` with their sizes and checksums."""
@@ -109,6 +110,8 @@ def guard_cache() -> None:
                 _reasons.append(f"{self.cache_path}: {error.strerror or error}")
 
     vars(dispatcher)["FunctionCache"] = GuardedCache
+    # Numba's implementations of array functions import SciPy's linear algebra to see whether it is there, which takes a third of a second.
+    vars(linalg)["ensure_blas"] = lambda: None
 
 
 def _files(folder: str, name: str) -> Iterator[Path]:

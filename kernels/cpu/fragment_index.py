@@ -15,6 +15,7 @@ from collections.abc import Generator
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels.counts import CROWDING, NANOSECONDS_OF_PIECE, fragment_index_search
 from kernels.cpu.forms import form_code
 from kernels.cpu.postings import build_chunks, empty_index, search_chunks
 from kernels.cpu.processor import Processor
@@ -36,12 +37,6 @@ __all__ = ["FragmentSearch"]
 
 _CHUNKS_BUILT = 4  # by a thread with the same room for sorting
 
-# Nanoseconds of one thread, measured on one core of an EPYC 9005 with tests/benchmarks/open_search.py. Only their ratios matter.
-_PER_PAIR = 4000.0  # a query and a chunk: looking up the ends of segments, clearing counters
-_PER_VISIT = 0.7
-_PER_RANK = 0.8  # a form's counter becomes a score
-_CROWDING = 20.0  # ions crowd, where peaks are too, at a tenth of the places of each dalton and at few masses of the smallest fragments
-
 
 class FragmentSearch:
     """The fragment-ion index of forms: `build` it, then search it.
@@ -61,7 +56,7 @@ class FragmentSearch:
     nanoseconds_of_piece : of one thread, the time between two steps of the progress.
     """
 
-    nanoseconds_of_piece = 1e8
+    nanoseconds_of_piece = NANOSECONDS_OF_PIECE
 
     def __init__(
         self,
@@ -143,10 +138,9 @@ class FragmentSearch:
     def _nanoseconds(self, index: FragmentIndexArrays, segments: SegmentArrays, windows: NDArray[np.int64]) -> NDArray[np.float64]:
         """What searching each query takes one thread, about."""
         forms = np.maximum(windows[..., 1] - windows[..., 0], 0).sum(axis=1)
-        chunks = forms / FORMS_OF_CHUNK + 1.0
         keys = np.concatenate(([0], np.cumsum(segments.high.astype(np.int64) - segments.low)))
         heaviest = float(index.form_mass[-1]) if len(index.form_mass) else 100.0
-        covered = np.minimum(1.0, _CROWDING * np.diff(keys[segments.offsets]) / (KEYS_OF_DALTON * max(heaviest, 100.0)))
-        visits = chunks * FORMS_OF_CHUNK * len(index.key) / max(1, len(index.form_mass)) * covered
+        covered = np.minimum(1.0, CROWDING * np.diff(keys[segments.offsets]) / (KEYS_OF_DALTON * max(heaviest, 100.0)))
+        ions = len(index.key) / max(1, len(index.form_mass))
         has_any = (forms > 0) & (np.diff(segments.offsets) > 0)
-        return np.where(has_any, chunks * _PER_PAIR + visits * _PER_VISIT + forms * _PER_RANK, 0.0)
+        return np.where(has_any, fragment_index_search(forms, ions, 1, covered), 0.0)

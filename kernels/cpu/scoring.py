@@ -12,6 +12,7 @@ from collections.abc import Generator
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels.counts import CANDIDATES_OF_PIECE, COST_OF_QUERY
 from kernels.cpu import candidates
 from kernels.cpu.processor import Processor
 from kernels.cpu.scores import NONE
@@ -48,11 +49,9 @@ class SpectrumSearch:
     Attributes
     ----------
     candidates_of_piece : about a tenth of a second of one thread, the time between two steps of the progress.
-    cost_of_query : in candidates, the bit table of its peaks.
     """
 
-    candidates_of_piece = 300_000
-    cost_of_query = 50
+    candidates_of_piece = CANDIDATES_OF_PIECE
 
     def __init__(self, device: Processor, peptides: PeptideArrays, modifications: ModificationArrays, settings: ScoringSettings) -> None:
         self._device, self._peptides, self._modifications, self._settings = device, peptides, modifications, settings
@@ -93,7 +92,7 @@ class SpectrumSearch:
             _empty(hits, begun, stop)
             candidates.search_queries(spectra, queries, self._peptides, self._modifications, self._settings, hits, begun, stop, flag)
 
-        cuts = equal_partitions(cost[first:last] + self.cost_of_query, self._device.threads, most_cost=self.candidates_of_piece)
+        cuts = equal_partitions(cost[first:last] + COST_OF_QUERY, self._device.threads, most_cost=self.candidates_of_piece)
         yield from self._device.run(search, [Partition(first + cut.first, first + cut.last, cut.cost) for cut in cuts], first)
 
 

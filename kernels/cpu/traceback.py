@@ -1,6 +1,8 @@
 """The alignments of many hits in one call, and what is told of them: drawn lines, counts, and CIGARs.
 
-What becomes of a pair does not depend on the others in its call: each is computed by `kernels.cpu.rows`.
+What becomes of a pair does not depend on the others in its call: each is computed by `kernels.cpu.rows`. Where the score of a pair is
+known, `find_ends` says where alignments of it end, for as many subjects of a query at a time as a vector has lanes; turned round, query and
+subject tell where alignments begin. The matrix between holds the alignment, and is small.
 """
 
 from __future__ import annotations
@@ -9,14 +11,30 @@ import numpy as np
 from numba import njit
 
 from kernels.cpu.rows import score_rows, trace_back
+from kernels.cpu.vectors import (
+    add_saturated,
+    largest,
+    load,
+    load_codes,
+    look_up,
+    maximum,
+    spread,
+    store,
+    subtract_saturated,
+    where_equal,
+)
 
-__all__ = ["CIGAR_BYTES", "CIGAR_LETTERS", "IDENTITIES", "MISMATCHES", "N_COUNTS", "OPENINGS", "POSITIVES", "draw_pairs", "trace_pairs"]
+__all__ = [
+    "CIGAR_BYTES", "CIGAR_LETTERS", "IDENTITIES", "MISMATCHES", "N_COUNTS", "OPENINGS",
+    "POSITIVES", "draw_pairs", "find_ends", "trace_pairs",
+]  # fmt: skip
 
 IDENTITIES, MISMATCHES, POSITIVES, OPENINGS, CIGAR_BYTES = 0, 1, 2, 3, 4
 """Columns of what `draw_pairs` counts."""
 N_COUNTS = 5
 CIGAR_LETTERS = "?MDI"
 """By step: two residues, one of the subject alone, one of the query alone."""
+_REPEATED = 64  # elements of a row of the table
 _PAIR, _SUBJECT_ALONE, _QUERY_ALONE = 1, 2, 3
 _GAP, _POSITIVE, _APART, _ZERO = ord("-"), ord("+"), ord(" "), ord("0")
 _LETTERS = np.frombuffer(CIGAR_LETTERS.encode(), np.uint8).copy()
@@ -66,6 +84,53 @@ def trace_pairs(
         if best[0] > 0:
             trace_back(cells, 0, place, steps[step_offsets[k] :])
         found[k, 0], found[k, 1], found[k, 2] = place[3], place[0] + 1, place[1] + 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def find_ends(query, rows, table, columns, n_columns, targets, opening, extending, h_row, e_row, profile, seen, ends):
+    """Where alignments of the best score end, of one query with a subject in each lane; by columns, as `score_lanes` computes them.
+
+    Parameters
+    ----------
+    query, rows, table : as `kernels.cpu.alignment.score_lanes` takes them. columns : int8 from `fill_columns`, of `n_columns` columns.
+    targets : (lanes,) aligned, the best score of each lane, the least value standing for zero; the greatest for none.
+    opening, extending : cost of a gap's first residue, and of each further one.
+    h_row, e_row : (m * lanes,); profile : (r * lanes,); seen : (lanes,): aligned work space.
+    ends : (lanes, 4) int64, to fill: row and column of the end that comes first by rows, -1 where there is none; the last row and the
+        last column with any end.
+    """
+    lanes, m = len(targets), len(query)
+    # As in `score_lanes`, saturated sums do the max(0, ...) for nothing.
+    zero, unseen, reached = spread(h_row, np.iinfo(h_row.dtype).min), spread(h_row, 0), spread(h_row, 1)
+    open_cost, extend_cost, goal = spread(h_row, opening), spread(h_row, extending), load(targets, 0)
+    for i in range(m):
+        store(h_row, i * lanes, zero)
+        store(e_row, i * lanes, zero)
+    ends[:] = -1
+    for j in range(n_columns):
+        codes = load_codes(columns, j * lanes, h_row)
+        for k in range(len(rows)):
+            store(profile, k * lanes, look_up(table, rows[k] * _REPEATED, codes))
+        diagonal, f, top = zero, zero, zero
+        for i in range(m):
+            left, e = load(h_row, i * lanes), load(e_row, i * lanes)
+            h = maximum(maximum(add_saturated(diagonal, load(profile, query[i] * lanes)), e), f)
+            top = maximum(top, h)
+            opened = subtract_saturated(h, open_cost)
+            f = maximum(subtract_saturated(f, extend_cost), opened)
+            diagonal = left
+            store(h_row, i * lanes, h)
+            store(e_row, i * lanes, maximum(subtract_saturated(e, extend_cost), opened))
+        found = where_equal(top, goal, reached, unseen)
+        if largest(found) > 0:
+            store(seen, 0, found)
+            for lane in range(lanes):
+                if seen[lane] == 1:
+                    for i in range(m):
+                        if h_row[i * lanes + lane] == targets[lane]:
+                            if ends[lane, 0] < 0 or i < ends[lane, 0]:
+                                ends[lane, 0], ends[lane, 1] = i, j
+                            ends[lane, 2], ends[lane, 3] = max(ends[lane, 2], i), j
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -225,17 +225,21 @@ __device__ __forceinline__ void advance_rows(Columns& columns, const Rows& mine,
 
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
-// The strip of a query: n of its residues, and where its scores go, by subject; none for a half of the words that is not used.
+// The strip of a query: n of its residues; where its scores go, by subject, none for a half of the words that is not used; and what
+// becomes 1 where one of them passes `most`.
 struct Strip {
     const signed char* residues;
     int* scores;
+    int* passed;
     int n;
 };
 
-// Strips in the low and the high half of the words. `kept`: ones in the halves that have a strip before.
+// Strips in the low and the high half of the words. kept: ones in the halves that have a strip before. most: the greatest score that the
+// numbers hold for certain.
 struct Strips {
     Strip low, high;
     Word kept;
+    int most;
 };
 
 // Subjects of a launch. residues: of the batch. offsets: where its n subjects begin, and where the last ends, in the whole database.
@@ -312,8 +316,10 @@ __device__ __forceinline__ void fetch_ahead(const Subject& mine, const Subject& 
     if (row + 32 < n_in) fetch_line(border + (row + 32) / 2);
 }
 
-__device__ __forceinline__ void keep_score(int* scores, int subject, int score) {
-    if (scores != nullptr && subject >= 0) atomicMax(scores + subject, score);
+__device__ __forceinline__ void keep_score(const Strip& strip, int most, int subject, int score) {
+    if (strip.scores == nullptr || subject < 0) return;
+    atomicMax(strip.scores + subject, score);
+    if (score > most) *strip.passed = 1;
 }
 
 // The first of the subjects that a warp takes next or, where warps share subjects, the block.
@@ -353,7 +359,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     const int place = threadIdx.x % kLanesOfWarp, warp = threadIdx.x % kLanes / 32;  // of those that share a subject
     const unsigned char* table = dynamic_shared + threadIdx.x % kPlaces * kLoadBytes;
     uint4* const rings = reinterpret_cast<uint4*>(dynamic_shared + kTableRows * kRowBytes);
-    uint4* const ring_out = rings + (threadIdx.x / kLanes * (kWarps - 1) + warp) * kRing;
+    uint4* const ring_out = rings + (threadIdx.x / kLanes * kWarps + warp) * kRing;  // the last warp's is read by none
     const uint4* const ring_in = ring_out - kRing;
     const bool is_first = place == 0 && warp == 0, is_last = place == kLanesOfWarp - 1 && warp == kWarps - 1;
     const Word nothing = less_opening(kZero, one), kept = strips.kept;
@@ -382,7 +388,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         int row = -2 * place;  // the upper one of the step
         // Letters and borders are loaded two steps ahead.
         Letters letters = letters_at(mine, other, row), next_letters = letters_at(mine, other, row + 2);
-        uint4 from_left{nothing, kZero, nothing, kZero}, next_from_left = from_left;
+        uint4 from_left{nothing, kZero, nothing, kZero}, next_from_left = from_left, from_ring = from_left;
         if (n_in > 0) from_left = subjects.border_in[border];
         if (n_in > 2) next_from_left = subjects.border_in[border + 1];
         const int phases = kWarps == 1 ? 1 : (steps + kStepsOfPhase - 1) / kStepsOfPhase + kLag * (kWarps - 1);
@@ -391,6 +397,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             if (kWarps > 1) {
                 __syncthreads();
                 step = (phase - kLag * warp) * kStepsOfPhase;
+                if (warp > 0) from_ring = ring_in[step & (kRing - 1)];
                 end = step < 0 || step + kStepsOfPhase > steps ? (step < 0 ? step : steps) : step + kStepsOfPhase;
             }
             for (; step < end; ++step) {
@@ -401,12 +408,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 if (is_first) {
                     left = Left{(from_left.x & kept) | fresh, (from_left.y & kept) | fresh_f, (from_left.z & kept) | fresh,
                                 (from_left.w & kept) | fresh_f};
-                } else if (kWarps > 1 && place == 0) {
-                    left = nothing_left;  // behind the last row that the warp before has handed on
-                    if (step + kLanesOfWarp - 1 < steps) {
-                        const uint4 words = ring_in[step % kRing];
-                        left = Left{words.x, words.y, words.z, words.w};
-                    }
+                }
+                if (kWarps > 1) {
+                    // Behind the last row that the warp before has handed on comes nothing. All lanes read: a branch costs more.
+                    const bool is_there = step + kLanesOfWarp - 1 < steps, takes = place == 0 && warp > 0;
+                    left.upper = takes ? (is_there ? from_ring.x : nothing) : left.upper;
+                    left.upper_f = takes ? (is_there ? from_ring.y : kZero) : left.upper_f;
+                    left.lower = takes ? (is_there ? from_ring.z : nothing) : left.lower;
+                    left.lower_f = takes ? (is_there ? from_ring.w : kZero) : left.lower_f;
+                    if (warp > 0) from_ring = ring_in[(step + 1) & (kRing - 1)];
                 }
                 const Rows rows{table + letters.upper * kRowBytes, table + letters.lower * kRowBytes};
                 const Rows other_rows{table + letters.other_upper * kRowBytes, table + letters.other_lower * kRowBytes};
@@ -420,7 +430,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 corner = next_corner;
                 const uint4 handed_on{left.upper, left.upper_f, left.lower, left.lower_f};
                 if (static_cast<Word>(row) < static_cast<Word>(n_out)) subjects.border_out[border + row / 2] = handed_on;
-                if (kWarps > 1 && warp < kWarps - 1 && place == kLanesOfWarp - 1 && row >= 0) ring_out[row / 2 % kRing] = handed_on;
+                if (kWarps > 1 && place == kLanesOfWarp - 1) ring_out[row / 2 & (kRing - 1)] = handed_on;
                 row += 2;
             }
         }
@@ -429,19 +439,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             best = greatest_of(best, best, __shfl_xor_sync(kEveryLane, best, distance));
         }
         if (place == 0) {
-            keep_score(strips.low.scores, mine.number, score_of(best, 0));
-            if (kSubjects == 2) keep_score(strips.low.scores, other.number, score_of(best, 1));
-            if (kSubjects == 1 && kNumbers != kWide) keep_score(strips.high.scores, mine.number, score_of(best, 1));
-        }
-    }
-}
-
-// Counts the subjects whose score passes `most`, which the numbers held for certain. scores: of n_queries queries and n subjects each.
-// counts: by query, zero at first.
-extern "C" __global__ void count_overflows(const int* scores, Word n, Word n_queries, int most, Word* counts) {
-    for (Word query = 0; query < n_queries; ++query, scores += n) {
-        for (Word i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
-            if (scores[i] > most) atomicAdd(counts + query, 1u);
+            keep_score(strips.low, strips.most, mine.number, score_of(best, 0));
+            if (kSubjects == 2) keep_score(strips.low, strips.most, other.number, score_of(best, 1));
+            if (kSubjects == 1 && kNumbers != kWide) keep_score(strips.high, strips.most, mine.number, score_of(best, 1));
         }
     }
 }

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels.counts import Work
 from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS, Part, Planner, Shape, Subjects
 from kernels.cuda.modules import Card, sent
 from kernels.device import DeviceMemoryError
@@ -41,10 +42,12 @@ _BORDER_BYTES = 8  # of a residue
 _CELLS_OF_GROUP = 250_000_000_000  # between two looks at a cancel: 50 ms on an H200
 _STAGED_BYTES = 16 << 20  # scores that come back in one piece, through pinned memory
 _PLANS_KEPT = 64
+_ROWS_OF_SUBJECT = 16  # that its lanes, one behind the other, and its beginning take as long as
 _GREATEST = {SIXTEEN_BITS: (1 << 15) - 1, HALF_PRECISION: 1 << 11}
 _LARGEST_COST = {SIXTEEN_BITS: 1 << 12, HALF_PRECISION: 1 << 9}  # of a gap's residue or, below zero, of a pair; and greatest score
-_STRIP = np.dtype([("residues", np.uint64), ("scores", np.uint64), ("n", np.int32)], align=True)
-_STRIPS = np.dtype([("low", _STRIP), ("high", _STRIP), ("kept", np.uint32)], align=True)
+_MATRIX_BYTES = 4 * 27 * 27
+_STRIP = np.dtype([("residues", np.uint64), ("scores", np.uint64), ("passed", np.uint64), ("n", np.int32)], align=True)
+_STRIPS = np.dtype([("low", _STRIP), ("high", _STRIP), ("kept", np.uint32), ("most", np.int32)], align=True)
 _SUBJECTS = np.dtype(
     [
         ("residues", np.uint64), ("offsets", np.uint64), ("order", np.uint64), ("border_in", np.uint64), ("border_out", np.uint64),
@@ -95,11 +98,36 @@ class _Strip:
     is_last: bool
 
 
+_Pair = tuple[_Strip | None, _Strip | None]
+"""Strips in the low and in the high half of the words."""
+
+
+def _strips(query: int, length: int, width: int) -> list[_Strip]:
+    return [_Strip(query, begin, min(width, length - begin), begin + width >= length) for begin in range(0, length, width)]
+
+
+def _pairs(queries: Sequence[int], lengths: Sequence[int], width: int, has_halves: bool) -> list[_Pair]:
+    """The strips of each launch."""
+    halves: list[list[_Strip]] = [[], []]
+    for query in queries:
+        (min(halves, key=len) if has_halves else halves[0]).extend(_strips(query, lengths[query], width))
+    return list(zip_longest(halves[0], halves[1]))
+
+
+def _has_before(pair: _Pair) -> bool:
+    return any(strip and strip.begin for strip in pair)
+
+
+def _has_behind(pair: _Pair) -> bool:
+    return any(strip and not strip.is_last for strip in pair)
+
+
 @dataclass(frozen=True)
 class _Batch:
     """Subjects `first:last`, on the device: addresses of their residues, offsets and, unless they stand by length, order.
 
     `lengths` : (n,) of them, the longest first. `rows` : (n + 1,) residues of the first so many of these.
+    `slot` : where they lie, kept as long as kernels may read them.
     """
 
     first: int
@@ -109,6 +137,7 @@ class _Batch:
     order: int
     lengths: NDArray[np.int64]
     rows: NDArray[np.int64]
+    slot: _Slot | None = None
 
     @property
     def n(self) -> int:
@@ -119,6 +148,10 @@ class _Batch:
         """So many of them, whichever they are, for the plan."""
         rows = int(self.rows[-1]) * n_items // max(1, self.n)
         return Subjects(n_items, rows, int(self.lengths[0]), int(self.lengths[-1]))
+
+
+_InOrder = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint32] | None]
+"""Lengths of subjects, the longest first, sums of them, and their order where they do not stand by length."""
 
 
 class AlignmentSearch:
@@ -158,7 +191,7 @@ class AlignmentSearch:
         self._plans: dict[tuple[Any, ...], list[Part]] = {}
         self.cells_done = 0
         self._scheme: tuple[bytes, tuple[_Numbers, _Numbers]] | None = None
-        self._in_order: tuple[tuple[int, int], NDArray[np.int64], NDArray[np.int64]] | None = None
+        self._in_order: tuple[tuple[int, int], _InOrder] | None = None
         free = int(card.free_bytes() * _SHARE_OF_FREE_MEMORY)
         self._budget = free if self.memory_bytes is None else min(free, self.memory_bytes)
         self._lengths = np.diff(self._offsets)
@@ -217,6 +250,55 @@ class AlignmentSearch:
             for stream in (self._stream, self._beside, self._copies):
                 self._card.wait(stream)
 
+    def work(self, lengths: Sequence[int], first: int = 0, last: int | None = None) -> Work:
+        """What it takes to score queries of these lengths against the subjects `first:last`; what passes the numbers comes on top.
+
+        Operations are cells.
+        """
+        last = len(self._lengths) if last is None else last
+        cuts, rounds, cells, blocks, shared = self._cuts(first, last, len(lengths)), 0, 0, 0, 0
+        words_in = -(-(sum(lengths) + 2 * _MATRIX_BYTES) // 4)
+        for begun, stop in cuts:
+            sizes, rows, order = self._by_length(begun, stop)
+            batch = _Batch(begun, stop, 0, 0, int(order is not None), sizes, rows)
+            words_in += (0 if order is None else batch.n) + (0 if self._resident else -(-int(rows[-1]) // 4) + 2 * (batch.n + 1))
+            for pieces in self._pieces(self._kind, lengths, batch):
+                for part, pairs in pieces:
+                    rows_of_part = int(rows[part.last] - rows[part.first])
+                    passes = sum(_has_before(pair) + _has_behind(pair) for pair in pairs)
+                    rounds += len(pairs)
+                    cells += rows_of_part * sum(strip.n for pair in pairs for strip in pair if strip)
+                    blocks += len(pairs) * -(-rows_of_part // 32) + passes * -(-rows_of_part // 4)
+                    shared = max(shared, self._shared_bytes(part))
+        return Work(rounds, cells, blocks, words_in, len(lengths) * (last - first + len(cuts)), shared)
+
+    def costs(self, lengths: Sequence[int]) -> NDArray[np.float64]:
+        """What each subject costs with queries of these lengths, in cells: (n,), for sharing subjects out."""
+        return sum(lengths) * (self._lengths + _ROWS_OF_SUBJECT).astype(np.float64)
+
+    def _pieces(self, kind: int, lengths: Sequence[int], batch: _Batch) -> Iterator[list[tuple[Part, list[_Pair]]]]:
+        """Parts of a batch that are scored side by side, and the strips of each launch; one after the other, for some queries each.
+
+        Strips of two queries go together, as far as the queries can be shared out between the halves of the words; the rest alone.
+        """
+        if not batch.n:
+            return
+        together = sorted((query for query, length in enumerate(lengths) if length), key=lambda query: -lengths[query])
+        alone: list[int] = []
+        # A query longer than all others together would leave half of the words unused.
+        while kind != THIRTY_TWO_BITS and together and lengths[together[0]] > sum(lengths[query] for query in together[1:]):
+            alone.append(together.pop(0))
+        for in_word, queries in ((1, together), *((2, [query]) for query in alone)):
+            if queries:
+                parts = self._parts(kind, in_word, [lengths[query] for query in queries], batch)
+                has_halves = in_word == 1 and kind != THIRTY_TWO_BITS
+                yield [(part, _pairs(queries, lengths, part.shape.width, has_halves)) for part in parts]
+
+    def _shared_bytes(self, part: Part) -> int:
+        """Of a block. Parts that are scored side by side do not share a multiprocessor."""
+        needed = part.shape.shared_bytes
+        return needed if part.blocks == self._multiprocessors else max(needed, self._half_shared)
+
     def _numbers_of(self, matrix_scores: NDArray[np.integer], gap_open: int, gap_extend: int) -> tuple[_Numbers, _Numbers]:
         """The scheme in the numbers to begin with, and in those that hold every score; that of the last call is kept."""
         scores, opening = np.asarray(matrix_scores, np.int64), gap_open + gap_extend
@@ -239,6 +321,7 @@ class AlignmentSearch:
                 loader = self._loaded(cuts)
                 return work, loader, next(loader, None)
             except DeviceMemoryError:
+                self._card.wait(self._copies)  # the queries may be on their way already
                 if all(stop - begun == 1 for begun, stop in cuts):
                     raise
                 self._budget //= 2
@@ -280,16 +363,19 @@ class AlignmentSearch:
             else:
                 places = card.address(self._resident[0]) + int(offsets[first]), card.address(self._resident[1]) + 8 * first
             card.wait(self._copies)
-            yield _Batch(first, last, *places, 0 if order is None else slot.address("order"), lengths, rows)
+            yield _Batch(first, last, *places, 0 if order is None else slot.address("order"), lengths, rows, slot)
 
-    def _by_length(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint32] | None]:
-        """Lengths of the subjects `first:last`, the longest first, sums of them, and their order where they do not stand by length."""
-        lengths = self._lengths[first:last]
-        if self._is_sorted:
-            return lengths[::-1], self._offsets[last] - self._offsets[first : last + 1][::-1], None
-        order = np.argsort(-lengths, kind="stable")
-        lengths = lengths[order]
-        return lengths, np.concatenate(([0], np.cumsum(lengths))), order.astype(np.uint32)
+    def _by_length(self, first: int, last: int) -> _InOrder:
+        """Of the subjects `first:last`; that of the last call is kept."""
+        if self._in_order is None or self._in_order[0] != (first, last):
+            lengths, order = self._lengths[first:last], None
+            if self._is_sorted:
+                found = lengths[::-1], self._offsets[last] - self._offsets[first : last + 1][::-1]
+            else:
+                order = np.argsort(-lengths, kind="stable").astype(np.uint32)
+                found = lengths[order], np.concatenate(([0], np.cumsum(lengths[order])))
+            self._in_order = (first, last), (*found, order)
+        return self._in_order[1]
 
     def _parts(self, numbers: int, in_word: int, lengths: Sequence[int], batch: _Batch) -> list[Part]:
         """How a batch is cut for queries of these lengths; what was planned last is kept."""
@@ -339,8 +425,7 @@ class _Launch:
     """A strip of a query, or of two, against a part of a batch: `subjects` as the kernel takes them, but for the borders."""
 
     part: Part
-    low: _Strip | None
-    high: _Strip | None
+    pair: _Pair
     subjects: NDArray[np.void]
     border: int  # bytes before the part's
     scores: int  # bytes before those of the first query with the part's first subject
@@ -352,7 +437,7 @@ class _Launch:
 class _Work:
     """The queries of a call on the device, with room for the scores of a batch.
 
-    The buffer `words` holds what is zero at first: the counters that warps take subjects from, how many scores of each query pass what
+    The buffer `words` holds what is zero at first: the counters that warps take subjects from, whether a score of each query passes what
     the numbers hold, and the scores.
     """
 
@@ -363,7 +448,6 @@ class _Work:
         self._search, self._card, self._stream = search, card, search._stream
         self._narrow, self._wide = numbers
         self._lengths = [len(query) for query in queries]
-        self._queries = [i for i, length in enumerate(self._lengths) if length]
         n = max((last - first for first, last in cuts), default=0)
         n_residues = max((int(offsets[last] - offsets[first]) for first, last in cuts), default=0)
         packed = np.concatenate([self._wide.matrix.reshape(-1).view(np.int8), self._narrow.matrix.reshape(-1).view(np.int8), *queries])
@@ -371,11 +455,12 @@ class _Work:
         self._words, self._found = card.buffer(4 * (_COUNTERS + n_queries + n_scores)), card.buffer(4 * (n + 1))
         self._border = card.buffer(_BORDER_BYTES * (n_residues + n) + 64)
         self._sent, self._packed = card.buffer(packed.nbytes), packed
+        self._words_at, self._border_at, self._sent_at = (card.address(one) for one in (self._words, self._border, self._sent))
         self._n_counted = 0
         self._begins = (2 * self._wide.matrix.nbytes + np.cumsum([0, *self._lengths])).tolist()
         staged = n_queries + n_scores
         self._staged = card.pinned(4 * (staged if 4 * staged <= _STAGED_BYTES else n_queries)).view(np.int32)
-        card.upload(self._sent, packed, self._stream)
+        card.upload(self._sent, packed, search._copies)
 
     def wait(self) -> None:
         """For all that was begun."""
@@ -384,43 +469,42 @@ class _Work:
 
     def score(self, batch: _Batch) -> Iterator[None]:
         """Score all queries against a batch; comes back whenever the device has work for a while, which is to be waited for."""
-        card, n_queries = self._card, len(self._lengths)
-        card.clear(self._words, 4 * (_COUNTERS + n_queries * (1 + batch.n)), self._stream)
+        search, n_queries = self._search, len(self._lengths)
+        # The streams begin when this is done, which it is while the launches are prepared.
+        self._card.clear(self._words, 4 * (_COUNTERS + n_queries * (1 + batch.n)), search._copies)
         self._n_counted = 0
-        for launches in self._launches(batch):
-            # What the streams share must be done before it is used otherwise.
-            if any(one.stream is not self._stream for one in launches):
+        for pieces in search._pieces(self._narrow.kind, self._lengths, batch):
+            launches = self._launches(batch, pieces)
+            self._card.wait(search._copies)
+            if len(pieces) > 1:  # what the streams share must be done before it is used otherwise
                 self.wait()
             yield from self._launched(launches, self._narrow)
-        card.wait(self._search._beside)
-        may_overflow = self._narrow is not self._wide and batch.n > 0 and n_queries > 0
-        if may_overflow:
-            base = card.address(self._words)
-            counts, scores = (np.uint64(base + 4 * (_COUNTERS + before)) for before in (0, n_queries))
-            arguments = scores, np.uint32(batch.n), np.uint32(n_queries), np.int32(self._narrow.most), counts
-            card.launch(_FILE, "count_overflows", _list_blocks(batch.n), _LIST_THREADS, arguments, self._stream)
-        card.download(self._staged[: self._n_staged(batch)], self._words, self._stream, offset=4 * _COUNTERS)
+        self._card.wait(search._copies)
+        self._card.wait(search._beside)
+        self._card.download(self._staged[: self._n_staged(batch)], self._words, self._stream, offset=4 * _COUNTERS)
         yield
-        for query in np.flatnonzero(self._staged[:n_queries]).tolist() if may_overflow else ():
+        for query in np.flatnonzero(self._staged[:n_queries]).tolist():
             yield from self._score_overflows(query, batch)
 
     def _n_staged(self, batch: _Batch) -> int:
-        """Words that come through pinned memory: how many scores overflowed and, where there is room, the scores."""
+        """Words that come through pinned memory: whether scores overflowed and, where there is room, the scores."""
         n_queries = len(self._lengths)
         return n_queries * (1 + batch.n) if len(self._staged) >= n_queries * (1 + batch.n) else n_queries
 
     def _score_overflows(self, query: int, batch: _Batch) -> Iterator[None]:
         """Score the pairs of a query whose score passed what the numbers hold."""
-        card, stream, count = self._card, self._stream, int(self._staged[query])
+        card, stream, count = self._card, self._stream, np.zeros(1, np.uint32)
         card.clear(self._found, 4, stream)
-        scores = np.uint64(card.address(self._words) + self._row(query, batch))
+        scores = np.uint64(self._words_at + self._row(query, batch))
         arguments = scores, np.uint32(batch.n), np.int32(self._narrow.most), self._found
         card.launch(_FILE, "list_overflows", _list_blocks(batch.n), _LIST_THREADS, arguments, stream)
-        some = batch.subjects(count)
+        card.download(count, self._found, stream)
+        card.wait(stream)
+        some = batch.subjects(int(count[0]))
         part = self._search._planner.shape(THIRTY_TWO_BITS, 1, [self._lengths[query]], some)
-        subjects = self._subjects(batch, part, card.address(self._found) + 4, count)
-        strips = self._strips(query, part.shape.width)
-        yield from self._launched([self._launch(batch, part, strip, None, subjects, some.rows, stream) for strip in strips], self._wide)
+        subjects = self._subjects(batch, part, card.address(self._found) + 4, some.n)
+        pairs = _pairs([query], self._lengths, part.shape.width, False)
+        yield from self._launched([self._launch(batch, part, pair, subjects, some.rows, stream) for pair in pairs], self._wide)
         n = len(self._lengths)
         if self._n_staged(batch) > n:
             row = self._staged[n + query * batch.n : n + (query + 1) * batch.n]
@@ -431,43 +515,20 @@ class _Work:
         """Bytes before the scores of a query."""
         return 4 * (_COUNTERS + len(self._lengths) + query * batch.n)
 
-    def _strips(self, query: int, width: int) -> list[_Strip]:
-        length = self._lengths[query]
-        return [_Strip(query, begin, min(width, length - begin), begin + width >= length) for begin in range(0, length, width)]
-
-    def _launches(self, batch: _Batch) -> Iterator[list[_Launch]]:
-        """Strips of two queries together, as far as the queries can be shared out between the halves of the words; the rest alone."""
-        if not batch.n:
-            return
-        kind = self._narrow.kind
-        together = sorted(self._queries, key=lambda query: -self._lengths[query])
-        alone: list[int] = []
-        # A query longer than all others together would leave half of the words unused.
-        while kind != THIRTY_TWO_BITS and together and self._lengths[together[0]] > sum(self._lengths[query] for query in together[1:]):
-            alone.append(together.pop(0))
-        if together:
-            yield self._launches_of(batch, 1, together)
-        for query in alone:
-            yield self._launches_of(batch, 2, [query])
-
-    def _launches_of(self, batch: _Batch, in_word: int, queries: list[int]) -> list[_Launch]:
-        """Launches of some queries, with so many subjects in a word: those of parts that are scored side by side in turn."""
-        parts = self._search._parts(self._narrow.kind, in_word, [self._lengths[query] for query in queries], batch)
-        streams = (self._stream,) if len(parts) == 1 else (self._search._beside, self._stream)
+    def _launches(self, batch: _Batch, pieces: list[tuple[Part, list[_Pair]]]) -> list[_Launch]:
+        """Launches of parts that are scored side by side, of each in turn."""
+        streams = (self._stream,) if len(pieces) == 1 else (self._search._beside, self._stream)
         of_parts: list[list[tuple[float, _Launch]]] = []
         border = 0
-        for part, stream in zip(parts, streams, strict=True):
-            halves: tuple[list[_Strip], ...] = ([], []) if in_word == 1 and self._narrow.kind != THIRTY_TWO_BITS else ([],)
-            for query in queries:
-                min(halves, key=len).extend(self._strips(query, part.shape.width))
-            subjects = self._subjects(batch, part, batch.order, part.last - part.first)
-            pairs = list(zip_longest(*halves)) if len(halves) == 2 else [(strip, None) for strip in halves[0]]
-            rows = int(batch.rows[part.last] - batch.rows[part.first])
-            some = [self._launch(batch, part, low, high, subjects, rows, stream, border) for low, high in pairs]
+        for (part, pairs), stream in zip(pieces, streams, strict=True):
+            subjects, rows = (
+                self._subjects(batch, part, batch.order, part.last - part.first),
+                int(batch.rows[part.last] - batch.rows[part.first]),
+            )
+            some = [self._launch(batch, part, pair, subjects, rows, stream, border) for pair in pairs]
             of_parts.append([((i + 1) / len(some), launch) for i, launch in enumerate(some)])
             if not batch.order:
                 border += 16 * ((rows + part.last - part.first) // 2 + 2)
-        # Each part's first launch is begun before the second of any.
         return [launch for _, launch in sorted((one for some in of_parts for one in some), key=lambda one: one[0])]
 
     def _subjects(self, batch: _Batch, part: Part, order: int, n_items: int) -> NDArray[np.void]:
@@ -479,19 +540,10 @@ class _Work:
         return np.array((batch.residues + before, batch.offsets + 8 * (batch.n - part.last), 0, 0, 0, n_items, n_items), _SUBJECTS)
 
     def _launch(
-        self,
-        batch: _Batch,
-        part: Part,
-        low: _Strip | None,
-        high: _Strip | None,
-        subjects: NDArray[np.void],
-        rows: int,
-        stream: Any,
-        border: int = 0,
+        self, batch: _Batch, part: Part, pair: _Pair, subjects: NDArray[np.void], rows: int, stream: Any, border: int = 0
     ) -> _Launch:
         scores = self._row(0, batch) + (0 if subjects["order"] else 4 * (batch.n - part.last))
-        columns = sum(strip.n for strip in (low, high) if strip)
-        return _Launch(part, low, high, subjects, border, scores, 4 * batch.n, stream, columns * rows)
+        return _Launch(part, pair, subjects, border, scores, 4 * batch.n, stream, sum(strip.n for strip in pair if strip) * rows)
 
     def _launched(self, launches: list[_Launch], numbers: _Numbers) -> Iterator[None]:
         """Start the kernels; comes back between groups of them."""
@@ -510,35 +562,31 @@ class _Work:
             card.clear(self._words, 4 * _COUNTERS, self._stream)
             card.wait(self._stream)
             self._n_counted = 0
-        base, border = card.address(self._words), card.address(self._border) + launch.border
-        kept = 0
-        for strip, half in (
-            (launch.low, 0xFFFF if shape.subjects == 1 and numbers is not self._wide else 0xFFFFFFFF),
-            (launch.high, 0xFFFF0000),
-        ):
-            kept |= half if strip and strip.begin else 0
-        goes_on = any(strip and not strip.is_last for strip in (launch.low, launch.high))
+        border = self._border_at + launch.border
+        halves = (0xFFFF, 0xFFFF0000) if shape.subjects == 1 and numbers is not self._wide else (0xFFFFFFFF, 0)
+        kept = sum(half for strip, half in zip(launch.pair, halves, strict=True) if strip and strip.begin)
         subjects = launch.subjects.copy()
-        subjects["border_in"], subjects["border_out"] = border if kept else 0, border if goes_on else 0
-        strips = np.array((self._half(launch, launch.low), self._half(launch, launch.high), kept), _STRIPS)
-        matrix = card.address(self._sent) + (0 if numbers is self._wide else self._wide.matrix.nbytes)
-        arguments = subjects, strips, np.uint64(matrix), np.uint32(1), np.uint64(base + 4 * self._n_counted)
+        subjects["border_in"], subjects["border_out"] = border if kept else 0, border if _has_behind(launch.pair) else 0
+        strips = np.array((*(self._half(launch, strip) for strip in launch.pair), kept, numbers.most), _STRIPS)
+        matrix = self._sent_at + (0 if numbers is self._wide else self._wide.matrix.nbytes)
+        # Bytes of structs: CuPy takes long to look at fields.
+        structs = subjects.view(f"V{_SUBJECTS.itemsize}"), strips.view(f"V{_STRIPS.itemsize}")
+        arguments = *structs, np.uint64(matrix), np.uint32(1), np.uint64(self._words_at + 4 * self._n_counted)
         self._n_counted += 1
-        # Parts that are scored side by side do not share a multiprocessor.
-        shared = shape.shared_bytes if part.blocks == self._search._multiprocessors else max(shape.shared_bytes, self._search._half_shared)
         blocks = min(part.blocks, -(-int(subjects["n_items"]) // shape.subjects_of_block))
         card.launch(
             _FILE, "score_strips", blocks, shape.threads, arguments, launch.stream,
-            shared_bytes=shared, defines=(*shape.macros(), *numbers.macros),
+            shared_bytes=self._search._shared_bytes(part), defines=(*shape.macros(), *numbers.macros),
         )  # fmt: skip
 
-    def _half(self, launch: _Launch, strip: _Strip | None) -> tuple[int, int, int]:
-        """Where the residues of a strip lie, where the scores go, and how many residues they are."""
+    def _half(self, launch: _Launch, strip: _Strip | None) -> tuple[int, int, int, int]:
+        """Where the residues of a strip lie, where its scores go and whether one passes what the numbers hold, and how many residues."""
         if strip is None:
-            return 0, 0, 0
+            return 0, 0, 0, 0
         query_scores = strip.query * launch.row_bytes
-        residues = self._card.address(self._sent) + self._begins[strip.query] + strip.begin
-        return residues, self._card.address(self._words) + launch.scores + query_scores, strip.n
+        residues = self._sent_at + self._begins[strip.query] + strip.begin
+        passed = self._words_at + 4 * (_COUNTERS + strip.query)
+        return residues, self._words_at + launch.scores + query_scores, passed, strip.n
 
     def deliver(self, batch: _Batch, out: NDArray[np.int32]) -> None:
         """Bring the scores of a batch to their columns of `out`."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,15 @@ _RING_BYTES = 128 * 16  # between two warps of a subject
 _LANES, _COLUMNS = (2, 4, 8, 16, 32), (16, 24, 32, 40, 48, 56, 64, 72)
 _LANES_OF_WARPS, _COLUMNS_OF_WARPS, _THREADS_OF_WARPS = (64, 128), (4, 8, 16), (128, 256)
 _FEW_THREADS = 256  # as many as keep a multiprocessor busy; more take as many subjects more at a time, each longer
-_SHARES = np.array([4, 8, 12, 16, 24, 32, 48])  # multiprocessors for the longest subjects
+_SHARES = np.array([4, 8, 12, 16, 20, 24, 28, 32, 40, 48])  # multiprocessors for the longest subjects
 _FEWEST_LONG, _WORTH_A_CUT = 16, 0.97
 # Measured on an H200. What two rows of a lane's columns cost, in cycles of a quarter of a multiprocessor: each cell, the merging of two
-# subjects' scores, and all that is not a cell; how much more by subjects of a word and threads of a block; how long they take a warp
-# that has the multiprocessor for itself, for each column; and what begins and ends a launch.
+# subjects' scores, and all that is not a cell; how much more by subjects of a word and threads of a block; how much longer than that two
+# steps of a warp are apart, and where warps share a subject; and what begins and ends a launch.
 _CELL_CYCLES = {SIXTEEN_BITS: 9.5, HALF_PRECISION: 13.0, THIRTY_TWO_BITS: 11.0}
-_MERGING_CYCLES, _STEP_CYCLES, _COLUMN_LATENCY, _LAUNCH_CYCLES = 2.0, 80.0, 40.0, 10_000.0
-_SLOWER, _FEW_THREADS_SLOWER = {(1, 256): 1.04, (2, 384): 1.02}, 1.08
+_MERGING_CYCLES, _STEP_CYCLES, _LAUNCH_CYCLES = 1.3, 75.0, 10_000.0
+_STEP_LATENCY, _STEP_LATENCY_OF_WARPS = 190.0, 240.0
+_SLOWER = {(1, 256): 1.04, (2, 384): 1.02}
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Shape:
     @property
     def shared_bytes(self) -> int:
         """Of the table of scores, and of what passes between the warps of a subject."""
-        between = self.threads // self.lanes * (self.lanes // 32 - 1) if self.lanes > 32 else 0
+        between = self.threads // 32 if self.lanes > 32 else 0
         return TABLE_ROWS * max(self.lanes, 8) * self.columns * (4 // self.subjects) + between * _RING_BYTES
 
     @property
@@ -114,10 +115,9 @@ class _Shapes:
         subjects = shapes[0].subjects
         of_step = 2 * (_CELL_CYCLES[shapes[0].numbers] + _MERGING_CYCLES * (subjects - 1)) * columns + _STEP_CYCLES
         side_by_side = threads / 128  # warps of a quarter of a multiprocessor
-        self._step = np.maximum(side_by_side * of_step, _COLUMN_LATENCY * columns + _STEP_CYCLES)  # from one to the next of a warp
-        slower = np.array(
-            [_FEW_THREADS_SLOWER if one.threads < threads_for(one.columns) else _SLOWER.get((subjects, one.threads), 1.0) for one in shapes]
-        )
+        latency = np.where(lanes <= 32, _STEP_LATENCY, _STEP_LATENCY_OF_WARPS)
+        self._step = side_by_side * of_step + latency  # from one to the next of a warp
+        slower = np.array([_SLOWER.get((subjects, shape.threads), 1.0) for shape in shapes])
         self._occupied = self._step / (4 * side_by_side) * slower * lanes / (32 * subjects)  # of a multiprocessor, by a subject's step
         self._more_steps = np.where(lanes <= 32, lanes, 2 * lanes - 32)
 
@@ -125,11 +125,20 @@ class _Shapes:
         """How many the queries of these lengths take; counted for each alone."""
         return np.ceil(np.array(lengths, np.float64)[:, None] / self.width).sum(axis=0)
 
-    def cycles(self, launches: NDArray, some: tuple[NDArray, ...], multiprocessors: NDArray) -> NDArray[np.float64]:
-        """By shape, in the last dimension, for `Subjects` as arrays: all steps shared out, or else those of the longest subject."""
-        n, rows, longest, shortest = some
-        whole = (rows / 2 + self._more_steps * n) * self._occupied / multiprocessors + (shortest / 2 + self._more_steps) * self._step
-        return launches * (np.maximum(whole, (longest / 2 + self._more_steps) * self._step) + _LAUNCH_CYCLES)
+    def cycles(self, lengths: Sequence[int], some: tuple[Any, ...], multiprocessors: Any) -> NDArray[np.float64]:
+        """By shape, in the last dimension, for `Subjects` as numbers or arrays: all steps shared out, or else those of the longest.
+
+        `multiprocessors` : a number, or those to choose from, which become the last dimension but one.
+        """
+        n, rows, longest, shortest = (np.asarray(one, np.float64)[..., None] for one in some)
+        launches = self.launches(lengths)
+        whole = launches * (rows / 2 + self._more_steps * n) * self._occupied
+        end = launches * ((shortest / 2 + self._more_steps) * self._step + _LAUNCH_CYCLES)
+        path = launches * ((longest / 2 + self._more_steps) * self._step + _LAUNCH_CYCLES)
+        if np.ndim(multiprocessors):
+            whole, end, path = whole[..., None, :], end[..., None, :], path[..., None, :]
+            multiprocessors = multiprocessors[:, None]
+        return np.maximum(whole / multiprocessors + end, path)
 
 
 class Planner:
@@ -153,7 +162,7 @@ class Planner:
         return self._whole(self._possible(numbers, in_word), lengths, subjects)[1]
 
     def _whole(self, possible: _Shapes, lengths: Sequence[int], subjects: Subjects) -> tuple[float, Part]:
-        cycles = possible.cycles(possible.launches(lengths), subjects, self._multiprocessors)  # type: ignore[arg-type]
+        cycles = possible.cycles(lengths, subjects, self._multiprocessors)
         best = int(np.argmin(cycles))
         return float(cycles[best]), Part(0, subjects.n, possible.shapes[best], self._multiprocessors)
 
@@ -171,11 +180,10 @@ class Planner:
         cuts = cuts[cuts <= subjects.n // 2]
         if self._wished or not len(cuts) or not len(shares):
             return [part]
-        launches, at = possible.launches(lengths), cuts[:, None, None]
-        first = at, rows[at], longest[np.zeros_like(at)], longest[at - 1]
-        others = subjects.n - at, rows[-1] - rows[at], longest[at], np.full_like(at, subjects.shortest)
-        of_first = possible.cycles(launches, first, shares[:, None])
-        of_others = possible.cycles(launches, others, self._multiprocessors - shares[:, None])
+        first = cuts, rows[cuts], np.full_like(cuts, longest[0]), longest[cuts - 1]
+        others = subjects.n - cuts, rows[-1] - rows[cuts], longest[cuts], np.full_like(cuts, subjects.shortest)
+        of_first = possible.cycles(lengths, first, shares)
+        of_others = possible.cycles(lengths, others, self._multiprocessors - shares)
         together = np.maximum(of_first.min(axis=-1), of_others.min(axis=-1))
         cut, share = np.unravel_index(int(np.argmin(together)), together.shape)
         if together[cut, share] > _WORTH_A_CUT * alone:

@@ -9,6 +9,8 @@
 // the proteins (so that each share can later be filled in at its own places). Masses are integers of 1e-9 Da, as on the processor: the
 // counts are the same to the last one.
 
+#include "warp.cuh"
+
 using Count = unsigned int;
 using Mass = long long;
 
@@ -63,6 +65,7 @@ count_peptides(const Limits* limits, const unsigned char* residues, const long l
     Mass mass = limits->terminal_mass;
     long long missed = 0;
     for (long long at = start; at < stop; ++at) {
+        COUNT_OPERATIONS(1);
         const int letter = residues[at] - kFirstLetter;
         if (residue_mass[letter] < 0) return;
         mass += residue_mass[letter];

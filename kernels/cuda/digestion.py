@@ -1,14 +1,6 @@
 """Counting of the peptides of a digest on a GPU: the function of `kernels.cpu.digestion`, with the kernel of digestion.cu.
 
-ATGPU analysis, for r residues in p proteins and s shares of b mass buckets, with d residues looked at behind each first one (a word has 4
-bytes):
-
-* rounds: r / 2^26, the time between two looks at a cancel;
-* words in: r / 4 and 2p; out: s b;
-* operations: r (log2 p + log2 s) for finding the protein and the share, and r d for the peptides; d is the longest peptide for a digest
-  that is not specific, and about the share of residues that begin a peptide times the length of one with all its missed cleavages else;
-* memory blocks: (1 + d / 32) for 32 residues, and one for each peptide, which is counted in global memory;
-* shared memory: 0.9 KB, the table of cleavages and the masses.
+What that takes is counted by `kernels.counts.digest_count`.
 """
 
 from __future__ import annotations

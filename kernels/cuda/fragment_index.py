@@ -4,17 +4,7 @@ The dictionary goes to the device once. There the index is built, of all forms o
 follow with their ranges of keys; what comes back is the best candidates of each and the histogram of all scores, bit for bit those of
 the processor.
 
-ATGPU analysis, for f forms with p postings, q queries with s ranges of keys in all, v visited postings and c candidates (a word has 4
-bytes; n forms to a chunk, so that there are about c / n + 2q pairs of a query and a chunk):
-
-* rounds: one to build each part of the index that fits, and one for 2^17 pairs;
-* words in: 2f and the dictionary (5 bytes for each peptide, 1 for each residue), and with variable modifications half a word for each place
-  of a form; 2.5s + q (2 windows + 3 kept) and 4 for each pair; out: q (3 kept + bins);
-* operations: to build 2p look-ups of a bin; to search at most v additions to counters, c looks at counters, and a score for each that is
-  not zero;
-* memory blocks of 32 bytes: to build 2p; for each pair one for each 8 postings that are visited, 2 for each range of keys, and one for each
-  of the bins of its histogram;
-* shared memory: 4n bytes of counters, 6 KB for ranges of keys, 4 (bins x copies), 16 kept for each warp, 4 KB for candidates.
+What that takes is counted by `kernels.counts.index_building` and `kernels.counts.index_search`.
 """
 
 from __future__ import annotations

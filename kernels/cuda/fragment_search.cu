@@ -158,6 +158,7 @@ __device__ void add_postings(Lookup& lookup, Word* counters, const Word* posting
             at[k] = __shfl_sync(kEveryLane, own_start, k) + lane;
             const bool is_inside = at[k] < __shfl_sync(kEveryLane, own_end, k);
             is_there |= is_inside ? 1u << k : 0u;
+            COUNT_OPERATIONS(is_inside);
             posting[k] = is_inside ? __ldcg(postings + at[k]) : 0;  // past the first cache, which has the table of scores
         }
 #pragma unroll
@@ -340,6 +341,7 @@ __device__ __forceinline__ Word counters_to_rank(const Lookup& lookup, const Ran
     for (int k = 0; k < kFours; ++k) {
         const int at = strip + 128 * k + 4 * lane;
         if (at >= forms_of_chunk) continue;
+        COUNT_OPERATIONS(4);
         const FourWords counter = *reinterpret_cast<const FourWords*>(counters + at);
 #pragma unroll
         for (int j = 0; j < 4; ++j) {

@@ -5,13 +5,13 @@ CuPy is imported when the first card is opened, not before: importing it takes l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from threading import Lock
+from types import TracebackType
 from typing import Any, Protocol
 
 import numpy as np
@@ -125,21 +125,28 @@ def sent(card: Card, arrays: Mapping[str, NDArray], stream: Any) -> dict[str, An
     return buffers
 
 
-@contextmanager
-def _faults_of(name: str) -> Iterator[None]:
-    """Turn CuPy's errors into this module's."""
-    import cupy
-    from cupy.cuda import compiler
+class _Faults:
+    """Turns CuPy's errors in a block into this module's; nothing but that costs time, for a short search is a hundred calls."""
 
-    try:
-        yield
-    except cupy.cuda.memory.OutOfMemoryError as error:
-        raise DeviceMemoryError(f"{name} has not enough free memory: {error}") from error
-    except compiler.CompileException as error:
-        raise DeviceError(f"a kernel does not compile for {name}:\n{error}") from error
-    except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError) as error:
-        kind = DeviceMemoryError if "MemoryAllocation" in str(error) or "OUT_OF_MEMORY" in str(error) else DeviceError
-        raise kind(f"{name} failed: {error}") from error
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None:
+            return
+        import cupy
+        from cupy.cuda import compiler
+
+        if isinstance(error, cupy.cuda.memory.OutOfMemoryError):
+            raise DeviceMemoryError(f"{self._name} has not enough free memory: {error}") from error
+        if isinstance(error, compiler.CompileException):
+            raise DeviceError(f"a kernel does not compile for {self._name}:\n{error}") from error
+        if isinstance(error, cupy.cuda.runtime.CUDARuntimeError | cupy.cuda.driver.CUDADriverError):
+            is_memory = "MemoryAllocation" in str(error) or "OUT_OF_MEMORY" in str(error)
+            raise (DeviceMemoryError if is_memory else DeviceError)(f"{self._name} failed: {error}") from error
 
 
 class CudaCard:
@@ -152,14 +159,16 @@ class CudaCard:
         import cupy
 
         self._cupy, self._modules = cupy, {}  # type: ignore[var-annotated]
+        self._functions: dict[tuple[str, tuple[str, ...], str], tuple[Any, int]] = {}
         self._compiling = Lock()
-        with _faults_of(f"cuda:{number}"):
+        self.name = f"cuda:{number}"
+        self._faults = _Faults(self.name)
+        with self._faults:
             self._device = cupy.cuda.Device(number)
-            self.name = f"cuda:{number}"
 
     def limit_memory(self, n_bytes: int) -> None:
         """Let buffers, with what CuPy's pool holds unused, take at most so many bytes together; 0: all there are."""
-        with _faults_of(self.name), self._device:
+        with self._faults, self._device:
             pool = self._cupy.get_default_memory_pool()
             if n_bytes:
                 pool.free_all_blocks()
@@ -167,7 +176,7 @@ class CudaCard:
 
     def free_bytes(self) -> int:
         """Device memory that can be allocated now, with what CuPy's pool holds unused, within the limit."""
-        with _faults_of(self.name), self._device:
+        with self._faults, self._device:
             pool = self._cupy.get_default_memory_pool()
             free, _ = self._cupy.cuda.runtime.memGetInfo()
             limit, free = int(pool.get_limit()), int(free) + int(pool.free_bytes())
@@ -175,22 +184,22 @@ class CudaCard:
 
     def most_shared_bytes(self) -> int:
         """See `Card`."""
-        with _faults_of(self.name):
+        with self._faults:
             return int(self._device.attributes["MaxSharedMemoryPerBlockOptin"])
 
     def compute_capability(self) -> int:
         """See `Card`."""
-        with _faults_of(self.name):
+        with self._faults:
             return int(self._device.compute_capability)
 
     def multiprocessors(self) -> int:
         """See `Card`."""
-        with _faults_of(self.name):
+        with self._faults:
             return int(self._device.attributes["MultiProcessorCount"])
 
     def buffer(self, n_bytes: int) -> Any:
         """See `Card`."""
-        with _faults_of(self.name), self._device:
+        with self._faults, self._device:
             return self._cupy.empty(max(16, n_bytes), np.uint8)
 
     def address(self, buffer: Any) -> int:
@@ -199,30 +208,30 @@ class CudaCard:
 
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
         """See `Card`."""
-        with _faults_of(self.name), self._device:
+        with self._faults, self._device:
             memory = self._cupy.cuda.alloc_pinned_memory(max(16, n_bytes))
             return np.frombuffer(memory, np.uint8, max(16, n_bytes))
 
     def stream(self) -> Any:
         """See `Card`."""
-        with _faults_of(self.name), self._device:
+        with self._faults, self._device:
             return self._cupy.cuda.Stream(non_blocking=True)
 
     def upload(self, buffer: Any, values: NDArray, stream: Any) -> None:
         """See `Card`."""
         if values.nbytes:
-            with _faults_of(self.name), self._device:
+            with self._faults, self._device:
                 buffer.data.copy_from_host_async(values.ctypes.data, values.nbytes, stream)
 
     def download(self, values: NDArray, buffer: Any, stream: Any, *, offset: int = 0) -> None:
         """See `Card`."""
         if values.nbytes:
-            with _faults_of(self.name), self._device:
+            with self._faults, self._device:
                 (buffer.data + offset).copy_to_host_async(values.ctypes.data, values.nbytes, stream)
 
     def clear(self, buffer: Any, n_bytes: int, stream: Any) -> None:
         """See `Card`."""
-        with _faults_of(self.name), self._device:
+        with self._faults, self._device:
             buffer.data.memset_async(0, n_bytes, stream)
 
     def launch(
@@ -240,19 +249,26 @@ class CudaCard:
         """See `Card`."""
         if blocks <= 0:
             return
-        with _faults_of(self.name), self._device, stream:
-            with self._compiling:  # another thread waits for the module instead of compiling it too
-                if (file, defines) not in self._modules:
-                    options = (*COMPILER_OPTIONS, *header_options(), *(f"-D{define}" for define in defines))
-                    self._modules[file, defines] = self._cupy.RawModule(code=source(file), options=options, backend="nvrtc")
-                function = self._modules[file, defines].get_function(kernel)
-                if shared_bytes > function.max_dynamic_shared_size_bytes:  # beyond 48 KB with the static part, only when asked for
-                    function.max_dynamic_shared_size_bytes = shared_bytes
+        with self._faults, self._device, stream:
+            function, room = self._functions.get((file, defines, kernel)) or self._compiled(file, defines, kernel)
+            if shared_bytes > room:  # beyond 48 KB with the static part, only when asked for
+                function.max_dynamic_shared_size_bytes = shared_bytes
+                self._functions[file, defines, kernel] = function, shared_bytes
             function((blocks,), (threads,), tuple(arguments), shared_mem=shared_bytes)
+
+    def _compiled(self, file: str, defines: tuple[str, ...], kernel: str) -> tuple[Any, int]:
+        """A kernel, and the dynamic shared memory that it may have."""
+        with self._compiling:  # another thread waits for the module instead of compiling it too
+            if (file, defines) not in self._modules:
+                options = (*COMPILER_OPTIONS, *header_options(), *(f"-D{define}" for define in defines))
+                self._modules[file, defines] = self._cupy.RawModule(code=source(file), options=options, backend="nvrtc")
+            function = self._modules[file, defines].get_function(kernel)
+            found = self._functions[file, defines, kernel] = function, function.max_dynamic_shared_size_bytes
+            return found
 
     def wait(self, stream: Any) -> None:
         """See `Card`."""
-        with _faults_of(self.name), self._device:
+        with self._faults, self._device:
             stream.synchronize()
 
 

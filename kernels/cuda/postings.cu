@@ -79,6 +79,7 @@ __device__ __forceinline__ void sort_ions(const Dictionary& of, const Index& ind
         const bool is_n = series < n_n;
         const double start = (is_n ? masses.n_term_series[series] : masses.c_term_series[series - n_n]) - kProtonMass;
         for (int i = 0; i < length - 1; ++i) {
+            COUNT_OPERATIONS(1);
             const Word key = key_of(is_n ? start + sum[i] : start + total - sum[i]);
             if (series == n_n && i == length - 2) {
                 const int letter = letters[length - 1] - 65;

@@ -91,6 +91,7 @@ __device__ Matched score_form(const Form& form, const Settings& settings, const 
             for (int begin = 0; begin < n_ions; begin += 32) {
                 const int end = min(n_ions, begin + 32);
                 Word found = 0;
+                COUNT_OPERATIONS(end - begin);
 #pragma unroll 4
                 for (int i = begin; i < end; ++i) found |= may_match(peaks, start + sign * prefix[i]) << (i - begin);
                 for (; found; found &= found - 1) {

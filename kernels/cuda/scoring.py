@@ -3,24 +3,13 @@
 The dictionary goes to the device once; the queries follow in batches through pinned buffers, the next one being packed and sent while
 one is searched. What comes back is the best candidates of each query and the histogram of all scores.
 
-ATGPU analysis, for q queries with p peaks and c candidates in all (a word has 4 bytes):
+What that takes is counted by `kernels.counts.spectrum_search`.
 
-* rounds: c / 2^24 batches, or what the memory budget gives;
-* words in: 3p + 7q (4p with XCorr), once 4.5 for each peptide and 0.25 for each residue; out: q (98 + 5 kept);
-* operations: for each form of a candidate, (length - 1) x series x charges looks into the bit table;
-* memory blocks: one of 32 bytes for the residues of a candidate, 22 for each mass window (a binary search), p / 2 for the peaks;
-* shared memory: 6 bytes for each 32 bins of the bit table (at most 18 KB), 19 KB for windows, queues and hits.
-
-Where 32 neighbours in mass (a tile) share enough of their candidates, they are searched together by the kernel for dense windows, with u
-peptides, each with one combination of modifications, in the union of the windows of the tiles:
-
-* rounds: c / 2^28 batches, or what the memory budget gives; words in and out as above;
-* device memory: 64 KB for the table of each query, 32 bytes for each peak's edges;
-* operations: for each of u, 32 lanes look the ions of each state of the modifications up, (length - 1) x series x charges x about half of
-  the states, where one by one every arrangement would; then a few additions and a logarithm for each arrangement;
-* memory blocks: two of 32 bytes for each look (the table stays in the L2 cache: 2 MB for each tile, of which a few dozen are under way);
-* shared memory: 26 KB, and 256 bytes for each peak of the fullest spectrum of a tile, 128 for each bin of the histogram and 256 for each
-  mass window; 80 registers, so that two blocks of 12 warps are on a multiprocessor.
+Where 32 neighbours in mass (a tile) share enough of their candidates, they are searched together by the kernel for dense windows, with
+peptides, each with one combination of modifications, in the union of the windows of the tiles. For each, 32 lanes look the ions of each
+state of the modifications up, (length - 1) x series x charges x about half of the states, where one by one every arrangement would; then
+follow a few additions and a logarithm for each arrangement. A look reads two blocks of 32 bytes of a table of 64 KB for each query, which
+stays in the cache of the second level. 80 registers, so that two blocks of 12 warps are on a multiprocessor.
 """
 
 from __future__ import annotations
@@ -33,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kernels import counts
 from kernels.cpu.elementary import FACTORIAL_LOG
 from kernels.cuda.gathering import gather_peaks, lightest_weights
 from kernels.cuda.modules import Card, sent, struct
@@ -282,15 +272,15 @@ class SpectrumSearch:
         """See `kernels.cpu.scoring.SpectrumSearch.count_candidates`."""
         card = self._card
         for begun, stop in self._stretches(queries, first, last):
-            counts = np.empty(stop - begun, np.int64)
-            device_counts = card.buffer(counts.nbytes)
+            found = np.empty(stop - begun, np.int64)
+            device_counts = card.buffer(found.nbytes)
             inputs = sent(card, {"scalars": self._scalars, "query_mass": queries.mass[begun:stop]}, self._stream)
             columns = self._columns["mass"], self._columns["combination_mass"]
-            arguments = (inputs["scalars"], *columns, inputs["query_mass"], np.int32(len(counts)), device_counts)
-            card.launch("candidate_counts.cu", "count_candidates", -(-len(counts) * 32 // 128), 128, arguments, self._stream)
-            card.download(counts, device_counts, self._stream)
+            arguments = (inputs["scalars"], *columns, inputs["query_mass"], np.int32(len(found)), device_counts)
+            card.launch("candidate_counts.cu", "count_candidates", -(-len(found) * 32 // 128), 128, arguments, self._stream)
+            card.download(found, device_counts, self._stream)
             card.wait(self._stream)
-            out[begun:stop] = counts
+            out[begun:stop] = found
 
     def search_queries(
         self, spectra: SpectrumArrays, queries: QueryArrays, hits: HitArrays, first: int, last: int
@@ -332,8 +322,10 @@ class SpectrumSearch:
         is_dense = parts_of_query > 0
         n_items[first:last] = np.where(is_dense, parts_of_query, n_items[first:last])
         kept, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
-        n_bytes = peaks * (16 if self._settings.score == XCORR else 12) + n_items * (8 + kept * _CANDIDATE_BYTES)
-        n_bytes += 40 + 4 * bins + kept * (13 + 2 * slots)
+        n_bytes = counts.spectrum_search_bytes(
+            peaks, n_items, kept=kept, slots=slots, bins=bins, candidate_bytes=_CANDIDATE_BYTES,
+            with_heights=self._settings.score == XCORR,
+        )  # fmt: skip
         n_bytes[first:last] += np.where(is_dense, 2 * _FINE_BINS + 2 * _EDGE_BYTES * int(peaks[first:last].max(initial=0)) + 1, 0)
         total_bytes, total_cost = (np.concatenate(([0], np.cumsum(values[first:last]))) for values in (n_bytes, cost))
         runs = np.concatenate((np.flatnonzero(np.diff(is_dense)) + 1, [last - first]))

@@ -73,6 +73,7 @@ __device__ __forceinline__ Long match_ions(const Settings& settings, const Colum
 #pragma unroll 1
             for (int begun = 0; begun < n; begun += kIonsTogether) {
                 int entry[2][kIonsTogether], all = 0;
+                COUNT_OPERATIONS(2 * kIonsTogether);
 #pragma unroll
                 for (int j = 0; j < kIonsTogether; ++j) {
                     entry[0][j] = entry_at(column, column.bins[0][begun + j]);

@@ -6,6 +6,11 @@ using Long = unsigned long long;
 
 constexpr Word kEveryLane = 0xffffffffu;
 
+// The innermost steps that `kernels.counts` tells beforehand. Counted where kernels run on the processor, in tests; nothing on a card.
+#ifndef COUNT_OPERATIONS
+#define COUNT_OPERATIONS(n)
+#endif
+
 // Sum over this lane and those before it.
 template <class Value>
 __device__ Value sum_up_to_lane(Value value, int lane) {

@@ -57,6 +57,18 @@ def test_every_shape(device, lanes, n_queries):
             check(device, queries, sequences, SCHEMES[0], shape=(lanes, columns))
 
 
+@pytest.mark.parametrize("shape", [(64, 4, 128), (64, 8, 256), (128, 4, 128), (128, 8, 256), (128, 16, 512)], ids=str)
+@pytest.mark.parametrize("n_queries", [1, 3])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_warps_that_share_the_longest_subjects(device, shape, n_queries, ordered):
+    random = np.random.default_rng(shape[0])
+    queries = random_sequences(random, [2500, 1650, 90][:n_queries])
+    lengths = np.concatenate((random.integers(0, 400, 900), random.integers(1000, 9000, 40)))
+    sequences = random_sequences(random, (np.sort(lengths) if ordered else lengths).tolist())
+    for n_longest in (30, 940):
+        check(device, queries, sequences, SCHEMES[0], shape=(8, 32), n_longest=n_longest, longest_shape=(*shape, 7))
+
+
 def test_real_proteins(device, numbers, shared_data):
     proteins, queries = (
         read_sequences([shared_data / "sequences" / name], Progress()) for name in ("mmseqs_DB.fasta", "cudasw_queries20.fasta")

@@ -79,5 +79,7 @@ def test_alignments_and_their_overflow(numbers, n_queries, device):
     queries = [np.full(200, W, np.int8), *random_sequences(random, [90, 33])][:n_queries]  # 200 x 11 is beyond half precision
     sequences = [*random_sequences(random, np.sort(random.integers(0, 120, 40)).tolist()), np.full(220, W, np.int8)]
     scores = read_matrix("BLOSUM62").scores
-    found, _ = scored(device, queries, sequences, scores, 11, 1, numbers=numbers, shape=(4, 16))
-    np.testing.assert_array_equal(found, plain_scores(queries, sequences, scores, 11, 1))
+    expected = plain_scores(queries, sequences, scores, 11, 1)
+    for options in ({}, {"n_longest": 9, "longest_shape": (64, 4, 128, 2)}):  # the second: warps share the longest, beside the others
+        found, _ = scored(device, queries, sequences, scores, 11, 1, numbers=numbers, shape=(4, 16), **options)
+        np.testing.assert_array_equal(found, expected)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from kernels import counts
 from kernels.cuda.modules import source
 
 TESTS = Path(__file__).resolve().parents[1]
@@ -21,7 +22,7 @@ TWINS = ["alignment", "digestion", "fragment_index", "scoring", "structure_align
 every_twin = pytest.mark.parametrize("name", TWINS)
 every_source = pytest.mark.parametrize("file", SOURCES)
 
-MOST_LINES, MOST_ARGUMENTS = 90, 8
+MOST_LINES, MOST_ARGUMENTS = 95, 8
 """Of a function in CUDA, and of a kernel."""
 
 STRUCTS = [
@@ -35,6 +36,9 @@ STRUCTS = [
     ("fragment_index", "Index", "_INDEX"),
     ("fragment_index", "Queries", "_QUERIES"),
     ("digestion", "Limits", "_LIMITS"),
+    ("alignment", "Strip", "_STRIP"),
+    ("alignment", "Strips", "_STRIPS"),
+    ("alignment", "Subjects", "_SUBJECTS"),
     ("structure_alignment", "Chains", "_CHAINS"),
     ("structure_alignment", "Query", "_QUERY"),
     ("structure_alignment", "Results", "_RESULTS"),
@@ -156,6 +160,13 @@ def test_every_kernel_is_launched_and_runs_in_the_tests_on_a_card(name):
         assert kernels
         assert [kernel for kernel in kernels if not any(f'"{kernel}"' in text for text in launchers)] == []
     assert (TESTS / "gpu" / f"test_{name}_on_gpu.py").exists()
+
+
+@pytest.mark.parametrize("name", [name for name in TWINS if name not in ("alignment", "structure_alignment")])
+def test_a_launcher_says_what_counts_its_work(name):
+    named = re.findall(r"`kernels\.counts\.(\w+)`", launcher(name).__doc__ or "")
+    assert named
+    assert set(named) <= set(counts.__all__)
 
 
 @every_source

@@ -69,10 +69,11 @@ class NotingCard(ShimCard):
 
 
 def forms_of_alignment(architecture: str) -> set[tuple[str, ...]]:
-    """Macros with which alignment.cu is compiled there: the smallest and the largest strips of one query and of two, in all numbers."""
+    """Macros with which alignment.cu is compiled there: for the smallest and the largest strips of a warp, and for several warps, with one
+    query and with two, in all numbers."""
     subjects, scores, forms = random_sequences(np.random.default_rng(1), [3, 5]), np.eye(LETTERS, dtype=np.int64), set()
     for numbers in (None, THIRTY_TWO_BITS):
-        for shape in ((2, 16), (8, 72)):
+        for shape in ((2, 16), (8, 72), (128, 4)):
             for n_queries in (1, 2):
                 card = NotingCard(int(architecture))
                 queries, out = random_sequences(np.random.default_rng(2), [7] * n_queries), np.zeros((n_queries, 2), np.int32)

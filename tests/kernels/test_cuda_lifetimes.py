@@ -45,13 +45,13 @@ class WatchingCard(ShimCard):
         self.freed_early: list[int] = []
         self.n_buffers, self._refused = 0, set(refused)
         self._number_of: dict[int, int] = {}
-        self._number_at: dict[int, int] = {}  # by address
+        self._number_at: dict[tuple[int, int], int] = {}  # by address and bytes
 
     def _watched(self, memory):
         number, place = self.n_buffers, id(memory)
         self.n_buffers += 1
         self._number_of[place] = number
-        self._number_at[memory.ctypes.data] = number
+        self._number_at[memory.ctypes.data, memory.nbytes] = number
         weakref.finalize(memory, self._freed, place)
         return memory
 
@@ -94,9 +94,10 @@ class WatchingCard(ShimCard):
     def launch(self, file, kernel, blocks, threads, arguments, stream, **options):
         self._touch(stream, *(one for one in arguments if isinstance(one, np.ndarray) and one.ndim))
         for one in arguments:
-            if isinstance(one, np.ndarray) and not one.ndim:  # a struct, with addresses of buffers
-                members = [int(one[name]) for name in one.dtype.names if one.dtype[name] == np.uint64]
-                stream.touched |= {self._number_at[address] for address in members}
+            if isinstance(one, np.ndarray) and not one.ndim:  # a struct, with addresses in buffers
+                words = np.frombuffer(one.tobytes()[: one.nbytes // 8 * 8], np.uint64).tolist()
+                places = self._number_at.items()
+                stream.touched |= {number for word in words for (start, size), number in places if start <= word < start + size}
         super().launch(file, kernel, blocks, threads, arguments, stream, **options)
 
     def wait(self, stream):

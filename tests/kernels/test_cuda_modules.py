@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from kernels.cuda import modules
 from kernels.cuda.modules import CudaCard
 from kernels.device import DeviceError, DeviceMemoryError
 
@@ -89,6 +90,20 @@ def test_threads_that_share_a_card_compile_a_file_once(cupy):
     start(card, defines=("LANES=8",))
     start(CudaCard(1))
     assert [("-DLANES=8" in options) for options in Module.made] == [False, True, False]
+
+
+def test_a_header_that_changes_is_another_option_of_the_compiler(cupy, monkeypatch, tmp_path):
+    start(CudaCard(0))
+    assert set(modules.header_options()) < set(Module.made[-1])
+    monkeypatch.setattr(modules, "files", lambda _: tmp_path)
+    seen = []
+    for text in ("one", "other"):
+        (tmp_path / "shared.cuh").write_text(text)
+        modules.header_options.cache_clear()
+        seen.append(modules.header_options())
+    modules.header_options.cache_clear()
+    assert seen[0][0] == seen[1][0] == f"-I{tmp_path}"
+    assert seen[0][1] != seen[1][1]
 
 
 def test_shared_memory_beyond_what_a_kernel_may_have_is_asked_for(cupy):

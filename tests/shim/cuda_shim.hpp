@@ -39,11 +39,16 @@ struct dim3 {
     unsigned x = 1, y = 1, z = 1;
 };
 
+// What `kernels.counts` tells beforehand is counted here.
+#define COUNT_OPERATIONS(n) (shim::operations += static_cast<unsigned long long>(n))
+
 inline dim3 blockDim, gridDim;
 inline uint3 threadIdx, blockIdx;
 constexpr int warpSize = 32;
 
 namespace shim {
+
+inline unsigned long long operations = 0;
 
 constexpr size_t kStackBytes = 128 * 1024;
 constexpr size_t kSharedBytes = 256 * 1024;
@@ -418,3 +423,9 @@ alignas(16) thread_local unsigned char dynamic_shared[shim::kSharedBytes + shim:
                            dynamic_shared, shared);                                                                              \
         return answer.c_str();                                                                                                   \
     }
+
+extern "C" unsigned long long counted_operations() {
+    const unsigned long long counted = shim::operations;
+    shim::operations = 0;
+    return counted;
+}

@@ -75,6 +75,7 @@ class ShimCard:
     ----------
     largest_buffer : bytes; a larger allocation fails as on a card that is full. launched : names of the kernels, in order.
     defines : the macros that they were compiled with. capability : of the instruction set that the card says it has.
+    operations, bytes_in, bytes_out, transfers : what was done so far, as `kernels.counts.Work` has it; shared_bytes : the most of a block.
     """
 
     name = "shim"
@@ -89,6 +90,7 @@ class ShimCard:
         self.n_launches = 0
         self.launched: list[str] = []
         self.defines: list[tuple[str, ...]] = []
+        self.operations = self.bytes_in = self.bytes_out = self.transfers = self.shared_bytes = 0
         self._lost = False
         self._buffers: dict[int, tuple[weakref.ref[NDArray[np.uint8]], int]] = {}  # with the bytes that were asked for
 
@@ -129,10 +131,14 @@ class ShimCard:
     def upload(self, buffer: NDArray[np.uint8], values: NDArray, stream: None) -> None:
         assert values.flags.c_contiguous and values.nbytes <= self.size(buffer)
         buffer[: values.nbytes] = values.reshape(-1).view(np.uint8)
+        self.bytes_in += values.nbytes
+        self.transfers += values.nbytes > 0
 
     def download(self, values: NDArray, buffer: NDArray[np.uint8], stream: None, *, offset: int = 0) -> None:
         assert values.flags.c_contiguous and offset + values.nbytes <= self.size(buffer)
         values.reshape(-1).view(np.uint8)[:] = buffer[offset : offset + values.nbytes]
+        self.bytes_out += values.nbytes
+        self.transfers += values.nbytes > 0
 
     def clear(self, buffer: NDArray[np.uint8], n_bytes: int, stream: None) -> None:
         assert n_bytes <= self.size(buffer)
@@ -160,6 +166,10 @@ class ShimCard:
             launch(
                 self._libraries[file, defines], kernel, blocks, threads, arguments, shared_bytes=shared_bytes, descending=self._descending
             )
+            counted = self._libraries[file, defines].counted_operations
+            counted.restype = ctypes.c_ulonglong
+            self.operations += counted()
+            self.shared_bytes = max(self.shared_bytes, shared_bytes)
             self._check_guards(file, kernel, arguments)
 
     def _check_guards(self, file: str, kernel: str, arguments: Sequence[Any]) -> None:

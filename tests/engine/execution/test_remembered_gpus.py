@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +48,8 @@ def test_a_change_makes_it_look_again(state: dict[str, Any], name: str) -> None:
 @pytest.mark.parametrize("seconds", [-60.0, 3601.0])
 def test_what_is_old_is_not_believed_nor_what_is_of_the_future(state: dict[str, Any], own_cache: Path, seconds: float) -> None:
     remember_gpus(found())
-    os.utime(own_cache / "gpus.json", (0, time.time() - seconds))
+    path = own_cache / "gpus.json"
+    os.utime(path, (0, path.stat().st_mtime - seconds))
     assert remembered_gpus() is None
 
 

@@ -87,7 +87,7 @@ def prepared(
 
 def stages(search: Search) -> tuple[Matches, list[str]]:
     """The matches, and the titles of all stages."""
-    heard = search._progress
+    heard = search._resources.progress
     assert isinstance(heard, Heard)
     heard.stages.clear()
     return search.run(), list(dict.fromkeys(heard.stages))
@@ -219,10 +219,10 @@ def test_an_index_is_made_only_where_it_saves_work(shewanella: Database, sample:
     ):
         _, search = prepared(sample, shewanella, OPEN.changed(**changes))
         search_by_index = fragment_search(sample, shewanella, OPEN.changed(**changes), 2, 1 << 29)
-        assert search_by_index.is_worthwhile(search._cost) == expected, changes
+        assert search_by_index.is_worthwhile(search._n_candidates) == expected, changes
     few = sample.only(np.arange(1))
     _, search = prepared(few, shewanella, OPEN)
-    assert not fragment_search(few, shewanella, OPEN, 2, 1 << 29).is_worthwhile(search._cost)
+    assert not fragment_search(few, shewanella, OPEN, 2, 1 << 29).is_worthwhile(search._n_candidates)
 
 
 def test_narrow_windows_are_known_without_counting_the_forms(shewanella: Database, real: Spectra, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +230,7 @@ def test_narrow_windows_are_known_without_counting_the_forms(shewanella: Databas
     for window in ("10 ppm", "0.5 Da"):
         parameters = OPEN.changed(precursor_tolerance=window, variable_modifications=["Oxidation (M)"])
         _, search = prepared(real, shewanella, parameters)
-        assert not fragment_search(real, shewanella, parameters, 2, 1 << 29).is_worthwhile(search._cost)
+        assert not fragment_search(real, shewanella, parameters, 2, 1 << 29).is_worthwhile(search._n_candidates)
 
 
 def test_a_wide_search_without_an_index_says_why(shewanella: Database, real: Spectra) -> None:
@@ -238,7 +238,7 @@ def test_a_wide_search_without_an_index_says_why(shewanella: Database, real: Spe
     _, search = prepared(real, shewanella, parameters)
     told: list[str] = []
     progress = Progress(lambda event: told.append(event.message))
-    assert not fragment_search(real, shewanella, parameters, 2, 1 << 29, progress=progress).is_worthwhile(search._cost)
+    assert not fragment_search(real, shewanella, parameters, 2, 1 << 29, progress=progress).is_worthwhile(search._n_candidates)
     assert told == ["Every candidate is scored, without a fragment-ion index: the score is not a sum over matching ions"]
 
 

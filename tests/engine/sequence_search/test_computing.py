@@ -83,7 +83,7 @@ def test_scores_are_the_same_whoever_computes_in_whatever_pieces(n_cards, with_p
 
 @needs_compiler
 @pytest.mark.parametrize(("n_cards", "with_processor"), [(1, False), (1, True), (2, False)])
-@pytest.mark.parametrize("failing_launch", [0, 3])
+@pytest.mark.parametrize("failing_launch", [0, 1])
 def test_what_a_lost_card_leaves_is_done_elsewhere_and_told(n_cards, with_processor, failing_launch):
     database, several, recording = sequences(3), queries(4), RecordingProgress(Progress())
     cards = shims(n_cards, failing_launch)
@@ -188,7 +188,7 @@ class TestFromFilesToFiles:
                     [files[0]], [files[1]], folder / f"hits.{format}", SequenceSearchParameters(), format=format,
                     all_scores=folder / f"{format}.npy", project_folder=project, device=device,
                 )  # fmt: skip
-        assert machine()[0].n_launches > 2 and summary.shares
+        assert machine()[0].n_launches > 1 and summary.shares
         assert any("is lost" in text for text in summary.messages) == (failing_launch >= 0)
         for format in FORMATS:
             for name in (f"hits.{format}", f"{format}.npy"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from engine.sequences.alignment import Pairs, align_pair, align_pairs
 from engine.sequences.hits import FORMATS, Hits, Places, QueryHits, hits_table
 from engine.sequences.matrices import read_matrix
 from engine.sequences.scheme import ScoringScheme
+from kernels.cpu.alignment import lane_count
+from kernels.partitions import Partition
 from tests.effort import lines_run
 
 LETTERS = np.array([ord(letter) - ord("A") for letter in "ARNDCQEGHILKMFPSTWYV"], np.int8)
@@ -73,12 +76,30 @@ def test_many_pairs_are_aligned_as_each_by_itself(gap_open, cells_kept):
         assert getattr(together, name).tolist() == [getattr(one, name) for one in alone], name
 
 
-def test_no_line_of_python_is_run_for_each_alignment(scheme):
+@pytest.mark.parametrize("gaps", [(11, 1), (0, 0), (3, 0), (40, 10)])
+@pytest.mark.parametrize("scale", [1, 20])  # the second needs 16 bits
+@pytest.mark.parametrize("n", [3, 150])
+def test_subjects_of_one_query_are_aligned_side_by_side_as_each_by_itself(gaps, scale, n):
+    matrix = read_matrix("BLOSUM62")
+    scheme, pairs = ScoringScheme(replace(matrix, scores=matrix.scores * scale), *gaps), pairs_of(n)
+    # Pieces that recur give ends and beginnings that tie.
+    query = np.concatenate([pairs.queries[20:60], pairs.queries[20:60], pairs.queries[:150], pairs.queries[20:60]])
+    alone = [align_pair(query, pairs.subjects[slice(*one)], scheme, Progress()) for one in pairs.subject_places]
+    scores, places = np.array([one.score for one in alone], np.int64), np.tile([0, len(query)], (n, 1))
+    together = align_pairs(Pairs(query, places, pairs.subjects, pairs.subject_places, scores), scheme, 2, Progress())
+    assert together.cigars.strings() == [one.cigar for one in alone]
+    starts = zip(together.query_start.tolist(), together.subject_start.tolist(), strict=True)
+    assert list(starts) == [(one.query_start, one.subject_start) for one in alone]
+
+
+def test_no_line_of_python_is_run_for_each_alignment(scheme, monkeypatch):
+    monkeypatch.setattr("engine.sequences.alignment.equal_partitions", lambda cost, *_, **__: [Partition(0, len(cost), 1.0)])
     few, many = pairs_of(20), pairs_of(200)
+    few, many = (one.with_places(np.tile(one.query_places[:1], (len(one), 1)), one.subject_places) for one in (few, many))
     align_pairs(few, scheme, 1, Progress())
-    aligned = [lines_run(lambda pairs=pairs: align_pairs(pairs, scheme, 1, Progress(), cells_kept=1 << 24)) for pairs in (few, many)]
-    # Tasks are counted by cells; besides them nothing grows.
-    assert aligned[1] < aligned[0] + 180
+    lines = [lines_run(lambda pairs=pairs: align_pairs(pairs, scheme, 1, Progress())) for pairs in (few, many)]
+    # Some lines for each vector of subjects, and the partition of the test itself.
+    assert lines[1] - lines[0] < 100 * (200 // lane_count(16) + 1)
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -116,6 +116,16 @@ def test_a_project_keeps_the_run_and_exports_the_same_table(folder, tmp_path):
     assert (tmp_path / "again.tsv").read_bytes() == out.read_bytes()
 
 
+def test_hits_are_written_superposed_into_folders_that_lie_where_they_should(folder, tmp_path):
+    shutil.copy(folder / "1bvyf.pdb", folder / "..; rm x $(y).pdb")
+    target = tmp_path / "superposed"
+    find_structures([folder / "..; rm x $(y).pdb"], [folder], None, without_skipping(top=3), superpose=target, device="cpu")
+    places = sorted(path for path in target.glob("*/*"))
+    assert len(places) == 3 and all(re.fullmatch(r"[0-9A-Za-z_-]+", part) for path in places for part in path.relative_to(target).parts)
+    assert all({"superposition.tsv", "superposition.pml", "superposition.cxc"} <= {one.name for one in path.iterdir()} for path in places)
+    assert not any("$(" in one.read_text(encoding="utf-8") for path in places for one in path.glob("*.[pc][mx][lc]"))
+
+
 def test_a_chain_that_is_not_there_is_told_with_those_that_are(shared_data, folder, tmp_path):
     parameters = without_skipping()
     with pytest.raises(InputError, match=r"has no chain 'Q'.*It has the protein chain A"):

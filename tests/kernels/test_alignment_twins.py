@@ -1,0 +1,196 @@
+"""The processor's and a card's `AlignmentSearch` take the same arguments and give the same answers; what they count is what they do.
+
+The card's kernels run on the processor here, through tests/shim.
+"""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernels.cpu import alignment as on_processor
+from kernels.cpu.processor import Processor
+from kernels.cuda import alignment as on_card
+from kernels.cuda.alignment_plan import TABLE_ROWS, Planner, Subjects
+from kernels.device import twin
+from tests.kernels.test_both_backends import constants
+from tests.shim.alignment_inputs import LETTERS, database, plain_scores, random_sequences, search_with
+from tests.shim.shim_card import ShimCard, missing_compiler
+
+needs_compiler = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+MATRIX = np.where(np.eye(LETTERS, dtype=bool), 5, -3)
+LONGEST = ((64, 4, 64, 1), (64, 4, 128, 1), (128, 4, 128, 1), (64, 8, 128, 1))
+
+
+def signatures(module):
+    """Names, kinds and defaults of the parameters of all that is public, with the annotations; the device's own left out."""
+    found = {}
+    for name in module.__all__:
+        kind = getattr(module, name)
+        for method in ("__init__", *(one for one in vars(kind) if not one.startswith("_") and inspect.isfunction(getattr(kind, one)))):
+            signature = inspect.signature(getattr(kind, method))
+            parameters = [
+                (one.name, one.kind, one.default, one.annotation if one.name != "device" else "device")
+                for one in signature.parameters.values()
+            ]
+            found[name, method] = parameters, signature.return_annotation
+    return found
+
+
+def sequences(seed, lengths):
+    return random_sequences(np.random.default_rng(seed), lengths)
+
+
+def test_both_offer_the_same():
+    assert on_processor.__all__ == on_card.__all__ == ["AlignmentSearch"]
+    assert signatures(on_processor) == signatures(on_card)
+    assert len(signatures(on_card)) == 4
+
+
+@needs_compiler
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    queries=st.lists(st.integers(0, 70), min_size=1, max_size=4),
+    subjects=st.lists(st.integers(0, 90), max_size=20),
+    part=st.tuples(st.integers(0, 20), st.integers(0, 20)),
+    greatest=st.sampled_from([5, 3000]),
+)
+def test_both_give_the_same_scores(seed, queries, subjects, part, greatest):
+    some, residues = sequences(seed, queries), sequences(seed + 1, subjects)
+    first, last = sorted(min(one, len(subjects)) for one in part)
+    scores = MATRIX.copy()
+    scores[3, 3] = greatest
+    expected = plain_scores(some, residues, scores, 11, 1)
+    for device in (Processor(2), ShimCard()):
+        out = np.full((len(some), len(subjects)), -7, np.int32)
+        search = twin(device, "alignment").AlignmentSearch(device, *database(residues))
+        ends = list(search.score(some, scores, 11, 1, out, first, last))
+        np.testing.assert_array_equal(out[:, first:last], expected[:, first:last])
+        assert (out[:, :first] == -7).all() and (out[:, last:] == -7).all()
+        assert ends == sorted(ends) and (not ends or ends[-1] == last)
+
+
+@needs_compiler
+@pytest.mark.parametrize("n_queries", [1, 2, 3])
+@pytest.mark.parametrize("shape", LONGEST, ids=str)
+@pytest.mark.parametrize("n_longest", [3, 17])
+def test_warps_that_share_a_subject_find_its_score(n_queries, shape, n_longest):
+    lengths = [0, 1, 2, 30, 31, 32, 33, 63, 64, 65, 100, 130, 140, 200, 257, 300, 300]
+    queries, options = sequences(1, [300, 200, 33][:n_queries]), {"shape": (4, 8), "threads": 32, "longest_shape": shape}
+    for order in (lengths, lengths[::-1]):
+        subjects = sequences(2, order)
+        out = np.zeros((n_queries, len(subjects)), np.int32)
+        card = ShimCard(descending=n_longest == 3)
+        list(search_with(card, subjects, n_longest=n_longest, **options).score(queries, MATRIX, 11, 1, out))
+        np.testing.assert_array_equal(out, plain_scores(queries, subjects, MATRIX, 11, 1))
+        assert f"LANES={shape[0]}" in {macro for macros in card.defines for macro in macros}
+
+
+def test_the_longest_are_cut_off_where_they_would_keep_a_card_waiting():
+    planner = Planner(132, 232_448, None, None)
+    lengths = np.sort(np.random.default_rng(1).gamma(2.0, 225.0, 20_000).astype(np.int64))[::-1].copy()
+    lengths[0] = 8000
+
+    def parts(lengths):
+        rows = np.concatenate(([0], np.cumsum(lengths)))
+        subjects = Subjects(len(lengths), int(rows[-1]), int(lengths[0]), int(lengths[-1]))
+        return planner.parts(1, 2, [464], subjects, lengths, rows)
+
+    longest, others = parts(lengths)
+    assert 0 < longest.last == others.first < others.last == 20_000
+    assert longest.shape.lanes > others.shape.lanes
+    assert longest.blocks + others.blocks == 132
+    assert len(parts(np.full(20_000, 400))) == 1
+    assert len(parts(np.repeat(lengths, 100))) == 1, "long sequences among many more are done when the others are"
+
+
+def test_sizes_are_those_of_the_kernels():
+    known = constants("alignment")
+    assert known["kTableRows"] == TABLE_ROWS
+    assert known["kRing"] * 16 == 2048
+
+
+@needs_compiler
+@pytest.mark.parametrize("device", [Processor(1), ShimCard()], ids=["processor", "card"])
+def test_a_subject_costs_its_cells_and_little_more(device):
+    lengths = np.array([0, 1, 7, 300, 5000])
+    offsets = np.concatenate(([0], np.cumsum(lengths)))
+    costs = twin(device, "alignment").AlignmentSearch(device, np.zeros(offsets[-1], np.int8), offsets).costs([100, 20])
+    assert (costs >= 120 * lengths).all() and (costs <= 120 * (lengths + 32)).all()
+    assert (np.diff(costs) >= 0).all()
+
+
+class CountingCard(ShimCard):
+    """Counts what travels, and what the kernels are asked for."""
+
+    def __init__(self):
+        super().__init__()
+        self.bytes_in = self.bytes_out = self.shared_bytes = self.blocks = self.rounds = 0
+        self.n_rows = None
+
+    def upload(self, buffer, values, stream):
+        self.bytes_in += values.nbytes
+        super().upload(buffer, values, stream)
+
+    def download(self, values, buffer, stream, *, offset=0):
+        self.bytes_out += values.nbytes
+        super().download(values, buffer, stream, offset=offset)
+
+    def launch(self, file, kernel, blocks, threads, arguments, stream, **options):
+        if kernel == "score_strips":
+            self.rounds += 1
+            self.shared_bytes = max(self.shared_bytes, options["shared_bytes"])
+            self.blocks += sum(-(-self.n_rows // 4) for name in ("border_in", "border_out") if arguments[0].view(on_card._SUBJECTS)[name])
+            self.blocks += -(-self.n_rows // 32)
+        super().launch(file, kernel, blocks, threads, arguments, stream, **options)
+
+
+@needs_compiler
+@pytest.mark.parametrize("lengths", [[70], [70, 33, 0, 140], [200, 30]])
+@pytest.mark.parametrize("options", [{}, {"memory_bytes": 3000}], ids=["resident", "in batches"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_card_does_the_work_that_is_counted(lengths, options, order):
+    queries, subjects, card = sequences(3, lengths), sequences(4, sorted(range(5, 60, 3))[::order]), CountingCard()
+    if options:
+        subjects = sequences(4, [30] * 40)
+    search = search_with(card, subjects, shape=(4, 8), threads=32, **options)
+    n, rows, card.bytes_in = len(subjects), sum(map(len, subjects)), 0
+    work = search.work(lengths)
+    cuts = search._cuts(0, n, len(lengths))
+    assert (len(cuts) > 1) == bool(options)
+    card.n_rows = rows // len(cuts)  # of each batch, where all subjects are as long
+    out = np.zeros((len(queries), n), np.int32)
+    list(search.score(queries, MATRIX, 11, 1, out))
+    assert work.rounds == card.rounds
+    assert work.operations == sum(lengths) * rows
+    assert 4 * work.words_in - 8 * len(cuts) - 8 < card.bytes_in <= 4 * work.words_in
+    assert 4 * work.words_out == card.bytes_out
+    assert work.shared_bytes == card.shared_bytes
+    if len({stop - begun for begun, stop in cuts}) == 1:
+        assert work.memory_blocks == card.blocks
+
+
+@pytest.mark.parametrize("lengths", [[70], [70, 33, 0, 140]])
+@pytest.mark.parametrize("n_subjects", [3, 300])
+def test_the_processor_does_the_work_that_is_counted(lengths, n_subjects, monkeypatch):
+    calls, words = [], []
+    monkeypatch.setattr(on_processor, "score_lanes", lambda *arguments: calls.append("lanes"))
+    monkeypatch.setattr(on_processor, "score_rows", lambda *arguments: calls.append("rows"))
+    monkeypatch.setattr(on_processor, "fill_columns", lambda *arguments: (calls.append("fill"), words.append(arguments[-1].nbytes // 4)))
+    monkeypatch.setattr(on_processor, "_CELLS_OF_A_CALL", 2_000_000)
+    monkeypatch.setattr(on_processor, "_CELLS_OF_ROWS", 100_000)
+    monkeypatch.setattr(on_processor, "_PAIR_BY_ROWS", 0)
+    queries, subjects = sequences(5, lengths), sequences(6, [2000] * n_subjects)
+    search, out = on_processor.AlignmentSearch(Processor(1), *database(subjects)), np.zeros((len(lengths), n_subjects), np.int32)
+    work = search.work(lengths)
+    list(search.score(queries, MATRIX, 11, 1, out))
+    assert {"rows" if n_subjects == 3 else "lanes", "fill"} <= set(calls)
+    assert work.rounds == len(calls)
+    assert work.words_in == sum(words)
+    assert work.operations == sum(lengths) * 2000 * n_subjects
+    assert work.words_out == out.size

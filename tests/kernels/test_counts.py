@@ -1,0 +1,162 @@
+"""Work that is counted beforehand is the work that is counted while kernels run, through tests/shim."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernels import counts
+from kernels.cpu import candidates
+from kernels.cuda import digestion
+from kernels.cuda.fragment_index import FragmentSearch
+from kernels.cuda.scoring import SpectrumSearch
+from kernels.layouts import HYPERSCORE, SDP, XCORR
+from tests.kernels.test_cuda_digestion import random_proteins, settings
+from tests.shim.fragment_inputs import empty_answer, random_fragment_search
+from tests.shim.search_inputs import empty_hits, random_search
+from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.tuning import tuned
+
+pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+
+
+def fresh(card: ShimCard) -> ShimCard:
+    """With nothing counted."""
+    card.operations = card.bytes_in = card.bytes_out = card.transfers = card.shared_bytes = 0
+    return card
+
+
+def assert_moved(card: ShimCard, work: counts.Work) -> None:
+    """Words, copies and shared memory to the last."""
+    assert (-(-card.bytes_in // 4), -(-card.bytes_out // 4), card.transfers, card.shared_bytes) == (
+        work.words_in, work.words_out, work.transfers, work.shared_bytes,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("score", [SDP, HYPERSCORE, XCORR])
+def test_spectra_searched_one_by_one(score):
+    spectra, queries, peptides, modifications, how = random_search(200 + score, score, n_queries=30, n_peptides=3000, most=0)
+    n, card = len(queries.mass), ShimCard()
+    hits, cost = empty_hits(n), np.zeros(n, np.int64)
+    search = tuned(SpectrumSearch, least_sharing=np.inf)(card, peptides, modifications, how)
+    fresh(card)
+    search.count_candidates(queries, 0, n, cost)
+    before = (card.bytes_in, card.bytes_out, card.transfers)
+    scalars = search._scalars.nbytes
+    assert before == (scalars + 8 * n, 8 * n, 3)
+    fresh(card)
+    list(search.search_queries(spectra, queries, hits, 0, n))
+    peaks = np.diff(spectra.offsets)[queries.spectrum]
+    charges = np.maximum(1, np.minimum(how.max_fragment_charge, queries.charge - 1))
+    ions = int((hits.n_candidates * charges).sum() * 2 * (peptides.length.mean() - 1))  # b and y
+    work = counts.spectrum_search(
+        queries=n, peaks=int(peaks.sum()), items=n, candidates=int(cost.sum()), ions=ions, kept=5, slots=3, bins=96,
+        windows=len(how.isotope_errors), with_heights=score == XCORR, shared_bytes=card.shared_bytes,
+    )  # fmt: skip
+    card.bytes_in -= 2 * scalars + 8 * n  # the counting of the candidates, and the settings
+    card.bytes_out -= 8 * n
+    card.transfers -= 4
+    assert_moved(card, work)
+    assert work.operations == pytest.approx(card.operations, rel=0.2)  # peptides of the windows are as long as the average, about
+    assert work.rounds == card.launched.count("merge_hits")
+    exact = candidates_by_length(spectra, queries, peptides, modifications, how, charges)
+    assert card.operations == exact
+
+
+def candidates_by_length(spectra, queries, peptides, modifications, how, charges):
+    """Looks into the bit tables, of the unmodified peptides of each query's windows one by one."""
+    looks = 0
+    for q in range(len(queries.mass)):
+        chosen = np.zeros(len(peptides.mass), bool)
+        for error, least in zip(how.isotope_errors, how.isotope_minimum_mass, strict=True):
+            if queries.mass[q] >= least and spectra.offsets[queries.spectrum[q] + 1] > spectra.offsets[queries.spectrum[q]]:
+                observed = queries.mass[q] - error * how.isotope_spacing
+                chosen |= np.abs(peptides.mass - observed) <= how.precursor_absolute + how.precursor_relative * observed
+        looks += int(2 * charges[q] * (peptides.length[chosen].astype(int) - 1).sum())
+    return looks
+
+
+def test_queries_of_tiles_take_the_same_words():
+    spectra, queries, *others = random_search(210, HYPERSCORE, n_queries=64, n_peptides=600, most=0, precursor=(3.0, 0.0))
+    n, card = len(queries.mass), ShimCard()
+    search, hits = tuned(SpectrumSearch, least_sharing=0.0)(card, *others), empty_hits(n)
+    fresh(card)
+    list(search.search_queries(spectra, queries, hits, 0, n))
+    assert "search_tile_by_hyperscore" in card.launched
+    blocks = card.bytes_in - 2 * search._scalars.nbytes - 8 * n
+    work = counts.spectrum_search(
+        queries=n, peaks=int(np.diff(spectra.offsets)[queries.spectrum].sum()), items=0, candidates=0, ions=0, kept=5, slots=3, bins=96,
+        windows=4, with_heights=False, shared_bytes=card.shared_bytes,
+    )  # fmt: skip
+    assert 0 < blocks // 4 - work.words_in <= 2 * n  # two words for each block of a tile
+    assert -(-(card.bytes_out - 8 * n) // 4) == work.words_out
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_an_index_of_fragments(most):
+    work_of = random_fragment_search(220 + most, HYPERSCORE, n_peptides=600, most=most)
+    _, queries, peptides, modifications, how = work_of.inputs
+    card = ShimCard()
+    kind = tuned(FragmentSearch, forms_of_chunk=512, threads=64, bin_shift=12)
+    search = kind(card, peptides, modifications, how, work_of.form_mass, work_of.form_code)
+    fresh(card)
+    list(search.build())
+    forms, code = len(work_of.form_mass), search._code
+    peptide = work_of.form_code >> code.arrangement_bits & (1 << code.peptide_bits) - 1
+    ions = int(2 * (peptides.length[peptide].astype(int) - 1).sum())
+    chunks = -(-forms // 512)
+    building = counts.index_building(forms=forms, ions=ions, slots=most, chunks=chunks)
+    assert_moved(card, building)
+    assert card.operations == building.operations
+    fresh(card)
+    n, answer = len(queries.mass), empty_answer(len(queries.mass), 8)
+    list(
+        search.search_chunks(
+            work_of.segments, work_of.windows, work_of.tables, 0, n, answer.best, answer.histogram, 0.5, answer.n_candidates
+        )
+    )
+    inside = work_of.windows[..., 1] > work_of.windows[..., 0]
+    has_peaks = np.diff(work_of.segments.offsets) > 0
+    reached = [
+        {c for e in np.flatnonzero(inside[q]) for c in range(work_of.windows[q, e, 0] // 512, (work_of.windows[q, e, 1] - 1) // 512 + 1)}
+        for q in np.flatnonzero(has_peaks)
+    ]
+    pairs = sum(map(len, reached))
+    keys = work_of.segments.high.astype(np.int64) - work_of.segments.low
+    share = keys.sum() / (how.max_mz * (1 << 19)) / len(keys)
+    visits = int(share * np.diff(work_of.segments.offsets).mean() * ions / chunks * pairs)
+    searching = counts.index_search(
+        queries=n, segments=len(work_of.segments.low), windows=work_of.windows.shape[1], pairs=pairs, forms_of_chunk=512, visits=visits,
+        kept=8, bins=96, scores=len(work_of.tables.of_count) + len(work_of.tables.of_dot), shared_bytes=card.shared_bytes,
+    )  # fmt: skip
+    assert_moved(card, searching)
+    assert searching.operations == pytest.approx(card.operations, rel=0.3)  # visits are estimated
+
+
+def test_a_digest():
+    _, residues, offsets = random_proteins(230)
+    card, found = ShimCard(), np.zeros((2, 9000 // 50 + 1), np.int64)
+    bounds, longest = np.array([0, 20, len(offsets) - 1]), 9
+    how = settings("Trypsin", 0, 0, (4, longest), (0, 9000), True)
+    known = np.full(len(residues), 65, np.uint8)  # all letters have masses
+    list(digestion.count_peptides(card, known, offsets, bounds, *how, found))
+    ends = np.repeat(offsets[1:], np.diff(offsets))
+    looked_at = int(np.minimum(longest, ends - np.arange(len(residues))).sum())
+    work = counts.digest_count(residues=len(residues), proteins=len(offsets) - 1, shares=2, buckets=found.shape[1], looked_at=looked_at)
+    assert_moved(card, work)
+    assert card.operations == work.operations
+    assert work.rounds == card.n_launches
+
+
+def test_pieces_of_work_add_up():
+    one = counts.Work(1, 10, 3, 5, 7, 400, 2)
+    assert counts.total(one, one._replace(shared_bytes=100)) == counts.Work(2, 20, 6, 10, 14, 400, 4)
+
+
+def test_partitions_cost_what_their_candidates_and_masses_say():
+    _, queries, peptides, modifications, how = random_search(240, HYPERSCORE, n_queries=10, n_peptides=500)
+    found = np.zeros(10, np.int64)
+    candidates.count_candidates(queries, peptides.mass, modifications, how, 0, 10, found)
+    plain, modified = (counts.scoring_costs(found, queries.mass, is_modified=one) for one in (False, True))
+    np.testing.assert_allclose(plain, (found + 50) * (1 + queries.mass / 800))
+    np.testing.assert_allclose(modified, (found + 50) * (1 + (queries.mass / 800) ** 2))
