@@ -215,7 +215,7 @@ def _paint_row(painter: QPainter, layout: AlignmentLayout, colours: PlotColours,
             painter.drawText(QRectF(corner.x() - layout.number - cell * 0.5, top, layout.number, line), _RIGHT, ends[0])
             right = corner.x() + (last - first) * cell + cell * 0.5
             painter.drawText(QRectF(right, top, layout.number + cell, line), _LEFT, ends[1])
-        painter.setPen(colours.faint if ends is None else colours.text)
+        painter.setPen(colours.faint if ends is None and not pair.has_states else colours.text)
         # Tens, since the advances of many letters need not add up to the same as one by one.
         for start in range(first, last, _GROUP):
             part = letters[start : min(start + _GROUP, last)]

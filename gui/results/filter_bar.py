@@ -33,6 +33,8 @@ class FilterBar(QWidget):
         super().__init__(parent)
         self._later = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._later.timeout.connect(self.filterChanged)
+        self._resized = QTimer(self, singleShot=True, interval=0)
+        self._resized.timeout.connect(lambda: self.updateGeometry())
         self.text = QLineEdit()
         self.text.setPlaceholderText(looked_in)
         self.text.setClearButtonEnabled(True)
@@ -63,22 +65,30 @@ class FilterBar(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Put the fields beside the text, or below it."""
         super().resizeEvent(event)
-        needed = self._width_of_fields() + self.text.minimumWidth() + self._lines.spacing()
-        is_wide = event.size().width() >= needed
+        needed = self._width_of_fields(is_high=False)
+        is_wide = event.size().width() >= needed + self.text.minimumWidth() + self._lines.spacing()
+        direction = QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
+        is_other = direction != self._lines.direction()
         for cell in self._cells:
-            cell.stand(is_high=event.size().width() < self._width_of_fields())
-        self._lines.setDirection(QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom)
+            is_other |= cell.stand(is_high=event.size().width() < needed)
+        self._lines.setDirection(direction)
+        if self._cells and is_other:
+            # Who lays this out is at it now, and looks at another height only when it is told later.
+            self._resized.start()
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Room for the fields; the text may stand above them."""
-        saved = sum(min(cell.width_saved, cell.minimumSizeHint().width() // 2) for cell in self._cells)
-        return QSize(self._width_of_fields() - saved, self._lines.totalMinimumSize().height())
+        return QSize(self._width_of_fields(is_high=True), self._lines.totalMinimumSize().height())
 
-    def _width_of_fields(self) -> int:
-        """Room that the fields need beside each other, with their labels before them."""
+    def _width_of_fields(self, *, is_high: bool) -> int:
+        """Room that the fields need beside each other; `is_high`: with their labels above them, where that can be."""
         margins = self._lines.contentsMargins()
-        stood = sum(cell.width_saved for cell in self._cells if cell.is_high)
-        return self._row.minimumSize().width() + stood + margins.left() + margins.right()
+        width = self._row.minimumSize().width()
+        if self._cells:
+            # The layout knows how they stand now, or stood a moment ago.
+            cells = sum(cell.width_as(is_high=is_high) for cell in self._cells)
+            width = cells + len(self._cells) * self._row.spacing() + self.reset_button.minimumSizeHint().width()
+        return width + margins.left() + margins.right()
 
     def reset(self) -> None:
         """Show what is shown at first."""
@@ -162,17 +172,22 @@ class _Cell(QWidget):
         self._grid.setContentsMargins(0, 0, 0, 0)
         self._grid.setHorizontalSpacing(6)
         self._grid.setVerticalSpacing(0)
-        self.width_saved = self._label.sizeHint().width() + 6
-        """By the label above."""
         self.is_high = True
         self.stand(is_high=False)
 
-    def stand(self, *, is_high: bool) -> None:
-        """Have the label above the field, or before it."""
+    def width_as(self, *, is_high: bool) -> int:
+        """The room that it needs with its label above the field, or before it."""
+        label, *others = (one.minimumSizeHint().width() for one in (self._label, self._frame, self._below))
+        return max(label, *others) if is_high else label + self._grid.horizontalSpacing() + max(others)
+
+    def stand(self, *, is_high: bool) -> bool:
+        """Have the label above the field, or before it; whether that is another place than before."""
         if is_high == self.is_high:
-            return
+            return False
         self.is_high = is_high
         places = ((0, 0), (1, 0), (2, 0)) if is_high else ((0, 0), (0, 1), (1, 1))
         for widget, place in zip((self._label, self._frame, self._below), places, strict=True):
             self._grid.removeWidget(widget)
             self._grid.addWidget(widget, *place, Qt.AlignmentFlag.AlignCenter)
+        self.updateGeometry()
+        return True

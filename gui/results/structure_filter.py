@@ -73,7 +73,9 @@ class StructureFilterBar(FilterBar):
             box.setFixedWidth(self.fontMetrics().horizontalAdvance("0000.00") + 30)
             self.boxes[one.column] = box
             self._add_number(box, one.label, one.name, one.help, below=self.counts[one.column])
-            box.lineEdit().textChanged.connect(partial(self._count, one))
+            # While it is typed, and when arrows or the button Reset change it.
+            for signal in (box.lineEdit().textChanged, box.valueChanged):
+                signal.connect(partial(self._count, one))
         self.show_columns(None)
 
     @property
