@@ -97,13 +97,17 @@ def file_kind(path: Path) -> FileKind:
         with ByteSource(path) as source:
             if path.name.lower().removesuffix(".gz").endswith(SORTS["structures"].suffixes):
                 return _structure_kind(path, source.size)
+            # Paths that begin with a slash would be taken for comments of an MGF file.
+            if path.name.lower().endswith(_LISTS) and (found := _list_kind(path, source.size)):
+                return found
             try:
                 format_name = recognise(source)
             except InputError:
-                found = _other_kind(path, source.size)
-                if found is None:
+                from engine.structures.reading import is_structure
+
+                if not is_structure(path):
                     raise
-                return found
+                return FileKind(path, "structures", "structure", source.size)
             return FileKind(path, "proteins" if format_name == "FASTA" else "spectra", format_name, source.size)
     except ProteoscopeError as error:
         return FileKind(path, None, problem=str(error))
@@ -136,20 +140,17 @@ def _structure_kind(path: Path, size: int) -> FileKind:
     return FileKind(path, "structures", "structure", size)
 
 
-def _other_kind(path: Path, size: int) -> FileKind | None:
-    """What holds neither spectra nor proteins: a structure whose name does not say so, or a list of structures; None for all else."""
-    from engine.structures.reading import is_structure
-
-    if is_structure(path):
-        return FileKind(path, "structures", "structure", size)
-    if not path.name.lower().endswith(_LISTS):
-        return None
+def _list_kind(path: Path, size: int) -> FileKind | None:
+    """A list of structures, of which the first is there; None for all else."""
     from engine.structure_search.structures import sources_of
 
-    listed = sources_of([path])
-    if not listed[0].path.is_file():
+    try:
+        listed = sources_of([path])
+        is_list = listed[0].path.is_file() and listed[0].path != path and file_kind(listed[0].path).sort == "structures"
+    except (ProteoscopeError, OSError, ValueError):
         return None
-    return FileKind(path, "structures", f"list of {len(listed)} file{'' if len(listed) == 1 else 's'} of structures", size)
+    many = "" if len(listed) == 1 else "s"
+    return FileKind(path, "structures", f"list of {len(listed)} file{many} of structures", size) if is_list else None
 
 
 class FileSurvey(QObject):
