@@ -166,7 +166,7 @@ def test_a_database_is_built_told_about_and_searched(
 
     form.parameters.set_values({"qualification_threshold": 0})
     form.set_project_folder(tmp_path / "project")
-    qtbot.waitUntil(form.run_button.isEnabled)
+    qtbot.waitUntil(lambda: not form.what_is_missing() and form.run_button.isEnabled())
     with qtbot.waitSignal(window.bridge.finished, timeout=300_000) as finished:
         click(form.run_button)
     assert finished.args[0].state == "done", finished.args[0].error_report or finished.args[0].error
