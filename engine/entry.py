@@ -31,8 +31,8 @@ __all__ = [
     "SearchRequest",
 ]
 
-FileSort = Literal["spectra", "proteins", "structures"]
-"""What is known of a file: spectra in any format, sequences, or structures."""
+FileSort = Literal["spectra", "proteins", "structures", "structure database"]
+"""What is known of a file: spectra in any format, sequences, structures (also a folder or a list of them), or a database of them."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class Input:
     Attributes
     ----------
     name : in requests, and the kind under which a run records them. title : of their card in the window.
-    sort : what sort of files they are, by which dropped files find their place.
+    sort : what sort of files they are, by which dropped files find their place. also : another sort that may stand in their place, one
+        alone.
     metavar, help : on the command line. option : the flag that names them there, as ``--database``; positional where it is empty.
     several : whether more than one may be given. is_kept : whether the window still has them at its next start.
     can_be_pasted : whether the window also takes it as text.
@@ -62,6 +63,12 @@ class Input:
     wanted: str = ""
     one: str = "file"
     hint: str = ""
+    also: FileSort | None = None
+
+    @property
+    def sorts(self) -> tuple[FileSort, ...]:
+        """Sorts of files that it takes."""
+        return (self.sort,) if self.also is None else (self.sort, self.also)
 
 
 @dataclass(frozen=True)
@@ -70,8 +77,8 @@ class Option:
 
     Attributes
     ----------
-    name : of the keyword. title : in the window, which offers flags that have one.
-    metavar : of its value on the command line; a flag has none.
+    name : of the keyword. title : in the window, which offers flags and folders that have one.
+    metavar : of its value on the command line, ``DIR`` where that is a folder; a flag has none.
     """
 
     name: str
@@ -83,6 +90,11 @@ class Option:
     def flag(self) -> str:
         """Its name on the command line."""
         return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether its value is a folder."""
+        return self.metavar == "DIR"
 
 
 @dataclass(frozen=True)

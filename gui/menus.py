@@ -38,6 +38,9 @@ class Deeds(Protocol):
     def open_project(self, folder: Path) -> None:
         """Open a project."""
 
+    def new_database(self) -> None:
+        """Open the dialog that builds a structure database."""
+
     def load_preset(self) -> None:
         """Open a dialog for a preset file to load."""
 
@@ -110,6 +113,7 @@ class Menus:
         file_menu.addActions([*self.new.values(), self.open])
         file_menu.addMenu(self.recent)
         file_menu.addSeparator()
+        file_menu.addAction(self._action("New structure &database…", "database", "", deeds.new_database))
         file_menu.addAction(self._action("&Load preset…", "open", "Ctrl+L", deeds.load_preset))
         file_menu.addAction(self._action("&Save preset…", "save", QKeySequence.StandardKey.Save, deeds.save_preset))
         file_menu.addSeparator()

@@ -14,10 +14,11 @@ from gui.results.hits_view import HitsView
 from gui.results.identification_view import IdentificationView
 from gui.results.run_view import RunView
 from gui.results.standard_view import StandardView
+from gui.results.structure_view import StructureView
 
 __all__ = ["SearchPages", "search_pages"]
 
-_OWN_VIEWS: dict[str, Callable[[Search], RunView]] = {"identify": IdentificationView, "align": HitsView}
+_OWN_VIEWS: dict[str, Callable[[Search], RunView]] = {"identify": IdentificationView, "align": HitsView, "structures": StructureView}
 """Views of results, by kind, where the standard one does not do: the only place in the window that asks which search it is."""
 
 

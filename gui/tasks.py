@@ -1,4 +1,4 @@
-"""What the window gives to the queue of jobs: searches, and exports of what they found."""
+"""What the window gives to the queue of jobs: searches, exports of what they found, and databases to search in."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QLocale
 
@@ -17,7 +17,10 @@ from engine.project import Project, gone_error, is_project
 from engine.project.paths import inside
 from gui.words import counts_text
 
-__all__ = ["ExportTask", "SearchTask"]
+if TYPE_CHECKING:
+    from engine.structures.database import StructureDatabase
+
+__all__ = ["DatabaseTask", "ExportTask", "SearchTask", "SuperpositionTask", "WritingTask"]
 
 _NAME_DIGITS = 12
 
@@ -77,8 +80,26 @@ class SearchTask:
         return [path]
 
 
+class WritingTask:
+    """What writes files that are no project: it ends with a line that says so."""
+
+    @property
+    def title(self) -> str:
+        """Of the job."""
+        raise NotImplementedError
+
+    def run(self, progress: Progress) -> Any:
+        """Do it, in the background thread."""
+        raise NotImplementedError
+
+    @staticmethod
+    def outcome(written: Any, locale: QLocale) -> str:
+        """What was written, in one line."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class ExportTask:
+class ExportTask(WritingTask):
     """Results of a finished run that are to be written to a file or a folder."""
 
     search: Search
@@ -99,3 +120,73 @@ class ExportTask:
     def outcome(written: Any, locale: QLocale) -> str:
         """Which files were written."""
         return f"{', '.join(path.name for path in written)} written"
+
+
+@dataclass(frozen=True)
+class SuperpositionTask(WritingTask):
+    """A hit of a structure search that is to be written superposed: coordinates, table, alignment and scripts.
+
+    `inputs`, `least_confidence`: of the run. `hit`: its row, with the residues of its query. `folder`: made where it is missing.
+    """
+
+    inputs: tuple[tuple[str, Path], ...]
+    least_confidence: float
+    hit: Mapping[str, Any]
+    folder: Path
+
+    @property
+    def title(self) -> str:
+        """Of the job."""
+        return f"Superpose {self.hit['target']} and {self.hit['query']}"
+
+    def run(self, progress: Progress) -> Path:
+        """Write it; the folder."""
+        from engine.structure_search.hit_chains import HitChains, write_hit
+
+        progress.stage("Reading structures")
+        chains, hit = HitChains(self.inputs, self.least_confidence), self.hit
+        query = chains.query(hit["query"], hit["query_sequence"])
+        target = chains.target(hit["target"], hit["target_sequence"], hit["target_index"])
+        progress.stage("Writing")
+        _, told = write_hit(self.folder, query, target, hit)
+        for text in told:
+            progress.message(text, "warning")
+        return self.folder
+
+    @staticmethod
+    def outcome(written: Any, locale: QLocale) -> str:
+        """Where it was written, and how it is looked at."""
+        return f"coordinates, alignment and scripts for PyMOL and ChimeraX written into {written}"
+
+
+@dataclass(frozen=True)
+class DatabaseTask(WritingTask):
+    """A structure database that is to be built.
+
+    `sources`: files and folders. `least_confidence`: residues with a lower pLDDT are left out.
+    """
+
+    sources: tuple[Path, ...]
+    folder: Path
+    least_confidence: float = 0.0
+
+    @property
+    def title(self) -> str:
+        """Of the job."""
+        return f"Build the structure database {self.folder.name}"
+
+    def run(self, progress: Progress) -> StructureDatabase:
+        """Build it."""
+        from engine.structures.building import build_database
+        from engine.structures.compilation import STRUCTURE_KERNELS
+
+        progress.stage("Starting")
+        STRUCTURE_KERNELS.compile(progress)
+        return build_database(self.sources, self.folder, least_confidence=self.least_confidence, progress=progress)
+
+    @staticmethod
+    def outcome(written: Any, locale: QLocale) -> str:
+        """What it holds."""
+        chains, skipped = written.chains, len(written.skipped)
+        held = f"{locale.toString(len(chains))} chains, {locale.toString(int(chains.offsets[-1]))} residues"
+        return held + (f"; {locale.toString(skipped)} left out" if skipped else "")

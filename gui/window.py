@@ -24,6 +24,7 @@ from engine.errors import ProteoscopeError
 from engine.jobs import Job, JobQueue, ProgressEvent
 from engine.project import Project, RunRecord, gone_error, is_project
 from gui.bridge import JobBridge
+from gui.database_dialog import DatabaseDialog
 from gui.device_dialog import DeviceButton, DeviceDialog
 from gui.devices import DeviceSurvey
 from gui.dialogs import CloseQuestion, CrashDialog, LostProjectQuestion, report_text
@@ -42,7 +43,7 @@ from gui.results.run_view import RunView
 from gui.searches import SearchPages, search_pages
 from gui.settings import SearchSettings, SettingsFile
 from gui.start_page import StartPage
-from gui.tasks import ExportTask, SearchTask
+from gui.tasks import DatabaseTask, SearchTask, WritingTask
 from gui.theme import Theme, ThemeChoice
 
 __all__ = ["MainWindow"]
@@ -79,7 +80,7 @@ class MainWindow(QMainWindow):
         """The question whether to close, while it is asked."""
         self.lost_project: LostProjectQuestion | None = None
         """The question where a project is, while it is asked."""
-        self._tasks: dict[int, SearchTask | ExportTask] = {}
+        self._tasks: dict[int, SearchTask | WritingTask] = {}
         self._stages: dict[int, str] = {}
         self._form_is_as_run = False
         self._closes_when_idle = False
@@ -229,10 +230,33 @@ class MainWindow(QMainWindow):
                 search.form.set_project_folder(project.folder)
         self._run_in_its_project(task.in_project(project.folder))
 
-    def export(self, task: ExportTask) -> None:
+    def export(self, task: WritingTask) -> None:
         """Queue an export of results."""
         self.message_bar.clear()
         self._queue(task)
+
+    def new_database(self) -> None:
+        """Open the dialog that builds a structure database, for the first form that takes one."""
+        for search in self._from_here():
+            for name, one in search.form.inputs.items():
+                if one.asked.also == "structure database":
+                    self._ask_for_database(search, name)
+                    return
+
+    def _ask_for_database(self, search: SearchPages, name: str) -> None:
+        dialog = self.findChild(DatabaseDialog)
+        if dialog is None:
+            dialog = DatabaseDialog(self.survey, self.bridge, self)
+            dialog.build_asked.connect(partial(self._build_database, dialog))
+            dialog.cancel_asked.connect(self.queue.cancel)
+            dialog.built.connect(partial(search.form.take_database, name))
+        dialog.show()
+        dialog.raise_()
+        dialog.activateWindow()
+
+    def _build_database(self, dialog: DatabaseDialog, task: DatabaseTask) -> None:
+        self.message_bar.clear()
+        dialog.follow(self._queue(task))
 
     def ask_for_export(self) -> None:
         """Ask for a file to export the results to that are shown of the search that the user is at."""
@@ -324,14 +348,15 @@ class MainWindow(QMainWindow):
 
     # Jobs
 
-    def _queue(self, task: SearchTask | ExportTask) -> None:
+    def _queue(self, task: SearchTask | WritingTask) -> Job:
         self.dock_jobs.show()
         self.dock_jobs.raise_()
         # The event "added" comes while the queue is asked, the job's number after it.
-        work = task.run if isinstance(task, ExportTask) else task.run_in_project
+        work = task.run if isinstance(task, WritingTask) else task.run_in_project
         job = self.queue.add(task.title, work)
         self._tasks[job.id] = task
         self.log.add(f"{task.title}: queued")
+        return job
 
     def _outcome(self, job: Job) -> str:
         """What became of a job, in one line."""
@@ -379,7 +404,7 @@ class MainWindow(QMainWindow):
                 self.tell_fault(f"{job.title} failed: {job.error}", job.error_report)
             else:
                 self.message_bar.tell(str(job.error), "wrong", "Show log", self._show_log)
-        elif isinstance(task, ExportTask):
+        elif isinstance(task, WritingTask):
             if job.state == "done":
                 self.message_bar.tell(f"{job.title}: {self._outcome(job)}", "good")
         elif job.state == "done" and task is not None:
@@ -514,7 +539,7 @@ class MainWindow(QMainWindow):
             more = f" ({len(problems) - 1} more like this)" if len(problems) > 1 else ""
             self.tell_error(problems[0] + more)
         elif not (takers or found.presets or found.projects):
-            self.message_bar.tell("There are no spectra, FASTA files or projects in what was dropped.", "attention")
+            self.message_bar.tell("There are no spectra, FASTA files, structures or projects in what was dropped.", "attention")
 
     def _from_here(self) -> list[SearchPages]:
         """All searches, the one that the user is at first."""
@@ -576,6 +601,7 @@ class MainWindow(QMainWindow):
             search.form.run_asked.connect(self.run_search)
             search.form.failed.connect(self.tell_error)
             search.form.touched.connect(self._note_touch)
+            search.form.database_asked.connect(partial(self._ask_for_database, search))
             search.results.exportAsked.connect(self.export)
             search.results.export_action.enabledChanged.connect(self._enable_export)
             search.results.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))

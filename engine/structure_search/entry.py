@@ -61,7 +61,7 @@ STRUCTURE_SEARCH = Search(
     description="Align every query structure with every chain of a database (GPU-CASSERT's two phases); report superposed hits.",
     epilog=_EPILOG,
     job="Search {queries} in {database}",
-    icon="search",
+    icon="structure",
     parameters="engine.structure_search.parameters:StructureSearchParameters",
     preset="standard",
     inputs=(
@@ -71,11 +71,15 @@ STRUCTURE_SEARCH = Search(
         ),
         Input(
             "database", "Structures to search in", "structures", "DATABASE", "a structure database, or files, folders or lists of files",
-            option="--database", is_kept=True, wanted="structures to search in", one="database", hint="the structures to search in",
+            option="--database", is_kept=True, wanted="structures to search in", one="database",
+            hint="a structure database, or files with structures,", also="structure database",
         ),
     ),
     options=(
-        Option("superpose", "", "write each hit superposed: coordinates, alignment, PyMOL and ChimeraX scripts", metavar="DIR"),
+        Option(
+            "superpose", "Write superposed hits into", "write each hit superposed: coordinates, alignment, PyMOL and ChimeraX scripts",
+            metavar="DIR",
+        ),
         Option("complexes", "", "write a table of files: all chains of a query's file together, ranked by their sum", metavar="FILE"),
     ),
     shortcuts=("mode", "qualification_threshold", "weights", "top"),

@@ -28,7 +28,7 @@ class StructureSearchParameters(SearchParameters):
         help="Chains whose elements of secondary structure score less than this part of the query's own are left; 0 aligns all.",
     )  # fmt: skip
     weights: tuple[float, ...] = parameter(
-        (1.0, 1.0, 1.0, 1.0), title="Weights", group=_SCORING,
+        (1.0, 1.0, 1.0, 1.0), title="Weights", group=_SCORING, editor="descriptor weights",
         help="Of lengths, angles, secondary structure and residues: 1 as published or learned. Sensitive: angles mean local conformation, "
         "which includes secondary structure, whose own weight counts in the published mode alone.",
     )  # fmt: skip

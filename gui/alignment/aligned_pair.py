@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,13 @@ class AlignedPair:
     subject: str
     facts: tuple[str, ...] = ()
 
+    titles: ClassVar[tuple[str, str]] = ("Query", "Subject")
+    """What the two are called beside their lines."""
+    has_states: ClassVar[bool] = False
+    """Whether secondary structure is drawn above and below."""
+    legend: ClassVar[tuple[tuple[int, str], ...]] = ((IDENTICAL, "identical"), (POSITIVE, "positive (+)"), (GAP, "gap (-)"))
+    """What the colours of the kinds mean."""
+
     def __len__(self) -> int:
         return len(self.query)
 
@@ -69,17 +77,35 @@ class AlignedPair:
             ends.append((min(start + int(before[first]), end), end))
         return ends[0], ends[1]
 
+    def labels(self, first: int, last: int) -> tuple[tuple[str, str], tuple[str, str]]:
+        """What `numbers` gives, as it is shown."""
+        (a, b), (c, d) = self.numbers(first, last)
+        return (str(a), str(b)), (str(c), str(d))
+
+    @cached_property
+    def widest_label(self) -> int:
+        """Letters of the longest label."""
+        return max((len(end) for ends in self.labels(0, len(self)) for end in ends), default=1) if len(self) else 1
+
+    def states_text(self, first: int, last: int) -> tuple[str, str]:
+        """What stands above and below the lines of a block of text; empty where nothing does."""
+        return "", ""
+
     def text(self, width: int = _WIDTH) -> str:
         """The alignment as BLAST prints it, in blocks of `width` columns."""
-        digits = max(len(str(end)) for _, end in self.numbers(0, len(self))) if len(self) else 1
+        digits = self.widest_label
+        names = [f"{title:<7}" for title in self.titles]
         lines = [f"{self.query_name} x {self.subject_name} {self.description}".rstrip(), *self.facts, ""]
         for first in range(0, len(self), width):
             last = min(first + width, len(self))
-            query, subject = self.numbers(first, last)
+            query, subject = self.labels(first, last)
+            above, below = (f"         {'':>{digits}}  {states}".rstrip() for states in self.states_text(first, last))
             lines += [
-                f"Query    {query[0]:>{digits}}  {self.query[first:last]}  {query[1]}",
+                *([above] if self.has_states else []),
+                f"{names[0]}  {query[0]:>{digits}}  {self.query[first:last]}  {query[1]}",
                 f"         {'':>{digits}}  {self.middle[first:last]}".rstrip(),
-                f"Subject  {subject[0]:>{digits}}  {self.subject[first:last]}  {subject[1]}",
+                f"{names[1]}  {subject[0]:>{digits}}  {self.subject[first:last]}  {subject[1]}",
+                *([below] if self.has_states else []),
                 "",
             ]
         return "\n".join(lines)
@@ -87,7 +113,7 @@ class AlignedPair:
     def fasta(self) -> str:
         """The two sequences with their gaps, as FASTA."""
         records = []
-        ends = self.numbers(0, len(self)) if len(self) else ((0, 0), (0, 0))
+        ends = self.labels(0, len(self)) if len(self) else (("0", "0"), ("0", "0"))
         for name, note, letters, (start, end) in (
             (self.query_name, "", self.query, ends[0]),
             (self.subject_name, f" {self.description}" if self.description else "", self.subject, ends[1]),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt, Signal
@@ -25,6 +26,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
 from gui.alignment.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
+from gui.alignment.secondary_structure import paint_helix, paint_states, paint_strand, state_colours
+from gui.alignment.structure_pair import BEYOND, WITHIN, StructurePair
 from gui.labels import answer_tooltip
 from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, Figure, figure_font
@@ -34,12 +37,25 @@ __all__ = ["AlignmentLayout", "AlignmentPlot", "paint_alignment"]
 _GROUP = 10
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-_LEGEND = ((IDENTICAL, "identical"), (POSITIVE, "positive (+)"), (GAP, "gap (-)"))
-_ALPHA = {IDENTICAL: 90, POSITIVE: 36, GAP: 70}
+_ALPHA = {IDENTICAL: 90, POSITIVE: 36, GAP: 70, **dict(zip(WITHIN, (150, 104, 62, 28), strict=True)), BEYOND: 90}
+_TRACK = 1.15
+"""Height of a line of secondary structure, in lines of letters."""
+_SHAPES = (("H", "helix"), ("E", "strand"))
+_MARKS = "middle line: a letter where both are the same, : within 5 Å, . aligned"
 _SMALLEST, _LARGEST, _ZOOM_STEP = 0.5, 3.0, 1.15
 _FIGURE_WIDTH = 520.0
 _FIGURE_HEIGHT = 6000.0
 """Points that a figure may be high: a page of PDF ends at 14,400. A longer alignment becomes wider."""
+
+
+class _LegendItem(NamedTuple):
+    """What the legend shows of a kind, of a helix (H) or strand (E) or of nothing but words; where, in which line, how wide its sign is."""
+
+    what: int | str
+    text: str
+    x: float
+    line: int
+    room: float
 
 
 class AlignmentLayout:
@@ -51,17 +67,18 @@ class AlignmentLayout:
         self.line = metrics.height()
         # A mean over many, since a row of letters is drawn as one text.
         self.cell = metrics.horizontalAdvance("W" * 100) / 100
-        digits = max((len(str(end)) for _, end in pair.numbers(0, len(pair))), default=1) if len(pair) else 1
-        self.name = metrics.horizontalAdvance("Subject") + 2 * self.cell
-        self.number = metrics.horizontalAdvance("0" * digits) + self.cell
+        self.name = metrics.horizontalAdvance(pair.titles[1]) + 2 * self.cell
+        self.number = metrics.horizontalAdvance("0" * pair.widest_label) + self.cell
         self.margin = 1.2 * self.cell
         room = width - 2 * self.margin - self.name - 2 * self.number
         self.per_row = max(_GROUP, int(room // (self.cell * _GROUP)) * _GROUP)
         self.n_rows = -(-len(pair) // self.per_row)
-        self.row_height = 4.2 * self.line
+        self.track = _TRACK * self.line if pair.has_states else 0.0
+        self.row_height = 4.2 * self.line + 2 * self.track
         self.heading_line = 1.2 * QFontMetricsF(heading).height()
         self.facts = [line for fact in pair.facts for line in _wrapped(fact, QFontMetricsF(heading), self.heading_width)]
-        self.top = (2.8 + len(self.facts)) * self.heading_line + 0.5 * self.line
+        self.legend, n_lines = _placed_legend(pair, QFontMetricsF(heading), self.heading_width)
+        self.top = (1.8 + len(self.facts) + n_lines) * self.heading_line + 0.5 * self.line
 
     @property
     def heading_width(self) -> float:
@@ -84,13 +101,13 @@ class AlignmentLayout:
     def corner(self, column: int) -> QPointF:
         """The upper left corner of a column's letter in the query."""
         row, place = divmod(column, self.per_row)
-        return QPointF(self.margin + self.name + self.number + place * self.cell, self.top + row * self.row_height)
+        return QPointF(self.margin + self.name + self.number + place * self.cell, self.top + row * self.row_height + self.track)
 
     def column_at(self, at: QPointF) -> int | None:
         """The column at a place."""
         row = int((at.y() - self.top) // self.row_height)
         place = int((at.x() - self.corner(0).x()) // self.cell)
-        if at.y() < self.top or not 0 <= place < self.per_row or at.y() - self.top - row * self.row_height > 3 * self.line:
+        if at.y() < self.top or not 0 <= place < self.per_row or at.y() - self.top - row * self.row_height > 3 * self.line + 2 * self.track:
             return None
         column = row * self.per_row + place
         return column if column < len(self.pair) else None
@@ -119,8 +136,25 @@ def _wrapped(text: str, metrics: QFontMetricsF, width: float) -> list[str]:
     return lines
 
 
+def _placed_legend(pair: AlignedPair, metrics: QFontMetricsF, width: float) -> tuple[list[_LegendItem], int]:
+    """What the legend says, in as many lines as the width asks for: places, and the number of lines."""
+    wanted: list[tuple[int | str, str]] = list(pair.legend)
+    if pair.has_states:
+        wanted += [*_SHAPES, ("", _MARKS)]
+    side, x, line = metrics.height() * 0.72, 0.0, 0
+    placed = []
+    for what, text in wanted:
+        room = side if isinstance(what, int) else 2.4 * side if what else 0.0
+        needed = room + 5 + metrics.horizontalAdvance(text)
+        if x and x + needed > width:
+            x, line = 0.0, line + 1
+        placed.append(_LegendItem(what, text, x, line, room))
+        x += needed + 1.4 * side
+    return placed, line + 1
+
+
 def _fill(colours: PlotColours, kind: int) -> QColor:
-    colour = QColor(colours.mark if kind == GAP else colours.target)
+    colour = QColor(colours.mark if kind == GAP else colours.decoy if kind == BEYOND else colours.target)
     colour.setAlpha(_ALPHA[kind])
     return colour
 
@@ -139,16 +173,25 @@ def _paint_heading(painter: QPainter, layout: AlignmentLayout, colours: PlotColo
         painter.drawText(QRectF(layout.margin, at, layout.heading_width + 2, line), _LEFT, shown)
         at += line
     at += 0.2 * line
-    metrics, x = QFontMetricsF(font), layout.margin
-    side = metrics.height() * 0.72
-    for kind, name in _LEGEND:
-        box = QRectF(x, at + (line - side) / 2, side, side)
-        painter.fillRect(box, fills[kind])
-        painter.setPen(QPen(colours.faint, 0.6))
-        painter.drawRect(box)
-        x += side + 5
-        painter.drawText(QRectF(x, at, 200, line), _LEFT, name)
-        x += metrics.horizontalAdvance(name) + 2 * side
+    painter.setFont(font)
+    side = QFontMetricsF(font).height() * 0.72
+    tones = state_colours(colours)
+    for item in layout.legend:
+        top, left = at + item.line * line, layout.margin + item.x
+        box = QRectF(left, top + (line - side) / 2, item.room, side)
+        if isinstance(item.what, int):
+            painter.fillRect(box, fills[item.what])
+            painter.setPen(QPen(colours.faint, 0.6))
+            painter.drawRect(box)
+        elif item.what:
+            painter.save()
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            (paint_helix if item.what == "H" else paint_strand)(painter, box, item.room / 5, tones[item.what])
+            painter.restore()
+        painter.setPen(colours.faint)
+        right = layout.margin + layout.heading_width
+        shown = QFontMetricsF(font).elidedText(item.text, Qt.TextElideMode.ElideRight, max(right - left - item.room, 20.0))
+        painter.drawText(QRectF(left + item.room + (5 if item.room else 0), top, layout.heading_width + 40, line), _LEFT, shown)
 
 
 def _paint_row(painter: QPainter, layout: AlignmentLayout, colours: PlotColours, fills: dict[int, QColor], row: int) -> None:
@@ -162,22 +205,25 @@ def _paint_row(painter: QPainter, layout: AlignmentLayout, colours: PlotColours,
         if int(kinds[start]) in fills:
             painter.fillRect(QRectF(corner.x() + start * cell, corner.y(), (stop - start) * cell, 3 * line), fills[int(kinds[start])])
     metrics = QFontMetricsF(layout.font)
-    of_query, of_subject = pair.numbers(first, last)
-    lines = (("Query", pair.query, of_query), ("", pair.middle, None), ("Subject", pair.subject, of_subject))
+    of_query, of_subject = pair.labels(first, last)
+    lines = ((pair.titles[0], pair.query, of_query), ("", pair.middle, None), (pair.titles[1], pair.subject, of_subject))
     for k, (name, letters, ends) in enumerate(lines):
         top = corner.y() + k * line
         painter.setPen(colours.faint)
         if ends is not None:
             painter.drawText(QRectF(layout.margin, top, layout.name, line), _LEFT, name)
-            painter.drawText(QRectF(corner.x() - layout.number - cell * 0.5, top, layout.number, line), _RIGHT, str(ends[0]))
+            painter.drawText(QRectF(corner.x() - layout.number - cell * 0.5, top, layout.number, line), _RIGHT, ends[0])
             right = corner.x() + (last - first) * cell + cell * 0.5
-            painter.drawText(QRectF(right, top, layout.number + cell, line), _LEFT, str(ends[1]))
-        painter.setPen(colours.faint if ends is None else colours.text)
+            painter.drawText(QRectF(right, top, layout.number + cell, line), _LEFT, ends[1])
+        painter.setPen(colours.faint if ends is None and not pair.has_states else colours.text)
         # Tens, since the advances of many letters need not add up to the same as one by one.
         for start in range(first, last, _GROUP):
             part = letters[start : min(start + _GROUP, last)]
             if not part.isspace():
                 painter.drawText(QPointF(corner.x() + (start - first) * cell, top + metrics.ascent()), part)
+    if isinstance(pair, StructurePair):
+        for states, top in zip(pair.states, (corner.y() - layout.track, corner.y() + 3 * line), strict=True):
+            paint_states(painter, states, first, last, QPointF(corner.x(), top), cell, layout.track, colours)
 
 
 class AlignmentPlot(QAbstractScrollArea):

@@ -21,7 +21,7 @@ class AlignmentView(QWidget):
 
     message = Signal(str)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, copy_tip: str = "Copy the alignment as text, as BLAST prints it") -> None:
         super().__init__(parent)
         self.plot = AlignmentPlot()
         self.plot.message.connect(self.message)
@@ -34,12 +34,12 @@ class AlignmentView(QWidget):
         self.zoom_button.setToolTip("As large as the window's letters (Ctrl+0)")
         self.zoom_button.clicked.connect(lambda: self.plot.set_zoom(1.0))
         self.zoom_in_button = tool_button("add", "Larger (Ctrl++)", self.plot.zoom_in)
-        self.copy_button = self._button("Copy", "Copy the alignment as text, as BLAST prints it", self.copy)
+        self.copy_button = self._button("Copy", copy_tip, self.copy)
         self.fasta_button = self._button("FASTA", "Copy the two aligned sequences with their gaps, as FASTA", self.copy_fasta)
         self.export_button = self._button("Export…", "Save the whole alignment as SVG, PDF or PNG", self.plot.export_action.ask)
         self.copy_action = self._action("&Copy as text", QKeySequence.StandardKey.Copy, self.copy)
         self.fasta_action = self._action("Copy as &FASTA", "Ctrl+Shift+F", self.copy_fasta)
-        bar = QHBoxLayout()
+        self._bar = bar = QHBoxLayout()
         bar.setContentsMargins(8, 3, 6, 3)
         bar.setSpacing(4)
         bar.addWidget(self._title, 1)
@@ -55,6 +55,14 @@ class AlignmentView(QWidget):
         page.addWidget(self.plot, 1)
         self._show_zoom(1.0)
         self.show_pair(None)
+
+    def add_action(self, action: QAction) -> None:
+        """Offer what the view's owner can do with the alignment: as a button, and in the context menu."""
+        button = QToolButton()
+        button.setDefaultAction(action)
+        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self._bar.addWidget(button)
+        self.plot.insertAction(self.plot.export_action, action)
 
     def show_pair(self, pair: AlignedPair | None, text: str = "") -> None:
         """Show an alignment, or a text in its place."""

@@ -12,7 +12,9 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
     QFileDialog,
+    QGridLayout,
     QHBoxLayout,
+    QLabel,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
@@ -306,6 +308,43 @@ class ListEditor(Editor):
         self._line.setText(", ".join(str(part) for part in value))
 
 
+class DescriptorWeightsEditor(Editor):
+    """Weights of the four descriptors of a residue, each in a box with its name."""
+
+    def __init__(self, description: ParameterDescription) -> None:
+        super().__init__()
+        self._boxes = {name: NumberBox(0.0, 10.0) for name in ("Lengths", "Angles", "Secondary structure", "Residues")}
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(4)
+        for row, (name, box) in enumerate(self._boxes.items()):
+            label = QLabel(name)
+            label.setBuddy(box)
+            box.setAccessibleName(f"{description.title}: {name.lower()}")
+            box.setStepType(NumberBox.StepType.DefaultStepType)
+            box.setSingleStep(0.5)
+            box.setFixedWidth(box.fontMetrics().horizontalAdvance("00.000") + 30)
+            box.lineEdit().textChanged.connect(self.changed)
+            grid.addWidget(label, row, 1)
+            grid.addWidget(box, row, 0)
+        self.takes_all_room = False
+        self.setFocusProxy(next(iter(self._boxes.values())))
+
+    def value(self) -> tuple[float, ...]:
+        """The weights in their order."""
+        return tuple(box.value() for box in self._boxes.values())
+
+    def set_value(self, value: Any) -> None:
+        """Show weights."""
+        for box, one in zip(self._boxes.values(), value, strict=True):
+            box.setValue(float(one))
+
+    def problem(self) -> str:
+        """Whether something that is no number stands in one."""
+        return next((f"{name}: {problem}" for name, box in self._boxes.items() if (problem := box.problem())), "")
+
+
 class IonSeriesEditor(Editor):
     """Which of the six series of fragment ions."""
 
@@ -459,6 +498,7 @@ _DECLARED: dict[DeclaredEditor, Callable[[ParameterDescription], Editor]] = {
     "ion series": IonSeriesEditor,
     "modifications": ModificationsEditor,
     "protein files": FilesEditor,
+    "descriptor weights": DescriptorWeightsEditor,
 }
 """By what the parameter declares."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QLocale, QSize, Qt, Signal
+from PySide6.QtCore import QLocale, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -19,7 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.entry import Input
+from engine.entry import FileSort, Input
 from engine.formats.letters import SequenceCount, worth_a_warning
 from gui.forms.field import Outlined
 from gui.forms.file_survey import SORTS, FileKind, FileSurvey, Survey
@@ -27,9 +28,14 @@ from gui.icons import icon, set_icon
 from gui.labels import tip_text, toned_label
 from gui.theme import colours
 
-__all__ = ["FileList", "count_text", "nucleotide_text"]
+if TYPE_CHECKING:
+    from engine.structures.counting import StructureCount
+
+__all__ = ["FileList", "count_text", "nucleotide_text", "structure_text"]
 
 _MOST_ROWS = 7
+_HELD = {"proteins": "sequences", "spectra": "spectra", "structures": "structures"}
+"""What files of a sort hold, as it stands inside a sentence."""
 
 
 class FileList(QWidget):
@@ -39,20 +45,29 @@ class FileList(QWidget):
     ----------
     asked : the input.
     survey : looks at the files.
+    takes_broken : whether structures that cannot be read are left out by who takes the files, and hence no problem.
 
     Signals
     -------
-    changed : the files, or what is known of them, changed.
+    changed : the files, or what is known of them, changed. database_asked : the user wants to make a database for this input.
     """
 
     changed = Signal()
+    database_asked = Signal()
 
-    def __init__(self, asked: Input, survey: FileSurvey) -> None:
+    def __init__(self, asked: Input, survey: FileSurvey, *, takes_broken: bool = False) -> None:
         super().__init__()
+        self._takes_broken = takes_broken
         self._asked, self._sort, self._survey = asked, SORTS[asked.sort], survey
         self._known: dict[Path, FileKind] = {}
         self.counts: dict[Path, SequenceCount] = {}
         """What the FASTA files hold that have been counted."""
+        self.structure_counts: dict[Path, StructureCount] = {}
+        """What the structures hold that have been looked into."""
+        # One look at the whole list for all that is learned together of many files.
+        self._showing = QTimer(self)
+        self._showing.setSingleShot(True)
+        self._showing.timeout.connect(self._show_state)
         self.start_folder = ""
         """Where the file dialog opens."""
         self.lines = _Lines(f"Drop {asked.hint or self._sort.hint} here, or add them below", self.remove_selected)
@@ -66,9 +81,12 @@ class FileList(QWidget):
         self.add_button = _button("Add files…", "add", self.ask_for_files)
         self.folder_button = _button("Add folder…", "folder", self.ask_for_folder)
         self.remove_button = _button("Remove", "remove", self.remove_selected)
+        self.database_button = _button("New database…", "database", self.database_asked.emit)
+        self.database_button.setToolTip("Build a structure database from files: it is read once, and searched much faster from then on")
+        self.database_button.setVisible(asked.also == "structure database")
         self.lines.itemSelectionChanged.connect(self._enable)
         buttons = QHBoxLayout()
-        for button in (self.add_button, self.folder_button, self.remove_button):
+        for button in (self.add_button, self.folder_button, self.database_button, self.remove_button):
             buttons.addWidget(button)
         buttons.addStretch(1)
         page = QVBoxLayout(self)
@@ -96,6 +114,11 @@ class FileList(QWidget):
             known = self._known.get(path)
             if known is not None and self._fault(known):
                 return self._fault(known)
+            counted = self.structure_counts.get(path)
+            if counted is not None and counted.problem and not self._takes_broken:
+                return counted.problem
+            if known is not None and known.sort == self._asked.also is not None and self.lines.count() > 1:
+                return f"{path.name} is a {known.format}, which is searched alone; remove it or the others"
         return "" if self._asked.several or self.lines.count() <= 1 else "Only one file can be searched here; remove the others"
 
     @property
@@ -103,9 +126,9 @@ class FileList(QWidget):
         """Whether it is known of every file what it is."""
         return all(path in self._known for path in self.paths)
 
-    def take(self, found: Survey) -> None:
-        """Add the files of this sort that were found."""
-        self.add(found.of_sort(self._asked.sort))
+    def take(self, found: Survey, sort: FileSort | None = None) -> None:
+        """Add the files of a sort that were found, or of all that belong here."""
+        self.add(path for one in ([sort] if sort else self._asked.sorts) for path in found.of_sort(one))
 
     def add(self, paths: Iterable[Path]) -> None:
         """Add files; one that is there already stays once."""
@@ -166,7 +189,14 @@ class FileList(QWidget):
         self._known[found.path] = found
         if found.sort == self._asked.sort == "proteins" and found.path not in self.counts:
             self._survey.count(found.path, lambda count: self._learn_count(found.path, count))
-        self._show_state()
+        if found.sort in self._asked.sorts and self._asked.sort == "structures" and found.path not in self.structure_counts:
+            self._survey.count_structures(found, lambda count: self._learn_structures(found.path, count))
+        self._showing.start()
+
+    def _learn_structures(self, path: Path, count: StructureCount | None) -> None:
+        if count is not None:
+            self.structure_counts[path] = count
+            self._showing.start()
 
     def _learn_count(self, path: Path, count: SequenceCount | None) -> None:
         if count is not None:
@@ -174,11 +204,14 @@ class FileList(QWidget):
             self._show_counts()
 
     def _fault(self, known: FileKind) -> str:
-        if known.problem or known.sort == self._asked.sort:
+        if known.problem or known.sort in self._asked.sorts:
             return known.problem
-        if known.sort == "proteins":
+        held = _HELD.get(known.sort or "")
+        if held is None:
+            return f"{known.path.name} is a {known.format}; give files here"
+        if (known.sort, self._asked.sort) == ("proteins", "spectra"):
             return f"{known.path.name} is a FASTA file of sequences; add it to the protein databases"
-        return f"{known.path.name} holds spectra ({known.format}), not sequences"
+        return f"{known.path.name} holds {held} ({known.format}), not {_HELD[self._asked.sort]}"
 
     def _show_state(self) -> None:
         for i in range(self.lines.count()):
@@ -195,8 +228,10 @@ class FileList(QWidget):
     def _show_counts(self) -> None:
         """Tell what the files hold; that changes nothing of what is asked for."""
         counted = {path: self.counts[path] for path in self.paths if path in self.counts}
-        self.note.setText(count_text(list(counted.values())))
-        self.note.setVisible(bool(counted))
+        looked_into = [self.structure_counts[path] for path in self.paths if path in self.structure_counts]
+        self.note.setText(structure_text(looked_into) if looked_into else count_text(list(counted.values())))
+        self.note.setToolTip(tip_text("\n".join(text for one in looked_into for text in one.left_out)))
+        self.note.setVisible(bool(counted or looked_into))
         warnings = (nucleotide_text(path.name, count, is_each_meant=self._asked.can_be_pasted) for path, count in counted.items())
         warning = next(filter(None, warnings), "")
         self.warning.setText(warning)
@@ -211,8 +246,13 @@ class FileList(QWidget):
             item.setIcon(icon("failed", QColor(colours().wrong)))
             item.setToolTip(tip_text(self._fault(known)))
         else:
-            item.setIcon(icon(self._sort.icon, QColor(colours().good)))
-            item.setToolTip(tip_text(f"{path}\n{known.format}, {_size(known.size, self.locale().decimalPoint())}"))
+            item.setIcon(icon(SORTS[known.sort or self._asked.sort].icon, QColor(colours().good)))
+            size = f", {_size(known.size, self.locale().decimalPoint())}" if known.size else ""
+            counted = self.structure_counts.get(path)
+            held = [] if counted is None else [counted.problem or structure_text([counted]), *counted.left_out]
+            item.setToolTip(tip_text("\n".join([str(path), f"{known.format}{size}", *held])))
+            if counted is not None and counted.problem and not self._takes_broken:
+                item.setIcon(icon("failed", QColor(colours().wrong)))
 
     def _enable(self) -> None:
         self.remove_button.setEnabled(bool(self.lines.selectedItems()))
@@ -265,6 +305,24 @@ def count_text(counts: Sequence[SequenceCount]) -> str:
     return ("" if all(one.is_whole for one in counts) else "more than ") + ", ".join(parts)
 
 
+def structure_text(counts: Sequence[StructureCount]) -> str:
+    """How many chains and residues there are, whether they are predictions, and what is left out, in words."""
+    locale = QLocale()
+
+    def counted(number: int, name: str) -> str:
+        return f"{locale.toString(number)} {name}{'' if number == 1 else 's'}"
+
+    n_files, n_read = sum(one.n_files for one in counts), sum(one.n_read for one in counts)
+    n_chains, n_predicted = sum(one.n_chains for one in counts), sum(one.n_predicted for one in counts)
+    beginning = "" if n_read == n_files else f"The first {counted(n_read, 'file')} of {locale.toString(n_files)}: "
+    parts = [counted(n_chains, "protein chain"), counted(sum(one.n_residues for one in counts), "residue")]
+    if n_predicted:
+        parts.append("predicted" if n_predicted == n_chains else f"{locale.toString(n_predicted)} of the chains predicted")
+    left_out = [text for one in counts for text in one.left_out]
+    ending = "" if not left_out else f"; {counted(len(left_out), 'chain')} left out ({left_out[0].partition(': ')[2]})"
+    return beginning + ", ".join(parts) + ending
+
+
 def nucleotide_text(name: str, count: SequenceCount, *, is_each_meant: bool) -> str:
     """The warning that sequences look like DNA or RNA, where it is worth one; see `worth_a_warning`."""
     n, n_all = count.n_nucleotides, count.n_sequences
@@ -281,6 +339,8 @@ def nucleotide_text(name: str, count: SequenceCount, *, is_each_meant: bool) -> 
 def _button(text: str, icon_name: str, clicked: Callable[[], None]) -> QPushButton:
     button = QPushButton(text)
     set_icon(button, icon_name)
+    # In a dialog the key Enter is for what the dialog does.
+    button.setAutoDefault(False)
     button.clicked.connect(clicked)
     return button
 

@@ -7,20 +7,26 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from PySide6.QtCore import QObject, Signal
 
 from engine.entry import FileSort
-from engine.errors import ProteoscopeError
+from engine.errors import InputError, ProteoscopeError
 from engine.formats.letters import SequenceCount, count_sequences
 from engine.formats.recognition import recognise
 from engine.formats.sources import ByteSource
+
+if TYPE_CHECKING:
+    from engine.structures.counting import StructureCount
 
 __all__ = ["SORTS", "FileKind", "FileSurvey", "SortOfFiles", "Survey", "file_kind"]
 
 _MOST_FILES = 5000
 _DATABASE = "database.json"  # of a structure database
+_LISTS = (".txt", ".list", ".lst")
+_MOST_LOOKED_INTO = 200
+"""Files of structures of a folder or a list that are looked into before a search reads them all."""
 
 
 class SortOfFiles(NamedTuple):
@@ -47,8 +53,9 @@ SORTS: dict[FileSort, SortOfFiles] = {
     ),
     "proteins": SortOfFiles("FASTA files", (".fasta", ".fa", ".faa", ".fas"), "FASTA files", "database"),
     "structures": SortOfFiles(
-        "Structures", (".pdb", ".ent", ".cif", ".mmcif", ".pdbx", ".bcif"), "PDB, mmCIF or BinaryCIF files or a folder", "search"
+        "Structures", (".pdb", ".ent", ".cif", ".mmcif", ".pdbx", ".bcif"), "PDB, mmCIF or BinaryCIF files or a folder", "structure"
     ),
+    "structure database": SortOfFiles("Structure databases", (), "a structure database", "database"),
 }
 """The sorts of files that searches read."""
 
@@ -83,19 +90,67 @@ class Survey:
 
 
 def file_kind(path: Path) -> FileKind:
-    """What a file is: a structure by its name, all else from its first bytes."""
+    """What a file is, from its first bytes; a folder may be a structure database, or hold structures, and a list may name some."""
     try:
+        if path.is_dir():
+            return _folder_kind(path)
         with ByteSource(path) as source:
-            if path.name == _DATABASE:
-                return FileKind(path, "structures", "structure database", source.size)
             if path.name.lower().removesuffix(".gz").endswith(SORTS["structures"].suffixes):
+                return _structure_kind(path, source.size)
+            # Paths that begin with a slash would be taken for comments of an MGF file.
+            if path.name.lower().endswith(_LISTS) and (found := _list_kind(path, source.size)):
+                return found
+            try:
+                format_name = recognise(source)
+            except InputError:
+                from engine.structures.reading import is_structure
+
+                if not is_structure(path):
+                    raise
                 return FileKind(path, "structures", "structure", source.size)
-            format_name = recognise(source)
             return FileKind(path, "proteins" if format_name == "FASTA" else "spectra", format_name, source.size)
     except ProteoscopeError as error:
         return FileKind(path, None, problem=str(error))
     except OSError as error:
         return FileKind(path, None, problem=f"{path}: cannot be read ({error.strerror})")
+
+
+def _folder_kind(folder: Path) -> FileKind:
+    if (folder / _DATABASE).is_file():
+        return FileKind(folder, "structure database", "structure database")
+    n = len(_structures_in(folder))
+    if not n:
+        return FileKind(folder, None, problem=f"{folder}: holds no files of structures. Choose another folder.")
+    return FileKind(folder, "structures", f"folder with {n} file{'' if n == 1 else 's'} of structures")
+
+
+def _structures_in(folder: Path) -> list[str]:
+    """Names of the files of structures that lie in a folder itself, which are those that a search takes of it."""
+    with os.scandir(folder) as entries:
+        return [
+            one.name for one in entries if one.name.lower().removesuffix(".gz").endswith(SORTS["structures"].suffixes) and one.is_file()
+        ]
+
+
+def _structure_kind(path: Path, size: int) -> FileKind:
+    from engine.structures.reading import is_structure
+
+    if not is_structure(path):
+        return FileKind(path, None, problem=f"{path}: is no structure, whatever its name says. Give PDB, mmCIF or BinaryCIF.")
+    return FileKind(path, "structures", "structure", size)
+
+
+def _list_kind(path: Path, size: int) -> FileKind | None:
+    """A list of structures, of which the first is there; None for all else."""
+    from engine.structure_search.structures import sources_of
+
+    try:
+        listed = sources_of([path])
+        is_list = listed[0].path.is_file() and listed[0].path != path and file_kind(listed[0].path).sort == "structures"
+    except (ProteoscopeError, OSError, ValueError):
+        return None
+    many = "" if len(listed) == 1 else "s"
+    return FileKind(path, "structures", f"list of {len(listed)} file{many} of structures", size) if is_list else None
 
 
 class FileSurvey(QObject):
@@ -124,6 +179,11 @@ class FileSurvey(QObject):
         if self._is_open:
             self._counter.submit(lambda: self._emit(tell, count_sequences(path, is_wanted=lambda: self._is_open)))
 
+    def count_structures(self, found: FileKind, tell: Callable[[StructureCount | None], None]) -> None:
+        """Look into structures, the first of many. None is told where what reads them must be compiled first: the search will do that."""
+        if self._is_open:
+            self._counter.submit(lambda: self._emit(tell, _structure_count(found, lambda: self._is_open)))
+
     def close(self) -> None:
         """Look at nothing more, and tell nobody."""
         self._is_open = False
@@ -143,6 +203,23 @@ class FileSurvey(QObject):
             tell(found)
 
 
+def _structure_count(found: FileKind, is_wanted: Callable[[], bool]) -> StructureCount | None:
+    from engine.structures.compilation import STRUCTURE_KERNELS
+    from engine.structures.counting import count_database, count_structures
+
+    if found.sort == "structure database":
+        return count_database(found.path)
+    if not STRUCTURE_KERNELS.are_compiled:
+        return None
+    from engine.structure_search.structures import sources_of
+
+    try:
+        files = [(one.path, one.chain) for one in sources_of([found.path])]
+    except InputError:
+        return None
+    return count_structures(files, most=_MOST_LOOKED_INTO, is_wanted=is_wanted)
+
+
 def _survey(paths: Sequence[Path]) -> Survey:
     survey = Survey()
     for path in paths:
@@ -152,8 +229,10 @@ def _survey(paths: Sequence[Path]) -> Survey:
             survey.projects.append(path.parent)
         elif path.suffix.lower() == ".toml":
             survey.presets.append(path)
+        elif path.name == _DATABASE and path.is_file():
+            survey.files.append(file_kind(path.parent))
         elif (path / _DATABASE).is_file():
-            survey.files.append(file_kind(path / _DATABASE))
+            survey.files.append(file_kind(path))
         elif path.is_dir() and path.suffix.lower() not in (".d", ".raw"):
             survey.files += [file_kind(file) for file in _files_below(path)]
         else:
@@ -162,13 +241,19 @@ def _survey(paths: Sequence[Path]) -> Survey:
 
 
 def _files_below(folder: Path) -> list[Path]:
+    """Files of our sorts; structures by the folders that hold them, since there may be a hundred thousand."""
     found: list[Path] = []
-    endings = tuple(suffix for sort in SORTS.values() for suffix in sort.suffixes)
+    of_structures = SORTS["structures"].suffixes
+    endings = tuple(suffix for name, sort in SORTS.items() if name != "structures" for suffix in sort.suffixes)
     for parent, folders, names in os.walk(folder):
         folders.sort()
-        for name in sorted(names):
-            if name.lower().removesuffix(".gz").endswith(endings):
-                found.append(Path(parent, name))
-                if len(found) == _MOST_FILES:
-                    return found
+        bare = [(name, name.lower().removesuffix(".gz")) for name in sorted(names)]
+        if any(name.endswith(of_structures) for _, name in bare) or _DATABASE in names:
+            found.append(Path(parent))
+        if _DATABASE in names:
+            folders.clear()
+            continue
+        found += [Path(parent, name) for name, ending in bare if ending.endswith(endings)]
+        if len(found) >= _MOST_FILES:
+            return found[:_MOST_FILES]
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from gui.forms.device_choice import DeviceChoice
 from gui.forms.editors import tool_button
 from gui.forms.field import Outlined
 from gui.forms.file_survey import FileSurvey, Survey
+from gui.forms.folder_line import FolderLine
 from gui.forms.input_files import InputFiles
 from gui.forms.parameter_form import ParameterForm
 from gui.forms.preset_files import write_preset
@@ -62,6 +64,7 @@ class SearchForm(QWidget):
     run_asked = Signal(object)
     failed = Signal(str)
     touched = Signal()
+    database_asked = Signal(str)
 
     def __init__(self, search: Search, survey: FileSurvey, devices: DeviceSurvey) -> None:
         super().__init__()
@@ -70,6 +73,8 @@ class SearchForm(QWidget):
         """What is given, by the names of the search's inputs."""
         self.file_lists = {name: one.files for name, one in self.inputs.items()}
         self.options = {one.name: QCheckBox(one.title) for one in search.options if one.title and not one.metavar}
+        self.folders = {one.name: FolderLine(one.title, one.help) for one in search.options if one.title and one.is_folder}
+        """Folders that may be given, by the names of the search's options."""
         self.project = QLineEdit()
         self.project.setPlaceholderText("A new or empty folder, or a project to add to")
         self.project.setAcceptDrops(False)
@@ -113,7 +118,10 @@ class SearchForm(QWidget):
             {name: tuple(one.files.paths) for name, one in self.inputs.items()},
             parameters,
             project=self.project_folder(),
-            options={name: box.isChecked() for name, box in self.options.items()},
+            options={
+                **{name: box.isChecked() for name, box in self.options.items()},
+                **{name: line.folder for name, line in self.folders.items() if line.folder is not None},
+            },
             device=self.device.value(),
         )
         title = self.search.job.format(**{name: one.name for name, one in self.inputs.items()})
@@ -122,7 +130,7 @@ class SearchForm(QWidget):
     @property
     def sorts(self) -> set[FileSort]:
         """Sorts of files that the search reads."""
-        return {one.sort for one in self.search.inputs}
+        return {sort for one in self.search.inputs for sort in one.sorts}
 
     def take(self, found: Survey, target: QWidget | None) -> None:
         """Add files that were dropped where they were dropped; elsewhere to the first input of their sort that has none, or to the last.
@@ -132,9 +140,16 @@ class SearchForm(QWidget):
         target : what they were dropped on.
         """
         for sort in found.sorts & self.sorts:
-            parts = [one for one in self.inputs.values() if one.asked.sort == sort]
+            parts = [one for one in self.inputs.values() if sort in one.asked.sorts]
             under = [one for one in parts if target is not None and one.isAncestorOf(target)]
-            next(iter([*under, *(one for one in parts if one.is_empty), parts[-1]])).files.take(found)
+            next(iter([*under, *(one for one in parts if one.is_empty), parts[-1]])).files.take(found, sort)
+
+    def take_database(self, name: str, folder: Path) -> None:
+        """Have a database, which stands alone, as what is given for an input."""
+        files = self.file_lists[name]
+        files.clear()
+        files.structure_counts.pop(folder, None)
+        files.add([folder])
 
     def _first_file(self) -> Path | None:
         """The file that a project is suggested beside: of the first input, or of the next where the first can do without files."""
@@ -164,7 +179,7 @@ class SearchForm(QWidget):
             self.choose_preset(values.preset)
         for name, files in values.files.items():
             if name in self.inputs and self.inputs[name].asked.is_kept:
-                self.file_lists[name].add(Path(one) for one in files if Path(one).is_file())
+                self.file_lists[name].add(Path(one) for one in files if Path(one).exists())
 
     def knows_preset(self, path: Path) -> bool:
         """Whether a preset file is for this kind of search."""
@@ -198,6 +213,9 @@ class SearchForm(QWidget):
             return "Choose a project folder"
         if self._project_problem():
             return "The project folder cannot be used"
+        for line in self.folders.values():
+            if line.problem():
+                return line.problem()
         if self.device.problem():
             return self.device.problem()
         for name in self.parameters.problems:
@@ -389,8 +407,11 @@ class SearchForm(QWidget):
     def _connect(self) -> None:
         self._checking.timeout.connect(self.check)
         changing = [one.changed for one in self.inputs.values()]
+        changing += [one.changed for one in self.folders.values()]
         for signal in (*changing, self.project.textChanged, self.parameters.changed, self.device.changed):
             signal.connect(self._checking.start)
+        for name, one in self.file_lists.items():
+            one.database_asked.connect(partial(self.database_asked.emit, name))
         for signal in (*changing, self.project.textChanged, self.parameters.changed, self.device.box.activated):
             signal.connect(lambda *_: self.touched.emit())
         self.project.textEdited.connect(self._keep_project)
@@ -469,7 +490,7 @@ class SearchForm(QWidget):
         row.addWidget(tool_button("folder", "Choose a folder", self.ask_for_project))
         card.grid.addLayout(row, 0, 0, 1, 3)
         card.grid.addWidget(self.project_message, 1, 0, 1, 3)
-        for widget in self.options.values():
+        for widget in (*self.options.values(), *self.folders.values()):
             card.grid.addWidget(widget, card.grid.rowCount(), 0, 1, 3)
         self.project_message.hide()
         self.project.setAccessibleName("Project folder")

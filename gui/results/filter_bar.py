@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
 
 from gui.forms.field import Outlined
 from gui.forms.numbers import IntegerBox, NumberBox
@@ -33,6 +33,8 @@ class FilterBar(QWidget):
         super().__init__(parent)
         self._later = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._later.timeout.connect(self.filterChanged)
+        self._resized = QTimer(self, singleShot=True, interval=0)
+        self._resized.timeout.connect(lambda: self.updateGeometry())
         self.text = QLineEdit()
         self.text.setPlaceholderText(looked_in)
         self.text.setClearButtonEnabled(True)
@@ -55,6 +57,7 @@ class FilterBar(QWidget):
         self._lines.addLayout(self._row)
         self._last_field: QWidget = self.text
         self._marks: list[Callable[[], None]] = []
+        self._cells: list[_Cell] = []
         find = QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self)
         find.setContext(Qt.ShortcutContext.WindowShortcut)
         find.activated.connect(self._take_focus)
@@ -62,15 +65,30 @@ class FilterBar(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Put the fields beside the text, or below it."""
         super().resizeEvent(event)
-        needed = self.minimumSizeHint().width() + self.text.minimumWidth() + self._lines.spacing()
-        is_wide = event.size().width() >= needed
-        self._lines.setDirection(QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom)
+        needed = self._width_of_fields(is_high=False)
+        is_wide = event.size().width() >= needed + self.text.minimumWidth() + self._lines.spacing()
+        direction = QBoxLayout.Direction.LeftToRight if is_wide else QBoxLayout.Direction.TopToBottom
+        is_other = direction != self._lines.direction()
+        for cell in self._cells:
+            is_other |= cell.stand(is_high=event.size().width() < needed)
+        self._lines.setDirection(direction)
+        if self._cells and is_other:
+            # Who lays this out is at it now, and looks at another height only when it is told later.
+            self._resized.start()
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Room for the fields; the text may stand above them."""
+        return QSize(self._width_of_fields(is_high=True), self._lines.totalMinimumSize().height())
+
+    def _width_of_fields(self, *, is_high: bool) -> int:
+        """Room that the fields need beside each other; `is_high`: with their labels above them, where that can be."""
         margins = self._lines.contentsMargins()
-        width = self._row.minimumSize().width() + margins.left() + margins.right()
-        return QSize(width, self._lines.totalMinimumSize().height())
+        width = self._row.minimumSize().width()
+        if self._cells:
+            # The layout knows how they stand now, or stood a moment ago.
+            cells = sum(cell.width_as(is_high=is_high) for cell in self._cells)
+            width = cells + len(self._cells) * self._row.spacing() + self.reset_button.minimumSizeHint().width()
+        return width + margins.left() + margins.right()
 
     def reset(self) -> None:
         """Show what is shown at first."""
@@ -88,8 +106,11 @@ class FilterBar(QWidget):
         self.setTabOrder(self._last_field, field)
         self._last_field = field
 
-    def _add_number(self, box: IntegerBox | NumberBox, label: str, name: str, help_text: str) -> None:
-        """Put a number before the button Reset. It filters when it is entered; while what stands there is no number, it is marked."""
+    def _add_number(self, box: IntegerBox | NumberBox, label: str, name: str, help_text: str, below: QWidget | None = None) -> None:
+        """Put a number before the button Reset. It filters when it is entered; while what stands there is no number, it is marked.
+
+        `below`: what stands under it.
+        """
         box.setAccessibleName(name)
         box.setKeyboardTracking(False)
         frame = Outlined(box, margin=2)
@@ -103,7 +124,14 @@ class FilterBar(QWidget):
         box.valueChanged.connect(self._later.start)
         box.lineEdit().textChanged.connect(mark)
         self._marks.append(mark)
-        self._add(box, label, frame)
+        if below is None:
+            self._add(box, label, frame)
+            return
+        self._cells.append(_Cell(box, label, frame, below))
+        self._add(box, frame=self._cells[-1])
+        for beside in (self.reset_button, *self._cells):
+            self._row.setAlignment(beside, Qt.AlignmentFlag.AlignTop)
+        self._lines.setAlignment(self.text, Qt.AlignmentFlag.AlignTop)
 
     def _choices(self, name: str, help_text: str) -> ChoiceBox:
         """A field with choices that filters at once."""
@@ -131,3 +159,35 @@ class FilterBar(QWidget):
     def _take_focus(self) -> None:
         self.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.text.selectAll()
+
+
+class _Cell(QWidget):
+    """A field with a label before it, or above it where there is little room, and something below it."""
+
+    def __init__(self, field: QWidget, label: str, frame: QWidget, below: QWidget) -> None:
+        super().__init__()
+        self._label, self._frame, self._below = QLabel(label), frame, below
+        self._label.setBuddy(field)
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(6)
+        self._grid.setVerticalSpacing(0)
+        self.is_high = True
+        self.stand(is_high=False)
+
+    def width_as(self, *, is_high: bool) -> int:
+        """The room that it needs with its label above the field, or before it."""
+        label, *others = (one.minimumSizeHint().width() for one in (self._label, self._frame, self._below))
+        return max(label, *others) if is_high else label + self._grid.horizontalSpacing() + max(others)
+
+    def stand(self, *, is_high: bool) -> bool:
+        """Have the label above the field, or before it; whether that is another place than before."""
+        if is_high == self.is_high:
+            return False
+        self.is_high = is_high
+        places = ((0, 0), (1, 0), (2, 0)) if is_high else ((0, 0), (0, 1), (1, 1))
+        for widget, place in zip((self._label, self._frame, self._below), places, strict=True):
+            self._grid.removeWidget(widget)
+            self._grid.addWidget(widget, *place, Qt.AlignmentFlag.AlignCenter)
+        self.updateGeometry()
+        return True

@@ -16,6 +16,7 @@ from gui.alignment.aligned_pair import AlignedPair
 from gui.plots.distributions import Histogram
 from gui.plots.hit_bars import Bar, Bars
 from gui.results.finished_run import FinishedRun, open_finished_run
+from gui.results.query_hits_view import hits_of_query
 from gui.tables.columns import shown_text
 from gui.tables.source import Condition, TableSource
 
@@ -26,7 +27,6 @@ __all__ = [
     "bars_of_query",
     "facts",
     "hit_conditions",
-    "hits_of_query",
     "open_sequence_search",
     "score_histogram",
     "summary",
@@ -136,11 +136,6 @@ def hit_conditions(chosen: HitFilter) -> list[Condition]:
             )
         )
     return conditions
-
-
-def hits_of_query(index: int) -> list[Condition]:
-    """Condition on hits: they are of this query."""
-    return [Condition("query_index = ?", (index,))]
 
 
 def bars_of_query(source: TableSource, query: str, index: int, length: int, conditions: Sequence[Condition]) -> Bars:

@@ -1,0 +1,183 @@
+"""A hit of a finished search beside its query: both chains read again from the files that the run names, and how they lie on each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+from engine.files import storage_errors
+from engine.structure_search.structures import DATABASE_FILE
+from engine.structures.chains import Chains
+from engine.structures.database import StructureDatabase, open_database
+from engine.structures.outputs import AlignedChains, read_atoms, write_superposition
+from engine.structures.reading import StructureFile, read_structure, stem
+from engine.structures.superposition import Superpositions
+
+if TYPE_CHECKING:
+    import gemmi
+
+__all__ = ["FoundChain", "HitChains", "pairs_of_cigar", "trace_geometry", "write_hit"]
+
+_RUNS = re.compile(r"(\d+)([MID])")
+_MOST_FILES = 8  # that stay in memory: the query and the targets looked at last
+_REMEDY = "Put the file back where it was, or search again"
+
+
+@dataclass(frozen=True)
+class FoundChain:
+    """A chain as it was searched. `chains` holds it alone. `path`: its file, which may be gone where a database holds the chain."""
+
+    chains: Chains
+    path: Path
+
+
+class HitChains:
+    """Finds the chains of a run's hits in the files that it read, and keeps those looked at last. For one thread at a time.
+
+    Parameters
+    ----------
+    inputs : kind and path of the run's files. least_confidence : the parameter of the run.
+    """
+
+    def __init__(self, inputs: Iterable[tuple[str, Path]], least_confidence: float = 0.0) -> None:
+        self._paths: dict[str, list[Path]] = {"queries": [], "database": []}
+        for kind, path in inputs:
+            self._paths.setdefault(kind, []).append(path)
+        self._least = {"queries": least_confidence, "database": 0.0}
+        self._files: dict[tuple[str, Path], StructureFile] = {}
+        self._database: StructureDatabase | None = None
+
+    def query(self, name: str, sequence: str) -> FoundChain:
+        """A query by its name and its residues.
+
+        Raises
+        ------
+        InputError : no file of the run holds it any more.
+        """
+        return self._in_files("queries", name, sequence)
+
+    def target(self, name: str, sequence: str, index: int) -> FoundChain:
+        """A chain that was searched in, by its name, residues and place in a structure database. Raises InputError as `query`."""
+        paths = self._paths["database"]
+        if len(paths) != 1 or paths[0].name != DATABASE_FILE:
+            return self._in_files("database", name, sequence)
+        folder = paths[0].parent
+        if self._database is None:
+            self._database = open_database(folder)
+        chains = self._database.chains
+        is_there = index < len(chains) and chains.names[index] == name and chains.sequence(index) == sequence
+        places = [index] if is_there else [i for i, one in enumerate(chains.names) if one == name and chains.sequence(i) == sequence]
+        if not places:
+            # It may have been changed since it was opened.
+            self._database = None
+            raise InputError(folder, f"no longer holds {name} as it was searched", remedy="Search again")
+        content = self._database.content
+        return FoundChain(chains.taken(places[:1]), Path(content.sources[int(content.source[places[0]])].path))
+
+    def _in_files(self, kind: str, name: str, sequence: str) -> FoundChain:
+        paths = [path for path in self._paths[kind] if name == stem(path) or name.startswith(f"{stem(path)}:")]
+        missing = ""
+        for path in paths:
+            try:
+                file = self._read(kind, path)
+            except InputError as error:
+                missing = missing or error.reason
+                continue
+            for i, one in enumerate(file.chains.names):
+                if one == name and file.chains.sequence(i) == sequence:
+                    return FoundChain(file.chains.taken([i]), path)
+        where = paths[0] if paths else Path(name)
+        raise InputError(where, missing or f"no longer holds {name} as it was searched", remedy=_REMEDY)
+
+    def _read(self, kind: str, path: Path) -> StructureFile:
+        key = kind, path
+        if key not in self._files:
+            while len(self._files) >= _MOST_FILES:
+                del self._files[next(iter(self._files))]
+            self._files[key] = read_structure(path, least_confidence=self._least[kind])
+        self._files[key] = self._files.pop(key)
+        return self._files[key]
+
+
+def pairs_of_cigar(cigar: str) -> NDArray[np.int32]:
+    """(n, 2) aligned rows of query and target.
+
+    >>> pairs_of_cigar("1I2M2D1M").tolist()
+    [[1, 0], [2, 1], [3, 4]]
+    """
+    runs = _RUNS.findall(cigar)
+    kinds = np.repeat(np.array([kind for _, kind in runs], "U1"), np.array([int(n) for n, _ in runs], np.int64))
+    query, target = np.cumsum(kinds != "D") - 1, np.cumsum(kinds != "I") - 1
+    is_pair = kinds == "M"
+    return np.stack([query[is_pair], target[is_pair]], axis=1).astype(np.int32)
+
+
+def numbers_of(text: str) -> NDArray[np.float64]:
+    """Numbers with commas between, as tables of hits hold transformations."""
+    return np.array([float(one) for one in text.split(",")])
+
+
+def trace_geometry(position: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lengths (n,) of the vectors from each Cα to the next, Å, and angles (n,) between successive vectors, degrees; NaN at the end.
+
+    These are the descriptors of Mrozek et al. (2014), equation 3, before they are rounded.
+    """
+    length, angle = np.full(len(position), np.nan), np.full(len(position), np.nan)
+    vectors = np.diff(np.asarray(position, np.float64), axis=0)
+    norms = np.linalg.norm(vectors, axis=1)
+    length[: len(norms)] = norms
+    with np.errstate(invalid="ignore", divide="ignore"):
+        cosines = (vectors[:-1] * vectors[1:]).sum(axis=1) / (norms[:-1] * norms[1:])
+    angle[: len(cosines)] = np.degrees(np.arccos(np.clip(cosines, -1.0, 1.0)))
+    return length, angle
+
+
+def write_hit(folder: Path, query: FoundChain, target: FoundChain, hit: Mapping[str, Any]) -> tuple[list[Path], list[str]]:
+    """Write a hit superposed as the search found it: table, coordinates of all atoms, alignment and scripts.
+
+    Parameters
+    ----------
+    folder : made where it is missing. hit : its row of the table of hits.
+
+    Returns
+    -------
+    Paths of what was written, and what the user should know, as that a file is gone and Cα stand for its atoms.
+
+    Raises
+    ------
+    StorageError : the disk refuses.
+    """
+    pairs = pairs_of_cigar(str(hit["cigar"]))
+    found = Superpositions(
+        numbers_of(hit["rotation"]).reshape(1, 3, 3), numbers_of(hit["translation"])[None], np.array([hit["tm_score_query"]], np.float64),
+        np.array([hit["tm_score_target"]], np.float64), np.array([hit["rmsd"]], np.float64), np.array([len(pairs)], np.int64), pairs,
+        np.array([0, len(pairs)], np.int64),
+    )  # fmt: skip
+    told: list[str] = []
+    query_atoms, target_atoms = (_atoms(one, told) for one in (query, target))
+    extra = {name: hit[name] for name in ("score", "z_score", "phase1_ratio") if hit.get(name) is not None and hit[name] == hit[name]}
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    aligned = AlignedChains(query.chains, 0, target.chains, 0, found, 0)
+    return write_superposition(folder, aligned, query_atoms, target_atoms, extra), told
+
+
+def _atoms(one: FoundChain, told: list[str]) -> gemmi.Structure | None:
+    """All atoms of a chain; None where its file is gone or is another one now."""
+    try:
+        file = read_structure(one.path)
+        places = {tuple(place) for place in one.chains.position.tolist()}
+        for i, name in enumerate(file.chain_names):
+            if places <= {tuple(place) for place in file.chains.position[file.chains.rows(i)].tolist()}:
+                return read_atoms(one.path, name)
+        told.append(f"{one.path.name} has changed: only Cα are written for it")
+    except InputError as error:
+        told.append(f"{one.path.name} {error.reason}: only Cα are written for it")
+    return None

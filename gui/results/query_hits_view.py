@@ -1,0 +1,176 @@
+"""Queries -> hits -> alignment: what the results of searches among sequences and among structures have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QSplitter, QWidget
+
+from engine.entry import Search
+from gui.alignment.aligned_pair import AlignedPair
+from gui.alignment.alignment_view import AlignmentView
+from gui.results.filter_bar import FilterBar
+from gui.results.finished_run import FinishedRun
+from gui.results.run_view import RunView
+from gui.results.summary_header import Figure
+from gui.tables.source import Condition, TableSource
+
+__all__ = ["QueryHitsView", "ShownQuery", "files_text", "hits_of_query"]
+
+_MOST_NAME_LETTERS = 40
+
+
+class ShownQuery(NamedTuple):
+    """The query whose hits are shown. `length`: of it, 0 where it is not known."""
+
+    number: int
+    name: str
+    length: int
+    n_hits: int
+
+
+def hits_of_query(index: int) -> list[Condition]:
+    """Condition on hits: they are of this query."""
+    return [Condition("query_index = ?", (index,))]
+
+
+def _shown_name(name: str) -> str:
+    """A name as the header has room for it: its line does not wrap, and hundreds of letters would make the window wider than the screen."""
+    return name if len(name) <= _MOST_NAME_LETTERS else f"{name[: _MOST_NAME_LETTERS - 1]}…"
+
+
+class QueryHitsView(RunView):
+    """Shows a finished search with the tables ``queries`` and ``hits``, linked by ``query_index``, and the alignment of the chosen hit.
+
+    A view derives from it, says with which conditions hits are shown (`_conditions`) and how an alignment is read (`_pair`), and draws what
+    else there is of the chosen query (`_draw_query`) and hit (`_mark`).
+    """
+
+    def __init__(self, search: Search, filters: FilterBar, alignment: AlignmentView, parent: QWidget | None = None) -> None:
+        super().__init__(search, filters, parent)
+        self.queries, self.hits = (self.panels[name] for name in ("queries", "hits"))
+        self.alignment = alignment
+        self._query: ShownQuery | None = None
+        self._reads: TableSource | None = None
+        self._followed: int | None = None
+        self.queries.rowChosen.connect(self._show_hits)
+        self.hits.rowChosen.connect(self._show_hit)
+        self.hits.model.orderChanged.connect(self._keep_a_choice)
+
+    def _conditions(self) -> list[Condition]:
+        """The conditions that the filter puts on hits."""
+        raise NotImplementedError
+
+    def _pair(self, run: FinishedRun, source: TableSource, row: int) -> AlignedPair:
+        """Read the alignment of a hit, by its place in the file; called in a thread."""
+        raise NotImplementedError
+
+    def _draw_query(self) -> None:
+        """Draw what there is of the chosen query besides its hits."""
+
+    def _scoped(self, query: int | None) -> None:
+        """The table shows hits of another query now, or of all where it is None."""
+
+    def _mark(self, row: int | None) -> None:
+        """Mark the chosen hit where it is drawn."""
+
+    def _split(self, orientation: Qt.Orientation, parts: Mapping[QWidget, int]) -> QSplitter:
+        """Widgets beside or below each other, and the share of the room that each has."""
+        splitter = QSplitter(orientation)
+        for at, (widget, part) in enumerate(parts.items()):
+            splitter.addWidget(widget)
+            splitter.setStretchFactor(at, part)
+        splitter.setSizes([100 * part for part in parts.values()])
+        return splitter
+
+    def _forget(self) -> None:
+        if self._reads is not None:
+            self._reads.close()
+        self._query = self._reads = self._followed = None
+        self._mark(None)
+        self.alignment.show_pair(None)
+
+    def _begin_with_queries(self) -> None:
+        # One query is named by the header; there is nothing to choose.
+        self.queries.setVisible(self.queries.total > 1)
+        self.queries.show_rows(takes_first=True)
+
+    def _tell_counts(self, n_hits: int, n_queries: int, n_with_hits: int, query: str, rest: str) -> None:
+        """Say in the header how many hits there are of what; `rest` ends the sentence."""
+        counts, ending = [Figure(n_hits, "hit", "hits")], f"of {_shown_name(query)}"
+        if n_queries > 1:
+            counts.append(Figure(n_with_hits, "query with hits", "queries with hits"))
+            ending = f"of {self.locale().toString(n_queries)} queries"
+        self.header.show_counts(counts, ending + rest)
+
+    def show_all(self, name: str) -> None:
+        """Show all rows of a table; hits of all queries with the names of these."""
+        super().show_all(name)
+        if name == "hits":
+            self._show_query_names(True)
+            self._scoped(None)
+
+    def _show_query_names(self, are_shown: bool) -> None:
+        """Show the column of the queries or not, unless the user has chosen columns."""
+        if self.hits.hidden_columns() is None:
+            hidden = [column.name for column in self.hits.model.columns if not column.is_shown]
+            self.hits.view.hide_columns([name for name in hidden if not (are_shown and name == "query")])
+
+    def _show_hits(self, row: int, values: Mapping[str, Any]) -> None:
+        self._query = ShownQuery(values["query_index"], values["query"], values["length"], values["n_hits"])
+        self._draw_query()
+        followed, self._followed = self._followed, None
+        if followed == row:
+            return
+        self.hits.view.forget_choice()
+        self.alignment.show_pair(None)
+        is_one = self.queries.total == 1
+        self.hits.show_rows(
+            scope=() if is_one else hits_of_query(self._query.number),
+            scope_text="" if is_one else f"of {self._query.name}",
+            filter=self._conditions(),
+            takes_first=True,
+        )
+        self._show_query_names(False)
+        self._scoped(self._query.number)
+
+    def _keep_a_choice(self) -> None:
+        """After a filter hid the chosen hit, the first one is chosen, and where there is none nothing is shown."""
+        if len(self.hits.model.rows) == 0:
+            self.alignment.show_pair(None)
+            self._mark(None)
+        elif self.hits.view.chosen is None:
+            self.hits.view.choose(0)
+
+    def _show_hit(self, row: int, values: Mapping[str, Any]) -> None:
+        run, query = self._finished, self._query
+        if run is None:
+            return
+        if query is None or values["query_index"] != query.number:
+            # Hits of all queries are shown. This one's query becomes the chosen one, and they stay.
+            self._query = ShownQuery(values["query_index"], values["query"], values.get("query_length", 0), 1)
+            self._draw_query()
+            # A search writes a row for each query, in the order of the files.
+            self._followed = self._query.number
+            self._choose_row(self.queries, self._query.number)
+        self._mark(row)
+
+        def read() -> AlignedPair:
+            # Only this thread uses the source.
+            if self._reads is None:
+                self._reads = run.tables.source("hits")
+            return self._pair(run, self._reads, row)
+
+        self._reader.submit("pair", read, self.alignment.show_pair, lambda error: self.alignment.show_pair(None, str(error)))
+
+
+def files_text(inputs: Sequence[tuple[str, Any]]) -> str:
+    """As ``queries.fasta against database.fasta``."""
+    names = []
+    for wanted in ("queries", "database"):
+        paths = [path for kind, path in inputs if kind == wanted]
+        shown = [path.parent.name if path.name == "database.json" else path.name for path in paths[:3]]
+        names.append(", ".join(shown) + (f" and {len(paths) - 3} more" if len(paths) > 3 else ""))
+    return " against ".join(names)

@@ -1,0 +1,91 @@
+"""Chains of a run's hits, found again in its files, and a hit written superposed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import InputError
+from engine.structure_search.hit_chains import HitChains, write_hit
+from engine.structures.building import build_database
+from engine.structures.counting import count_database, count_structures
+from engine.structures.reading import read_structure
+from tests.engine.structures.examples import as_mmcif, as_pdb, atoms_of, helix
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """A helix, two chains in one file, and a file that is none."""
+    made = {"one": tmp_path / "one.cif", "two": tmp_path / "two.pdb", "bad": tmp_path / "bad.pdb"}
+    made["one"].write_bytes(as_mmcif(atoms_of(helix(12)), shift=7))
+    made["two"].write_bytes(as_pdb(atoms_of(helix(9), "A") + atoms_of(helix(14) + 30.0, "B")))
+    made["bad"].write_text("nothing of the kind\n")
+    return made
+
+
+def row_of(query, target, rotation=None, translation=(1.0, 2.0, 3.0)) -> dict:
+    n = min(len(query.position), len(target.position))
+    turned = np.eye(3) if rotation is None else rotation
+    more = len(query.position) - n
+    return {
+        "query": query.names[0], "target": target.names[0], "score": 12.5, "z_score": 3.0, "phase1_ratio": float("nan"), "rmsd": 1.5,
+        "tm_score_query": 0.5, "tm_score_target": 0.25, "cigar": f"{n}M" + (f"{more}I" if more else ""),
+        "rotation": ",".join(map(str, turned.ravel().tolist())), "translation": ",".join(map(str, translation)),
+    }  # fmt: skip
+
+
+def test_chains_are_found_in_files_and_in_a_database(files: dict[str, Path], tmp_path: Path) -> None:
+    database = build_database([files["one"], files["two"]], tmp_path / "database", processes=1)
+    both = read_structure(files["two"]).chains
+    for inputs in ([("database", files["one"]), ("database", files["two"])], [("database", tmp_path / "database" / "database.json")]):
+        chains = HitChains([("queries", files["two"]), *inputs])
+        assert chains.query("two:B", both.sequence(1)).chains.position.tolist() == both.position[both.rows(1)].tolist()
+        # In a database a chain has another place than in its file.
+        number = database.chains.names.index("two:A")
+        found = chains.target("two:A", both.sequence(0), number)
+        assert found.chains.names == ("two:A",) and found.path == files["two"]
+        assert chains.target("two:A", both.sequence(0), 77).chains.names == ("two:A",)
+
+
+def test_a_file_that_is_gone_or_another_one_is_told(files: dict[str, Path]) -> None:
+    chains = HitChains([("queries", files["one"])])
+    with pytest.raises(InputError, match="no longer holds one as it was searched"):
+        chains.query("one", "WWWWWWWWWWWW")
+    files["one"].unlink()
+    with pytest.raises(InputError):
+        HitChains([("queries", files["one"])]).query("one", "AGMWSKDV")
+
+
+def test_a_hit_is_written_with_all_atoms_moved_as_its_row_says(files: dict[str, Path], tmp_path: Path) -> None:
+    query, target = read_structure(files["one"]).chains, read_structure(files["two"]).chains.taken([0])
+    chains = HitChains([("queries", files["one"]), ("database", files["two"])])
+    turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    hit = row_of(query, target, turn)
+    found = chains.query("one", query.sequence(0)), chains.target("two:A", target.sequence(0), 0)
+    written, told = write_hit(tmp_path / "out", *found, hit)
+    assert not told and {"query.cif", "target.pdb", "alignment.fasta", "superposition.pml"} <= {path.name for path in written}
+    moved = read_structure(tmp_path / "out" / "target.cif").chains
+    assert np.allclose(moved.position, target.position @ turn.T + [1.0, 2.0, 3.0], atol=1e-3)
+    assert (tmp_path / "out" / "target.pdb").read_text().count("ATOM") + (tmp_path / "out" / "target.pdb").read_text().count("HETATM") == 27
+    files["two"].unlink()
+    _, told = write_hit(tmp_path / "again", *found, hit)
+    assert len(told) == 1 and "only Cα" in told[0]
+    assert np.allclose(read_structure(tmp_path / "again" / "target.cif").chains.position, moved.position, atol=1e-3)
+
+
+def test_files_are_counted_with_what_is_wrong_in_them(files: dict[str, Path], tmp_path: Path) -> None:
+    counted = count_structures([(files["one"], ""), (files["two"], "B"), (files["bad"], "")], most=10)
+    assert counted is not None and (counted.n_files, counted.n_chains, counted.n_residues) == (3, 2, 26) and "bad.pdb" in counted.problem
+    some = count_structures([(files["two"], ""), (files["bad"], "")], most=1)
+    assert some is not None and (some.n_files, some.n_read, some.n_chains, some.problem) == (2, 1, 2, "")
+    assert count_structures([(files["one"], "")], most=1, is_wanted=lambda: False) is None
+    rows = [(*row[:11], 80.0) for row in atoms_of(helix(9))]
+    (tmp_path / "predicted.pdb").write_bytes(as_pdb(rows, "TITLE     ALPHAFOLD MODEL\n"))
+    predicted = count_structures([(tmp_path / "predicted.pdb", "")], most=1)
+    assert predicted is not None and predicted.n_predicted == 1
+    build_database([tmp_path / "predicted.pdb", files["one"]], tmp_path / "database", processes=1)
+    held = count_database(tmp_path / "database")
+    assert (held.n_chains, held.n_residues, held.n_predicted, held.problem) == (2, 21, 1, "")
+    assert count_database(tmp_path).problem

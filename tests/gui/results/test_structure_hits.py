@@ -1,0 +1,265 @@
+"""The results of a structure search, driven as a person would, and compared with the tables."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QWheelEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QFileDialog
+from pytestqt.qtbot import QtBot
+
+from engine.errors import InputError
+from engine.jobs import Progress
+from engine.project import Project
+from engine.structures.reading import read_structure
+from gui.alignment.structure_pair import StructurePair
+from gui.results.structure_hits import THRESHOLDS, threshold_columns
+from gui.results.structure_view import StructureView
+from gui.tables.source import ResultTables, TableSource
+from gui.tasks import SuperpositionTask
+from gui.theme import Theme
+from tests.effort import lines_run
+from tests.gui.result_views import click_row, cut_off, overlapping, settle, shown
+from tests.gui.structure_projects import AUTHORS_SHIFT, project_with_structures
+
+
+@pytest.fixture(scope="session")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return project_with_structures(tmp_path_factory.mktemp("structures") / "project").folder
+
+
+@pytest.fixture
+def project(searched: Path, tmp_path: Path) -> Project:
+    shutil.copytree(searched, tmp_path / "project")
+    return Project.open(tmp_path / "project")
+
+
+@pytest.fixture
+def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[StructureView]:
+    widget = StructureView()
+    qtbot.addWidget(widget)
+    widget.resize(1300, 850)
+    with qtbot.waitActive(widget):
+        widget.show()
+        widget.activateWindow()
+    widget.show_run(project, None)
+    settle(widget, qtbot)
+    yield widget
+    widget.clear()
+
+
+def rows_of(project: Project, query: int | None = 0) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pq.read_table(project.table("hits")).to_pylist()
+    return [row for row in rows if query is None or row["query_index"] == query]
+
+
+def pair_of(view: StructureView) -> StructurePair:
+    pair = view.alignment.plot.pair
+    assert isinstance(pair, StructurePair)
+    return pair
+
+
+def test_the_first_query_is_chosen_with_its_best_hit_aligned(view: StructureView, project: Project) -> None:
+    rows = rows_of(project)
+    assert view.queries.isVisible() and view.queries.view.chosen == 0
+    assert shown(view.hits, "target") == [row["target"] for row in rows]
+    assert rows[0]["target"].startswith("relative")
+    assert pair_of(view).subject_name == rows[0]["target"]
+    assert view.header.text.startswith(f"{len(rows_of(project, None))} hits, 2 queries with hits of 2 queries")
+    assert "database" in view.header.facts and "sensitive mode" in view.header.facts
+
+
+def test_the_alignment_is_that_of_the_table_with_distances_after_superposition(
+    view: StructureView, project: Project, searched: Path
+) -> None:
+    row, pair = rows_of(project)[0], pair_of(view)
+    files = searched.parent / "project files"
+    query = read_structure(files / "query.cif").chains
+    target = read_structure(files / "searched" / f"{row['target']}.pdb").chains
+    assert pair.query.replace("-", "") == query.sequence(0) and pair.subject.replace("-", "") == target.sequence(0)
+    rotation, translation = np.array(row["rotation"].split(","), float).reshape(3, 3), np.array(row["translation"].split(","), float)
+    moved = target.position @ rotation.T + translation
+    aligned = (pair.of_query >= 0) & (pair.of_target >= 0)
+    expected = np.linalg.norm(query.position[pair.of_query[aligned]] - moved[pair.of_target[aligned]], axis=1)
+    assert aligned.sum() == row["aligned_length"] and np.allclose(pair.distance[aligned], expected, atol=1e-4)
+    assert np.sqrt((pair.distance[aligned] ** 2).mean()) == pytest.approx(row["rmsd"], abs=0.01)
+    # Numbers are the authors'.
+    assert pair.labels(0, len(pair))[0] == (str(AUTHORS_SHIFT + 1), str(AUTHORS_SHIFT + len(query.position)))
+    assert any(f"RMSD {row['rmsd']:.2f} Å over {row['aligned_length']} pairs" in fact for fact in pair.facts)
+
+
+def test_hovering_tells_what_stands_in_a_column(view: StructureView) -> None:
+    plot = view.alignment.plot
+    layout = plot._layout
+    assert layout is not None
+    text = plot.text_at(layout.corner(30) + QPointF(2, 2) - plot._origin)
+    assert text == pair_of(view).column_text(30) and "Å to the next Cα" in text
+
+
+@pytest.mark.parametrize("threshold", THRESHOLDS, ids=lambda one: one.column)
+def test_a_threshold_counts_while_it_is_typed_and_filters_when_it_is_entered(
+    threshold: Any, view: StructureView, project: Project, qtbot: QtBot
+) -> None:
+    rows = rows_of(project)
+    values = sorted(row[threshold.column] for row in rows)
+    bound = values[len(values) // 2]
+    box, label = view.filters.boxes[threshold.column], view.filters.counts[threshold.column]
+    assert label.text() == f"{len(rows)} of {len(rows)}"
+    box.setFocus(Qt.FocusReason.TabFocusReason)
+    typed = f"{bound / threshold.scale:.10g}"
+    bound = float(typed) * threshold.scale
+    kept = [row for row in rows if (row[threshold.column] >= bound if threshold.is_least else row[threshold.column] <= bound)]
+    QTest.keyClicks(box, typed)
+    assert label.text() == f"{len(kept)} of {len(rows)}"
+    assert len(view.hits.model.rows) == len(rows)
+    QTest.keyClick(box, Qt.Key.Key_Return)
+    qtbot.wait(250)
+    settle(view, qtbot)
+    assert shown(view.hits, "target") == [row["target"] for row in kept]
+    view.filters.reset_button.click()
+    settle(view, qtbot)
+    assert len(view.hits.model.rows) == len(rows) and label.text() == f"{len(rows)} of {len(rows)}"
+
+
+def test_an_empty_box_bounds_nothing_and_its_arrows_begin_somewhere_sensible(view: StructureView, qtbot: QtBot) -> None:
+    box = view.filters.boxes["tm_score_query"]
+    assert box.lineEdit().text() == "" and box.number is None and not box.problem()
+    box.setFocus(Qt.FocusReason.TabFocusReason)
+    QTest.keyClick(box, Qt.Key.Key_Up)
+    assert box.number == 0.5
+    QTest.keyClick(box, Qt.Key.Key_Up)
+    assert box.number == 0.55
+    box.lineEdit().selectAll()
+    QTest.keyClick(box, Qt.Key.Key_Delete)
+    QTest.keyClick(box, Qt.Key.Key_Return)
+    assert box.number is None and view.filters.chosen.bounds == {}
+    box.lineEdit().setText("0,,5")
+    assert box.problem() and view.filters.counts["tm_score_query"].text() == "no number"
+
+
+def test_the_wheel_changes_no_box_that_is_not_used(view: StructureView) -> None:
+    view.hits.view.setFocus()
+    for box in view.filters.boxes.values():
+        at = QPointF(box.rect().center())
+        wheel = QWheelEvent(
+            at, QPointF(box.mapToGlobal(at.toPoint())), QPointF(0, 120).toPoint(), QPointF(0, 120).toPoint(), Qt.MouseButton.NoButton,
+            Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
+        )  # fmt: skip
+        QApplication.sendEvent(box, wheel)
+        assert box.number is None
+
+
+def test_counts_follow_the_chosen_query_and_all_of_them(view: StructureView, project: Project, qtbot: QtBot) -> None:
+    click_row(view.queries, 1, qtbot)
+    settle(view, qtbot)
+    assert view.filters.counts["rmsd"].text() == "{0} of {0}".format(len(rows_of(project, 1)))
+    assert shown(view.hits, "target") == [row["target"] for row in rows_of(project, 1)]
+    view.hits.all_button.click()
+    settle(view, qtbot)
+    every = rows_of(project, None)
+    assert view.filters.counts["rmsd"].text() == "{0} of {0}".format(len(every))
+    # A hit of another query leaves all of them on the screen.
+    click_row(view.hits, 0, qtbot)
+    settle(view, qtbot)
+    assert len(view.hits.model.rows) == len(every) and view.queries.view.chosen == 0
+    assert view.filters.counts["rmsd"].text() == "{0} of {0}".format(len(every))
+
+
+def test_counting_costs_no_line_of_python_for_each_hit(tmp_path: Path) -> None:
+    lines = []
+    for n in (100, 100_000):
+        random = np.random.default_rng(3)
+        table = pa.table({"query_index": np.zeros(n, np.int64), **{one.column: random.random(n) for one in THRESHOLDS}})
+        path = tmp_path / f"{n}.parquet"
+        pq.write_table(table, path)
+        tables = ResultTables({"hits": path})
+        source = tables.source("hits")
+        counts: list[int] = []
+
+        def count(source: TableSource = source, counts: list[int] = counts) -> None:
+            columns = threshold_columns(source, 0)
+            counts.extend(columns.count(one, 0.5 / one.scale) for one in THRESHOLDS)
+
+        lines.append(lines_run(count))
+        for one, count in zip(THRESHOLDS, counts, strict=True):
+            values = table[one.column].to_numpy()
+            assert count == ((values >= 0.5) if one.is_least else (values <= 0.5)).sum()
+        source.close()
+        tables.close()
+    assert lines[1] <= lines[0] + 50
+
+
+def test_not_a_number_passes_no_threshold(tmp_path: Path) -> None:
+    pq.write_table(pa.table({one.column: [np.nan, 1.0] for one in THRESHOLDS}), tmp_path / "hits.parquet")
+    tables = ResultTables({"hits": tmp_path / "hits.parquet"})
+    source = tables.source("hits")
+    for one in THRESHOLDS:
+        assert source.rows([one.condition(1.0 / one.scale)]).tolist() == [1]
+        assert threshold_columns(source, None).count(one, 1.0 / one.scale) == 1
+    source.close()
+    tables.close()
+
+
+def test_a_hit_is_saved_superposed(view: StructureView, tmp_path: Path, qtbot: QtBot) -> None:
+    view.superpose_action.trigger()
+    dialog = view.findChild(QFileDialog)
+    with qtbot.waitSignal(view.exportAsked) as asked:
+        dialog.fileSelected.emit(str(tmp_path / "superposed"))
+    dialog.close()
+    task = asked.args[0]
+    assert isinstance(task, SuperpositionTask) and task.title == f"Superpose {pair_of(view).subject_name} and query"
+    assert task.run(Progress()) == tmp_path / "superposed"
+    names = {path.name for path in (tmp_path / "superposed").iterdir()}
+    assert {"query.cif", "target.cif", "alignment.fasta", "superposition.tsv", "superposition.pml", "superposition.cxc"} <= names
+    row = dict(zip(*(line.split("\t") for line in (tmp_path / "superposed" / "superposition.tsv").read_text().splitlines()), strict=True))
+    hit = pair_of(view).hit
+    assert row["cigar"] == hit["cigar"] and float(row["rmsd"]) == pytest.approx(hit["rmsd"], abs=1e-3)
+
+
+def test_what_is_copied_is_what_is_shown(view: StructureView) -> None:
+    view.alignment.copy_button.click()
+    text = QGuiApplication.clipboard().text()
+    assert text == pair_of(view).text() and "H" * 8 in text and "TM-score" in text
+
+
+def test_a_run_whose_files_are_gone_shows_its_alignments_and_says_what_lacks(
+    searched: Path, tmp_path: Path, qtbot: QtBot, theme: Theme
+) -> None:
+    shutil.copytree(searched, tmp_path / "project")
+    files = searched.parent / "project files"
+    files.rename(tmp_path / "elsewhere")
+    widget = StructureView()
+    qtbot.addWidget(widget)
+    widget.show()
+    try:
+        widget.show_run(Project.open(tmp_path / "project"), None)
+        settle(widget, qtbot)
+        pair = pair_of(widget)
+        assert pair.labels(0, len(pair))[0][0] == "1" and not np.isfinite(pair.distance).any()
+        assert "Without distances and the authors' numbers" in pair.facts[-1]
+        task = widget.superposition(tmp_path / "out", pair)
+        assert task is not None
+        with pytest.raises(InputError, match="Put the file back where it was"):
+            task.run(Progress())
+    finally:
+        widget.clear()
+        (tmp_path / "elsewhere").rename(files)
+
+
+@pytest.mark.parametrize("size", [(640, 520), (820, 600), (1000, 700), (1300, 850), (2200, 1200)])
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_nothing_is_cut_off(size: tuple[int, int], look: Any, view: StructureView, theme: Theme, qtbot: QtBot) -> None:
+    theme.choose(look)
+    view.resize(*size)
+    qtbot.wait(50)
+    assert view.width() <= size[0]
+    assert not cut_off(view.filters) and not overlapping(view.filters)

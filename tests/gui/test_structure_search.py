@@ -1,0 +1,217 @@
+"""The structure search in the window, driven as a person does: drop, choose, build a database, run, look, save."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from engine.jobs import Progress
+from engine.structures.compilation import STRUCTURE_KERNELS
+from gui.database_dialog import DatabaseDialog, LeftOut
+from gui.forms.file_list import structure_text
+from gui.forms.file_survey import file_kind
+from gui.forms.search_form import SearchForm
+from gui.results.structure_view import StructureView
+from gui.window import MainWindow
+from tests.gui.result_views import cut_off, settle
+from tests.gui.structure_projects import write_structures
+from tests.gui.test_window import click, drop
+
+ASIDE = QPoint(100, 500)
+"""A place of the window that belongs to no list of files."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled() -> None:
+    """What reads structures is there, as after the first search on a machine."""
+    STRUCTURE_KERNELS.compile(Progress())
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    """A query, and a folder with structures."""
+    return write_structures(tmp_path / "files")
+
+
+@pytest.fixture
+def form(window: MainWindow) -> SearchForm:
+    window.menus.new["structures"].trigger()
+    return window.form
+
+
+def close(dialog: DatabaseDialog) -> None:
+    dialog.close()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+
+
+def test_files_are_known_by_what_they_hold(files: tuple[Path, Path], tmp_path: Path) -> None:
+    query, folder = files
+    packed, unnamed, liar, listed, other = (tmp_path / name for name in ("q.cif.gz", "d1abca_", "text.pdb", "some.txt", "notes.txt"))
+    packed.write_bytes(gzip.compress(query.read_bytes()))
+    unnamed.write_bytes((folder / "stranger0.pdb").read_bytes())
+    liar.write_text("no structure\n")
+    listed.write_text(f"# chosen\n{query}\n{folder / 'stranger1.pdb'}\n")
+    other.write_text("what I did on Monday\n")
+    (tmp_path / "empty").mkdir()
+    known = {path: file_kind(path) for path in (query, folder, packed, unnamed, liar, listed, other, tmp_path / "empty")}
+    assert [known[path].format for path in (query, packed, unnamed)] == ["structure"] * 3
+    assert known[folder].format == "folder with 11 files of structures"
+    assert known[listed].format == "list of 2 files of structures"
+    assert all(known[path].sort == "structures" for path in (query, folder, packed, unnamed, listed))
+    assert "is no structure" in known[liar].problem and known[other].problem and "holds no files" in known[tmp_path / "empty"].problem
+
+
+def test_drops_find_their_place_and_say_what_they_hold(
+    window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
+) -> None:
+    query, folder = files
+    assert form.reason.text() == "Add a structure to look for"
+    drop(window, query, at=ASIDE)
+    queries, database = form.file_lists["queries"], form.file_lists["database"]
+    qtbot.waitUntil(lambda: queries.paths == [query])
+    drop(window, folder, at=ASIDE)
+    # A folder is one line, however many files it holds.
+    qtbot.waitUntil(lambda: database.paths == [folder])
+    qtbot.waitUntil(lambda: bool(queries.structure_counts and database.structure_counts) and queries.note.isVisible())
+    qtbot.waitUntil(lambda: database.note.text().startswith("11 protein chains"))
+    assert queries.note.text() == structure_text([queries.structure_counts[query]])
+    assert queries.note.text().startswith("1 protein chain, ") and "predicted" not in queries.note.text()
+    qtbot.waitUntil(form.run_button.isEnabled)
+    task = form.task()
+    assert task is not None and task.request.options == {} and task.title == "Search query.cif in searched"
+
+
+def test_a_broken_file_stops_a_search_before_it_begins(form: SearchForm, files: tuple[Path, Path], qtbot: QtBot) -> None:
+    query, folder = files
+    (folder / "broken.pdb").write_text("ATOM  this is cut o")
+    form.file_lists["queries"].add([query])
+    form.file_lists["database"].add([folder])
+    qtbot.waitUntil(lambda: "broken.pdb" in form.file_lists["database"].problem())
+    qtbot.waitUntil(lambda: form.reason.text() == "A database cannot be used")
+    assert not form.run_button.isEnabled()
+
+
+def test_a_folder_for_superposed_hits_is_an_option(form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot) -> None:
+    form.file_lists["queries"].add([files[0]])
+    form.file_lists["database"].add([files[1]])
+    line = form.folders["superpose"]
+    line.line.setText(str(files[0]))
+    qtbot.waitUntil(lambda: form.reason.text() == "query.cif is a file; choose a folder")
+    line.line.setText(str(tmp_path / "superposed"))
+    qtbot.waitUntil(form.run_button.isEnabled)
+    task = form.task()
+    assert task is not None and task.request.options == {"superpose": tmp_path / "superposed"}
+
+
+def test_weights_have_a_box_each_and_modes_bring_their_gaps(form: SearchForm) -> None:
+    editor = form.parameters.fields["weights"].editor
+    boxes = editor._boxes  # type: ignore[attr-defined]
+    assert editor.value() == (1.0, 1.0, 1.0, 1.0)
+    boxes["Residues"].setFocus(Qt.FocusReason.TabFocusReason)
+    boxes["Residues"].selectAll()
+    QTest.keyClicks(boxes["Residues"], "0")
+    QTest.keyClick(boxes["Residues"], Qt.Key.Key_Return)
+    parameters = form.parameters.parameters
+    assert parameters is not None and parameters.model_dump()["weights"] == (1.0, 1.0, 1.0, 0.0)
+    boxes["Lengths"].selectAll()
+    QTest.keyClicks(boxes["Lengths"], "77")
+    assert form.parameters.parameters is None and "weights" in form.parameters.problems
+    form.parameters.reset_all()
+    form.parameters.set_values({"mode": "published"})
+    assert form.parameters.values()["gap_first"] == 1.0
+
+
+def test_a_database_is_built_told_about_and_searched(
+    window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
+) -> None:
+    query, folder = files
+    (folder / "broken.pdb").write_text("ATOM  this is cut o")
+    form.file_lists["queries"].add([query])
+    click(form.file_lists["database"].database_button)
+    dialog = window.findChild(DatabaseDialog)
+    assert isinstance(dialog, DatabaseDialog) and not dialog.build_button.isEnabled()
+    assert dialog.stage.text() == "Add the files or folders with the structures"
+    dialog.sources.add([folder])
+    qtbot.waitUntil(dialog.build_button.isEnabled)
+    assert dialog.folder.folder == folder.parent / "searched_database"
+    dialog.folder.line.setText(str(tmp_path / "database"))
+    with qtbot.waitSignal(dialog.built, timeout=120_000):
+        click(dialog.build_button)
+        assert dialog.cancel_button.isEnabled() and not dialog.sources.isEnabled()
+    assert dialog.stage.text().startswith("Done: 11 chains, ") and "1 left out" in dialog.stage.text()
+    model = dialog.left_out.model()
+    assert isinstance(model, LeftOut) and dialog.left_out.isVisible() and model.rowCount() == 1
+    assert model.index(0, 0).data() == "broken.pdb" and model.index(0, 2).data()
+    dialog.left_out.selectRow(0)
+    dialog.left_out.setFocus()
+    dialog._copy()
+    assert QGuiApplication.clipboard().text().startswith(str(folder / "broken.pdb"))
+    assert not cut_off(dialog)
+    close(dialog)
+    assert form.file_lists["database"].paths == [tmp_path / "database"]
+    qtbot.waitUntil(lambda: form.file_lists["database"].note.text().startswith("11 protein chains"))
+
+    # A second one cannot be searched with it.
+    form.file_lists["database"].add([folder])
+    qtbot.waitUntil(lambda: "is searched alone" in form.file_lists["database"].problem())
+    form.take_database("database", tmp_path / "database")
+
+    form.parameters.set_values({"qualification_threshold": 0})
+    form.set_project_folder(tmp_path / "project")
+    qtbot.waitUntil(lambda: not form.what_is_missing() and form.run_button.isEnabled())
+    with qtbot.waitSignal(window.bridge.finished, timeout=300_000) as finished:
+        click(form.run_button)
+    assert finished.args[0].state == "done", finished.args[0].error_report or finished.args[0].error
+    view = window.searches["structures"].results
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is view)
+    settle(view, qtbot)
+    assert isinstance(view, StructureView) and view.alignment.plot.pair is not None and not view.queries.isVisible()
+    with qtbot.waitSignal(window.bridge.finished, timeout=60_000) as finished:
+        window.export(view.superposition(tmp_path / "saved", view.alignment.plot.pair))  # type: ignore[arg-type]
+    assert finished.args[0].state == "done" and (tmp_path / "saved" / "target.cif").is_file()
+    assert "PyMOL" in window.message_bar.text
+    # A drop of the database's folder finds the place of databases, not that of queries.
+    form.file_lists["database"].clear()
+    drop(window, tmp_path / "database", at=ASIDE)
+    qtbot.waitUntil(lambda: form.file_lists["database"].paths == [tmp_path / "database"])
+    assert form.file_lists["queries"].paths == [query]
+
+
+def test_a_build_is_cancelled_and_its_failure_is_told(
+    window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
+) -> None:
+    window.new_database()
+    dialog = window.findChild(DatabaseDialog)
+    assert isinstance(dialog, DatabaseDialog)
+    dialog.sources.add([files[1]])
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "diary.txt").write_text("other things")
+    dialog.folder.line.setText(str(tmp_path / "full"))
+    qtbot.waitUntil(dialog.build_button.isEnabled)
+    with qtbot.waitSignal(window.bridge.finished, timeout=60_000):
+        click(dialog.build_button)
+    assert "is a folder with other things in it" in dialog.stage.text() and dialog.build_button.isEnabled()
+    dialog.folder.line.setText(str(tmp_path / "new"))
+    qtbot.waitUntil(dialog.build_button.isEnabled)
+    with qtbot.waitSignal(window.bridge.finished, timeout=60_000) as finished:
+        click(dialog.build_button)
+        click(dialog.cancel_button)
+    assert finished.args[0].state == "cancelled" and dialog.stage.text().startswith("Cancelled")
+    assert form.file_lists["database"].is_empty
+    close(dialog)
+
+
+def test_everything_of_the_form_is_reached_by_keys_and_named(form: SearchForm, qtbot: QtBot) -> None:
+    line = form.folders["superpose"]
+    assert line.line.accessibleName() == "Write superposed hits into" and line.line.toolTip()
+    button = form.file_lists["database"].database_button
+    assert button.focusPolicy() & Qt.FocusPolicy.TabFocus and button.toolTip() and button.isVisible()
+    assert not form.file_lists["queries"].database_button.isVisible()
+    assert not cut_off(form)
