@@ -24,7 +24,6 @@ from tests.gui.result_views import cut_off, settle
 from tests.gui.structure_projects import write_structures
 from tests.gui.test_window import click, drop
 
-
 ASIDE = QPoint(100, 500)
 """A place of the window that belongs to no list of files."""
 
