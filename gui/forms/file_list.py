@@ -196,7 +196,14 @@ class FileList(QWidget):
     def _learn_structures(self, path: Path, count: StructureCount | None) -> None:
         if count is not None:
             self.structure_counts[path] = count
-            self._showing.start()
+            if count.problem:
+                self._showing.start()
+            else:
+                # It changes nothing of what is asked for.
+                self._show_counts()
+                for i in range(self.lines.count()):
+                    if self.lines.item(i).data(Qt.ItemDataRole.UserRole) == path:
+                        self._show_item(self.lines.item(i))
 
     def _learn_count(self, path: Path, count: SequenceCount | None) -> None:
         if count is not None:
