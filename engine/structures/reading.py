@@ -40,6 +40,7 @@ _MOST_NAME, _MOST_DESCRIPTION = 64, 500
 _SUFFIXES = (".gz", ".pdb", ".ent", ".pdbx", ".cif", ".mmcif", ".bcif", ".mmtf")
 _X = LETTERS.index("X")
 _POLYMER = (0, 1)  # gemmi's types of entities: not known, polymer
+_BINARY_KEYS = b"dataBlocks", b"encoder", b"mmtfVersion"  # one of which stands near the beginning of BinaryCIF and MMTF
 _PDB_RECORD = re.compile(
     rb"(?m)^(?:ATOM  |HETATM|HEADER|TITLE |COMPND|REMARK|MODEL |CRYST1|EXPDTA|SEQRES|OBSLTE|SPLIT |CAVEAT|AUTHOR|SOURCE|DBREF|MODRES"
     rb"|HELIX |SHEET )"
@@ -143,7 +144,7 @@ def is_structure(path: Path) -> bool:
     """Whether a file's beginning is that of a structure; raises InputError where the file cannot be read."""
     with ByteSource(path) as source:
         head = source.peek(1 << 16)
-    return b"\0" in head or _CIF_BLOCK.search(head) is not None or _PDB_RECORD.search(head) is not None
+    return any(key in head for key in _BINARY_KEYS) or _CIF_BLOCK.search(head) is not None or _PDB_RECORD.search(head) is not None
 
 
 def _content(path: Path) -> bytes:
