@@ -253,7 +253,7 @@ def test_no_call_of_a_kernel_is_long_and_none_begins_after_the_end(n_subjects, m
     assert next(stopped) == 0
     threading.Timer(0.05, begun.set).start()
     stopped.close()
-    assert len(calls) == 2, "one of each thread"
+    assert 1 <= len(calls) <= 2, "one of each thread that had begun"
     calls.clear()
     assert list(search.score(*arguments))[-1] == n_subjects
     assert max(calls) <= 270_000_000

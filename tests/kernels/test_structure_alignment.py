@@ -144,21 +144,10 @@ def lost(query: StructureArrays, chain: StructureArrays, rewards: Rewards, i: in
 
 @needs_compiler
 def test_the_analysis_counts_what_the_card_is_asked_to_do():
-    class CountingCard(ShimCard):
-        bytes_in = bytes_out = 0
-
-        def upload(self, buffer, values, stream):
-            self.bytes_in += values.nbytes
-            super().upload(buffer, values, stream)
-
-        def download(self, values, buffer, stream, *, offset=0):
-            self.bytes_out += values.nbytes
-            super().download(values, buffer, stream, offset=offset)
-
     rng = np.random.default_rng(8)
     query, chains = random_structures(rng, [500]), random_structures(rng, LENGTHS)
     for least, compares in ((1, True), (0, False)):
-        card, rewards = CountingCard(), random_rewards(rng, 2, compares)
+        card, rewards = ShimCard(), random_rewards(rng, 2, compares)
         searched(card, query, chains, rewards, least)
         counted = analysis(query, chains, rewards, least)
         assert len(card.launched) == counted.launches
