@@ -39,16 +39,18 @@ DATABASE_FILE = "database.json"
 _ENDINGS = (".pdb", ".ent", ".cif", ".mmcif", ".pdbx", ".bcif")
 _LISTS = (".txt", ".list", ".lst")
 _MOST_LISTED = 1_000_000
+_MOST_FAULTS_TOLD = 10
 _MOST_LIST_BYTES = 1 << 27
 _FEWEST_ELEMENTS = 1  # of helix or strand, without which a query says little
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file, and the chain of it that is meant; all when empty."""
+    """A file, and the chain of it that is meant; all when empty. `is_of_folder`: nobody named it, so that it may be left out."""
 
     path: Path
     chain: str = ""
+    is_of_folder: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def sources_of(given: Sequence[str | Path]) -> list[Source]:
             files = sorted(path for path in one.iterdir() if path.is_file() and _is_structure(path))
             if not files:
                 raise InputError(one, f"holds no files of structures ({', '.join(_ENDINGS)}, also gzipped)", remedy="Name another folder")
-            found += [Source(path) for path in files]
+            found += [Source(path, is_of_folder=True) for path in files]
         elif one.suffix.lower() in _LISTS and one.is_file():
             found += _listed(one)
         else:
@@ -151,20 +153,37 @@ def _listed(path: Path) -> list[Source]:
 
 
 def read_chains(sources: Sequence[Source], progress: Progress, threads: int, *, least_confidence: float = 0.0) -> DescribedChains:
-    """Read and describe the chains of files.
+    """Read and describe the chains of files. A file of a folder that holds none, or cannot be read, is left out and told.
 
     Raises
     ------
-    InputError : a file cannot be read, holds no protein chain, or not the one that is meant. Cancelled : the user asked to stop.
+    InputError : a file that was named cannot be read, holds no protein chain, or not the one that is meant; or no file of a folder is any
+    good. Cancelled : the user asked to stop.
     """
+
+    def read(one: Source) -> tuple[Chains, list[str]] | InputError:
+        try:
+            file = read_structure(one.path, least_confidence=least_confidence)
+            return _meant(one, file), _remarks(one, file)
+        except InputError as error:
+            if not one.is_of_folder:
+                raise
+            return error
+
     progress.stage("Reading structures", len(sources))
-    files = run_on_threads(lambda one: read_structure(one.path, least_confidence=least_confidence), sources, threads, progress)
-    parts, told, numbers = [], [], dict[Path, int]()
-    for source, file in zip(sources, files, strict=True):
-        parts.append(_meant(source, file))
-        told += _remarks(source, file)
+    found = run_on_threads(read, sources, threads, progress)
+    good = [(source, one) for source, one in zip(sources, found, strict=True) if not isinstance(one, InputError)]
+    faults = [one for one in found if isinstance(one, InputError)]
+    if faults and not good:
+        raise faults[0]
+    parts, told = [one[0] for _, one in good], [text for _, one in good for text in one[1]]
+    told += [f"Left out: {fault}" for fault in faults[:_MOST_FAULTS_TOLD]]
+    if len(faults) > _MOST_FAULTS_TOLD:
+        told.append(f"Left out: {len(faults) - _MOST_FAULTS_TOLD:,} more files")
+    numbers = dict[Path, int]()
+    for source, _ in good:
         numbers.setdefault(source.path, len(numbers))
-    of_chain = np.repeat([numbers[source.path] for source in sources], [len(part) for part in parts])
+    of_chain = np.repeat([numbers[source.path] for source, _ in good], [len(part) for part in parts])
     return described(concatenated(parts), told, files=(of_chain, tuple(map(stem, numbers))), threads=threads)
 
 

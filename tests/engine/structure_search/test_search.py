@@ -199,3 +199,19 @@ def test_a_chain_that_is_not_there_is_told_with_those_that_are(shared_data, fold
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="holds no files of structures"):
         find_structures([tmp_path / "empty"], [folder], None, parameters, device="cpu")
+
+
+def test_a_broken_file_of_a_folder_is_left_out_and_told_and_one_that_was_named_is_an_error(folder, tmp_path):
+    (folder / "broken.pdb").write_bytes(b"no structure at all\n" * 3)
+    query = folder / "1bvyf.pdb"
+    summary = find_structures([query], [folder], tmp_path / "hits.tsv", without_skipping(top=3))
+    assert [text for text in summary.messages if text.startswith("Left out:")]
+    assert "broken.pdb" in next(text for text in summary.messages if text.startswith("Left out:"))
+    assert rows_of(tmp_path / "hits.tsv")[0]["target"] == "1bvyf"
+    with pytest.raises(InputError, match=r"broken\.pdb"):
+        find_structures([query], [query, folder / "broken.pdb"], None, without_skipping())
+    empty = tmp_path / "none"
+    empty.mkdir()
+    shutil.copy(folder / "broken.pdb", empty)
+    with pytest.raises(InputError, match=r"broken\.pdb"):
+        find_structures([query], [empty], None, without_skipping())
