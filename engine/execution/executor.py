@@ -82,8 +82,8 @@ class Session:
             self._devices.append(self._processor)
         self._speeds = Speeds(work.kind, self._processor.threads)
         self._accounts: dict[str, Account] = {}
-        self._opened: dict[str, Opened] = {}
-        self._rounds: dict[str, int] = {}
+        self._opened: dict[int, Opened] = {}  # by the device's identity
+        self._rounds: dict[int, int] = {}
         self._opening = Lock()
         self._round, self._homes, self._has_told = 0, dict[str, list[tuple[int, int]]](), False
 
@@ -175,17 +175,17 @@ class Session:
 
     def _begun(self, device: Device, state: Any, items: NDArray[np.int64] | None) -> Opened:
         """The work on a device, brought there once, in this round."""
-        name = device.name
-        if name not in self._opened:
+        key = id(device)
+        if key not in self._opened:
             opening = self._kind.open(self._work, device, is_shared=len(self._devices) > 1)
             opened = opening.__enter__()
             with self._opening:  # the stack is shared, what a card takes long for is not
                 self._stack.push(opening)
-                self._opened[name] = opened
-        if self._rounds.get(name) != self._round:
-            self._opened[name].begin(state, items)
-            self._rounds[name] = self._round
-        return self._opened[name]
+                self._opened[key] = opened
+        if self._rounds.get(key) != self._round:
+            self._opened[key].begin(state, items)
+            self._rounds[key] = self._round
+        return self._opened[key]
 
     def _strike(self, device: Device) -> None:
         """A card that failed takes no part any more, in this run, and is tried before the next."""
