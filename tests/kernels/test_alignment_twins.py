@@ -133,14 +133,6 @@ class CountingCard(ShimCard):
         self.bytes_in = self.bytes_out = self.shared_bytes = self.blocks = self.rounds = 0
         self.n_rows = None
 
-    def upload(self, buffer, values, stream):
-        self.bytes_in += values.nbytes
-        super().upload(buffer, values, stream)
-
-    def download(self, values, buffer, stream, *, offset=0):
-        self.bytes_out += values.nbytes
-        super().download(values, buffer, stream, offset=offset)
-
     def launch(self, file, kernel, blocks, threads, arguments, stream, **options):
         if kernel == "score_strips":
             self.rounds += 1

@@ -206,7 +206,7 @@ def test_whether_an_index_is_made_depends_on_counts_alone(factor, prepared, monk
     search = Search(index, peptides, modifications, parameters, Resources(2))
     search.plan()
     candidates = search._n_candidates
-    monkeypatch.setattr("engine.matches.fragment_index._PER_ION", factor * _border(index, search, peptides, candidates))
+    monkeypatch.setattr("kernels.counts._PER_ION", factor * _border(index, search, peptides, candidates))
     answers = {
         FragmentSearch(index, peptides, modifications, search._settings, Resources(threads, list(cards)), memory).is_worthwhile(candidates)
         for threads in (1, 2, 16)
@@ -223,7 +223,7 @@ def _border(index: SpectrumIndex, search: Search, peptides: PeptideArrays, candi
     with pytest.MonkeyPatch.context() as patch:
         for _ in range(60):
             middle = (low * high) ** 0.5
-            patch.setattr("engine.matches.fragment_index._PER_ION", middle)
+            patch.setattr("kernels.counts._PER_ION", middle)
             one = FragmentSearch(index, peptides, modifications, search._settings, Resources(1), 1 << 30)
             low, high = (low, middle) if one.is_worthwhile(candidates) else (middle, high)
     return low

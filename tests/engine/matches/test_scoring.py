@@ -30,6 +30,7 @@ from engine.peptides.digestion import Digestion
 from engine.peptides.peptide_index import PeptideIndex, build_peptide_index
 from engine.peptides.protein_index import ProteinIndex, build_protein_index
 from engine.spectra.spectrum_index import build_spectrum_index
+from kernels.cpu import candidates
 from kernels.layouts import PeptideArrays, ScoringSettings
 
 PROTON = 1.00727646688
@@ -270,14 +271,14 @@ def test_a_cancel_is_heard_inside_one_query(tmp_path: Path, monkeypatch: pytest.
     )
     run.plan()
     searched: list[Any] = []
-    kernel = scoring.search_queries
+    kernel = candidates.search_queries
 
     def begun(*arguments: Any) -> None:
         searched.append(arguments[5])
         kernel(*arguments)
         searched.append(None)  # it has ended
 
-    monkeypatch.setattr(scoring, "search_queries", begun)
+    monkeypatch.setattr(candidates, "search_queries", begun)
 
     def cancel() -> None:
         while not searched or searched[0].n_candidates[0] == 0:

@@ -191,6 +191,6 @@ def test_a_kernel_that_does_not_compile_costs_no_hits(shim: Any, searched: Calla
     found, told = searched([Old(), shim.ShimCard()], with_processor=True)
     assert_same(found, expected)
     assert len(told) == 1
-    assert told[0].startswith("a kernel does not compile for shim:0: scoring.cu(3): error: no such intrinsic")
+    assert told[0].startswith("a kernel does not compile for shim:0: candidate_counts.cu(3): error: no such intrinsic")
     assert "\n" not in told[0]
     assert len(told[0]) < 400

@@ -97,7 +97,7 @@ def test_the_command_line_exports_the_last_run_or_the_one_that_is_named(project,
         ),
         (["--format", "pin", "--run", "align-0001"], "which has no format pin"),
         (["--format", "sam", "--run", "align-0007"], "no finished sequence search 'align-0007'"),
-        (["--format", "tsv", "--run", "7"], "no finished identification or sequence search '7'"),
+        (["--format", "tsv", "--run", "7"], "no finished identification"),
     ],
 )
 def test_the_command_line_says_what_can_be_exported(project, tmp_path, capsys, extra, said):
