@@ -389,8 +389,7 @@ def test_in_the_smallest_window_no_field_of_the_filter_stands_on_another(
     for width in (window.minimumWidth(), 1000, window.minimumWidth()):
         window.resize(width, window.minimumHeight())
         qtbot.waitUntil(lambda width=width: window.width() == width)
-        qtbot.wait(50)
-        assert overlapping(view.filter_bar) == []
+        qtbot.waitUntil(lambda: overlapping(view.filter_bar) == [])
         assert view.filter_bar.text.width() >= 80
         assert view.minimumSizeHint().width() <= view.width()
 
