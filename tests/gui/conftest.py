@@ -100,7 +100,8 @@ def no_leaks(qapp: QApplication, nothing_old: None, request: pytest.FixtureReque
         return [f"{type(one).__name__} {one.objectName() or one.windowTitle()!r}" for one in qapp.topLevelWidgets()]
 
     def timers() -> list[QTimer]:
-        return [one for one in gc.get_objects() if isinstance(one, QTimer) and isValid(one) and one.isActive()]
+        # Its type, not `isinstance`: that asks a weak proxy for its class, and the object behind it may be gone.
+        return [one for one in gc.get_objects() if issubclass(type(one), QTimer) and isValid(one) and one.isActive()]
 
     threads, n_widgets, old_timers = set(threading.enumerate()), len(widgets()), timers()
     yield
