@@ -17,6 +17,7 @@ from engine.formats.sources import Block
 from engine.formats.spectrum_blocks import (
     CUT_OFF,
     MOST_NAME_BYTES,
+    NEGATIVE,
     Fault,
     FaultCode,
     Mode,
@@ -62,13 +63,14 @@ _COMPRESSIONS = {
 # 16-bit floats, text, truncation and prediction with zlib, the zstd family.
 _UNSUPPORTED = (1000520, 1001479, 1003088, 1003089, 1003090, *range(1003780, 1003790))
 _MZ_ARRAY, _INTENSITY_ARRAY = 1000514, 1000515
+_NEGATIVE_SCAN = 1000129
 
 
 class MzmlParser:
     """Parser of mzML files."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, *, takes_negative: bool = False) -> None:
+        self._path, self.takes_negative = path, takes_negative
         self._encoding = "utf-8"
         self._groups: dict[bytes, NDArray[np.int64]] = {}
         self._group_text = b""
@@ -123,7 +125,7 @@ class MzmlParser:
         lengths = tags.whole_numbers("defaultArrayLength", starts)
         outside = tags.begin[broken[~is_inside[broken]]]
         tags, owner = self._with_groups(tags, owner, table)
-        levels = _read_terms(tags, owner, table)
+        levels = _read_terms(tags, owner, table, takes_negative=self.takes_negative)
         parsed = collect_ms2(self._path, tags.text, table, levels, _arrays(tags, owner, lengths), centroid)
 
         is_open = len(is_inside) > 0 and bool(is_inside[-1])
@@ -155,7 +157,7 @@ class MzmlParser:
         return TagTable(data, np.frombuffer(data, dtype=np.uint8), tags.names, rows), np.repeat(owner, counts)
 
 
-def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable) -> NDArray[np.int64]:
+def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, *, takes_negative: bool) -> NDArray[np.int64]:
     """Fill the table with what the terms of the spectra and their first scan, precursor and selected ion say; returns the MS levels."""
     at = np.flatnonzero(tags.opening("cvParam") & (owner >= 0))
     terms, spectrum = tags.terms("accession", at), owner[at]
@@ -201,17 +203,21 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable) 
     possible = np.zeros(len(table), dtype=np.int64)
     for term, column in ((1000041, table.charges), (1000633, possible)):
         chosen = np.flatnonzero((terms == term) & in_ion)
-        read_charges(tags.values("value", at[chosen]), spectrum[chosen], column, table)
+        read_charges(tags.values("value", at[chosen]), spectrum[chosen], column, table, takes_negative=takes_negative)
     table.charges[:] = np.where(table.charges != 0, table.charges, possible)
+    if takes_negative:
+        table.charges[spectrum[terms == _NEGATIVE_SCAN]] |= NEGATIVE
     return levels
 
 
-def read_charges(texts: list[bytes], spectrum: NDArray[np.int64], column: NDArray[np.int64], table: SpectrumTable) -> None:
+def read_charges(
+    texts: list[bytes], spectrum: NDArray[np.int64], column: NDArray[np.int64], table: SpectrumTable, *, takes_negative: bool
+) -> None:
     """Add the charges that texts name to the bits of their spectra."""
     seen: dict[bytes, tuple[int, FaultCode]] = {}
     for text, i in zip(texts, spectrum.tolist(), strict=True):
         if text not in seen:
-            seen[text] = charge_bits(text)
+            seen[text] = charge_bits(text, takes_negative=takes_negative)
         bits, fault = seen[text]
         column[i] |= bits
         if fault:

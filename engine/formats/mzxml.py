@@ -12,7 +12,7 @@ from engine.errors import InputError
 from engine.formats.binary_arrays import PLAIN, UNSUPPORTED, Arrays
 from engine.formats.mzml import collect_ms2, read_charges
 from engine.formats.sources import Block
-from engine.formats.spectrum_blocks import CUT_OFF, MOST_NAME_BYTES, Fault, FaultCode, Mode, ParsedBlock, SpectrumTable
+from engine.formats.spectrum_blocks import CUT_OFF, MOST_NAME_BYTES, NEGATIVE, Fault, FaultCode, Mode, ParsedBlock, SpectrumTable
 from engine.formats.tags import Names, TagKind, TagTable
 
 __all__ = ["MzxmlParser"]
@@ -27,6 +27,7 @@ _NAMES = Names(
         "msLevel",
         "peaksCount",
         "retentionTime",
+        "polarity",
         "centroided",
         "precursorIntensity",
         "precursorCharge",
@@ -43,8 +44,8 @@ _NAMES = Names(
 class MzxmlParser:
     """Parser of mzXML files. A spectrum is named ``scan=`` and its number, the PSI's native ID for this format."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, *, takes_negative: bool = False) -> None:
+        self._path, self.takes_negative = path, takes_negative
         self._default_mode = Mode.UNKNOWN
 
     def begin(self, block: Block) -> None:
@@ -81,7 +82,9 @@ class MzxmlParser:
         broken = np.flatnonzero(tags.kind == TagKind.BROKEN)
         in_scan = owner[broken] >= 0
         table.note(owner[broken[in_scan]], FaultCode.XML)
-        _read_precursors(tags, owner, table)
+        _read_precursors(tags, owner, table, takes_negative=self.takes_negative)
+        if self.takes_negative:
+            table.charges[[polarity == b"-" for polarity in tags.values("polarity", starts)]] |= NEGATIVE
         arrays, is_open = _pairs(tags, owner, tags.whole_numbers("peaksCount", starts))
         parsed = collect_ms2(self._path, tags.text, table, levels, (arrays,), centroid)
         if block.is_last and (is_open or (b"</msRun>" not in block.text and b"</mzXML>" not in block.text)):
@@ -106,7 +109,7 @@ def _seconds(duration: bytes) -> float:
         return np.nan
 
 
-def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable) -> None:
+def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, *, takes_negative: bool) -> None:
     """Fill the table from the first precursor of each scan."""
     from kernels.cpu import text as kernels
 
@@ -122,8 +125,8 @@ def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTa
     heights, _ = tags.numbers("precursorIntensity", at)
     table.precursor_intensity[spectrum] = np.where(heights > 0, heights, 0.0)
     possible = np.zeros(len(table), dtype=np.int64)
-    read_charges(tags.values("precursorCharge", at), spectrum, table.charges, table)
-    read_charges(tags.values("possibleCharges", at), spectrum, possible, table)
+    read_charges(tags.values("precursorCharge", at), spectrum, table.charges, table, takes_negative=takes_negative)
+    read_charges(tags.values("possibleCharges", at), spectrum, possible, table, takes_negative=takes_negative)
     table.charges[:] = np.where(table.charges != 0, table.charges, possible)
 
 

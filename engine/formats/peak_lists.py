@@ -91,8 +91,8 @@ class _Lines:
 class PeakListParser:
     """Parser of one dialect: ``MGF``, ``MS2``, ``DTA`` or ``PKL``; DTA and PKL spectra are parted by blank lines."""
 
-    def __init__(self, dialect: str, path: Path) -> None:
-        self.dialect = dialect
+    def __init__(self, dialect: str, path: Path, *, takes_negative: bool = False) -> None:
+        self.dialect, self.takes_negative = dialect, takes_negative
         self._path = path
         self._default_charges = 0
 
@@ -102,7 +102,7 @@ class PeakListParser:
             return
         header = block.text.removeprefix(_BYTE_ORDER_MARK).partition(b"BEGIN IONS")[0].replace(b"\r", b"\n")
         for match in _GLOBAL_CHARGE.finditer(header):
-            self._default_charges, _ = charge_bits(match.group(1))
+            self._default_charges, _ = charge_bits(match.group(1), takes_negative=self.takes_negative)
 
     def cut(self, text: bytes) -> int:
         """Before the last beginning of a spectrum."""
@@ -119,7 +119,7 @@ class PeakListParser:
         data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
         lines = _scan(data, self._path, is_headed=self.dialect in ("DTA", "PKL"))
         read = {"MGF": _read_mgf, "MS2": _read_ms2}.get(self.dialect, _read_headed)
-        table, firsts, ends, stray = read(lines, self.dialect)
+        table, firsts, ends, stray = read(lines, self.dialect, takes_negative=self.takes_negative)
         _note_broken_peaks(table, lines, firsts, ends)
         at_fault = np.flatnonzero(~(table.precursor_mz > 0))
         table.note(at_fault, FaultCode.NO_PRECURSOR, lines.number[firsts[at_fault]])
@@ -224,7 +224,7 @@ def _name(
         table.identifier[spectrum] = _text(lines.data[a:b])
 
 
-def _read_mgf(lines: _Lines, dialect: str) -> tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]:
+def _read_mgf(lines: _Lines, dialect: str, *, takes_negative: bool) -> tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]:
     """Spectra of an MGF block, the line of the table where each begins and ends, and the first line that belongs nowhere (0: none)."""
     from kernels.cpu import text as kernels
 
@@ -278,7 +278,7 @@ def _read_mgf(lines: _Lines, dialect: str) -> tuple[SpectrumTable, NDArray[np.in
     for line, owner, a, b in zip(at.tolist(), owners.tolist(), start.tolist(), stop.tolist(), strict=True):
         text = lines.data[a:b]
         if text not in seen:
-            seen[text] = charge_bits(text)
+            seen[text] = charge_bits(text, takes_negative=takes_negative)
         table.charges[owner], fault = seen[text]
         if fault:
             table.note(np.array([owner]), fault, int(lines.number[line]))
@@ -299,7 +299,7 @@ def _read_mgf(lines: _Lines, dialect: str) -> tuple[SpectrumTable, NDArray[np.in
     return table, firsts, ends, stray
 
 
-def _read_ms2(lines: _Lines, dialect: str) -> tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]:
+def _read_ms2(lines: _Lines, dialect: str, *, takes_negative: bool) -> tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]:
     """Spectra of an MS2 block; see `_read_mgf`."""
     letters = np.zeros(len(lines), dtype=np.uint8)
     filled = np.flatnonzero((lines.stop > lines.start) & (lines.code == 0))
@@ -326,7 +326,7 @@ def _read_ms2(lines: _Lines, dialect: str) -> tuple[SpectrumTable, NDArray[np.in
             except (ValueError, IndexError):
                 fault = FaultCode.NUMBER
         elif letter == ord("Z"):
-            charges, fault = charge_bits(words[1] if len(words) > 1 else b"?")
+            charges, fault = charge_bits(words[1] if len(words) > 1 else b"?", takes_negative=takes_negative)
             table.charges[spectrum] |= charges
         elif len(words) > 2 and words[1] in (b"RTime", b"RetTime"):
             try:
@@ -350,7 +350,7 @@ def _scan_number(word: bytes) -> int:
     return number
 
 
-def _read_headed(lines: _Lines, dialect: str) -> tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]:
+def _read_headed(lines: _Lines, dialect: str, *, takes_negative: bool) -> tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]:
     """Spectra of a DTA block ([M+H]+ and charge first) or a PKL block (m/z, intensity and charge first); see `_read_mgf`."""
     is_text = lines.stop > lines.start
     letters = np.zeros(len(lines), dtype=np.uint8)
@@ -374,7 +374,7 @@ def _read_headed(lines: _Lines, dialect: str) -> tuple[SpectrumTable, NDArray[np
             words = content.split()
             try:
                 numbers = [float(word) for word in words[: 1 if dialect == "DTA" else 2]]
-                charges, fault = charge_bits(words[len(numbers)])
+                charges, fault = charge_bits(words[len(numbers)], takes_negative=takes_negative)
             except (ValueError, IndexError):
                 table.note(here, FaultCode.NUMBER, number)
                 continue

@@ -76,6 +76,7 @@ def read_spectra(
     skip_broken: bool = False,
     threads: int | None = None,
     centroid: bool | Literal["auto"] = "auto",
+    takes_negative: bool = False,
 ) -> Spectra:
     """Read the MS2 spectra of files, in the order given, into one set of columns.
 
@@ -92,6 +93,8 @@ def read_spectra(
     centroid : what to do with MS2 spectra in profile mode. ``"auto"``: centroid those that the file does not call centroids and whose
         signal looks sampled (`engine.formats.profiles`); True: also those that the file calls centroids; False: refuse them.
 
+    takes_negative : negative ions are told by bit 0 of `Spectra.charge_mask`; without it a negative charge is a fault.
+
     Raises
     ------
     InputError
@@ -107,7 +110,7 @@ def read_spectra(
     total = 0
     for path in files:
         with ByteSource(path) as source:
-            _parser(source)
+            _parser(source, takes_negative=takes_negative)
             total += source.size
     progress.stage("Reading spectra", total)
     n_threads = threads or min(4, _n_processors())
@@ -117,7 +120,7 @@ def read_spectra(
         states = []
         for path in files:
             state = _FileState(path)
-            for parsed in _read_file(state, pool, n_threads, progress, skip_broken, centroid):
+            for parsed in _read_file(state, pool, n_threads, progress, skip_broken, centroid, takes_negative=takes_negative):
                 mz.append(parsed.mz)
                 intensity.append(parsed.intensity)
                 parsed.mz, parsed.intensity = parsed.mz[:0].copy(), parsed.intensity[:0].copy()
@@ -132,7 +135,7 @@ def _n_processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _parser(source: ByteSource) -> SpectrumParser:
+def _parser(source: ByteSource, *, takes_negative: bool) -> SpectrumParser:
     """The parser for a file's format."""
     kind = recognise(source)
     if kind == "FASTA":
@@ -143,19 +146,26 @@ def _parser(source: ByteSource) -> SpectrumParser:
     from engine.formats.peak_lists import PeakListParser
 
     if kind == "mzML":
-        return MzmlParser(source.path)
+        return MzmlParser(source.path, takes_negative=takes_negative)
     if kind == "mzXML":
-        return MzxmlParser(source.path)
-    return PeakListParser(kind, source.path)
+        return MzxmlParser(source.path, takes_negative=takes_negative)
+    return PeakListParser(kind, source.path, takes_negative=takes_negative)
 
 
 def _read_file(
-    state: _FileState, pool: ThreadPoolExecutor, n_threads: int, progress: Progress, skip_broken: bool, centroid: bool | str
+    state: _FileState,
+    pool: ThreadPoolExecutor,
+    n_threads: int,
+    progress: Progress,
+    skip_broken: bool,
+    centroid: bool | str,
+    *,
+    takes_negative: bool,
 ) -> Iterator[ParsedBlock]:
     """The blocks of a file, in order; they stay in `state` too."""
     path = state.path
     with ByteSource(path) as source:
-        parser = _parser(source)
+        parser = _parser(source, takes_negative=takes_negative)
         for parsed, consumed in _parse_blocks(source, parser, pool, n_threads, progress, centroid):
             _take(state, parsed, skip_broken, centroid)
             _check_proportions(state, source.consumed)

@@ -19,6 +19,7 @@ __all__ = [
     "MOST_NAME_BYTES",
     "MOST_PEAKS",
     "MOST_SCAN",
+    "NEGATIVE",
     "Fault",
     "FaultCode",
     "Mode",
@@ -43,6 +44,8 @@ MOST_PEAKS = 1 << 21
 MOST_NAME_BYTES = 1 << 14
 """Of a spectrum's name, which stands in every line of the results."""
 MOST_SCAN = 10**15
+NEGATIVE = 1
+"""Bit 0 among those of charges: the ions are negative."""
 _MOST_CHARGE_BYTES = 1000
 _CHARGE = re.compile(rb"([-+]?)(\d+)(?:\.0+)?([-+]?)(?!\d)")
 
@@ -208,7 +211,12 @@ class ParsedBlock:
 
 
 class SpectrumParser(Protocol):
-    """A format: where its files may be cut, and how a block becomes columns. `parse` runs in several threads at once, after `begin`."""
+    """A format: where its files may be cut, and how a block becomes columns. `parse` runs in several threads at once, after `begin`.
+
+    `takes_negative`: negative charges are no fault.
+    """
+
+    takes_negative: bool
 
     def begin(self, block: Block) -> None:
         """Look at the first block for what concerns the whole file."""
@@ -220,20 +228,20 @@ class SpectrumParser(Protocol):
         """The spectra of a block."""
 
 
-def charge_bits(text: bytes) -> tuple[int, FaultCode]:
-    """Bits of the charges named in ``2+ and 3+``, ``+2``, ``2,3``; none for nothing or 0."""
+def charge_bits(text: bytes, *, takes_negative: bool = False) -> tuple[int, FaultCode]:
+    """Bits of the charges named in ``2+ and 3+``, ``+2``, ``2,3``; none for nothing or 0; for negative ones `NEGATIVE`, or that bit too."""
     mask, fault = 0, FaultCode.NONE
     if len(text) > _MOST_CHARGE_BYTES:
         return mask, FaultCode.CHARGE
     found = _CHARGE.findall(text)
     for before, digits, after in found:
         charge = int(digits) if len(digits) < 4 else HIGHEST_CHARGE + 1
-        if b"-" in (before, after):
+        if b"-" in (before, after) and not takes_negative:
             fault = FaultCode.NEGATIVE
         elif charge > HIGHEST_CHARGE:
             fault = FaultCode.CHARGE
         elif charge:
-            mask |= 1 << charge
+            mask |= 1 << charge | (NEGATIVE if b"-" in (before, after) else 0)
     if not found and text.strip():
         fault = FaultCode.CHARGE
     return mask, fault

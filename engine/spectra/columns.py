@@ -26,7 +26,7 @@ class Spectra:
     retention_time : (n,) float64, seconds, NaN where unknown.
     precursor_mz : (n,) float64, thomson.
     precursor_intensity : (n,) float32, 0 where unknown.
-    charge_mask : (n,) uint32, bit z set: charge z is possible; 0: the file does not say.
+    charge_mask : (n,) uint32, bit z set: charge z is possible; none: the file does not say. Bit 0: the ions are negative.
     offsets : (n + 1,) int64; the peaks of spectrum i are `offsets[i]:offsets[i + 1]`.
     mz : (peaks,) float64, thomson, ascending within a spectrum.
     intensity : (peaks,) float32, positive.

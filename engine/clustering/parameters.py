@@ -1,0 +1,194 @@
+"""Parameters of grouping spectra, and of explaining the unidentified: the one place where each exists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from pydantic import field_validator, model_validator
+
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import ParameterError
+from engine.parameters import SearchParameters, parameter
+from engine.spectra.vectors import Merging, Transform
+
+__all__ = ["ClusteringParameters", "ExplanationParameters", "VectorParameters"]
+
+_CLUSTERS, _MEANS, _PRECURSOR, _VECTORS, _CONSENSUS, _EXPLANATION = (
+    "Clusters", "k-means", "Precursor", "Vectors", "Consensus", "Explanation",
+)  # fmt: skip
+_WIDEST_PRECURSOR = {"ppm": 1_000_000, "Da": 10_000}
+_MOST_BINS = 1 << 20
+
+
+class VectorParameters(SearchParameters):
+    """What decides the vectors that spectra are compared by (`engine.spectra.vectors.VectorSettings`)."""
+
+    bin_width: float = parameter(
+        0.05, ge=0.001, le=10, title="Bin width", unit="Th", group=_VECTORS,
+        help="Peaks in the same bin of m/z are compared: 0.02 to 0.05 for high resolution, 0.3 to 0.5 for ion traps.",
+    )  # fmt: skip
+    bin_spread: float = parameter(
+        0.0, ge=0, le=1, title="Share of neighbouring bins", group=_VECTORS, advanced=True,
+        help="What the bins beside a peak's own get of its weight; 0.5 helps where peaks scatter by about a bin.",
+    )  # fmt: skip
+    minimum_mz: float = parameter(
+        50.0, ge=0, le=10_000, title="Lowest m/z", unit="Th", group=_VECTORS, advanced=True, help="Peaks below are not used."
+    )
+    maximum_mz: float = parameter(
+        2000.0, ge=10, le=20_000, title="Highest m/z", unit="Th", group=_VECTORS, advanced=True, help="Peaks from here on are not used."
+    )
+    intensity_transform: Transform = parameter(
+        "square-root", title="Intensities", group=_VECTORS, advanced=True,
+        help="How intensities are weighted: the root keeps a few large peaks from deciding alone.",
+    )  # fmt: skip
+    peak_merging: Merging = parameter(
+        "sum",
+        title="Peaks in one bin",
+        group=_VECTORS,
+        advanced=True,
+        help="What several peaks in one bin count: their sum, mean or largest.",
+    )
+    precursor_removal: float = parameter(
+        0.5, ge=0, le=20, title="Precursor removal", unit="Th", group=_VECTORS, advanced=True,
+        help="Peaks so near to the precursor are not used: all spectra that are compared share it. 0 keeps them.",
+    )  # fmt: skip
+    most_peaks: int = parameter(
+        200, ge=1, le=100_000, title="Most peaks", group=_VECTORS, advanced=True, help="The most intense peaks of a spectrum are used."
+    )
+    minimum_peaks: int = parameter(
+        3, ge=1, le=1000, title="Fewest peaks", group=_VECTORS, advanced=True, help="Spectra with fewer peaks stay alone."
+    )
+
+    @model_validator(mode="after")
+    def _has_bins(self) -> Self:
+        if self.minimum_mz >= self.maximum_mz:
+            raise ValueError("minimum_mz must be below maximum_mz")
+        if (self.maximum_mz - self.minimum_mz) / self.bin_width > _MOST_BINS:
+            raise ValueError(f"bin_width = {self.bin_width:g} Th gives more than {_MOST_BINS:,} bins; make it wider")
+        return self
+
+
+def _checked_precursor(value: str) -> str:
+    try:
+        tolerance = Tolerance.parse(value)
+    except ParameterError as error:
+        raise ValueError(str(error)) from None
+    if tolerance.value > _WIDEST_PRECURSOR[tolerance.unit]:
+        raise ValueError(f"a tolerance of at most {_WIDEST_PRECURSOR[tolerance.unit]:,} {tolerance.unit} is expected")
+    return str(tolerance)
+
+
+class ClusteringParameters(VectorParameters):
+    """All that decides the clusters, besides the spectra."""
+
+    method: Literal["hierarchical", "dbscan", "k-means"] = parameter(
+        "hierarchical", title="Method", group=_CLUSTERS,
+        help="Hierarchical: clusters up to a distance. DBSCAN: chains of neighbours. k-means: a given number of clusters.",
+    )  # fmt: skip
+    max_distance: float = parameter(
+        0.3, ge=0, le=1, title="Largest distance", group=_CLUSTERS,
+        help="1 less the cosine of two spectra's vectors: up to it clusters are joined, and spectra are neighbours.",
+    )  # fmt: skip
+    linkage: Literal["average", "complete"] = parameter(
+        "average",
+        title="Linkage",
+        group=_CLUSTERS,
+        help="Hierarchical: whether the mean or the largest distance between two clusters counts.",
+    )
+    minimum_neighbours: int = parameter(
+        2, ge=1, le=1000, title="Neighbours of a core", group=_CLUSTERS, advanced=True,
+        help="DBSCAN: spectra within the distance, itself included, that make a spectrum the core of a cluster.",
+    )  # fmt: skip
+    precursor_tolerance: str = parameter(
+        "20 ppm", title="Precursor tolerance", group=_PRECURSOR, editor="tolerance",
+        help="Only spectra whose precursors agree so far are compared, as 20 ppm or 0.05 Da.",
+    )  # fmt: skip
+    clusters: int = parameter(
+        0, ge=0, le=10_000_000, title="Number of clusters", group=_MEANS, help="k-means: how many; 0: one for each ten spectra."
+    )
+    seeding: Literal["first", "random", "k-means++"] = parameter(
+        "k-means++", title="First centroids", group=_MEANS, advanced=True,
+        help="k-means: the first spectra, random ones, or random ones far from each other.",
+    )  # fmt: skip
+    seed: int = parameter(
+        1, ge=0, le=2**31, title="Random seed", group=_MEANS, advanced=True, help="The same seed gives the same centroids."
+    )
+    rounds: int = parameter(
+        100, ge=1, le=10_000, title="Most rounds", group=_MEANS, advanced=True, help="k-means ends after so many rounds."
+    )
+    movement: float = parameter(
+        1e-4, ge=0, le=1, title="Least movement", group=_MEANS, advanced=True,
+        help="k-means ends when centroids move by less than this part of the variance, all squared and summed.",
+    )  # fmt: skip
+    consensus: Literal["most-similar", "best", "mean"] = parameter(
+        "most-similar", title="Consensus spectrum", group=_CONSENSUS,
+        help="Of each cluster: the member most similar to the others, the most intense one, or the mean of all.",
+    )  # fmt: skip
+
+    @field_validator("precursor_tolerance")
+    @classmethod
+    def _is_tolerance(cls, value: str) -> str:
+        return _checked_precursor(value)
+
+    @property
+    def least_similarity(self) -> float:
+        """Cosine from which on spectra belong together."""
+        return 1.0 - self.max_distance
+
+
+class ExplanationParameters(VectorParameters):
+    """All that decides which unidentified spectra are explained, besides the run that is looked at."""
+
+    run: str = parameter(
+        "", title="Run", group=_EXPLANATION, help="The identification whose spectra are explained; the newest where it is empty."
+    )
+    min_similarity: float = parameter(
+        0.6, ge=0, le=1, title="Least similarity", group=_EXPLANATION,
+        help="Cosine of a spectrum and an identified one from which on it is reported.",
+    )  # fmt: skip
+    precursor_tolerance: str = parameter(
+        "10 ppm", title="Precursor tolerance", group=_PRECURSOR, editor="tolerance",
+        help="Error of the precursor mass, as 10 ppm or 0.05 Da.",
+    )  # fmt: skip
+    isotope_errors: tuple[int, ...] = parameter(
+        (0, 1, 2), title="Isotope errors", group=_PRECURSOR,
+        help="Isotope peaks that the instrument may have taken for the monoisotopic one, as 0, 1, 2.",
+    )  # fmt: skip
+    mass_difference: float = parameter(
+        0.0, ge=0, le=1000, title="Largest mass difference", unit="Da", group=_PRECURSOR,
+        help="Spectra so much lighter or heavier than a peptide may join it, as probably modified; 0: only those of the same mass.",
+    )  # fmt: skip
+    fdr: float = parameter(
+        0.01, gt=0, le=1, title="False discovery rate", group=_EXPLANATION, help="Explanations up to this q-value are counted and shown."
+    )
+    peptide_fdr: float = parameter(
+        0.01, gt=0, le=1, title="Identified up to", group=_EXPLANATION, advanced=True,
+        help="PSMs of the run up to this q-value are identified spectra.",
+    )  # fmt: skip
+    seed: int = parameter(
+        1,
+        ge=0,
+        le=2**31,
+        title="Random seed",
+        group=_EXPLANATION,
+        advanced=True,
+        help="Of the shuffled peptides that count false explanations.",
+    )
+
+    @field_validator("precursor_tolerance")
+    @classmethod
+    def _is_tolerance(cls, value: str) -> str:
+        return _checked_precursor(value)
+
+    @field_validator("isotope_errors")
+    @classmethod
+    def _are_few(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if not value or len(value) > 10 or not all(-5 <= one <= 10 for one in value) or len(set(value)) < len(value):
+            raise ValueError("expected up to ten different whole numbers from -5 to 10, as 0, 1, 2")
+        return value
+
+    @classmethod
+    def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Nothing follows."""
+        return {}

@@ -1,0 +1,128 @@
+"""Spectra as sparse vectors of whole numbers, in the order in which they are compared: by sort of ion, then by precursor m/z.
+
+Li's thesis, 4.4.1: the m/z axis is cut into bins, and only the bins that hold something are kept. Spectra whose ions are of another
+polarity or charge are never compared; nor are those without a precursor.
+
+::
+
+    class      | 2+           | 3+       | negative 1- |
+    precursor  | 400.2 ... 900| 350 ...  | 120 ...     |      order[k]: the spectrum in place k
+    windows    | i ...ends[i] |          |             |      the places that place i is compared with
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of
+from engine.chemistry.tolerance import Tolerance
+from engine.execution.resources import Resources
+from engine.execution.threads import run_on_threads
+from engine.spectra.columns import Spectra
+from kernels.cpu.spectrum_vectors import copy_vectors, fill_vectors
+from kernels.partitions import Partition, equal_partitions
+from kernels.vector_layouts import VectorArrays
+
+__all__ = ["Merging", "SpectrumVectors", "Transform", "VectorSettings", "spectrum_vectors", "windows"]
+
+Transform: TypeAlias = Literal["none", "square-root", "logarithm", "rank"]
+Merging: TypeAlias = Literal["sum", "mean", "largest"]
+_TRANSFORMS: tuple[Transform, ...] = ("none", "square-root", "logarithm", "rank")
+_MERGINGS: tuple[Merging, ...] = ("sum", "mean", "largest")
+
+
+class VectorSettings(Protocol):
+    """What decides the vectors, by the names that every search's parameters have for it."""
+
+    @property
+    def bin_width(self) -> float: ...  # noqa: D102
+    @property
+    def minimum_mz(self) -> float: ...  # noqa: D102
+    @property
+    def maximum_mz(self) -> float: ...  # noqa: D102
+    @property
+    def intensity_transform(self) -> Transform: ...  # noqa: D102
+    @property
+    def peak_merging(self) -> Merging: ...  # noqa: D102
+    @property
+    def bin_spread(self) -> float: ...  # noqa: D102
+    @property
+    def precursor_removal(self) -> float: ...  # noqa: D102
+    @property
+    def most_peaks(self) -> int: ...  # noqa: D102
+    @property
+    def minimum_peaks(self) -> int: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class SpectrumVectors:
+    """Spectra as vectors, in the order in which they are compared.
+
+    Attributes
+    ----------
+    order : (n,) int64, the spectrum in each place. precursor_mz : (n,) float64, in that order, NaN unknown. ion : (n,) uint32, in that
+        order: the sort of ion, which is `Spectra.charge_mask`; spectra of different sorts are not compared.
+    arrays : the vectors, in that order. n_bins : none of their bins is as large.
+    """
+
+    order: NDArray[np.int64]
+    precursor_mz: NDArray[np.float64]
+    ion: NDArray[np.uint32]
+    arrays: VectorArrays
+    n_bins: int
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+
+def spectrum_vectors(spectra: Spectra, settings: VectorSettings, resources: Resources) -> SpectrumVectors:
+    """The vectors of all spectra; one with too few peaks has no element."""
+    n, room = len(spectra), 3 if settings.bin_spread > 0 else 1
+    count = np.zeros(n, np.int64)
+    bins, weights = np.empty(room * len(spectra.mz), np.int32), np.empty(room * len(spectra.mz), np.int16)
+    progress, threads = resources.progress, resources.threads
+    progress.stage("Making vectors of spectra", n)
+
+    def fill(part: Partition) -> None:
+        fill_vectors(
+            spectra.offsets, spectra.mz, spectra.intensity, spectra.precursor_mz, part.first, part.last, settings.bin_width,
+            settings.minimum_mz, settings.maximum_mz, settings.precursor_removal, settings.most_peaks, settings.minimum_peaks,
+            _TRANSFORMS.index(settings.intensity_transform), _MERGINGS.index(settings.peak_merging), settings.bin_spread,
+            count, bins, weights,
+        )  # fmt: skip
+
+    parts = equal_partitions(np.diff(spectra.offsets) + 1, threads)
+    run_on_threads(fill, parts, threads, progress, steps=lambda part: part.last - part.first)
+    order = np.lexsort((spectra.precursor_mz, spectra.charge_mask))
+    starts, offsets = room * spectra.offsets[:-1][order], offsets_of(count[order])
+    own_bins, own_weights = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int16)
+
+    def copy(part: Partition) -> None:
+        copy_vectors(starts, offsets, bins, weights, part.first, part.last, own_bins, own_weights)
+
+    run_on_threads(copy, equal_partitions(np.diff(offsets) + 1, threads), threads, progress, steps=lambda _: 0)
+    return SpectrumVectors(
+        order, spectra.precursor_mz[order], spectra.charge_mask[order], VectorArrays(offsets, own_bins, own_weights),
+        int((settings.maximum_mz - settings.minimum_mz) / settings.bin_width) + 1,
+    )  # fmt: skip
+
+
+def windows(vectors: SpectrumVectors, tolerance: Tolerance) -> NDArray[np.int64]:
+    """(n,) int64, the end of the places behind each that it is compared with: those of the same sort of ion whose precursors are heavier by
+    at most the tolerance (of the lighter one's m/z).
+
+    An empty vector is compared with none, but stays where it is.
+    """
+    n = len(vectors)
+    ends = np.arange(1, n + 1)
+    cuts = np.flatnonzero(np.diff(vectors.ion)) + 1
+    for first, last in zip([0, *cuts.tolist()], [*cuts.tolist(), n], strict=True):
+        mz = vectors.precursor_mz[first:last]
+        known = int(np.searchsorted(mz, np.inf, side="right"))  # what is not a number stands at the end
+        found = first + np.searchsorted(mz[:known], mz[:known] + tolerance.width(mz[:known]), side="right")
+        ends[first : first + known] = np.maximum(ends[first : first + known], found)
+    return ends

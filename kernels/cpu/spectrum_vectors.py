@@ -1,0 +1,153 @@
+"""Spectra as sparse vectors: peaks fall into bins of m/z, intensities are transformed, the vector is scaled and its weights rounded."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from kernels.cpu.elementary import logarithm
+from kernels.vector_layouts import UNIT_LENGTH
+
+__all__ = ["MERGE_LARGEST", "MERGE_MEAN", "MERGE_SUM", "copy_vectors", "fill_vectors"]
+
+MERGE_SUM, MERGE_MEAN, MERGE_LARGEST = 0, 1, 2
+_NONE, _SQUARE_ROOT, _LOG, _RANK = 0, 1, 2, 3  # as in kernels.cpu.preprocessing
+
+
+@njit(nogil=True, cache=True)
+def fill_vectors(
+    offsets, mz, intensity, precursor_mz, first, last, width, lowest, highest, removal, most_peaks, least_peaks, transform, merging, spread,
+    out_count, out_bins, out_weights,
+):  # fmt: skip
+    """Vectors of the spectra `first:last`.
+
+    Parameters
+    ----------
+    offsets, mz, intensity : CSR peaks as read (int64, float64 ascending, float32 positive). precursor_mz : (n,) float64, NaN unknown.
+    width : of a bin. lowest, highest : peaks from the one to below the other are taken; bins count from `lowest`. All in thomson.
+    removal : peaks within so many thomson of the precursor are left out; 0: none.
+    most_peaks : the most intense ones are taken (of equal ones the lighter). least_peaks : a spectrum with fewer has an empty vector.
+    transform : of intensities: none, square root, logarithm of 1 + intensity, rank. merging : of the peaks of a bin, before that, a MERGE
+        constant.
+    spread : what the two neighbours of a bin get of its weight.
+    out_count : (n,) int64, elements of each vector. out_bins, out_weights : int32 and int16, written from three times (once where `spread`
+        is 0) the offset of the spectrum.
+    """
+    longest = 0
+    for s in range(first, last):
+        longest = max(longest, offsets[s + 1] - offsets[s])
+    room = 3 if spread > 0 else 1
+    kept = np.empty(longest, np.int64)
+    height = np.empty(longest, np.float64)
+    bins = np.empty(room * longest + 2, np.int64)
+    value = np.empty(room * longest + 2, np.float64)
+    for s in range(first, last):
+        n = 0
+        for i in range(offsets[s], offsets[s + 1]):
+            if lowest <= mz[i] < highest and not (removal > 0 and abs(mz[i] - precursor_mz[s]) <= removal):
+                kept[n] = i
+                n += 1
+        out_count[s] = 0
+        if n < max(1, least_peaks):
+            continue
+        if n > most_peaks:
+            n = _most_intense(intensity, kept, n, most_peaks)
+        n_bins = _merged(mz, intensity, kept, n, width, lowest, merging, bins, height)
+        _transformed(height, n_bins, transform)
+        if spread > 0:
+            n_bins = _spread(bins, height, n_bins, spread, np.int64((highest - lowest) / width), value)
+        else:
+            value[:n_bins] = height[:n_bins]
+        total = 0.0
+        for i in range(n_bins):
+            total += value[i] * value[i]
+        if not total > 0:
+            continue
+        scale, at, count = UNIT_LENGTH / np.sqrt(total), room * offsets[s], 0
+        for i in range(n_bins):
+            weight = np.int64(value[i] * scale + 0.5)
+            if weight > 0:
+                out_bins[at + count], out_weights[at + count] = bins[i], weight
+                count += 1
+        out_count[s] = count
+
+
+@njit(nogil=True, cache=True)
+def _most_intense(intensity, kept, n, most):
+    """Of `n` peaks the `most` most intense, in order of m/z."""
+    order = np.argsort(-intensity[kept[:n]], kind="mergesort")
+    chosen = np.sort(kept[:n][order[:most]])
+    kept[:most] = chosen
+    return most
+
+
+@njit(nogil=True, cache=True)
+def _merged(mz, intensity, kept, n, width, lowest, merging, bins, height):
+    """Peaks in order of m/z into bins; how many bins there are."""
+    n_bins, in_bin = 0, 0
+    for k in range(n):
+        i = kept[k]
+        b = np.int64((mz[i] - lowest) / width)
+        if n_bins > 0 and bins[n_bins - 1] == b:
+            in_bin += 1
+            if merging == MERGE_LARGEST:
+                height[n_bins - 1] = max(height[n_bins - 1], np.float64(intensity[i]))
+            else:
+                height[n_bins - 1] += intensity[i]
+        else:
+            if merging == MERGE_MEAN and n_bins > 0:
+                height[n_bins - 1] /= in_bin
+            bins[n_bins], height[n_bins], in_bin = b, intensity[i], 1
+            n_bins += 1
+    if merging == MERGE_MEAN and n_bins > 0:
+        height[n_bins - 1] /= in_bin
+    return n_bins
+
+
+@njit(nogil=True, cache=True)
+def _transformed(height, n, transform):
+    if transform == _SQUARE_ROOT:
+        for i in range(n):
+            height[i] = np.sqrt(height[i])
+    elif transform == _LOG:
+        for i in range(n):
+            height[i] = logarithm(1.0 + height[i])
+    elif transform == _RANK:
+        raw = height[:n].copy()
+        order = np.sort(raw)
+        for i in range(n):
+            height[i] = (1.0 + np.searchsorted(order, raw[i])) / n
+
+
+@njit(nogil=True, cache=True)
+def _spread(bins, height, n, share, last_bin, value):
+    """Give neighbouring bins a share; how many bins there are then. `bins` and `value` have room for them."""
+    own = bins[:n].copy()
+    count = 0
+    for i in range(n):
+        for step in range(-1, 2):
+            b = own[i] + step
+            if b < 0 or b > last_bin:
+                continue
+            part = height[i] if step == 0 else share * height[i]
+            # The neighbours of the last two peaks may be the same bins.
+            place = count
+            while place > 0 and bins[place - 1] > b:
+                place -= 1
+            if place > 0 and bins[place - 1] == b:
+                value[place - 1] += part
+            else:
+                for later in range(count, place, -1):
+                    bins[later], value[later] = bins[later - 1], value[later - 1]
+                bins[place], value[place] = b, part
+                count += 1
+    return count
+
+
+@njit(nogil=True, cache=True)
+def copy_vectors(starts, offsets, bins, weights, first, last, out_bins, out_weights):
+    """Move the vectors `first:last` from `starts` (int64, of each) to `offsets`."""
+    for s in range(first, last):
+        at, start = offsets[s], starts[s]
+        for i in range(offsets[s + 1] - at):
+            out_bins[at + i], out_weights[at + i] = bins[start + i], weights[start + i]
