@@ -152,7 +152,7 @@ def test_a_file_of_the_wrong_kind_is_marked_where_it_stands(filled: MainWindow, 
     form.file_lists["spectra"].add([database])
     qtbot.waitUntil(lambda: form.file_lists["spectra"].frame.is_wrong)
     assert "protein databases" in form.file_lists["spectra"].message.text()
-    assert form.reason.text() == "A spectrum file cannot be used"
+    qtbot.waitUntil(lambda: form.reason.text() == "A spectrum file cannot be used")  # once all files have been looked at
     form.file_lists["spectra"].lines.item(1).setSelected(True)
     click(form.file_lists["spectra"].remove_button)
     qtbot.waitUntil(form.run_button.isEnabled)
