@@ -87,7 +87,7 @@ class ClusteringParameters(VectorParameters):
         help="Hierarchical: clusters up to a distance. DBSCAN: chains of neighbours. k-means: a given number of clusters.",
     )  # fmt: skip
     max_distance: float = parameter(
-        0.3, ge=0, le=1, title="Largest distance", group=_CLUSTERS,
+        0.3, ge=0, le=0.99, title="Largest distance", group=_CLUSTERS,
         help="1 less the cosine of two spectra's vectors: up to it clusters are joined, and spectra are neighbours.",
     )  # fmt: skip
     linkage: Literal["average", "complete"] = parameter(
@@ -121,7 +121,7 @@ class ClusteringParameters(VectorParameters):
         1e-4, ge=0, le=1, title="Least movement", group=_MEANS, advanced=True,
         help="k-means ends when centroids move by less than this part of the variance, all squared and summed.",
     )  # fmt: skip
-    consensus: Literal["most-similar", "best", "mean"] = parameter(
+    consensus_spectrum: Literal["most-similar", "best", "mean"] = parameter(
         "most-similar", title="Consensus spectrum", group=_CONSENSUS,
         help="Of each cluster: the member most similar to the others, the most intense one, or the mean of all.",
     )  # fmt: skip

@@ -44,6 +44,8 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
         _add_input(parser, one, takes_several=one.several and (bool(one.option) or one is positional[-1]))
     if search.writes == "project":
         parser.add_argument("--out", required=True, metavar="DIR", help="project folder, made where it does not exist")
+    elif search.writes == "given project":
+        parser.add_argument("--out", type=output_name, metavar="FILE", help="also write the table of results here; - for standard output")
     else:
         parser.add_argument(
             "--out", required=True, type=output_name, metavar="FILE",
@@ -150,7 +152,7 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
     shortcuts = {name: getattr(options, f"parameter_{name}") for name in search.shortcuts}
     changes = {name: value for name, value in shortcuts.items() if value is not None}
     parameters = (preset_of(search, options.preset) if options.preset else search.model()).changed(options.set, **changes)
-    writes_file = search.writes == "file"
+    writes_file = search.writes == "file" or (search.writes == "given project" and options.out is not None)
     others = [getattr(options, one.name) for one in search.options if one.metavar]
     if writes_file and (STANDARD_OUTPUT in others or (options.json and options.out == STANDARD_OUTPUT)):
         raise ParameterError("standard output takes the results alone; give other files a name, and leave out --json with --out -")
@@ -158,13 +160,13 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
     output = output_file(options.out) if writes_file else nullcontext()
     with output as out, TerminalProgress(sys.stderr if shows_progress else None) as terminal:
         progress = Progress(terminal.handle)
-        project = options.project if writes_file else options.out
+        project = {"file": lambda: options.project, "project": lambda: options.out}.get(search.writes, lambda: None)()
         request = SearchRequest(
             {one.name: _paths(getattr(options, one.name)) for one in search.inputs},
             parameters,
             None if project is None else Path(project),
             out,
-            options.format if writes_file else "",
+            options.format if search.writes == "file" else "",
             {one.name: getattr(options, one.name) for one in search.options},
             options.device,
             options.threads,
@@ -187,7 +189,7 @@ def _print(search: Search, summary: Summary, out: str) -> None:
         say(line)
     steps = ", ".join(f"{name} {step['seconds']:.2f} s" for name, step in summary.stages.items())
     say(f"{summary.seconds:.2f} s on {summary.device} ({steps})")
-    if search.writes == "file":
+    if search.writes != "project" and out is not None:
         say(f"Results: {out}")
     if summary.folder is not None:
         say(f"Project: {summary.folder}")
