@@ -29,6 +29,7 @@ KINDS = (
     ("fragment-index", "engine.matches.fragment_scoring:SpectraAgainstFragments"),
     ("sequences", "engine.sequence_search.scoring:SequencesAgainstSequences"),
     ("structures", "engine.structure_search.scoring:StructureAgainstStructures"),
+    ("vector-groups", "engine.clustering.grouping:VectorGroups"),
 )
 """What can be computed: the name of each kind, and where its `Kind` is."""
 
