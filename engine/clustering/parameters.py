@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import field_validator, model_validator
 
@@ -159,6 +158,10 @@ class ExplanationParameters(VectorParameters):
         0.0, ge=0, le=1000, title="Largest mass difference", unit="Da", group=_PRECURSOR,
         help="Spectra so much lighter or heavier than a peptide may join it, as probably modified; 0: only those of the same mass.",
     )  # fmt: skip
+    precursor_weight: float = parameter(
+        0.1, ge=0, le=1, title="Weight of the precursor", group=_PRECURSOR, advanced=True,
+        help="Of two peptides as similar, the one of nearer mass is taken: a cosine lower by this at the end of the tolerance.",
+    )  # fmt: skip
     fdr: float = parameter(
         0.01, gt=0, le=1, title="False discovery rate", group=_EXPLANATION, help="Explanations up to this q-value are counted and shown."
     )
@@ -187,8 +190,3 @@ class ExplanationParameters(VectorParameters):
         if not value or len(value) > 10 or not all(-5 <= one <= 10 for one in value) or len(set(value)) < len(value):
             raise ValueError("expected up to ten different whole numbers from -5 to 10, as 0, 1, 2")
         return value
-
-    @classmethod
-    def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Nothing follows."""
-        return {}

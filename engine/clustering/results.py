@@ -21,11 +21,24 @@ from engine.spectra.columns import Spectra
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["COLUMNS", "DECIMALS", "cluster_tables", "consensus_table", "signed_charges", "write_consensus_file", "write_exports"]
+__all__ = [
+    "COLUMNS",
+    "DECIMALS",
+    "EXPLAINED_COLUMNS",
+    "cluster_tables",
+    "consensus_table",
+    "signed_charges",
+    "write_consensus_file",
+    "write_exports",
+]
 
 COLUMNS = ("spectrum_file", "spectrum_id", "title", "cluster", "precursor_mz", "charge", "similarity_to_consensus", "is_consensus")
 """Of ``clusters.tsv``, in order."""
-DECIMALS = {"precursor_mz": 6, "similarity_to_consensus": 4, "retention_time": 3}
+EXPLAINED_COLUMNS = (
+    "spectrum_file", "spectrum_id", "peptide", "charge", "similarity", "mass_difference", "q_value", "nearest_spectrum",
+)  # fmt: skip
+"""Of ``explained.tsv``, in order."""
+DECIMALS = {"precursor_mz": 6, "similarity_to_consensus": 4, "retention_time": 3, "similarity": 4, "mass_difference": 6, "q_value": 6}
 _CLUSTERS_PER_GROUP = 256
 _MOST_CHARGE = 31
 

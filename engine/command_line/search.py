@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import resources
 from engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
 from engine.command_line.terminal import TerminalProgress, interruptible, say
 from engine.entry import Demo, Input, Search, SearchRequest
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["add_demo", "add_search", "add_search_options", "preset_of", "run_search"]
 
 _MOST_THREADS = 1024
+PUBLISHED = "published"
+"""The preset with the settings of a paper, where a search has one."""
 
 
 def add_search(commands: Any, search: Search, *, explains: bool) -> None:
@@ -83,6 +86,11 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
         "--preset", default=usual or None, metavar="NAME|FILE.toml",
         help="parameters to begin with" + (" (default: %(default)s)" if usual else ""),
     )  # fmt: skip
+    if resources.path("presets", search.kind, f"{PUBLISHED}.toml").is_file():
+        parser.add_argument(
+            "--published", dest="preset", action="store_const", const=PUBLISHED,
+            help=f"the settings of the paper that the method comes from: the same as --preset {PUBLISHED}",
+        )  # fmt: skip
     parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=VALUE", help="change one parameter; may be given several times"
     )
@@ -115,8 +123,6 @@ def add_demo(commands: Any, search: Search, demo: Demo) -> None:
     add_search_options(parser, search, demo.preset)
 
     def run(options: argparse.Namespace) -> None:
-        import resources
-
         for name, sample in demo.samples.items():
             setattr(options, name, [str(resources.path("samples", sample))])
         Path(options.out).parent.mkdir(parents=True, exist_ok=True)

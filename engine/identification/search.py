@@ -96,4 +96,3 @@ def _index(run: SearchRun[Spectra], spare: Path, parameters: IdentificationParam
     digests = {kind: run.digests(kind) for kind in ("database", "contaminants")}
     databases = Databases(run.paths("database"), run.paths("contaminants"), digests)
     return resources.telling(run.progress), open_indexes(databases, spare, parameters, resources)
-
