@@ -32,8 +32,8 @@ __all__ = [
 ]
 
 FileSort = Literal["spectra", "proteins", "structures", "structure database", "project"]
-"""What is known of a file: spectra in any format, sequences, structures (also a folder or a list of them), or a database of them; or that it
-is the folder of a project."""
+"""What is known of a file: spectra in any format, sequences, structures (also a folder or a list of them), or a database of them; or that
+it is the folder of a project."""
 
 
 @dataclass(frozen=True)

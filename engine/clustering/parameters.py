@@ -107,8 +107,8 @@ class ClusteringParameters(VectorParameters):
         0, ge=0, le=10_000_000, title="Number of clusters", group=_MEANS, help="k-means: how many; 0: one for each ten spectra."
     )
     seeding: Literal["first", "random", "k-means++"] = parameter(
-        "k-means++", title="First centroids", group=_MEANS, advanced=True,
-        help="k-means: the first spectra, random ones, or random ones far from each other.",
+        "random", title="First centroids", group=_MEANS, advanced=True,
+        help="k-means: the first spectra, random ones, or random ones far from each other, which takes longest.",
     )  # fmt: skip
     seed: int = parameter(
         1, ge=0, le=2**31, title="Random seed", group=_MEANS, advanced=True, help="The same seed gives the same centroids."

@@ -65,10 +65,11 @@ def cluster(
 
     with search_run(asked, read, CLUSTERING, progress) as run:
         assert run.run is not None
+        results = run.run
         opening = run.begin(run.resources)
         found = run.read()
         known = None if labels is None else read_labels(Path(labels), found)
-        spectra_written = run.begin(lambda progress: write_spectra(run.run, found, progress))
+        spectra_written = run.begin(lambda progress: write_spectra(results, found, progress))
         resources = opening().telling(run.progress)
         clusters = clusters_of(found, parameters, resources)
         run.device = resources.used
@@ -77,10 +78,10 @@ def cluster(
             quality, of_clusters = (None, None) if known is None else _compared(clusters, known)
             groups, members = cluster_tables(clusters, found, of_clusters)
             spectra_of_groups = consensus_table(clusters, consensus_of, found)
-            run.run.write_table("clusters", groups)
-            run.run.write_table("members", members)
-            run.run.write_table("consensus", spectra_of_groups, _CLUSTERS_PER_GROUP)
-            exported = write_exports(run.run, members, run.progress)
+            results.write_table("clusters", groups)
+            results.write_table("members", members)
+            results.write_table("consensus", spectra_of_groups, _CLUSTERS_PER_GROUP)
+            exported = write_exports(results, members, run.progress)
             if consensus is not None:
                 write_consensus_file(Path(consensus), spectra_of_groups, members, run.progress)
             spectra_written()

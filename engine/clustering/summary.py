@@ -36,17 +36,17 @@ class ClusteringSummary(Summary):
         if self.quality is not None:
             found = self.quality
             lines.append(
-                f"Of {found.labelled:,} labelled spectra {found.clustered * 100:.1f} % are clustered, {found.incorrect * 100:.2f} % of these"
-                f" with other labels; completeness {found.completeness:.3f}, homogeneity {found.homogeneity:.3f}"
+                f"Of {found.labelled:,} labelled spectra {found.clustered * 100:.1f} % are clustered, {found.incorrect * 100:.2f} % of"
+                f" these with other labels; completeness {found.completeness:.3f}, homogeneity {found.homogeneity:.3f}"
             )
         return lines
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExplanationSummary(Summary):
-    """Spectra that are explained at the false discovery rate: by a peptide of the same mass, and of another. `source_run`: the identification.
+    """Spectra that are explained at the false discovery rate: by a peptide of the same mass, and of another.
 
-    `decoys`, `false_share_low`, `false_share_high`: of all explained (`engine.statistics.target_decoy.false_share_interval`).
+    `source_run`: the identification. `decoys`, `false_share_low`, `false_share_high`: of all explained (`engine.statistics.target_decoy.false_share_interval`).
     """
 
     source_run: str

@@ -1,4 +1,4 @@
-"""The most similar of some vectors to each of others: of those within ranges, and, where a mass differs, with fragments that moved by it."""
+"""The most similar of some vectors to each of others: of those within ranges; where masses differ, with fragments that moved by that."""
 
 from __future__ import annotations
 

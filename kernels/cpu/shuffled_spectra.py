@@ -54,13 +54,13 @@ def shuffle_residues(masses, offsets, seeds, first, last, out):
 
 @njit(nogil=True, cache=True)
 def move_peaks(
-    peak_offsets, mz, intensity, charge, masses, shuffled, offsets, n_terminal, c_terminal, tolerance_absolute, tolerance_relative, first, last,
-    out_mz, out_intensity,
+    peak_offsets, mz, intensity, charge, masses, shuffled, offsets, n_terminal, c_terminal, tolerance_absolute, tolerance_relative,
+    first, last, out_mz, out_intensity,
 ):  # fmt: skip
     """Move the peaks of the spectra `first:last` that fragments of their peptides explain to those of the shuffled peptides.
 
-    Explained are b, y and a ions, b and y less water or ammonia, with charges from 1 to 3 and one below the precursor's, and their first two
-    isotope peaks.
+    Explained are b, y and a ions, b and y less water or ammonia, with charges from 1 to 3 and one below the precursor's, and their first
+    two isotope peaks.
 
     Parameters
     ----------
