@@ -2,9 +2,10 @@
 
 Clusters of both linkages lie inside the connected components of what is similar enough. A component of at most `most_members` vectors is a
 group, and done in one round. A larger one is divided: its vectors, in their order, are cut into chunks, and each chunk is clustered at half
-the distance that the linkage allows. Each cluster becomes one vector, the sum of its members at the usual length, which stands for as many;
-it is named by its smallest member, and two of them may be compared where those two may. That goes on until they are few enough; where a
-round leaves more than nine tenths, the chunks are clustered at the whole distance, and the component is done.
+the distance that the linkage allows. Each cluster becomes one vector, the sum of its members at the usual length, or the 480 largest
+elements of that; it stands for as many as they are, is named by the smallest of them, and two may be compared where those two may. That
+goes on until they are few enough; where a round leaves more than nine tenths, the chunks are clustered at the whole distance, and the
+component is done.
 
 All of that is whole numbers, and NumPy's on every device, so that a partition is the same on all of them.
 """
@@ -19,6 +20,7 @@ from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 
 __all__ = ["LinkageRounds"]
 
+_MOST_ELEMENTS = 480  # of a vector that stands for several: as many as the smallest table of a card has rows
 _COUNT_BITS = 22  # sums of similarities of two clusters that together have so many vectors, and some more, fit into 63 bits
 
 
@@ -131,6 +133,8 @@ def _sums(
     of_sum = keys[begins] >> 32
     length = np.sqrt(np.bincount(of_sum, sums * sums, minlength=n))
     weights = np.floor(sums * (UNIT_LENGTH / length[of_sum]) + 0.5).astype(np.int16)
+    largest_first = np.lexsort((-weights, of_sum))
     is_kept = weights > 0
+    is_kept[largest_first[_ranks(np.bincount(of_sum, minlength=n)) >= _MOST_ELEMENTS]] = False
     offsets = np.concatenate(([0], np.cumsum(np.bincount(of_sum[is_kept], minlength=n)))).astype(np.int64)
     return VectorArrays(offsets, (keys[begins] & 0xFFFFFFFF)[is_kept].astype(np.int32), weights[is_kept])

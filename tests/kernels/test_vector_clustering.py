@@ -12,10 +12,13 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from sklearn.cluster import DBSCAN
 
-from kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Linkage, islands, named_by_smallest
+from kernels.clustering_layouts import AVERAGE, COMPLETE, SIMILARITY_UNITS, SINGLE, Linkage, islands, named_by_smallest
 from kernels.cpu.processor import Processor
-from kernels.device import Device, twin
+from kernels.cuda.vector_clustering import analysis
+from kernels.device import Device, DeviceMemoryError, UnsupportedSearchError, twin
 from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
+from tests.kernels.test_both_backends import constants
+from tests.shim.shim_card import ShimCard, missing_compiler
 from tests.shim.vector_inputs import (
     clustered,
     plain_components,
@@ -26,8 +29,11 @@ from tests.shim.vector_inputs import (
     windows,
 )
 
+needs_compiler = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 DEVICES = [
     pytest.param(lambda: Processor(2), id="cpu"),
+    pytest.param(ShimCard, id="card", marks=needs_compiler),
+    pytest.param(lambda: ShimCard(descending=True), id="card descending", marks=needs_compiler),
 ]
 on_each = pytest.mark.parametrize("device", DEVICES)
 METHODS = [SINGLE, COMPLETE, AVERAGE]
@@ -179,3 +185,86 @@ def test_a_clustering_that_is_closed_leaves_off_at_once():
     clustering = work.cluster(Linkage(AVERAGE, 0.5), labels)
     assert next(clustering) == 0
     clustering.close()
+
+
+class SmallCard(ShimCard):
+    """A card with so much free memory, and so much shared memory for a block."""
+
+    def __init__(self, free: int = 1 << 32, shared: int = 99 << 10) -> None:
+        super().__init__()
+        self._free, self._shared = free, shared
+
+    def free_bytes(self) -> int:
+        return self._free
+
+    def most_shared_bytes(self) -> int:
+        return self._shared
+
+
+@needs_compiler
+@pytest.mark.parametrize("asked", [Linkage(SINGLE, 0.5, 4), Linkage(COMPLETE, 0.5), Linkage(AVERAGE, 0.5)], ids=str)
+def test_a_card_of_little_memory_clusters_in_batches(asked):
+    vectors, ends = inputs(9, 500, 2.5)
+    whole = found(Processor(1), vectors, ends, asked)
+    for free in (60_000, 120_000):
+        card = SmallCard(free)
+        assert found(card, vectors, ends, asked) == whole
+        assert card.launched.count("sum_squares") > 1
+    with pytest.raises(DeviceMemoryError, match="not enough for one run of vectors"):
+        found(SmallCard(1000), vectors, ends, asked)
+
+
+@needs_compiler
+def test_matrices_that_do_not_fit_together_are_filled_one_after_the_other():
+    vectors, ends = inputs(10, 300, 300.0, kinds=6, noise=0.1)
+    card, asked = SmallCard(145_000), Linkage(AVERAGE, 0.5)
+    assert found(card, vectors, ends, asked) == found(Processor(1), vectors, ends, asked)
+    assert card.launched.count("sum_squares") == 1 and card.launched.count("fill_averages") > 1
+
+
+@needs_compiler
+def test_a_matrix_that_does_not_fit_is_an_error_of_memory():
+    vectors, ends = inputs(10, 300, 300.0, kinds=1, noise=0.1)
+    assert found(SmallCard(200_000), vectors, ends, Linkage(SINGLE, 0.5)) == found(Processor(1), vectors, ends, Linkage(SINGLE, 0.5))
+    with pytest.raises(DeviceMemoryError, match="a matrix takes"):
+        found(SmallCard(200_000), vectors, ends, Linkage(AVERAGE, 0.5))
+
+
+@needs_compiler
+@pytest.mark.parametrize("method", METHODS)
+def test_long_vectors_fill_tiles_of_fewer_than_32(method):
+    vectors, ends = inputs(11, 90, 30.0, kinds=3, bins=600, elements=180, noise=0.8)
+    lengths = np.diff(vectors.offsets)
+    assert 200 < lengths.max() < 480
+    asked = Linkage(method, 0.7)
+    assert found(SmallCard(shared=64 << 10), vectors, ends, asked) == found(ShimCard(), vectors, ends, asked)
+    assert found(ShimCard(), vectors, ends, asked) == expected(vectors, ends, asked)
+
+
+@needs_compiler
+def test_vectors_that_are_too_long_for_a_card_are_for_the_processor():
+    vectors = VectorArrays(np.array([0, 1000]), np.arange(1000, dtype=np.int32), np.full(1000, 32, np.int16))
+    with pytest.raises(UnsupportedSearchError, match="at most 960 elements, and one has 1,000"):
+        found(ShimCard(), vectors, np.array([1]), Linkage(SINGLE, 0.5))
+
+
+@needs_compiler
+@pytest.mark.parametrize("asked", [Linkage(SINGLE, 0.3), Linkage(SINGLE, 0.3, 4), Linkage(COMPLETE, 0.3), Linkage(AVERAGE, 0.3)], ids=str)
+def test_the_analysis_counts_what_the_card_is_asked_to_do(asked):
+    vectors = random_vectors(np.random.default_rng(12), 200, kinds=5, noise=0.1)
+    ends, card = np.full(200, 200), ShimCard()
+    components = np.array(plain_components(plain_similarities(vectors, ends) >= 0.3))
+    sizes = np.bincount(components)
+    sizes = sizes[sizes > 1] if asked.method != SINGLE else sizes[:0]
+    assert asked.method == SINGLE or sizes.max() > 32
+    found(card, vectors, ends, asked)
+    work = analysis(card, vectors, ends, asked, sizes)
+    assert work.launches == len(card.launched)
+    assert work.words_in == card.bytes_in // 4 and 4 * work.words_out == card.bytes_out
+    assert work.pairs == card.operations
+    assert work.shared_bytes == card.shared_bytes
+    assert work.cells == int((sizes**2).sum())
+
+
+def test_both_sides_have_the_same_units():
+    assert constants("vector_clustering")["kUnits"] == SIMILARITY_UNITS
