@@ -38,8 +38,8 @@ def _use() -> None:
     import numpy as np
 
     from engine.clustering.consensus import consensus_spectra
+    from engine.clustering.methods import clusters_of
     from engine.clustering.parameters import ClusteringParameters
-    from engine.clustering.search import clusters_of
     from engine.execution.resources import Resources
     from engine.jobs.progress import Progress
 

@@ -4,8 +4,8 @@ Li's thesis, 4.4: identified spectra are the centroids that unidentified ones jo
 the same charge and mass, and beside each centroid the spectrum of its shuffled peptide: a spectrum of a peptide that was not identified
 joins either with the same chance, so that those that join shuffled ones tell how many of the others are wrong.
 
-A peptide of any other mass is one of a thousand times more candidates, and peptides whose sequences overlap or differ by a residue are alike
-without being modified forms. So q-values of these count one decoy more than was seen: fewer than a hundred prove nothing at 1 %.
+A peptide of any other mass is one of a thousand times more candidates, and peptides whose sequences overlap, or differ by a residue, are
+alike without being modified forms. So q-values of these count one decoy more than was seen: fewer than a hundred prove nothing at 1 %.
 """
 
 from __future__ import annotations
