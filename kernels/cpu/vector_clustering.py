@@ -63,9 +63,9 @@ def _clear(offsets, bins, i, table):
 @njit(inline="always")
 def _dot(offsets, bins, weights, j, table):
     """Dot product of vector j with that in the table."""
-    total = np.int64(0)
-    for e in range(offsets[j], offsets[j + 1]):
-        total += np.int64(table[bins[e]]) * np.int64(weights[e])
+    total = np.int32(0)
+    for e in range(np.uint64(offsets[j]), np.uint64(offsets[j + 1])):  # unsigned: no place counts from the end
+        total += table[np.uint32(bins[e])] * np.int32(weights[e])
     return total
 
 
@@ -298,7 +298,7 @@ class VectorClustering:
 
     def _joined(self, linkage: Linkage, first: int, last: int, stop: StopFlag) -> NDArray[np.int64]:
         """(last - first,) labels of SINGLE."""
-        arguments = *self._vectors, self._squares, self._ends, linkage.least, first, last, np.zeros(self._n_bins, np.int16)
+        arguments = *self._vectors, self._squares, self._ends, linkage.least, first, last, np.zeros(self._n_bins, np.int32)
         neighbours = np.ones(last - first, np.int64)
         if linkage.least_neighbours > 2:  # else whoever has a neighbour is a core point
             _count_neighbours(*arguments, neighbours, stop)
@@ -324,7 +324,7 @@ class VectorClustering:
         labels = np.arange(len(groups.members))
         is_own = groups.vectors is self._vectors
         squares = self._squares if is_own else _squares_of(groups.vectors)
-        table = np.zeros(self._n_bins, np.int16)
+        table = np.zeros(self._n_bins, np.int32)
         dtype = np.int32 if method == COMPLETE else np.int64
 
         def link(chosen: NDArray[np.int64]) -> None:

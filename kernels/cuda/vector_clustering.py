@@ -174,7 +174,7 @@ class VectorClustering:
     share_of_free_memory = 0.8
     pairs_of_batch = 5e10
     pairs_of_run = 1e10
-    threads = 512
+    threads = 448
 
     def __init__(self, device: Card, vectors: VectorArrays, ends: NDArray[np.int64]) -> None:
         self._card, self._vectors, self._ends = device, vectors, ends
