@@ -48,7 +48,6 @@ def by_definition(peaks: Peaks, precursor: float, values: dict[str, Any]) -> dic
         in_bin[int((mz - low) / width)].append(height)
     merged = {b: MERGINGS[values["peak_merging"]](heights) for b, heights in in_bin.items()}
     if values["intensity_transform"] == "rank":
-        shown = {b: sum(other <= height for other in merged.values()) + 1 for b, height in merged.items()}
         # The place among the sorted heights, from 1, where equal ones share the first.
         shown = {b: 1 + sum(other < height for other in merged.values()) for b, height in merged.items()}
     else:
@@ -68,21 +67,17 @@ def by_definition(peaks: Peaks, precursor: float, values: dict[str, Any]) -> dic
     [
         {}, {"intensity_transform": "square-root"}, {"intensity_transform": "logarithm"}, {"intensity_transform": "rank"},
         {"peak_merging": "mean", "bin_width": 5.0}, {"peak_merging": "largest", "bin_width": 5.0}, {"bin_spread": 0.5},
-        {"bin_spread": 1.0, "bin_width": 5.0}, {"precursor_removal": 30.0}, {"most_peaks": 7}, {"minimum_peaks": 20},
+        {"bin_spread": 1.0, "bin_width": 5.0}, {"precursor_removal": 20.0}, {"most_peaks": 7}, {"minimum_peaks": 20},
         {"minimum_mz": 200.0, "maximum_mz": 300.0},
     ],
 )  # fmt: skip
 def test_a_vector_is_what_its_definition_says(changes):
     random = np.random.default_rng(5)
-    # Whole heights below 100, each once in a spectrum, so that neither ties nor the rounding of sums decide.
-    peaks = [
-        [
-            (float(mz) + 0.25, float(height))
-            for mz, height in zip(np.sort(random.integers(40, 400, n)), random.permutation(99)[:n], strict=True)
-        ]
-        for n in (0, 1, 5, 15, 30, 60)
-    ]
-    peaks = [[(mz, height + 1.0) for mz, height in one] for one in peaks]
+    # Whole heights, each once in a spectrum, so that neither ties nor the rounding of sums decide.
+    peaks = []
+    for n in (0, 1, 5, 15, 30, 60):
+        places, heights = np.sort(random.integers(40, 400, n)) + 0.25, random.permutation(99)[:n] + 1.0
+        peaks.append(list(zip(places.tolist(), heights.tolist(), strict=True)))
     held = spectra(peaks, [random.uniform(100, 300) for _ in peaks], [4] * len(peaks))
     vectors = made(held, **changes)
     values = ClusteringParameters(**{**PLAIN, **changes}).model_dump()
@@ -99,9 +94,8 @@ def test_of_equal_peaks_the_lighter_are_taken():
 
 def test_threads_change_nothing():
     random = np.random.default_rng(2)
-    held = spectra(
-        [[(float(mz), 1.0 + k) for k, mz in enumerate(np.sort(random.uniform(60, 900, 40)))] for _ in range(99)], [500.0] * 99, [4] * 99
-    )
+    places = [np.sort(random.uniform(60, 900, 40)).tolist() for _ in range(99)]
+    held = spectra([[(mz, 1.0 + k) for k, mz in enumerate(one)] for one in places], [500.0] * 99, [4] * 99)
     one, many = made(held, 1), made(held, 7)
     assert all(np.array_equal(a, b) for a, b in zip((one.order, *one.arrays), (many.order, *many.arrays), strict=True))
 
@@ -135,10 +129,8 @@ def test_published_settings_are_those_of_the_thesis():
     parameters = ClusteringParameters.checked(read_preset("cluster", "published"))
     held = spectra([[(599.9, 9.0), (600.1, 1.0), (600.4, 3.0), (5999.9, 2.0), (6000.1, 9.0)]], [700.0], [4])
     vectors = spectrum_vectors(held, parameters, Resources(1))
-    assert vectors.n_bins == 10_801 and elements(vectors, 0) == {
-        0: round(UNIT_LENGTH / math.sqrt(2)),
-        10_799: round(UNIT_LENGTH / math.sqrt(2)),
-    }
+    half = round(UNIT_LENGTH / math.sqrt(2))
+    assert vectors.n_bins == 10_801 and elements(vectors, 0) == {0: half, 10_799: half}, "the mean of 1 and 3 is 2"
 
 
 def test_a_cancel_is_heard():
