@@ -52,6 +52,14 @@ class VectorParameters(SearchParameters):
         0.5, ge=0, le=20, title="Precursor removal", unit="Th", group=_VECTORS, advanced=True,
         help="Peaks so near to the precursor are not used: all spectra that are compared share it. 0 keeps them.",
     )  # fmt: skip
+    rarity: float = parameter(
+        0.0, ge=0, le=2, title="Weight of rare peaks", group=_VECTORS, advanced=True,
+        help="How much more peaks weigh that few spectra have; 0: all the same, 1: the logarithm of how many spectra there are for each.",
+    )  # fmt: skip
+    peaks_per_window: int = parameter(
+        0, ge=0, le=1000, title="Peaks kept in 100 Th", group=_VECTORS, advanced=True,
+        help="The most intense peaks of each 100 Th are used; 0: of the whole spectrum alone.",
+    )  # fmt: skip
     most_peaks: int = parameter(
         200, ge=1, le=100_000, title="Most peaks", group=_VECTORS, advanced=True, help="The most intense peaks of a spectrum are used."
     )

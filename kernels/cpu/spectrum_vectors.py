@@ -16,8 +16,8 @@ _NONE, _SQUARE_ROOT, _LOG, _RANK = 0, 1, 2, 3  # as in kernels.cpu.preprocessing
 
 @njit(nogil=True, cache=True)
 def fill_vectors(
-    offsets, mz, intensity, precursor_mz, first, last, width, lowest, highest, removal, most_peaks, least_peaks, transform, merging, spread,
-    out_count, out_bins, out_weights,
+    offsets, mz, intensity, precursor_mz, first, last, width, lowest, highest, removal, per_window, window, most_peaks, least_peaks,
+    transform, merging, spread, factor, out_count, out_bins, out_weights,
 ):  # fmt: skip
     """Vectors of the spectra `first:last`.
 
@@ -26,10 +26,11 @@ def fill_vectors(
     offsets, mz, intensity : CSR peaks as read (int64, float64 ascending, float32 positive). precursor_mz : (n,) float64, NaN unknown.
     width : of a bin. lowest, highest : peaks from the one to below the other are taken; bins count from `lowest`. All in thomson.
     removal : peaks within so many thomson of the precursor are left out; 0: none.
-    most_peaks : the most intense ones are taken (of equal ones the lighter). least_peaks : a spectrum with fewer has an empty vector.
+    per_window, window : the so many most intense ones of each `window` (thomson) are taken; 0: all. most_peaks : of these the most intense
+        ones (of equal ones the lighter). least_peaks : a spectrum with fewer has an empty vector.
     transform : of intensities: none, square root, logarithm of 1 + intensity, rank. merging : of the peaks of a bin, before that, a MERGE
         constant.
-    spread : what the two neighbours of a bin get of its weight.
+    spread : what the two neighbours of a bin get of its weight. factor : (bins,) float64, by which the weight of each is multiplied.
     out_count : (n,) int64, elements of each vector. out_bins, out_weights : int32 and int16, written from three times (once where `spread`
         is 0) the offset of the spectrum.
     """
@@ -47,6 +48,8 @@ def fill_vectors(
             if lowest <= mz[i] < highest and not (removal > 0 and abs(mz[i] - precursor_mz[s]) <= removal):
                 kept[n] = i
                 n += 1
+        if per_window > 0:
+            n = _in_windows(mz, intensity, kept, n, per_window, window)
         out_count[s] = 0
         if n < max(1, least_peaks):
             continue
@@ -60,6 +63,7 @@ def fill_vectors(
             value[:n_bins] = height[:n_bins]
         total = 0.0
         for i in range(n_bins):
+            value[i] *= factor[bins[i]]
             total += value[i] * value[i]
         if not total > 0:
             continue
@@ -79,6 +83,24 @@ def _most_intense(intensity, kept, n, most):
     chosen = np.sort(kept[:n][order[:most]])
     kept[:most] = chosen
     return most
+
+
+@njit(nogil=True, cache=True)
+def _in_windows(mz, intensity, kept, n, per_window, window):
+    """Of `n` peaks the most intense of each window, in order of m/z; how many."""
+    taken, start = 0, 0
+    while start < n:
+        stop = start
+        while stop < n and np.int64(mz[kept[stop]] / window) == np.int64(mz[kept[start]] / window):
+            stop += 1
+        some = stop - start
+        own = kept[start:stop].copy()
+        if some > per_window:
+            some = _most_intense(intensity, own, some, per_window)
+        for k in range(some):
+            kept[taken + k] = own[k]
+        taken, start = taken + some, stop
+    return taken
 
 
 @njit(nogil=True, cache=True)

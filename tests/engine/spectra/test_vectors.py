@@ -87,6 +87,24 @@ def test_a_vector_is_what_its_definition_says(changes):
         assert all(abs(found.get(b, 0) - expected.get(b, 0)) <= 1 for b in {**found, **expected}), "but for the rounding of a half"
 
 
+def test_the_most_intense_peaks_of_each_window_are_taken():
+    peaks = [(100.0 + 10 * i, float((7 * i) % 19 + 1)) for i in range(30)]
+    found = elements(made(spectra([peaks], [900.0], [4]), peaks_per_window=2), 0)
+    expected = []
+    for window in (1, 2, 3):
+        inside = [peak for peak in peaks if int(peak[0] // 100) == window]
+        expected += sorted(sorted(inside, key=lambda peak: -peak[1])[:2])
+    assert list(found) == [int(mz - 50) for mz, _ in expected]
+
+
+def test_rare_bins_weigh_more_by_the_logarithm_of_their_rarity():
+    held = spectra([[(100.0, 1.0), (200.0 + i, 1.0)] for i in range(9)] + [[]], [500.0] * 10, [4] * 10)
+    for rarity in (0.5, 1.0):
+        found = elements(made(held, rarity=rarity), 3)
+        common, rare = math.log(11 / 10) ** rarity, math.log(11 / 2) ** rarity
+        assert found[153] / found[50] == pytest.approx(rare / common, rel=0.02)
+
+
 def test_of_equal_peaks_the_lighter_are_taken():
     held = spectra([[(100.0 + i, 1.0) for i in range(10)]], [500.0], [4])
     assert list(elements(made(held, most_peaks=3), 0)) == [50, 51, 52]
