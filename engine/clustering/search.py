@@ -79,7 +79,7 @@ def cluster(
             results.write_table("clusters", groups)
             results.write_table("members", members)
             results.write_table("consensus", spectra_of_groups, _CLUSTERS_PER_GROUP)
-            exported = write_exports(results, members, run.progress)
+            exported = write_exports(results, members, resources)
             if consensus is not None:
                 write_consensus_file(Path(consensus), spectra_of_groups, members, run.progress)
             spectra_written()

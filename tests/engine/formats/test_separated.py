@@ -50,6 +50,8 @@ def test_many_rows_are_written_piece_by_piece_and_a_cancel_leaves_nothing(tmp_pa
     many = pa.table({"i": pa.array(range(200_000))})
     write_separated(tmp_path / "m.tsv", many, ("i",), Progress(), decimals={})
     assert (tmp_path / "m.tsv").read_text().split("\n")[1:-1] == [str(i) for i in range(200_000)]
+    write_separated(tmp_path / "threads.tsv", many, ("i",), Progress(), decimals={}, threads=5)
+    assert (tmp_path / "threads.tsv").read_bytes() == (tmp_path / "m.tsv").read_bytes()
     progress = Progress()
     progress.cancel()
     with pytest.raises(Cancelled):
