@@ -7,8 +7,8 @@ have at most `most_gaps` gaps.
 
 One alignment of several with that score is chosen by this rule, on every device: the one that ends first in the text, then first in the
 pattern (mode LOCAL); of these one with the fewest gaps; and of these the one that is found going backwards from the end, by taking at each
-step the first of these that keeps the score: to begin the alignment here, a pair, a letter of the pattern alone, a letter of the text alone;
-a gap is left as soon as that keeps the score.
+step the first that keeps the score of: to begin the alignment here, a pair, a letter of the pattern alone, a letter of the text alone; a
+gap is left as soon as that keeps the score.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Alignments(NamedTuple):
 
     `score`, `NO_ALIGNMENT` where there is none, and then the rest is -1; `text_start`, `text_end`, `pattern_start`, `pattern_end` (places
     counted from 0, the end exclusive); `gaps`; `runs` (n, 2 * most_gaps + 1): pairs, gap, pairs, gap, pairs and so on: how many letters are
-    paired, then how many letters of the pattern are alone (above 0) or of the text (below 0). Pairs may be 0; behind the last run are zeros.
+    paired, then how many letters of the pattern are alone (above 0) or of the text (below 0). Pairs may be 0; zeros follow.
     """
 
     score: NDArray[np.int32]
@@ -93,8 +93,8 @@ class Alignments(NamedTuple):
     @classmethod
     def none(cls, n: int, most_gaps: int) -> Alignments:
         """Of `n` pairs, none of which has an alignment."""
-        places = np.full((5, n), -1, np.int32)
-        return cls(np.full(n, NO_ALIGNMENT, np.int32), *places, np.zeros((n, 2 * most_gaps + 1), np.int32))
+        score, places = np.full(n, NO_ALIGNMENT, np.int32), [np.full(n, -1, np.int32) for _ in range(5)]
+        return cls(score, *places, np.zeros((n, 2 * most_gaps + 1), np.int32))
 
 
 def score_bits(rules: GapRules, longest_pattern: int) -> int:

@@ -7,7 +7,7 @@ double quotes with those inside doubled (RFC 4180), tabs and line breaks within 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -26,7 +26,7 @@ _ROWS = 1 << 16  # of a piece in memory
 
 def write_separated(
     out: Path,
-    tables: Sequence[pa.Table] | pa.Table,
+    tables: Iterable[pa.Table] | pa.Table,
     columns: Sequence[str],
     progress: Progress,
     *,
@@ -38,6 +38,7 @@ def write_separated(
 
     Parameters
     ----------
+    tables : a table, or its parts, which may come as they are made.
     columns : their names, in order. decimals : of columns of numbers with a fraction; six where it does not say.
     progress : told the rows, and asked whether the user wants to stop.
     spreadsheet_safe : an apostrophe stands before texts that a spreadsheet would take for formulas.
@@ -47,7 +48,9 @@ def write_separated(
     ------
     StorageError : the disk refused. Cancelled : the user asked to stop.
     """
-    parts = tables if isinstance(tables, Sequence) else [tables]
+    import pyarrow as pa
+
+    parts = [tables] if isinstance(tables, pa.Table) else tables
     pieces = (part.slice(first, _ROWS) for part in parts for first in range(0, len(part), _ROWS))
     digits = [decimals.get(name, 6) for name in columns]
 

@@ -25,8 +25,20 @@ from numpy.typing import NDArray
 
 from kernels.cpu.processor import Processor
 from kernels.cpu.vectors import (
-    REGISTER_BYTES, add, add_saturated, aligned, load, load_codes, look_up, maximum, spread, store, store_anywhere,
-    subtract_saturated, where_equal, where_greater,
+    REGISTER_BYTES,
+    add,
+    add_saturated,
+    aligned,
+    load,
+    load_codes,
+    look_up,
+    maximum,
+    spread,
+    store,
+    store_anywhere,
+    subtract_saturated,
+    where_equal,
+    where_greater,
 )  # fmt: skip
 from kernels.device import StopFlag
 from kernels.gapsmis_layouts import LETTERS, LOCAL, NO_ALIGNMENT, PREFIX, Alignments, GapRules, Sequences, score_bits, windows
@@ -427,7 +439,9 @@ class _Block:
         longest = np.maximum.reduceat(text, groups) + 1.0, np.maximum.reduceat(pattern, groups) + 1.0
         cells = longest[0] * longest[1] * (self._rules.most_gaps + 1) * lanes
         if traces and cells.max() > _TRACED_BYTES:
-            raise ValueError(f"{int(longest[0].max()):,} letters of a text with {int(longest[1].max()):,} of a pattern are too many to trace")
+            raise ValueError(
+                f"{int(longest[0].max()):,} letters of a text with {int(longest[1].max()):,} of a pattern are too many to trace"
+            )
 
         def work(first: int, last: int, stop: StopFlag) -> None:
             width = int(longest[1][first:last].max()) * lanes

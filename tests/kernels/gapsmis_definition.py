@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +43,7 @@ def _rank(steps: str) -> tuple[int, ...]:
     return (*ranks, 0)
 
 
-@lru_cache(maxsize=None)
+@cache
 def paths(n: int, m: int) -> Paths:
     """Alignments of a whole text of `n` letters with a whole pattern of `m`."""
     steps = sorted(_all_steps(n, m), key=_rank)

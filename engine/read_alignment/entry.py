@@ -1,0 +1,82 @@
+"""The entry of the read alignment in the list of searches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.entry import Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.jobs.progress import Progress
+
+if TYPE_CHECKING:
+    from engine.project import Project
+    from engine.read_alignment.search import ReadAlignmentSummary
+
+__all__ = ["READ_ALIGNMENT"]
+
+_EPILOG = """
+Gaps: a gap of k letters costs GAP_OPEN + k * GAP_EXTEND, and an alignment has at most MAX_GAPS of them; a gap in the text and one in the
+pattern that follow each other are two. The best alignment is found, exactly; a pair that has none gets a row with the score -inf.
+
+Modes: prefix, the whole pattern with a prefix of the text; within, the whole pattern with any part of the text; local, the best part of the
+pattern with any part of the text, where that scores above 0. With --seed-length K, the first K letters of the pattern are paired with the
+same letters of the text.
+
+Letters: U counts as T. A letter of IUPAC that stands for several nucleotides scores what they score on average, rounded down.
+Proteins: give --matrix BLOSUM62 or another (whole numbers, NCBI's format), which brings its gap costs.
+
+--published: Carroll's recurrence as printed, where a gap cannot lead back to the main diagonal: it misses alignments with a gap in the text
+and a later one in the pattern.
+
+Positions count from 1; those of the pattern are on the pattern as it was given, also where its reverse complement is aligned (strand -).
+"""
+
+
+def _run(request: SearchRequest, progress: Progress) -> ReadAlignmentSummary:
+    from engine.read_alignment.parameters import ReadAlignmentParameters
+    from engine.read_alignment.search import align_reads
+
+    assert isinstance(request.parameters, ReadAlignmentParameters)
+    return align_reads(
+        request.inputs["texts"][0], request.inputs["patterns"][0], request.out, request.parameters, project_folder=request.project,
+        device=request.device, threads=request.threads, progress=progress, **request.options,
+    )  # fmt: skip
+
+
+def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    from engine.read_alignment.exporting import export_alignments
+
+    return export_alignments(project, request, progress)
+
+
+READ_ALIGNMENT = Search(
+    kind="reads",
+    name="read alignment",
+    purpose="Align reads with a bounded number of gaps",
+    description="Align every pattern with every text, or pair by pair, with at most so many gaps; the best alignment, exactly.",
+    epilog=_EPILOG,
+    job="Align {patterns} with {texts}",
+    icon="reads",
+    parameters="engine.read_alignment.parameters:ReadAlignmentParameters",
+    preset="standard",
+    inputs=(
+        Input(
+            "texts", "Texts", "proteins", "TEXTS", "FASTA file with the sequences to align with, also gzipped", several=False,
+            is_kept=True, wanted="the sequences to align with", one="text", hint="a FASTA file with the sequences to align with",
+        ),
+        Input(
+            "patterns", "Patterns", "proteins", "PATTERNS", "FASTA file with the sequences to align, also gzipped", several=False,
+            can_be_pasted=True, wanted="the sequences to align", one="pattern", hint="a FASTA file with the sequences to align",
+        ),
+    ),
+    options=(Option("pairs", "Align pair by pair", "align the i-th pattern with the i-th text alone"),),
+    shortcuts=(
+        "max_gaps", "mode", "strands", "seed_length", "match", "mismatch", "matrix", "gap_open", "gap_extend",
+    ),
+    writes="file",
+    run=_run,
+    modules=("engine.read_alignment.search",),
+    tables="engine.read_alignment.tables:TABLES",
+    exports=(Export("tsv", "Table, tab-separated", (".tsv",)),),
+    export=_export,
+)  # fmt: skip
