@@ -65,8 +65,8 @@ READ_ALIGNMENT = Search(
             is_kept=True, wanted="the sequences to align with", one="text", hint="a FASTA file with the sequences to align with",
         ),
         Input(
-            "patterns", "Patterns", "proteins", "PATTERNS", "FASTA file with the sequences to align, also gzipped", several=False,
-            can_be_pasted=True, wanted="the sequences to align", one="pattern", hint="a FASTA file with the sequences to align",
+            "patterns", "Patterns", "proteins", "PATTERNS", "FASTA or FASTQ file with the sequences to align, also gzipped", several=False,
+            can_be_pasted=True, wanted="the sequences to align", one="pattern", hint="a FASTA or FASTQ file with the sequences to align",
         ),
     ),
     options=(Option("pairs", "Align pair by pair", "align the i-th pattern with the i-th text alone"),),

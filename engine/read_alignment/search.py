@@ -56,7 +56,8 @@ def align_reads(
 
     Parameters
     ----------
-    texts, patterns : FASTA files of nucleotides or proteins, also gzipped. out : file for the alignments, tab-separated; None for none.
+    texts, patterns : FASTA or FASTQ files of nucleotides or proteins, also gzipped.
+    out : file for the alignments, tab-separated; None for none.
     pairs : the i-th pattern is aligned with the i-th text alone. project_folder : a project to which a run with its table is added.
     device, threads : see `engine.execution.devices.chosen_device`; all threads when None.
 

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from engine.arrays import Texts
 from engine.errors import InputError, shortened
 from engine.formats.fasta import read_proteins
+from engine.formats.fastq import is_fastq, read_fastq
+from engine.formats.sources import ByteSource
 from engine.jobs.progress import Progress
 from engine.read_alignment.parameters import ReadAlignmentParameters
 from engine.sequences.matrices import LETTERS, Matrix, encode, read_matrix
@@ -47,12 +49,23 @@ class NamedSequences:
 
 
 def read_sequences(path: Path, progress: Progress) -> NamedSequences:
-    """Read the sequences of a FASTA file.
+    """Read the sequences of a FASTA or FASTQ file, which is told by its content.
 
     Raises
     ------
     InputError : the file cannot be read, or holds letters that do not go together. Cancelled : the user asked to stop.
     """
+    with ByteSource(path) as source:
+        has_qualities = is_fastq(source)
+    if has_qualities:
+        reads = read_fastq(path, progress=progress)
+        if reads.is_phred_64:
+            progress.message(
+                f"{path.name}: the qualities look as if they began at 64, as Illumina's did before 2011; scores do not use them"
+            )
+        if n_empty := int((np.diff(reads.offsets) == 0).sum()):
+            progress.message(f"{path.name}: {n_empty:,} {'read is' if n_empty == 1 else 'reads are'} empty", "warning")
+        return named_sequences(path, reads.names, reads.letters, reads.offsets)
     proteins = read_proteins([path], progress=progress, every_record=True)
     return named_sequences(path, Texts(proteins.accession_bytes, proteins.accession_offsets), proteins.residues, proteins.offsets)
 

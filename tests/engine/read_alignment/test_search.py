@@ -125,6 +125,18 @@ def test_reads_of_both_strands_come_back_to_their_place_with_places_on_the_read_
     assert (int(third["pattern_start"]), int(third["pattern_end"])) == (6 + 2001 - int(third["text_start"]), 45)
 
 
+def test_reads_with_qualities_are_aligned_as_without(tmp_path):
+    reads = ["ACGTTGCCAGT", "", "ACGNTGACC"]
+    texts, plain = fasta(tmp_path / "t.fa", ["ACGTTGACCAGT"]), fasta(tmp_path / "p.fa", reads)
+    qualities = "".join(f"@s{k} of a test\n{one}\n+\n{'h' * len(one)}\n" for k, one in enumerate(reads))
+    (tmp_path / "p.fq.gz").write_bytes(gzip.compress(qualities.encode()))
+    summary = align_reads(texts, tmp_path / "p.fq.gz", tmp_path / "one.tsv", ReadAlignmentParameters(), device="cpu")
+    align_reads(texts, plain, tmp_path / "two.tsv", ReadAlignmentParameters(), device="cpu")
+    assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
+    assert any("began at 64" in one for one in summary.messages)
+    assert any("1 read is empty" in one for one in summary.messages)
+
+
 def test_the_published_recurrence_is_a_preset(tmp_path):
     random = np.random.default_rng(SEED)
     texts = [BASES[random.integers(0, 4, 40)].tobytes().decode() for _ in range(20)]
