@@ -93,8 +93,8 @@ class Alignments(NamedTuple):
     @classmethod
     def none(cls, n: int, most_gaps: int) -> Alignments:
         """Of `n` pairs, none of which has an alignment."""
-        score, places = np.full(n, NO_ALIGNMENT, np.int32), [np.full(n, -1, np.int32) for _ in range(5)]
-        return cls(score, *places, np.zeros((n, 2 * most_gaps + 1), np.int32))
+        one, two, three, four, five = (np.full(n, -1, np.int32) for _ in range(5))
+        return cls(np.full(n, NO_ALIGNMENT, np.int32), one, two, three, four, five, np.zeros((n, 2 * most_gaps + 1), np.int32))
 
 
 def score_bits(rules: GapRules, longest_pattern: int) -> int:

@@ -30,8 +30,6 @@ from kernels.cpu.vectors import (
     add_saturated,
     aligned,
     load,
-    load_codes,
-    look_up,
     maximum,
     spread,
     store,
@@ -47,10 +45,10 @@ from kernels.partitions import equal_partitions
 __all__ = ["ReadSearch", "align_groups"]
 
 _PADDING = LETTERS
-_TABLE_ROW = 64  # elements of a row of the table, which stands there twice
+_TABLE_ROW = LETTERS + 1  # elements of a row of the table
 _FROM_START, _FROM_PAIR, _FROM_PATTERN, _FROM_TEXT = 0, 1, 2, 3
 _SOURCE, _PATTERN_GROWS, _TEXT_GROWS = 3, 4, 8  # bits of a direction: whence, and whether the gap that goes on here grows
-_ROWS_OF_LOOK = 64  # rows between two looks at the flag
+_BAND_ROWS, _TILE_COLUMNS = 16, 64  # between two looks at the flag; of what is computed together
 _CELLS_OF_PIECE = 150_000_000  # a tenth of a second with AVX-512
 _CELLS_OF_BLOCK = 8 * _CELLS_OF_PIECE  # of each thread, between two ends that are told
 _PIECES_OF_THREAD = 4
@@ -60,22 +58,23 @@ _SINGLE_PASS = 2, 64  # texts up to twice the pattern and 64 letters are traced 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def align_groups(
-    texts, text_places, patterns, pattern_places, order, table, costs, settings, lowest, g, e, s, profile, letters, columns, directions,
-    score, ends, runs, stop,
+    texts, text_places, patterns, pattern_places, order, table, costs, settings, lowest, g, e, s, profile, letters, bands, columns,
+    directions, score, ends, runs, stop,
 ):  # fmt: skip
     """Align pairs, as many at a time as a vector has lanes.
 
-    The width of the numbers is that of the dtype of `table`, which `g`, `e`, `s`, `profile` and `letters` share.
+    The width of the numbers is that of the dtype of `table`, which `g`, `e`, `s`, `profile`, `letters`, `bands` and `columns` share.
 
     Parameters
     ----------
     texts, patterns : int8 codes. text_places, pattern_places : (n, 2) int64, where those of each pair begin and end.
     order : (k,) int64, the pairs to align, those of similar lengths beside one another.
-    table : (32 * 64,) aligned; ``table[code of text * 64 + code of pattern]`` and the same 32 further on. costs : (2,) int64, of a gap's
+    table : (32 * 32,), ``table[code of text * 32 + code of pattern]``. costs : (2,) int64, of a gap's
         first letter and of each further one. settings : (4,) int64: most gaps, mode, length of the seed, whether as published.
     lowest : scores up to this are of what is not possible.
-    g, e : ((layers) * (longest pattern + 1) * lanes,), s : (one layer of it,), profile : (32 of it,), letters : (lanes,), columns : int8
-        as s: aligned work space. directions : uint8, (longest text + 1) times g; empty where alignments are not traced.
+    g, e : ((layers) * (longest pattern + 1) * lanes,), s : (one layer of it,), profile : (32 of it,), letters : (lanes,),
+        bands : ((4 + 2 * most gaps) * _BAND_ROWS * lanes,), columns as s: aligned work
+        space. directions : uint8, (longest text + 1) times g; empty where alignments are not traced.
     score : (n,) int32, filled. ends : (5, n) int32, filled: text start, text end, pattern start, pattern end, gaps; where nothing is traced
         only the text end. runs : (n, 2 * most gaps + 1) int32, filled where alignments are traced.
     """
@@ -85,7 +84,7 @@ def align_groups(
             return
         _align_lanes(
             texts, text_places, patterns, pattern_places, order[first : first + lanes], table, costs, settings, lowest, g, e, s, profile,
-            letters, columns, directions, score, ends, stop,
+            letters, bands, columns, directions, score, ends, stop,
         )  # fmt: skip
         if len(directions) and not stop[0]:
             _walk(text_places, pattern_places, order[first : first + lanes], lanes, settings, directions, score, ends, runs)
@@ -93,23 +92,28 @@ def align_groups(
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _align_lanes(
-    texts, text_places, patterns, pattern_places, pairs, table, costs, settings, lowest, g, e, s, profile, letters, columns, directions,
-    score, ends, stop,
+    texts, text_places, patterns, pattern_places, pairs, table, costs, settings, lowest, g, e, s, profile, letters, bands, columns,
+    directions, score, ends, stop,
 ):  # fmt: skip
     """Scores and ends of at most as many pairs as a vector has lanes, and the directions in which they are traced; see `align_groups`."""
     lanes = len(letters)
     most_gaps, mode, seed, is_published = settings[0], settings[1], settings[2], settings[3] != 0
     traces = len(directions) > 0
+    is_plain = not traces and not is_published
     least, zero = spread(g, np.iinfo(g.dtype).min), spread(g, 0)
     opening, extending = spread(g, costs[0]), spread(g, costs[1])
     is_floored = mode == LOCAL and seed == 0
     floor = zero if is_floored else least
     from_start, from_pair, from_pattern, from_text = spread(g, 0), spread(g, _FROM_PAIR), spread(g, _FROM_PATTERN), spread(g, _FROM_TEXT)
     pattern_grows, text_grows = spread(g, _PATTERN_GROWS), spread(g, _TEXT_GROWS)
-    rows, width = 0, 0
-    for pair in pairs:
-        rows = max(rows, text_places[pair, 1] - text_places[pair, 0])
-        width = max(width, pattern_places[pair, 1] - pattern_places[pair, 0])
+    n_pairs = len(pairs)
+    text_begins, text_lengths, pattern_lengths = np.zeros(lanes, np.int64), np.full(lanes, -1, np.int64), np.zeros(n_pairs, np.int64)
+    for lane in range(n_pairs):
+        text_begins[lane] = text_places[pairs[lane], 0]
+        text_lengths[lane] = text_places[pairs[lane], 1] - text_begins[lane]
+        pattern_lengths[lane] = pattern_places[pairs[lane], 1] - pattern_places[pairs[lane], 0]
+    longest = np.argmax(text_lengths)
+    rows, width, shortest = text_lengths[longest], pattern_lengths.max(), pattern_lengths.min()
     layer = (width + 1) * lanes
     profile_row = _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, width, lanes, profile, columns)
     for place in range(0, (most_gaps + 1) * layer, lanes):
@@ -121,160 +125,198 @@ def _align_lanes(
         score[pair] = lowest if mode != LOCAL else 0
         ends[1, pair] = -1
         ends[4, pair] = 0
-    for i in range(rows + 1):
-        if i % _ROWS_OF_LOOK == 0 and stop[0]:
+    band_rows, each = _BAND_ROWS, _BAND_ROWS * lanes
+    begins, band_letters = bands[:each], bands[each : 2 * each]
+    diagonals = bands[2 * each : (3 + most_gaps) * each]
+    f_left = bands[(3 + most_gaps) * each : (4 + 2 * most_gaps) * each]
+    codes, n_codes = np.zeros((band_rows, LETTERS + 4), np.int64), np.zeros(band_rows, np.int64)
+    for band in range(0, rows + 1, band_rows):
+        if stop[0]:
             return
-        if i:
-            _fill_scores(texts, text_places, pairs, i, width, seed, profile_row, profile, letters, s)
-        if seed == 0:
-            begun = zero if i == 0 or mode != PREFIX else least
-        else:
-            for lane in range(lanes):
-                letters[lane] = np.iinfo(g.dtype).min
+        band_end = min(rows + 1, band + band_rows)
+        for i in range(band, band_end):
+            if i:
+                n_codes[i - band] = _note_letters(
+                    texts, text_begins, text_lengths, longest, i, band_letters, (i - band) * lanes, codes[i - band]
+                )  # fmt: skip
+            place = (i - band) * lanes
+            if seed == 0:
+                store(begins, place, zero if i == 0 or mode != PREFIX else least)
+                continue
+            store(begins, place, least)
             if i == seed or (i > seed and mode != PREFIX):
                 for lane in range(len(pairs)):
-                    _seed_score(texts, text_places[pairs[lane]], patterns, pattern_places[pairs[lane]], i, seed, table, letters, lane)
-            begun = load(letters, 0)
-        for q in range(most_gaps + 1):
-            start = q * layer
-            below = start - layer
-            place = start + seed * lanes
-            if seed > width:
-                break
-            diagonal, alone = load(g, place), load(e, place)
-            value = maximum(begun, alone)
-            store(g, place, value)
-            traced = (i * (most_gaps + 1) + q) * layer
-            if q == 0:
-                if traces:
-                    store_anywhere(directions, traced + seed * lanes, from_start)
-                for j in range(seed + 1, width + 1):
-                    paired = add_saturated(diagonal, load(s, j * lanes))
-                    diagonal = load(g, start + j * lanes)
-                    value = maximum(paired, floor)
-                    store(g, start + j * lanes, value)
-                    if traces:
-                        source = where_equal(value, zero, from_start, from_pair) if is_floored else from_pair
-                        store_anywhere(directions, traced + j * lanes, source)
-                continue
-            opened = subtract_saturated(load(g, below + seed * lanes), opening)
-            grown = subtract_saturated(alone, extending)
-            f = opened
-            if is_published and i < seed:
-                store(e, place, least)
-            else:
-                store(e, place, maximum(grown, opened))
-            if is_published and i > seed:
-                f = least
-            if traces:
-                source = where_equal(value, begun, from_start, from_text)
-                store_anywhere(directions, traced + seed * lanes, add(source, where_greater(grown, opened, text_grows, zero)))
-            for j in range(seed + 1, width + 1):
-                place = start + j * lanes
-                paired = add_saturated(diagonal, load(s, j * lanes))
-                diagonal, alone = load(g, place), load(e, place)
-                value = maximum(maximum(paired, floor), maximum(alone, f))
-                store(g, place, value)
-                opened = subtract_saturated(load(g, below + j * lanes), opening)
-                text_grown, pattern_grown = subtract_saturated(alone, extending), subtract_saturated(f, extending)
-                if traces:
-                    source = where_equal(value, paired, from_pair, where_equal(value, f, from_pattern, from_text))
-                    if is_floored:
-                        source = where_equal(value, zero, from_start, source)
-                    source = add(source, where_greater(text_grown, opened, text_grows, zero))
-                    source = add(source, where_greater(pattern_grown, opened, pattern_grows, zero))
-                    store_anywhere(directions, traced + j * lanes, source)
-                e_next, f = maximum(text_grown, opened), maximum(pattern_grown, opened)
-                if is_published:
-                    if j < i:
+                    _seed_score(
+                        texts, text_places[pairs[lane]], patterns, pattern_places[pairs[lane]], i, seed, table, begins, place + lane
+                    )  # fmt: skip
+        # A few columns of all layers stay near the processor while the rows of the band go over them.
+        for tile in range(seed, width + 1, _TILE_COLUMNS):
+            tile_end = min(width + 1, tile + _TILE_COLUMNS)
+            first = max(tile, seed + 1)
+            for i in range(band, band_end):
+                if i:
+                    place = (i - band) * lanes
+                    _fill_scores(
+                        codes[i - band], n_codes[i - band], load(band_letters, place), first, tile_end, profile_row, profile, s, lanes
+                    )
+                for q in range(most_gaps + 1):
+                    start = q * layer
+                    below = start - layer
+                    left = ((i - band) * (most_gaps + 1) + q) * lanes
+                    traced = (i * (most_gaps + 1) + q) * layer
+                    if tile == seed:
+                        place = start + seed * lanes
+                        begun = load(begins, (i - band) * lanes)
+                        diagonal, alone = load(g, place), load(e, place)
+                        value = maximum(begun, alone)
+                        store(g, place, value)
                         f = least
-                    elif j > i:
-                        e_next = least
-                store(e, place, e_next)
-        if mode == LOCAL:
-            top = least
-            for j in range(seed, width + 1):
-                top = maximum(top, load(g, most_gaps * layer + j * lanes))
-            store(letters, 0, top)
-        for lane in range(len(pairs)):
-            pair = pairs[lane]
-            n = text_places[pair, 1] - text_places[pair, 0]
-            m = pattern_places[pair, 1] - pattern_places[pair, 0]
-            if i > n or m < seed:
-                continue
-            found = np.int64(letters[lane] if mode == LOCAL else g[most_gaps * layer + m * lanes + lane])
-            if found > score[pair]:
-                score[pair] = found
-                ends[1, pair] = i
-                # Of a local alignment the text was cut at its end: the last row tells where it ends in the pattern.
-                if traces and (mode != LOCAL or i == n):
-                    _note_end(g, layer, lanes, lane, most_gaps, found, seed if mode == LOCAL else m, pair, ends)
+                        if q == 0:
+                            if traces:
+                                store_anywhere(directions, traced + seed * lanes, from_start)
+                        else:
+                            opened = subtract_saturated(load(g, below + seed * lanes), opening)
+                            grown = subtract_saturated(alone, extending)
+                            if not is_published or i <= seed:
+                                f = opened
+                            if not is_published or i >= seed:
+                                store(e, place, maximum(grown, opened))
+                            if traces:
+                                source = where_equal(value, begun, from_start, from_text)
+                                source = add(source, where_greater(grown, opened, text_grows, zero))
+                                store_anywhere(directions, traced + seed * lanes, source)
+                    else:
+                        diagonal, f = load(diagonals, left), load(f_left, left)
+                    if q == 0:
+                        for j in range(first, tile_end):
+                            paired = add_saturated(diagonal, load(s, j * lanes))
+                            diagonal = load(g, start + j * lanes)
+                            value = maximum(paired, floor)
+                            store(g, start + j * lanes, value)
+                            if traces:
+                                source = where_equal(value, zero, from_start, from_pair) if is_floored else from_pair
+                                store_anywhere(directions, traced + j * lanes, source)
+                    elif is_plain:
+                        for j in range(first, tile_end):
+                            place = start + j * lanes
+                            paired = maximum(add_saturated(diagonal, load(s, j * lanes)), floor)
+                            diagonal, alone = load(g, place), load(e, place)
+                            store(g, place, maximum(paired, maximum(alone, f)))
+                            opened = subtract_saturated(load(g, below + j * lanes), opening)
+                            store(e, place, maximum(subtract_saturated(alone, extending), opened))
+                            f = maximum(subtract_saturated(f, extending), opened)
+                    else:
+                        for j in range(first, tile_end):
+                            place = start + j * lanes
+                            paired = add_saturated(diagonal, load(s, j * lanes))
+                            diagonal, alone = load(g, place), load(e, place)
+                            value = maximum(maximum(paired, floor), maximum(alone, f))
+                            store(g, place, value)
+                            opened = subtract_saturated(load(g, below + j * lanes), opening)
+                            text_grown, pattern_grown = subtract_saturated(alone, extending), subtract_saturated(f, extending)
+                            if traces:
+                                source = where_equal(value, paired, from_pair, where_equal(value, f, from_pattern, from_text))
+                                if is_floored:
+                                    source = where_equal(value, zero, from_start, source)
+                                source = add(source, where_greater(text_grown, opened, text_grows, zero))
+                                source = add(source, where_greater(pattern_grown, opened, pattern_grows, zero))
+                                store_anywhere(directions, traced + j * lanes, source)
+                            e_next, f = maximum(text_grown, opened), maximum(pattern_grown, opened)
+                            if is_published:
+                                if j < i:
+                                    f = least
+                                elif j > i:
+                                    e_next = least
+                            store(e, place, e_next)
+                    store(diagonals, left, diagonal)
+                    store(f_left, left, f)
+                if mode == LOCAL:
+                    top = least
+                    for j in range(tile, tile_end):
+                        top = maximum(top, load(g, most_gaps * layer + j * lanes))
+                    store(letters, 0, top)
+                if mode != LOCAL and (width < tile or shortest >= tile_end):
+                    continue
+                for lane in range(n_pairs):
+                    pair, n, m = pairs[lane], text_lengths[lane], pattern_lengths[lane]
+                    if i > n or m < tile or (mode != LOCAL and m >= tile_end):
+                        continue
+                    found = np.int64(letters[lane] if mode == LOCAL else g[most_gaps * layer + m * lanes + lane])
+                    # Tiles come one after the other: a later one may have the score in an earlier row.
+                    if found > score[pair] or (found == score[pair] and i < ends[1, pair]):
+                        score[pair] = found
+                        ends[1, pair] = i
+                        # Of a local alignment the text was cut at its end: the last row tells where it ends in the pattern.
+                        if traces and (mode != LOCAL or i == n):
+                            _note_end(g, layer, lanes, lane, most_gaps, found, tile if mode == LOCAL else m, pair, ends)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, width, lanes, profile, columns):
     """Make a profile of the patterns for each letter of the texts: which one each letter has, (32,) int64, -1 for none."""
     profile_row = np.full(LETTERS + 1, -1, np.int64)
-    columns[: width * lanes] = _PADDING
+    is_of_pattern = np.zeros(LETTERS + 1, np.bool_)
+    for place in range(0, width * lanes, lanes):
+        store(columns, place, spread(columns, _PADDING))
     for lane in range(len(pairs)):
         begin, end = pattern_places[pairs[lane], 0], pattern_places[pairs[lane], 1]
         for j in range(end - begin):
             columns[j * lanes + lane] = patterns[begin + j]
+            is_of_pattern[patterns[begin + j]] = True
         for place in range(text_places[pairs[lane], 0], text_places[pairs[lane], 1]):
             profile_row[texts[place]] = 0
-    n = 0
+    codes, n = np.flatnonzero(is_of_pattern), 0
     for letter in range(LETTERS):
         if profile_row[letter] == 0:
             profile_row[letter] = n * width * lanes
-            for j in range(width):
-                found = look_up(table, letter * _TABLE_ROW, load_codes(columns, j * lanes, profile))
-                store(profile, profile_row[letter] + j * lanes, found)
+            for place in range(0, width * lanes, lanes):
+                own, found = load(columns, place), spread(profile, np.iinfo(profile.dtype).min)
+                for code in codes:
+                    found = where_equal(own, spread(profile, code), spread(profile, table[letter * _TABLE_ROW + code]), found)
+                store(profile, profile_row[letter] + place, found)
             n += 1
     return profile_row
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _fill_scores(texts, text_places, pairs, i, width, seed, profile_row, profile, letters, s):
-    """The scores of the texts' `i`-th letters with all letters of the patterns, behind the seed."""
-    lanes = len(letters)
-    longest, seen, n = 0, 0, 0
-    for lane in range(len(pairs)):
-        if text_places[pairs[lane], 1] - text_places[pairs[lane], 0] >= i:
-            longest = texts[text_places[pairs[lane], 0] + i - 1]
-    four = np.zeros(LETTERS + 3, np.int64)
-    for lane in range(lanes):
-        letter = longest  # a text that has ended has the letter of another, whose profile is needed anyway
-        if lane < len(pairs) and text_places[pairs[lane], 1] - text_places[pairs[lane], 0] >= i:
-            letter = np.int64(texts[text_places[pairs[lane], 0] + i - 1])
-        letters[lane] = letter
+def _note_letters(texts, text_begins, text_lengths, longest, i, band_letters, place, codes):
+    """Write the texts' `i`-th letters from `place` on, and the different ones into `codes`, the first of them thrice more: their number."""
+    seen, n = 0, 0
+    for lane in range(len(text_begins)):
+        # A text that has ended has the letter of the longest, whose profile is needed anyway.
+        own = lane if text_lengths[lane] >= i else longest
+        letter = np.int64(texts[text_begins[own] + i - 1])
+        band_letters[place + lane] = letter
         if not seen >> letter & 1:
             seen |= 1 << letter
-            four[n] = letter
+            codes[n] = letter
             n += 1
-    for k in range(n, n + 3):
-        four[k] = four[0]
-    own = load(letters, 0)
+    codes[n : n + 3] = codes[0]
+    return n
+
+
+@njit(inline="always")
+def _fill_scores(codes, n, own, begin, end, profile_row, profile, s, lanes):
+    """The scores of a row's letters with those of the patterns in the columns from `begin` to `end`."""
     for first in range(0, n, 4):
-        row_0, row_1, row_2, row_3 = (
-            profile_row[four[first]], profile_row[four[first + 1]], profile_row[four[first + 2]], profile_row[four[first + 3]],
-        )  # fmt: skip
-        code_0, code_1, code_2, code_3 = (
-            spread(s, four[first]), spread(s, four[first + 1]), spread(s, four[first + 2]), spread(s, four[first + 3]),
-        )  # fmt: skip
-        for j in range(seed, width):
-            place = j * lanes
+        row_0, row_1 = profile_row[codes[first]], profile_row[codes[first + 1]]
+        row_2, row_3 = profile_row[codes[first + 2]], profile_row[codes[first + 3]]
+        code_0, code_1 = spread(s, codes[first]), spread(s, codes[first + 1])
+        code_2, code_3 = spread(s, codes[first + 2]), spread(s, codes[first + 3])
+        for j in range(begin, end):
+            place = (j - 1) * lanes
             found = load(profile, row_0 + place)
             if first:
-                found = where_equal(own, code_0, found, load(s, place + lanes))
+                found = where_equal(own, code_0, found, load(s, j * lanes))
             found = where_equal(own, code_1, load(profile, row_1 + place), found)
             found = where_equal(own, code_2, load(profile, row_2 + place), found)
             found = where_equal(own, code_3, load(profile, row_3 + place), found)
-            store(s, place + lanes, found)
+            store(s, j * lanes, found)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, letters, lane):
-    """The score of the seed where it ends at row `i` of a lane; nothing changes where the letters differ."""
+def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, begins, place):
+    """The score of the seed where it ends at row `i`; nothing changes where the letters differ."""
     if i > text_place[1] - text_place[0] or seed > pattern_place[1] - pattern_place[0]:
         return
     found = 0
@@ -283,7 +325,7 @@ def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, lett
         if letter != patterns[pattern_place[0] + k]:
             return
         found += table[letter * _TABLE_ROW + letter]
-    letters[lane] = found
+    begins[place] = found
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -451,7 +493,8 @@ class _Block:
             align_groups(
                 of._texts.codes, self._text_places, of._patterns.codes, self._pattern_places, order[first * lanes : last * lanes],
                 of._table, _costs(self._rules), _settings(self._rules), self._lowest, aligned(layers, dtype), aligned(layers, dtype),
-                aligned(width, dtype), aligned(LETTERS * width, dtype), aligned(lanes, dtype), aligned(width, np.int8), directions,
+                aligned(width, dtype), aligned(LETTERS * width, dtype), aligned(lanes, dtype),
+                aligned((4 + 2 * self._rules.most_gaps) * _BAND_ROWS * lanes, dtype), aligned(width, dtype), directions,
                 self._score, self._ends, self._runs, stop,
             )  # fmt: skip
 
@@ -487,10 +530,8 @@ def _settings(rules: GapRules) -> NDArray[np.int64]:
 
 
 def _table(matrix: NDArray[np.int32], bits: int) -> NDArray[Any]:
-    """The matrix as `look_up` takes it, by the text's letter first: (32 * 64,)."""
+    """The matrix by the text's letter first: ((LETTERS + 1) ** 2,)."""
     dtype: Any = np.int16 if bits == 16 else np.int32
-    table = aligned((LETTERS + 1) * _TABLE_ROW, dtype)
-    rows = table.reshape(LETTERS + 1, 2, LETTERS + 1)
-    rows[...] = np.iinfo(dtype).min
-    rows[: matrix.shape[1], :, : matrix.shape[0]] = matrix.T[:, None, :]
-    return table
+    table = np.full((_TABLE_ROW, _TABLE_ROW), np.iinfo(dtype).min, dtype)
+    table[: matrix.shape[1], : matrix.shape[0]] = matrix.T
+    return table.ravel()

@@ -101,6 +101,34 @@ def test_the_published_recurrence_is_what_is_printed(most_gaps):
         assert found.tolist() == [NO_ALIGNMENT if one is None else one for one in printed]
 
 
+def test_the_published_recurrence_of_longer_sequences_is_what_is_printed():
+    random = np.random.default_rng(8)
+    texts = [random.integers(0, 3, 90) for _ in range(4)]
+    patterns = [np.concatenate([text[:20], text[23:50], [0, 1], text[50:75]]) for text in texts]
+    rules = GapRules(DNA, 2, 1, 2, is_published=True)
+    found = align(texts, patterns, rules, range(4), range(4))
+    assert found.score.tolist() == [printed_recurrence(*pair, rules) for pair in zip(texts, patterns, strict=True)]
+    assert [rescored(texts[k], patterns[k], found, k, rules) for k in range(4)] == found.score.tolist()
+
+
+@pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
+def test_a_long_seed_decides_where_an_alignment_begins(mode):
+    random = np.random.default_rng(12)
+    text = random.integers(0, 3, 200)
+    text[74] = (text[69] + 1) % 3  # else the gap could stand elsewhere
+    pattern = np.concatenate([text[:70], text[75:110]])
+    rules = GapRules(DNA, 5, 2, 1, mode)
+    free, seeded, spoilt = (
+        align([text], [one], rules._replace(seed_length=length), [0], [0])
+        for one, length in ((pattern, 0), (pattern, 66), (np.append(1 - pattern[:1], pattern[1:]) % 3, 66))
+    )
+    for one, other in zip(free, seeded, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert seeded.score[0] == 105 * 2 - 5 - 5 * 2
+    assert seeded.runs[0].tolist() == [70, -5, 35]
+    assert spoilt.score[0] == NO_ALIGNMENT
+
+
 def test_the_published_recurrence_misses_a_gap_back_to_the_diagonal():
     text, pattern = [0, 1, 2, 0, 0, 1, 1, 2, 2, 1, 0, 0, 1], [0, 1, 2, 2, 0, 0, 1, 1, 2, 2, 1, 0, 1]
     scores = [align([text], [pattern], GapRules(DNA, 1, 1, 2, is_published=one), [0], [0]).score[0] for one in (False, True)]
