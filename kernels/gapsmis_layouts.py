@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "LETTERS", "LOCAL", "MOST_GAPS", "NO_ALIGNMENT", "PREFIX", "WITHIN", "Alignments", "GapRules", "Sequences", "score_bits", "windows",
+    "LETTERS", "LOCAL", "MOST_GAPS", "NO_ALIGNMENT", "PREFIX", "WITHIN", "Alignments", "GapRules", "Sequences", "TooLongError",
+    "score_bits", "windows",
 ]  # fmt: skip
 
 PREFIX, WITHIN, LOCAL = 0, 1, 2
@@ -30,6 +31,10 @@ LETTERS = 31
 MOST_GAPS = 30
 NO_ALIGNMENT = int(np.iinfo(np.int32).min)
 """The score of a pair that has no alignment."""
+
+
+class TooLongError(ValueError):
+    """A text and a pattern are too long to be traced; the message says how long."""
 
 
 class Sequences(NamedTuple):

@@ -10,19 +10,19 @@ from pydantic import field_validator, model_validator
 from engine.errors import ParameterError
 from engine.parameters import SearchParameters, parameter
 from engine.sequences.matrices import matrix_name
+from kernels.gapsmis_layouts import MOST_GAPS
 
 __all__ = ["ReadAlignmentParameters"]
 
 _ALIGNMENT, _SCORING = "Alignment", "Scoring"
 _MOST_SCORE = 1_000_000
-_MOST_GAPS = 30  # of the kernels
 
 
 class ReadAlignmentParameters(SearchParameters):
     """All that decides the alignments, besides the texts and the patterns."""
 
     max_gaps: int = parameter(
-        2, ge=0, le=_MOST_GAPS, title="Most gaps", group=_ALIGNMENT, help="An alignment has at most so many gaps, each of any length."
+        2, ge=0, le=MOST_GAPS, title="Most gaps", group=_ALIGNMENT, help="An alignment has at most so many gaps, each of any length."
     )
     mode: Literal["prefix", "within", "local"] = parameter(
         "prefix", title="Mode", group=_ALIGNMENT,

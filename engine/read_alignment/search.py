@@ -21,7 +21,7 @@ from engine.read_alignment.sequences import NamedSequences, check_sorts, gap_rul
 from engine.read_alignment.summary import ReadAlignmentSummary
 from engine.search_run import Asked, SearchRun, search_run
 from engine.sequences.matrices import matrix_names
-from kernels.gapsmis_layouts import NO_ALIGNMENT, Alignments, GapRules, Sequences, score_bits
+from kernels.gapsmis_layouts import NO_ALIGNMENT, Alignments, GapRules, Sequences, TooLongError, score_bits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -183,7 +183,10 @@ class _Aligning:
             cells = int((texts.lengths[text_of] * patterns.lengths[pattern_of]).sum()) * layers
             with self._run.step("score"):
                 self._run.progress.stage("Aligning", cells // STEP_CELLS)
-                found, is_reverse = self._aligned(text_of, pattern_of)
+                try:
+                    found, is_reverse = self._aligned(text_of, pattern_of)
+                except TooLongError as error:
+                    raise ParameterError(f"{error}: too long to be traced with {rules.most_gaps} gaps; give shorter ones") from error
             with self._run.step("report"):
                 rows = alignment_rows(texts, patterns, self._strands, text_of, pattern_of, found, is_reverse)
             self.n_aligned += int((found.score != NO_ALIGNMENT).sum())

@@ -39,7 +39,7 @@ from kernels.cpu.vectors import (
     where_greater,
 )  # fmt: skip
 from kernels.device import StopFlag
-from kernels.gapsmis_layouts import LETTERS, LOCAL, NO_ALIGNMENT, PREFIX, Alignments, GapRules, Sequences, score_bits, windows
+from kernels.gapsmis_layouts import LETTERS, LOCAL, NO_ALIGNMENT, PREFIX, Alignments, GapRules, Sequences, TooLongError, score_bits, windows
 from kernels.partitions import equal_partitions
 
 __all__ = ["ReadSearch", "align_groups"]
@@ -52,7 +52,7 @@ _BAND_ROWS, _TILE_COLUMNS = 16, 64  # between two looks at the flag; of what is 
 _CELLS_OF_PIECE = 150_000_000  # a tenth of a second with AVX-512
 _CELLS_OF_BLOCK = 8 * _CELLS_OF_PIECE  # of each thread, between two ends that are told
 _PIECES_OF_THREAD = 4
-_TRACED_BYTES = 2 << 30  # of directions at the most, of each thread
+_TRACED_BYTES = 1 << 30  # of directions at the most, of each thread
 _SINGLE_PASS = 2, 64  # texts up to twice the pattern and 64 letters are traced in one pass
 
 
@@ -481,9 +481,9 @@ class _Block:
         longest = np.maximum.reduceat(text, groups) + 1.0, np.maximum.reduceat(pattern, groups) + 1.0
         cells = longest[0] * longest[1] * (self._rules.most_gaps + 1) * lanes
         if traces and cells.max() > _TRACED_BYTES:
-            raise ValueError(
-                f"{int(longest[0].max()):,} letters of a text with {int(longest[1].max()):,} of a pattern are too many to trace"
-            )
+            worst = int(cells.argmax())
+            n, m = int(longest[0][worst]) - 1, int(longest[1][worst]) - 1
+            raise TooLongError(f"a pattern of {m:,} letters with {n:,} of a text")
 
         def work(first: int, last: int, stop: StopFlag) -> None:
             width = int(longest[1][first:last].max()) * lanes

@@ -212,6 +212,20 @@ def test_all_the_letters_of_a_matrix_are_scored():
     assert [rescored(texts[k], patterns[k], found, k, rules) for k in range(40)] == found.score.tolist()
 
 
+def test_what_is_behind_the_last_end_is_left_when_the_work_is_stopped(monkeypatch):
+    texts, patterns = damaged_reads(60, 4)
+    rules = GapRules(np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32), 5, 2, 2)
+    every, out = np.arange(60), Alignments.none(60, 2)
+    whole = align(texts, patterns, rules, every, every)
+    monkeypatch.setattr(gapsmis, "_CELLS_OF_BLOCK", 100_000)
+    steps = ReadSearch(Processor(1), sequences(texts), sequences(patterns), rules).align(every, every, out)
+    end = next(end for end in steps if end > 0)
+    steps.close()
+    assert 0 < end < 60
+    np.testing.assert_array_equal(out.score[:end], whole.score[:end])
+    assert (out.score[end:] == NO_ALIGNMENT).all()
+
+
 def test_a_cancel_is_heard_and_no_pairs_are_no_work():
     texts, patterns = damaged_reads(50, 4)
     rules = GapRules(np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32), 5, 2, 2)

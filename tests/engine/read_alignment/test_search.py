@@ -192,6 +192,15 @@ def test_what_cannot_be_computed_is_refused_with_words(tmp_path):
         ReadAlignmentParameters().changed(recurrence="published", mode="local")
 
 
+def test_sequences_that_are_too_long_to_be_traced_are_refused_with_words(tmp_path, monkeypatch):
+    from kernels.cpu import gapsmis
+
+    monkeypatch.setattr(gapsmis, "_TRACED_BYTES", 10_000)
+    texts, patterns = fasta(tmp_path / "t.fa", ["ACGT", "ACGT" * 10]), fasta(tmp_path / "p.fa", ["ACG" * 9])
+    with pytest.raises(ParameterError, match="a pattern of 27 letters with 40 of a text: too long to be traced with 2 gaps"):
+        align_reads(texts, patterns, None, ReadAlignmentParameters(), device="cpu")
+
+
 def test_a_cancel_leaves_no_file(tmp_path):
     progress = Progress()
     progress.cancel()
