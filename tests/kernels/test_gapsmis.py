@@ -202,6 +202,26 @@ def test_a_window_of_a_long_text_gives_the_alignment_of_the_whole(mode, monkeypa
         assert cut.text_start[:3].tolist() == [0, 500, 2930]
 
 
+def test_of_two_local_alignments_of_one_score_the_one_that_ends_first_in_the_text_is_told():
+    one, other = np.arange(6), np.arange(6, 12)
+    matrix = np.where(np.eye(13, dtype=bool), 2, -9).astype(np.int32)
+    rules = GapRules(matrix, 20, 5, 1, LOCAL)
+    # The first in the text is the last in the pattern, far from the other.
+    found = align([np.append(other, one)], [np.concatenate([one, [12] * 80, other])], rules, [0], [0])
+    assert [int(column[0]) for column in found[:5]] == [12, 0, 6, 86, 92]
+
+
+def test_of_two_gaps_of_three_letters_the_latter_is_left_as_soon_as_the_score_allows():
+    # Either of the letters 1 in the middle of the pattern may be paired: the gaps are of 1 and 2 letters, or of 2 and 1.
+    pattern, text = np.array([0, 0, 0, 2, 1, 1, 2, 0, 0, 0]), np.array([0, 0, 0, 1, 0, 0, 0])
+    rules = GapRules(DNA, 0, 1, 2)
+    best = best_alignment(text, pattern, rules)
+    found = align([text], [pattern], rules, [0], [0])
+    assert best is not None
+    assert (found.score[0], steps_of(found.runs[0])) == (best.score, best.steps)
+    assert found.runs[0].tolist() == [3, 2, 1, 1, 3]
+
+
 def test_all_the_letters_of_a_matrix_are_scored():
     random = np.random.default_rng(3)
     matrix = random.integers(-5, 6, (27, 27)).astype(np.int32)
