@@ -38,7 +38,7 @@ def powers_of_ten(low: float, high: float, n_most: int) -> list[float]:
 
 def tick_texts(ticks: list[float], locale: QLocale) -> list[str]:
     """The ticks as numbers of the user's language, all with the same decimals."""
-    step = ticks[1] - ticks[0] if len(ticks) > 1 else max(abs(ticks[0]), 1.0)
+    step = abs(ticks[1] - ticks[0]) if len(ticks) > 1 else max(abs(ticks[0]), 1.0)
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     return [locale.toString(tick if abs(tick) > step / 1e6 else 0.0, "f", decimals) for tick in ticks]
 
