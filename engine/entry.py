@@ -31,8 +31,9 @@ __all__ = [
     "SearchRequest",
 ]
 
-FileSort = Literal["spectra", "proteins", "structures", "structure database"]
-"""What is known of a file: spectra in any format, sequences, structures (also a folder or a list of them), or a database of them."""
+FileSort = Literal["spectra", "proteins", "structures", "structure database", "project"]
+"""What is known of a file: spectra in any format, sequences, structures (also a folder or a list of them), or a database of them; or that
+it is the folder of a project."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,8 @@ class Search:
     icon : the name of one that ships.
     parameters : ``module:class`` of its `SearchParameters`. preset : the one to begin with, empty where there is none.
     run : does it. export : writes results of a finished run; the paths of what was written.
-    writes : ``project``, where results go into a project's folder (``--out DIR``), or ``file`` (``--out FILE``, a project if one likes).
+    writes : ``project``, where results go into a project's folder (``--out DIR``); ``file`` (``--out FILE``, a project if one likes); or
+        ``given project``, where they go into the project that is its input (``--out FILE`` if one likes).
     shortcuts : parameters with an option of their own on the command line.
     modules : what `run` imports, which a window loads while nobody waits for it.
     tables : ``module:name`` of its result tables, a tuple of `engine.tables.Table`, the first in the hierarchy first.
@@ -194,7 +196,7 @@ class Search:
     parameters: str
     preset: str
     inputs: tuple[Input, ...]
-    writes: Literal["project", "file"]
+    writes: Literal["project", "file", "given project"]
     run: Callable[[SearchRequest, Progress], Summary]
     tables: str
     exports: tuple[Export, ...]

@@ -5,6 +5,7 @@ A new search is a folder with its entry, and a line here; CONTRIBUTING says how.
 
 from __future__ import annotations
 
+from engine.clustering.entry import CLUSTERING, EXPLANATION
 from engine.entry import Search
 from engine.errors import ParameterError
 from engine.identification.entry import IDENTIFICATION
@@ -13,7 +14,7 @@ from engine.structure_search.entry import STRUCTURE_SEARCH
 
 __all__ = ["SEARCHES", "search_of_kind"]
 
-SEARCHES: tuple[Search, ...] = (IDENTIFICATION, SEQUENCE_SEARCH, STRUCTURE_SEARCH)
+SEARCHES: tuple[Search, ...] = (IDENTIFICATION, SEQUENCE_SEARCH, STRUCTURE_SEARCH, CLUSTERING, EXPLANATION)
 
 
 def search_of_kind(kind: str) -> Search:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import field_validator, model_validator
 
@@ -87,7 +86,7 @@ class ClusteringParameters(VectorParameters):
         help="Hierarchical: clusters up to a distance. DBSCAN: chains of neighbours. k-means: a given number of clusters.",
     )  # fmt: skip
     max_distance: float = parameter(
-        0.3, ge=0, le=1, title="Largest distance", group=_CLUSTERS,
+        0.3, ge=0, le=0.99, title="Largest distance", group=_CLUSTERS,
         help="1 less the cosine of two spectra's vectors: up to it clusters are joined, and spectra are neighbours.",
     )  # fmt: skip
     linkage: Literal["average", "complete"] = parameter(
@@ -108,8 +107,8 @@ class ClusteringParameters(VectorParameters):
         0, ge=0, le=10_000_000, title="Number of clusters", group=_MEANS, help="k-means: how many; 0: one for each ten spectra."
     )
     seeding: Literal["first", "random", "k-means++"] = parameter(
-        "k-means++", title="First centroids", group=_MEANS, advanced=True,
-        help="k-means: the first spectra, random ones, or random ones far from each other.",
+        "random", title="First centroids", group=_MEANS, advanced=True,
+        help="k-means: the first spectra, random ones, or random ones far from each other, which takes longest.",
     )  # fmt: skip
     seed: int = parameter(
         1, ge=0, le=2**31, title="Random seed", group=_MEANS, advanced=True, help="The same seed gives the same centroids."
@@ -121,7 +120,7 @@ class ClusteringParameters(VectorParameters):
         1e-4, ge=0, le=1, title="Least movement", group=_MEANS, advanced=True,
         help="k-means ends when centroids move by less than this part of the variance, all squared and summed.",
     )  # fmt: skip
-    consensus: Literal["most-similar", "best", "mean"] = parameter(
+    consensus_spectrum: Literal["most-similar", "best", "mean"] = parameter(
         "most-similar", title="Consensus spectrum", group=_CONSENSUS,
         help="Of each cluster: the member most similar to the others, the most intense one, or the mean of all.",
     )  # fmt: skip
@@ -159,6 +158,10 @@ class ExplanationParameters(VectorParameters):
         0.0, ge=0, le=1000, title="Largest mass difference", unit="Da", group=_PRECURSOR,
         help="Spectra so much lighter or heavier than a peptide may join it, as probably modified; 0: only those of the same mass.",
     )  # fmt: skip
+    precursor_weight: float = parameter(
+        0.1, ge=0, le=1, title="Weight of the precursor", group=_PRECURSOR, advanced=True,
+        help="Of two peptides as similar, the one of nearer mass is taken: a cosine lower by this at the end of the tolerance.",
+    )  # fmt: skip
     fdr: float = parameter(
         0.01, gt=0, le=1, title="False discovery rate", group=_EXPLANATION, help="Explanations up to this q-value are counted and shown."
     )
@@ -187,8 +190,3 @@ class ExplanationParameters(VectorParameters):
         if not value or len(value) > 10 or not all(-5 <= one <= 10 for one in value) or len(set(value)) < len(value):
             raise ValueError("expected up to ten different whole numbers from -5 to 10, as 0, 1, 2")
         return value
-
-    @classmethod
-    def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Nothing follows."""
-        return {}

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import resources
 from engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
 from engine.command_line.terminal import TerminalProgress, interruptible, say
 from engine.entry import Demo, Input, Search, SearchRequest
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["add_demo", "add_search", "add_search_options", "preset_of", "run_search"]
 
 _MOST_THREADS = 1024
+PUBLISHED = "published"
+"""The preset with the settings of a paper, where a search has one."""
 
 
 def add_search(commands: Any, search: Search, *, explains: bool) -> None:
@@ -44,6 +47,8 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
         _add_input(parser, one, takes_several=one.several and (bool(one.option) or one is positional[-1]))
     if search.writes == "project":
         parser.add_argument("--out", required=True, metavar="DIR", help="project folder, made where it does not exist")
+    elif search.writes == "given project":
+        parser.add_argument("--out", type=output_name, metavar="FILE", help="also write the table of results here; - for standard output")
     else:
         parser.add_argument(
             "--out", required=True, type=output_name, metavar="FILE",
@@ -81,6 +86,11 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
         "--preset", default=usual or None, metavar="NAME|FILE.toml",
         help="parameters to begin with" + (" (default: %(default)s)" if usual else ""),
     )  # fmt: skip
+    if resources.path("presets", search.kind, f"{PUBLISHED}.toml").is_file():
+        parser.add_argument(
+            "--published", dest="preset", action="store_const", const=PUBLISHED,
+            help=f"the settings of the paper that the method comes from: the same as --preset {PUBLISHED}",
+        )  # fmt: skip
     parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=VALUE", help="change one parameter; may be given several times"
     )
@@ -113,8 +123,6 @@ def add_demo(commands: Any, search: Search, demo: Demo) -> None:
     add_search_options(parser, search, demo.preset)
 
     def run(options: argparse.Namespace) -> None:
-        import resources
-
         for name, sample in demo.samples.items():
             setattr(options, name, [str(resources.path("samples", sample))])
         Path(options.out).parent.mkdir(parents=True, exist_ok=True)
@@ -150,7 +158,7 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
     shortcuts = {name: getattr(options, f"parameter_{name}") for name in search.shortcuts}
     changes = {name: value for name, value in shortcuts.items() if value is not None}
     parameters = (preset_of(search, options.preset) if options.preset else search.model()).changed(options.set, **changes)
-    writes_file = search.writes == "file"
+    writes_file = search.writes == "file" or (search.writes == "given project" and options.out is not None)
     others = [getattr(options, one.name) for one in search.options if one.metavar]
     if writes_file and (STANDARD_OUTPUT in others or (options.json and options.out == STANDARD_OUTPUT)):
         raise ParameterError("standard output takes the results alone; give other files a name, and leave out --json with --out -")
@@ -158,13 +166,13 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
     output = output_file(options.out) if writes_file else nullcontext()
     with output as out, TerminalProgress(sys.stderr if shows_progress else None) as terminal:
         progress = Progress(terminal.handle)
-        project = options.project if writes_file else options.out
+        project = {"file": lambda: options.project, "project": lambda: options.out}.get(search.writes, lambda: None)()
         request = SearchRequest(
             {one.name: _paths(getattr(options, one.name)) for one in search.inputs},
             parameters,
             None if project is None else Path(project),
             out,
-            options.format if writes_file else "",
+            options.format if search.writes == "file" else "",
             {one.name: getattr(options, one.name) for one in search.options},
             options.device,
             options.threads,
@@ -187,7 +195,7 @@ def _print(search: Search, summary: Summary, out: str) -> None:
         say(line)
     steps = ", ".join(f"{name} {step['seconds']:.2f} s" for name, step in summary.stages.items())
     say(f"{summary.seconds:.2f} s on {summary.device} ({steps})")
-    if search.writes == "file":
+    if search.writes != "project" and out is not None:
         say(f"Results: {out}")
     if summary.folder is not None:
         say(f"Project: {summary.folder}")

@@ -32,3 +32,9 @@ class Resources:
     def telling(self, progress: Progress) -> Resources:
         """The same, for work that tells another progress: what goes on behind a step."""
         return replace(self, progress=progress)
+
+    @property
+    def used(self) -> str:
+        """What computed, of what was asked for, once the work is done, as ``cuda:0+cpu``."""
+        cards = [card.name for card in self.cards]
+        return "+".join([*cards, *(["cpu"] if self.with_processor or not cards else [])])

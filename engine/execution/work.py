@@ -29,6 +29,9 @@ KINDS = (
     ("fragment-index", "engine.matches.fragment_scoring:SpectraAgainstFragments"),
     ("sequences", "engine.sequence_search.scoring:SequencesAgainstSequences"),
     ("structures", "engine.structure_search.scoring:StructureAgainstStructures"),
+    ("vector-groups", "engine.clustering.grouping:VectorGroups"),
+    ("points", "engine.clustering.assignment:PointsToCentroids"),
+    ("vectors", "engine.clustering.assignment:VectorsToCentroids"),
 )
 """What can be computed: the name of each kind, and where its `Kind` is."""
 

@@ -13,7 +13,7 @@ from engine.identification.summary import IdentificationSummary
 from engine.jobs.progress import Progress
 from engine.matches.exporting import export
 from engine.matches.psms import Psms
-from engine.matches.tables import Scored, Tables, score_statistics, spectra_table, write_tables
+from engine.matches.tables import Scored, Tables, score_statistics, write_tables
 from engine.matches.writers.tables import IdentificationTables
 from engine.matches.writers.tsv import COLUMNS
 from engine.peptides.protein_index import ProteinIndex
@@ -21,11 +21,10 @@ from engine.project.paths import EXPORTS
 from engine.project.run import Run
 from engine.search_run import SearchRun
 from engine.spectra.columns import Spectra
+from engine.spectra.tables import write_spectra
 
 __all__ = ["Results"]
 
-_SPECTRA_PER_GROUP = 256  # a window draws one at a time
-_SPECTRA_PER_PIECE = 16 * _SPECTRA_PER_GROUP
 _BEST = 10  # proteins of the summary
 
 
@@ -57,12 +56,8 @@ class Results:
             return score_statistics(psms, self._parameters, self._resources, second)
 
     def write_spectra(self, progress: Progress) -> None:
-        """Write the spectra with their peaks, piece by piece, so that a cancel is heeded in between."""
-        table = spectra_table(self._spectra)
-        with self._run.table_writer("spectra", table.schema, _SPECTRA_PER_GROUP) as writer:
-            for first in range(0, len(table), _SPECTRA_PER_PIECE):
-                writer.write(table.slice(first, _SPECTRA_PER_PIECE))
-                progress.check()
+        """Write the spectra with their peaks."""
+        write_spectra(self._run, self._spectra, progress)
 
     def write(self, begin: Callable[[Callable[[Progress], Any]], Callable[[], Any]]) -> None:
         """Write the tables of PSMs, peptides and proteins, and behind that, through `begin`, the same as text for the project to show."""

@@ -77,7 +77,7 @@ def identify(
             spectra_written = run.begin(results.write_spectra)
             run.begin(lambda _: importlib.import_module("duckdb"))  # which the tables need
             results.judge(psms, indexes)
-            run.device = _used(resources)
+            run.device = resources.used
             with run.step("report"):
                 results.write(run.begin)
                 spectra_written()
@@ -96,9 +96,3 @@ def _index(run: SearchRun[Spectra], spare: Path, parameters: IdentificationParam
     digests = {kind: run.digests(kind) for kind in ("database", "contaminants")}
     databases = Databases(run.paths("database"), run.paths("contaminants"), digests)
     return resources.telling(run.progress), open_indexes(databases, spare, parameters, resources)
-
-
-def _used(resources: Resources) -> str:
-    """What computed, of what was asked for, in the end."""
-    cards = [card.name for card in resources.cards]
-    return "+".join([*cards, *(["cpu"] if resources.with_processor or not cards else [])])

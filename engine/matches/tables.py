@@ -21,7 +21,7 @@ from engine.statistics.target_decoy import best_by_group, false_share_interval, 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Counted", "ReportSettings", "Scored", "Tables", "identified_proteins", "score_statistics", "spectra_table", "write_tables"]
+__all__ = ["Counted", "ReportSettings", "Scored", "Tables", "identified_proteins", "score_statistics", "write_tables"]
 
 
 class ReportSettings(Protocol):
@@ -364,25 +364,3 @@ def _protein_table(
         }
     )
     return groups, table
-
-
-def spectra_table(spectra: Spectra) -> pa.Table:
-    """The spectra with their peaks as read, a row each, so that they can be drawn without the file they came from."""
-    import pyarrow as pa
-
-    offsets = pa.array(spectra.offsets, pa.int64())
-    return pa.table(
-        {
-            "spectrum": pa.array(np.arange(len(spectra))),
-            "spectrum_file": pa.array(spectra.files).take(pa.array(spectra.file)),
-            "spectrum_id": pa.array(spectra.identifier),
-            "scan": pa.array(spectra.scan, mask=spectra.scan < 0),
-            "spectrum_index": pa.array(spectra.index),
-            "retention_time": pa.array(spectra.retention_time, mask=np.isnan(spectra.retention_time)),
-            "precursor_mz": pa.array(spectra.precursor_mz),
-            "precursor_intensity": pa.array(spectra.precursor_intensity),
-            "charge_mask": pa.array(spectra.charge_mask),
-            "mz": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.mz)),
-            "intensity": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.intensity)),
-        }
-    )

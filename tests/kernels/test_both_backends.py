@@ -18,7 +18,7 @@ from kernels.cuda.modules import source
 
 TESTS = Path(__file__).resolve().parents[1]
 SOURCES = sorted(entry.name for entry in files("kernels.cuda").iterdir() if entry.name.endswith((".cu", ".cuh")))
-TWINS = ["alignment", "digestion", "fragment_index", "scoring", "structure_alignment"]
+TWINS = ["alignment", "digestion", "fragment_index", "scoring", "structure_alignment", "vector_clustering"]
 every_twin = pytest.mark.parametrize("name", TWINS)
 every_source = pytest.mark.parametrize("file", SOURCES)
 
@@ -42,6 +42,10 @@ STRUCTS = [
     ("structure_alignment", "Chains", "_CHAINS"),
     ("structure_alignment", "Query", "_QUERY"),
     ("structure_alignment", "Results", "_RESULTS"),
+    ("vector_clustering", "Vectors", "_VECTORS"),
+    ("vector_clustering", "Tiles", "_TILES"),
+    ("vector_clustering", "Clusters", "_CLUSTERS"),
+    ("vector_clustering", "Groups", "_GROUPS"),
 ]
 
 SIZES = {
@@ -56,6 +60,7 @@ SIZES = {
         "_NONE": "kNone", "_PROTON_MASS": "kProtonMass",
     },
     "alignment_plan": {"TABLE_ROWS": "kTableRows"},
+    "vector_clustering": {"_WIDTH": "kWidth"},
 }  # fmt: skip
 
 
@@ -162,7 +167,7 @@ def test_every_kernel_is_launched_and_runs_in_the_tests_on_a_card(name):
     assert (TESTS / "gpu" / f"test_{name}_on_gpu.py").exists()
 
 
-@pytest.mark.parametrize("name", [name for name in TWINS if name not in ("alignment", "structure_alignment")])
+@pytest.mark.parametrize("name", [name for name in TWINS if name not in ("alignment", "structure_alignment", "vector_clustering")])
 def test_a_launcher_says_what_counts_its_work(name):
     named = re.findall(r"`kernels\.counts\.(\w+)`", launcher(name).__doc__ or "")
     assert named

@@ -1,0 +1,82 @@
+"""The kernels of grouping spectra, and of explaining the unidentified."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from engine.execution.compilation import Kernels
+
+if TYPE_CHECKING:
+    from engine.spectra.columns import Spectra
+
+__all__ = ["CLUSTERING", "EXPLANATION"]
+
+_SPECTRUM = "BEGIN IONS\nTITLE={0}\nPEPMASS=500.25\nCHARGE=2+\n110.5 1\n175.1 2\n300.2 {0}\n400.2 4\nEND IONS\n"
+_METHODS = {"linkage": "complete"}, {"method": "dbscan"}, {"method": "k-means", "clusters": 2, "rounds": 2}
+
+
+def _last() -> Callable[..., Any]:
+    from kernels.cpu.consensus import mean_peaks
+
+    return mean_peaks
+
+
+def _spectra() -> Spectra:
+    from engine.formats import read_spectra
+
+    with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / "spectra.mgf"
+        path.write_text("".join(_SPECTRUM.format(i) for i in range(1, 7)), encoding="ascii")
+        return read_spectra([path], threads=1, takes_negative=True)
+
+
+def _use() -> None:
+    """Group next to nothing, in each way."""
+    import numpy as np
+
+    from engine.clustering.consensus import consensus_spectra
+    from engine.clustering.parameters import ClusteringParameters
+    from engine.clustering.search import clusters_of
+    from engine.execution.resources import Resources
+    from engine.jobs.progress import Progress
+
+    resources, spectra = Resources(1, progress=Progress()), _spectra()
+    for values in ({}, *_METHODS):
+        parameters = ClusteringParameters().changed(consensus_spectrum="mean", **values)
+        clusters = clusters_of(spectra, parameters, resources)
+        consensus_spectra(clusters, np.sort(clusters.groups), spectra, parameters, resources)
+
+
+CLUSTERING = Kernels("kernels of the clustering of spectra", _last, _use)
+
+
+def _last_of_explaining() -> Callable[..., Any]:
+    from kernels.cpu.nearest_vectors import nearest_shifted
+
+    return nearest_shifted
+
+
+def _use_for_explaining() -> None:
+    """Explain next to nothing."""
+    import numpy as np
+
+    from engine.chemistry.tolerance import Tolerance
+    from engine.clustering.explaining import explained, library_of
+    from engine.clustering.library import Identified
+    from engine.clustering.parameters import ExplanationParameters
+    from engine.execution.resources import Resources
+    from engine.jobs.progress import Progress
+
+    resources, parameters = Resources(1, progress=Progress()), ExplanationParameters().changed(mass_difference=100.0)
+    spectra = _spectra()
+    residues = np.array([57.02146, 71.03711, 87.03203, 97.05276, 99.06841, 128.09496])
+    some, none = np.zeros(1, np.int64), np.zeros(1)
+    identified = Identified(some, some + 2, none + 998.5, some, ("GASPVK",), some, ("GASPVK",), np.array([0, 6]), residues, none, none)
+    library = library_of(spectra, identified, Tolerance.parse("20 ppm"), parameters, resources)
+    explained(spectra, np.arange(1, len(spectra)), library, parameters, resources)
+
+
+EXPLANATION = Kernels("kernels that explain spectra", _last_of_explaining, _use_for_explaining)

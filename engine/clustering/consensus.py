@@ -1,0 +1,123 @@
+"""Consensus: the spectrum that stands for each cluster, and how similar its spectra are to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of, take_runs
+from engine.clustering.parameters import ClusteringParameters
+from engine.execution.resources import Resources
+from engine.execution.threads import run_on_threads
+from engine.spectra.columns import Spectra
+from engine.spectra.vectors import SpectrumVectors
+from kernels.cpu.consensus import BEST, MEAN, MOST_SIMILAR, count_mean_peaks, describe_clusters, mean_peaks
+from kernels.partitions import Partition, equal_partitions
+
+__all__ = ["Clusters", "ConsensusSpectra", "consensus_spectra", "described_clusters"]
+
+_CHOICES = {"most-similar": MOST_SIMILAR, "best": BEST, "mean": MEAN}
+_LEAST_SHARE = 0.25
+"""Of its members that a peak of a mean spectrum is seen in."""
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Spectra in clusters; n spectra in c clusters.
+
+    Attributes
+    ----------
+    cluster : (n,) int64, of each spectrum; numbered from 0 in the order of their first spectra.
+    member_offsets, members : CSR, the spectra of each cluster, in order of precursor.
+    representative : (c,) int64, the spectrum that stands for each. similarity : (n,) float64, of a spectrum and what stands for its
+        cluster, cosine.
+    """
+
+    cluster: NDArray[np.int64]
+    member_offsets: NDArray[np.int64]
+    members: NDArray[np.int64]
+    representative: NDArray[np.int64]
+    similarity: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.representative)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """(c,) int64, how many spectra each has."""
+        return np.diff(self.member_offsets)
+
+    @property
+    def groups(self) -> NDArray[np.int64]:
+        """Clusters of two spectra and more: their numbers, the largest first."""
+        several = np.flatnonzero(self.sizes > 1)
+        return several[np.argsort(-self.sizes[several], kind="stable")]
+
+
+@dataclass(frozen=True)
+class ConsensusSpectra:
+    """Spectra that stand for some clusters: CSR peaks, `mz` float64 (thomson) and `intensity` float64."""
+
+    offsets: NDArray[np.int64]
+    mz: NDArray[np.float64]
+    intensity: NDArray[np.float64]
+
+
+def described_clusters(
+    vectors: SpectrumVectors, labels: NDArray[np.int64], spectra: Spectra, parameters: ClusteringParameters, resources: Resources
+) -> Clusters:
+    """Clusters from a label for each place of the vectors; spectra of one label are one cluster."""
+    n, threads, progress = len(vectors), resources.threads, resources.progress
+    first_spectrum = np.full(n, n, np.int64)  # of each label
+    np.minimum.at(first_spectrum, labels, vectors.order)
+    of_place = first_spectrum[labels]
+    firsts, cluster_of_place = np.unique(of_place, return_inverse=True)
+    members = np.argsort(cluster_of_place, kind="stable")  # places
+    member_offsets = offsets_of(np.bincount(cluster_of_place, minlength=len(firsts)))
+    brightness = np.zeros(n)
+    if parameters.consensus_spectrum == "best" and len(spectra.mz):
+        total = np.concatenate(([0.0], np.cumsum(spectra.intensity, dtype=np.float64)))
+        brightness = np.diff(total[spectra.offsets])[vectors.order]
+    representative, similarity = np.empty(len(firsts), np.int64), np.empty(n)
+    arrays = vectors.arrays
+    progress.stage("Comparing spectra with their clusters", n)
+
+    def describe(part: Partition) -> None:
+        describe_clusters(
+            arrays.offsets, arrays.bins, arrays.weights, vectors.n_bins, member_offsets, members,
+            _CHOICES[parameters.consensus_spectrum], brightness, part.first, part.last, representative, similarity,
+        )  # fmt: skip
+
+    parts = equal_partitions(np.diff(member_offsets), threads)
+    run_on_threads(describe, parts, threads, progress, steps=lambda part: int(member_offsets[part.last] - member_offsets[part.first]))
+    cluster, of_spectrum = np.empty(n, np.int64), np.empty(n)
+    cluster[vectors.order], of_spectrum[vectors.order] = cluster_of_place, similarity
+    return Clusters(cluster, member_offsets, vectors.order[members], vectors.order[representative], of_spectrum)
+
+
+def consensus_spectra(
+    clusters: Clusters, which: NDArray[np.int64], spectra: Spectra, parameters: ClusteringParameters, resources: Resources
+) -> ConsensusSpectra:
+    """The spectra that stand for the clusters `which`: a member's own peaks, or the mean of all."""
+    if parameters.consensus_spectrum != "mean":
+        chosen = clusters.representative[which]
+        mz, offsets = take_runs(spectra.mz, spectra.offsets, chosen)
+        return ConsensusSpectra(offsets, mz, take_runs(spectra.intensity, spectra.offsets, chosen)[0].astype(np.float64))
+    members, member_offsets = take_runs(clusters.members, clusters.member_offsets, which)
+    count, threads, progress = np.zeros(len(which), np.int64), resources.threads, resources.progress
+    settings = spectra.offsets, spectra.mz, spectra.intensity, member_offsets, members, parameters.bin_width, _LEAST_SHARE
+    parts = equal_partitions(np.diff(member_offsets), threads)
+    progress.stage("Making mean spectra", 2 * len(which))
+    run_on_threads(
+        lambda part: count_mean_peaks(*settings, part.first, part.last, count), parts, threads, progress,
+        steps=lambda part: part.last - part.first,
+    )  # fmt: skip
+    offsets = offsets_of(count)
+    mz, intensity = np.empty(offsets[-1]), np.empty(offsets[-1])
+    run_on_threads(
+        lambda part: mean_peaks(*settings, part.first, part.last, offsets, mz, intensity), parts, threads, progress,
+        steps=lambda part: part.last - part.first,
+    )  # fmt: skip
+    return ConsensusSpectra(offsets, mz, intensity)

@@ -1,0 +1,116 @@
+"""The entries of grouping spectra, and of explaining the unidentified, in the list of searches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.entry import Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.jobs.progress import Progress
+
+if TYPE_CHECKING:
+    from engine.clustering.summary import ClusteringSummary, ExplanationSummary
+    from engine.project import Project
+
+__all__ = ["CLUSTERING", "EXPLANATION"]
+
+_CLUSTER_EPILOG = """
+Spectra are compared by the cosine of their vectors (bins of m/z, square roots of intensities, without the precursor), within the precursor
+tolerance and among ions of the same charge and polarity; those without a charge form a class of their own. Every spectrum has a row in
+exports/clusters.tsv; one that joins none has a cluster number of its own.
+
+hierarchical: average or complete linkage up to --max-distance. dbscan: connected neighbours up to that distance. k-means: CLUSTERS
+centroids, which spectra of their class and within the precursor tolerance join.
+
+--labels FILE: a table (tab-separated) with the columns label and one of spectrum_id, title, accession, index; the summary then tells how
+well the clusters agree with the labels.
+"""
+
+_EXPLAIN_EPILOG = """
+Spectra that an identification left unidentified join the identified peptide they resemble: same charge, same mass within the tolerance, or,
+with --mass-difference DA, lighter or heavier by up to that, as probably modified. q-values count spectra that resemble the spectrum of a
+shuffled peptide instead, for equal and for different masses apart. Results go into PROJECT; --out FILE writes the table besides.
+"""
+
+
+def _run_clustering(request: SearchRequest, progress: Progress) -> ClusteringSummary:
+    from engine.clustering.parameters import ClusteringParameters
+    from engine.clustering.search import cluster
+
+    assert isinstance(request.parameters, ClusteringParameters) and request.project is not None
+    return cluster(
+        request.inputs["spectra"], request.project, request.parameters,
+        device=request.device, threads=request.threads, progress=progress, **request.options,
+    )  # fmt: skip
+
+
+def _run_explanation(request: SearchRequest, progress: Progress) -> ExplanationSummary:
+    from engine.clustering.explanation import explain
+    from engine.clustering.parameters import ExplanationParameters
+
+    assert isinstance(request.parameters, ExplanationParameters)
+    return explain(
+        request.inputs["project"][0], request.parameters, out=request.out,
+        device=request.device, threads=request.threads, progress=progress, **request.options,
+    )  # fmt: skip
+
+
+def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    from engine.clustering.exporting import export_table
+
+    return export_table(project, request, progress)
+
+
+CLUSTERING = Search(
+    kind="cluster",
+    name="clustering",
+    purpose="Group spectra that are alike",
+    description="Group spectra that are alike, whatever they are of. Results go into a project folder: exports/clusters.tsv, run.json.",
+    epilog=_CLUSTER_EPILOG,
+    job="Cluster {spectra}",
+    icon="cluster",
+    parameters="engine.clustering.parameters:ClusteringParameters",
+    preset="high-resolution",
+    inputs=(
+        Input("spectra", "Spectra", "spectra", "SPECTRA", "mzML, mzXML, MGF, MS2, DTA or PKL files, also gzipped", one="spectrum file"),
+    ),
+    options=(
+        Option(
+            "skip_broken", "Leave out spectra that cannot be read, and count them", "leave out spectra that cannot be read, and count them"
+        ),
+        Option("consensus", "", "write the consensus spectra of clusters of two and more into this file (MGF)", metavar="FILE"),
+        Option("labels", "", "table of known labels, to tell how well clusters agree with them", metavar="FILE"),
+    ),
+    shortcuts=("method", "max_distance", "linkage", "precursor_tolerance", "clusters"),
+    writes="project",
+    run=_run_clustering,
+    modules=("engine.clustering.search",),
+    tables="engine.clustering.tables:CLUSTER_TABLES",
+    exports=(Export("tsv", "Table, tab-separated", (".tsv",)), Export("mgf", "Consensus spectra", (".mgf",))),
+    export=_export,
+)  # fmt: skip
+
+EXPLANATION = Search(
+    kind="explain",
+    name="explanation",
+    purpose="Explain unidentified spectra by identified ones that they resemble",
+    description="Explain spectra that an identification left unidentified by the identified ones that they resemble.",
+    epilog=_EXPLAIN_EPILOG,
+    job="Explain spectra of {project}",
+    icon="explain",
+    parameters="engine.clustering.parameters:ExplanationParameters",
+    preset="standard",
+    inputs=(
+        Input(
+            "project", "Project", "project", "PROJECT", "the folder of a project with an identification", several=False,
+            wanted="a project with an identification", one="project", hint="the folder of a project",
+        ),
+    ),
+    shortcuts=("run", "precursor_tolerance", "min_similarity", "mass_difference"),
+    writes="given project",
+    run=_run_explanation,
+    modules=("engine.clustering.explanation",),
+    tables="engine.clustering.tables:EXPLANATION_TABLES",
+    exports=(Export("tsv", "Table, tab-separated", (".tsv",)),),
+    export=_export,
+)  # fmt: skip

@@ -1,0 +1,196 @@
+"""Explain the spectra that an identification left unidentified: read -> index -> plan -> score -> report, from a project to a run of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.tolerance import Tolerance
+from engine.clustering.compilation import EXPLANATION
+from engine.clustering.explaining import Explained, explained, library_of
+from engine.clustering.library import Identified, read_identified
+from engine.clustering.parameters import ExplanationParameters
+from engine.clustering.results import DECIMALS, EXPLAINED_COLUMNS
+from engine.clustering.summary import ExplanationSummary
+from engine.errors import InputError, ParameterError
+from engine.formats.separated import write_separated
+from engine.jobs.progress import Progress
+from engine.project import Project
+from engine.project.paths import EXPORTS
+from engine.search_run import Asked, search_run
+from engine.spectra.columns import Spectra
+from engine.spectra.tables import read_spectra_table
+from engine.statistics.target_decoy import false_share_interval
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["explain"]
+
+_NAME = "explained.tsv"
+_UNEXPLAINED, _IDENTIFIED, _EXPLAINED = 0, 1, 2
+
+
+class _Source(NamedTuple):
+    """The identification that is looked at: its id, tables, and the tolerance of its fragments."""
+
+    run: str
+    spectra: Path
+    psms: Path
+    fragment_tolerance: Tolerance
+
+
+class _Read(NamedTuple):
+    spectra: Spectra
+    identified: Identified
+
+
+def explain(
+    project: str | Path,
+    parameters: ExplanationParameters,
+    *,
+    out: str | Path | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> ExplanationSummary:
+    """Explain unidentified spectra of a project by the identified ones that they resemble; a run is added to the project.
+
+    Parameters
+    ----------
+    project : the folder of a project with an identification. out : a file for the table of explained spectra too; None for none.
+    device : as of every search; the processor does all of this one. threads : of it, all when None.
+
+    Raises
+    ------
+    InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
+    """
+    source = _source(Path(project), parameters.run)
+    asked = Asked(
+        "explain", {"spectra": [source.spectra], "psms": [source.psms]}, {}, parameters, outputs=[] if out is None else [Path(out)],
+        project=project, device=device, threads=threads,
+    )  # fmt: skip
+
+    def read(progress: Progress, threads: int) -> _Read:
+        progress.stage("Reading the identification")
+        spectra = read_spectra_table(source.spectra)
+        return _Read(spectra, read_identified(source.psms, len(spectra), parameters.peptide_fdr))
+
+    with search_run(asked, read, EXPLANATION, progress) as run:
+        assert run.run is not None
+        opening = run.begin(run.resources)
+        spectra, identified = run.read()
+        if not len(identified):
+            raise InputError(
+                source.psms, f"run {source.run} has no PSM up to a q-value of {parameters.peptide_fdr:g}",
+                remedy="Explain a run that identified something, or raise peptide_fdr",
+            )  # fmt: skip
+        resources = opening().telling(run.progress)
+        with run.step("index"):
+            library = library_of(spectra, identified, source.fragment_tolerance, parameters, resources)
+            rows = np.setdiff1d(np.arange(len(spectra)), identified.spectrum)
+        with run.step("score"):
+            every = explained(spectra, rows, library, parameters, resources)
+        run.device = "cpu"
+        with run.step("report"):
+            told = every.take(~every.is_decoy & (every.similarity >= parameters.min_similarity))
+            order = np.lexsort((told.spectrum, -told.similarity, told.q_value))
+            table = _explained_table(told.take(order), spectra, identified)
+            accepted = told.take(told.q_value <= parameters.fdr)
+            run.run.write_table("explained", table)
+            run.run.write_table("map", _map(spectra, identified, accepted))
+            write_separated(run.run.folder / EXPORTS / _NAME, table, EXPLAINED_COLUMNS, run.progress, decimals=DECIMALS)
+            if out is not None:
+                write_separated(Path(out), table, EXPLAINED_COLUMNS, run.progress, decimals=DECIMALS)
+            run.progress.check()
+        decoys = int(np.count_nonzero(every.is_decoy & (every.q_value <= parameters.fdr) & (every.similarity >= parameters.min_similarity)))
+        low, high = false_share_interval(len(accepted), decoys)
+        counts = {
+            "spectra": len(spectra), "identified": len(identified), "unidentified": len(rows), "explained": len(accepted),
+            "modified": int(accepted.is_modified.sum()),
+        }  # fmt: skip
+        run.record(counts, f"{len(accepted):,} spectra explained", exports=[_NAME], source_run=source.run)
+        return ExplanationSummary(
+            **run.told, source_run=source.run, n_spectra=len(spectra), n_identified=len(identified), n_unidentified=len(rows),
+            n_explained=len(accepted), n_same=int((~accepted.is_modified).sum()), n_modified=int(accepted.is_modified.sum()),
+            n_peptides=len(np.unique(identified.peptide)), fdr=parameters.fdr, decoys=decoys, false_share_low=low, false_share_high=high,
+        )  # fmt: skip
+
+
+def _source(folder: Path, run: str) -> _Source:
+    """The identification of a project that is meant.
+
+    Raises
+    ------
+    InputError : there is no project, or it has no such run, or no peaks. ParameterError : the run is no identification.
+    """
+    project = Project.open(folder)
+    done = [one for one in project.runs("identify") if one.status == "done"]
+    chosen = next((one for one in reversed(done) if one.id == run or not run), None)
+    if chosen is None:
+        if run and any(one.id == run for one in project.runs()):
+            raise ParameterError(
+                f"run = '{run:.60}' is no finished identification; there are {', '.join(one.id for one in done) or 'none'}"
+            )
+        what = f"has no run {run:.60}" if run else "holds no finished identification"
+        raise InputError(folder, what, remedy="Identify spectra into this project first")
+    names = {one.name for one in project.results(chosen.id)}
+    if "spectra" not in names:
+        raise InputError(folder, f"run {chosen.id} has no stored peaks", remedy="Identify the spectra again with this version")
+    tolerance = chosen.parameters.get("fragment_tolerance", "20 ppm")
+    tables = {name: project.table(name, chosen.id) for name in ("spectra", "psms")}
+    return _Source(chosen.id, tables["spectra"], tables["psms"], Tolerance.parse(str(tolerance)))
+
+
+def _explained_table(told: Explained, spectra: Spectra, identified: Identified) -> pa.Table:
+    import pyarrow as pa
+
+    def names_of(rows: NDArray[np.int64]) -> pa.Array:
+        return pa.array([spectra.identifier[row] for row in rows.tolist()], pa.string())
+
+    def known(values: NDArray) -> pa.Array:
+        return pa.array(values, mask=np.isnan(values))
+
+    nearest, scan = identified.spectrum[told.identified], spectra.scan[told.spectrum]
+    of_form = identified.peptide[told.identified]
+    return pa.table(
+        {
+            "spectrum": pa.array(told.spectrum),
+            "spectrum_file": pa.array(spectra.files, pa.string()).take(pa.array(spectra.file[told.spectrum])),
+            "spectrum_id": names_of(told.spectrum),
+            "scan": pa.array(scan, mask=scan < 0),
+            "peptide": pa.array(identified.peptides, pa.string()).take(pa.array(of_form)),
+            "charge": pa.array(told.charge.astype(np.int32)),
+            "similarity": pa.array(told.similarity),
+            "mass_difference": pa.array(told.mass_difference),
+            "q_value": pa.array(told.q_value),
+            "nearest_spectrum": names_of(nearest),
+            "nearest": pa.array(nearest),
+            "precursor_mz": known(spectra.precursor_mz[told.spectrum]),
+            "retention_time": known(spectra.retention_time[told.spectrum]),
+            "kind": pa.array(np.where(told.is_modified, "modified", "same"), pa.string()),
+        }
+    )
+
+
+def _map(spectra: Spectra, identified: Identified, accepted: Explained) -> pa.Table:
+    """A row for each spectrum: where it is in the run, and whether it is identified or explained."""
+    import pyarrow as pa
+
+    status = np.full(len(spectra), _UNEXPLAINED, np.uint8)
+    status[identified.spectrum], status[accepted.spectrum] = _IDENTIFIED, _EXPLAINED
+    form = np.full(len(spectra), -1, np.int64)
+    form[identified.spectrum] = identified.peptide
+    form[accepted.spectrum] = identified.peptide[accepted.identified]
+    return pa.table(
+        {
+            "spectrum": pa.array(np.arange(len(spectra))),
+            "retention_time": pa.array(spectra.retention_time, mask=np.isnan(spectra.retention_time)),
+            "precursor_mz": pa.array(spectra.precursor_mz, mask=np.isnan(spectra.precursor_mz)),
+            "status": pa.array(status),
+            "peptide": pa.array(identified.peptides, pa.string()).take(pa.array(form, mask=form < 0)),
+        }
+    )

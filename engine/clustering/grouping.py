@@ -1,0 +1,94 @@
+"""Group: clusters of similar vectors, on any devices, as a kind of work."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.execution.executor import Session
+from engine.execution.work import Piece, Rows, Work
+from kernels.clustering_layouts import Linkage, islands, window_pairs
+from kernels.device import Device, twin
+from kernels.vector_layouts import VectorArrays
+
+if TYPE_CHECKING:
+    from kernels.cpu.vector_clustering import VectorClustering
+
+__all__ = ["KIND", "STEP_PRODUCTS", "VectorGroups", "grouped", "work_of"]
+
+KIND = "vector-groups"
+STEP_PRODUCTS = 10_000_000
+"""Products of elements in a step of the progress."""
+
+
+def work_of(vectors: VectorArrays, ends: NDArray[np.int64]) -> Work:
+    """Vectors to be clustered. `ends`: (n,) int64, never falling; vector i may be compared with the vectors i + 1 : ends[i]."""
+    return Work(KIND, {"vectors": vectors._asdict(), "windows": {"ends": ends, "starts": islands(ends)}}, {})
+
+
+def grouped(session: Session, linkage: Linkage) -> NDArray[np.int64]:
+    """(n,) int64, the smallest vector of each one's cluster.
+
+    Raises
+    ------
+    ValueError : the linkage has a number out of its bounds. Cancelled : the user asked to stop.
+    """
+    return session.run(linkage.checked()._asdict(), step_cost=STEP_PRODUCTS)["labels"]
+
+
+class VectorGroups:
+    """Items are islands, runs of vectors that no window reaches out of; the state of a round is the linkage."""
+
+    parts_of_worker = 0
+
+    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+        """Products of elements."""
+        ends, starts = work.sources["windows"]["ends"], work.sources["windows"]["starts"]
+        if not len(ends):
+            return np.zeros(0)
+        elements = max(1.0, len(work.sources["vectors"]["bins"]) / len(ends))
+        return np.add.reduceat(1 + window_pairs(ends), starts[:-1]) * elements
+
+    @contextmanager
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
+        """The vectors on the device."""
+        vectors, windows = VectorArrays(**work.sources["vectors"]), work.sources["windows"]
+        clustering = twin(device, "vector_clustering").VectorClustering(device, vectors, windows["ends"])
+        yield _Opened(clustering, windows["starts"])
+
+    def empty(self, work: Work, state: Any, n: int) -> Rows:
+        """Each vector alone; and where the vectors of each island begin, which `merge` goes by."""
+        windows = work.sources["windows"]
+        return {"labels": np.arange(len(windows["ends"])), "starts": windows["starts"]}
+
+    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
+        """By vector."""
+        into["labels"][into["starts"][first] : into["starts"][end]] = rows["labels"]
+
+
+class _Opened:
+    """Vectors on a device."""
+
+    def __init__(self, clustering: VectorClustering, starts: NDArray[np.int64]) -> None:
+        self._clustering, self._starts = clustering, starts
+        self._labels = np.empty(int(starts[-1]), np.int64)
+        self._linkage: Linkage | None = None
+
+    def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
+        """A linkage comes."""
+        if items is not None:
+            raise ValueError("vectors are clustered with all islands of a run of them")
+        self._linkage = Linkage(**state)
+
+    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+        """Cluster the islands `first:last`."""
+        assert self._linkage is not None
+        begun, stop = int(self._starts[first]), int(self._starts[last])
+        with closing(self._clustering.cluster(self._linkage, self._labels, begun, stop)) as ends:
+            for end in ends:
+                yield Piece(int(np.searchsorted(self._starts, end)), {"labels": self._labels[begun:end].copy()})
+                begun = end

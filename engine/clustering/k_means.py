@@ -1,0 +1,327 @@
+"""k-means of points and of sparse vectors, on any devices (Lloyd's algorithm, as in Li's thesis, section 4.2).
+
+Items and centroids are whole numbers and quotients of whole numbers, so that every device, and any number of them, finds the same clusters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.clustering.assignment import Assignment, assign, point_work, vector_work
+from engine.errors import ParameterError
+from engine.execution.executor import Executor, Session
+from engine.execution.work import Work
+from engine.jobs.progress import Progress
+from kernels.k_means_layouts import PointSums, VectorSums, keep_empty, movement, sums_of, total_sums
+from kernels.vector_layouts import VectorArrays
+
+__all__ = ["Clusters", "Points", "Seeds", "Vectors", "k_means", "seed_items"]
+
+_BITS = 30  # of the largest coordinate
+_MOST_EXPONENT = 1000  # of the scale, which must be a number itself
+
+
+class Clusters(NamedTuple):
+    """What k-means found.
+
+    Attributes
+    ----------
+    labels : (n,) int32, the nearest centroid of each item, -1 of a vector that may have none.
+    centroids : in the unit of the data: of points (k, d) float64, of vectors their `VectorSums`.
+    sums : of the last round, whose means the centroids are; clusters that were empty then, and could not be filled, have kept theirs.
+    inertia : the sum of the squared distances of items from their centroids. rounds : how many were done.
+    moved : squares of the distances that the centroids moved in the last round, added up.
+    is_settled : another round would have changed nothing, or moved centroids no further than allowed.
+    """
+
+    labels: NDArray[np.int32]
+    centroids: NDArray[np.float64] | VectorSums
+    sums: PointSums | VectorSums
+    inertia: float
+    rounds: int
+    moved: float
+    is_settled: bool
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """Which items are the first k centroids.
+
+    `method`: "first", the first k; "random", k of them at random; "k-means++", each next with a probability in proportion to the square of
+    its distance from those that are chosen (Arthur and Vassilvitskii 2007). `seed`: of the random numbers, a PCG64.
+    """
+
+    k: int
+    method: str = "k-means++"
+    seed: int = 0
+
+
+class _Data(Protocol):
+    """What k-means needs of points or vectors besides their assignment."""
+
+    def __len__(self) -> int:
+        """How many."""
+
+    def work(self) -> Work:
+        """To assign them."""
+
+    def centroids_at(self, items: NDArray[np.int64]) -> Any:
+        """Centroids that are items."""
+
+    def given(self, centroids: Any) -> Any:
+        """Centroids as they are computed with."""
+
+    def told(self, centroids: Any) -> Any:
+        """Centroids in the unit of the data."""
+
+    def moved(self, sums: Any, items: NDArray[np.int64], labels: NDArray[np.int32], clusters: NDArray[np.int64]) -> Any:
+        """Sums after items went from their clusters to others, each alone."""
+
+    @property
+    def unit(self) -> float:
+        """Of a distance, in that of the data."""
+
+    @property
+    def variance(self) -> float:
+        """Mean of the variances of the coordinates, in computed units."""
+
+    @property
+    def can_move(self) -> bool:
+        """Whether any item may have any centroid."""
+
+
+class Points:
+    """Points (n, d), of any finite numbers.
+
+    They become whole numbers: multiples of 2^-s, with the greatest s up to 1000 for which none is beyond 2^30. `scale` is 2^s.
+    """
+
+    can_move = True
+
+    def __init__(self, values: NDArray[np.floating] | NDArray[np.integer]) -> None:
+        values = np.asarray(values)
+        if values.ndim != 2 or values.shape[1] == 0 or not np.isfinite(values).all():
+            raise ParameterError("points for k-means: expected an array (n, d) of finite numbers, d at least 1")
+        most = float(np.abs(values).max(initial=0.0))
+        self.scale = 2.0 ** min(_MOST_EXPONENT, _BITS - (int(np.frexp(most)[1]) if most > 0.0 else 0))
+        self.points = np.rint(values * np.float64(self.scale)).astype(np.int32)
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def work(self) -> Work:
+        """See `_Data`."""
+        return point_work(self.points)
+
+    def centroids_at(self, items: NDArray[np.int64]) -> NDArray[np.float64]:
+        """See `_Data`."""
+        return self.points[items].astype(np.float64)
+
+    def given(self, centroids: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `_Data`."""
+        centroids = np.asarray(centroids, np.float64)
+        if centroids.ndim != 2 or centroids.shape[1] != self.points.shape[1] or not np.isfinite(centroids).all():
+            raise ParameterError(f"centroids: expected an array (k, {self.points.shape[1]}) of finite numbers")
+        return centroids * self.scale
+
+    def told(self, centroids: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See `_Data`."""
+        return centroids / self.scale
+
+    def moved(self, sums: PointSums, items: NDArray[np.int64], labels: NDArray[np.int32], clusters: NDArray[np.int64]) -> PointSums:
+        """See `_Data`."""
+        new, counts = sums.sums.copy(), sums.counts.copy()
+        np.subtract.at(new, labels, self.points[items])
+        np.subtract.at(counts, labels, 1)
+        new[clusters], counts[clusters] = self.points[items], 1
+        return PointSums(new, counts)
+
+    @property
+    def unit(self) -> float:
+        """See `_Data`."""
+        return 1.0 / self.scale
+
+    @property
+    def variance(self) -> float:
+        """See `_Data`."""
+        return float(np.mean([np.var(column.astype(np.float64)) for column in self.points.T]))
+
+
+class Vectors:
+    """Sparse vectors, with bins below `n_bins`.
+
+    `low`, `high` (n,): vector i may only have one of the centroids ``low[i]:high[i]``; none where that is empty. With such ranges centroids
+    are given, and a cluster without a vector keeps its own.
+    """
+
+    unit = 1.0
+
+    def __init__(
+        self, vectors: VectorArrays, n_bins: int, low: NDArray[np.int64] | None = None, high: NDArray[np.int64] | None = None
+    ) -> None:
+        if len(vectors.bins) and not 0 <= int(vectors.bins.min()) <= int(vectors.bins.max()) < n_bins:
+            raise ParameterError(f"n_bins = {n_bins}: there are vectors with bins beyond")
+        self.vectors, self.n_bins, self.low, self.high = vectors, n_bins, low, high
+        self.can_move = low is None
+
+    def __len__(self) -> int:
+        return len(self.vectors.offsets) - 1
+
+    def work(self) -> Work:
+        """See `_Data`."""
+        return vector_work(self.vectors, self.n_bins, self.low, self.high)
+
+    def centroids_at(self, items: NDArray[np.int64]) -> VectorSums:
+        """See `_Data`."""
+        labels = np.full(len(self), -1, np.int32)
+        labels[items] = np.arange(len(items))
+        return sums_of(self.vectors, labels, len(items), 0, len(self))
+
+    def given(self, centroids: VectorSums) -> VectorSums:
+        """See `_Data`."""
+        k = len(centroids.counts)
+        if self.high is not None and len(self.high) and int(self.high.max()) > k:
+            raise ParameterError(f"ranges of centroids: expected none beyond {k}, their number")
+        return centroids
+
+    def told(self, centroids: VectorSums) -> VectorSums:
+        """See `_Data`."""
+        return centroids
+
+    def moved(self, sums: VectorSums, items: NDArray[np.int64], labels: NDArray[np.int32], clusters: NDArray[np.int64]) -> VectorSums:
+        """See `_Data`."""
+        k = len(sums.counts)
+        every = np.full(len(self), -1, np.int32)
+        every[items] = labels
+        gone = sums_of(self.vectors, every, k, 0, len(self))
+        every[items] = clusters
+        come = sums_of(self.vectors, every, k, 0, len(self))
+        new = total_sums([sums, come, VectorSums(gone.keys, -gone.sums, -gone.counts)])
+        is_there = new.sums != 0
+        return VectorSums(new.keys[is_there], new.sums[is_there], new.counts)
+
+    @property
+    def variance(self) -> float:
+        """See `_Data`."""
+        weights, n = self.vectors.weights.astype(np.float64), max(1, len(self))
+        means = np.bincount(self.vectors.bins, weights, minlength=self.n_bins) / n
+        return float((np.sum(weights * weights) / n - np.sum(means * means)) / self.n_bins)
+
+
+def k_means(
+    executor: Executor,
+    data: Points | Vectors,
+    start: Seeds | NDArray[np.float64] | VectorSums,
+    *,
+    rounds: int = 300,
+    tolerance: float = 0.0,
+    progress: Progress | None = None,
+) -> Clusters:
+    """Clusters of points or of vectors.
+
+    In each round every item goes to its nearest centroid, of several to the first, and the means of the clusters are the next centroids. A
+    cluster without an item gets the one that is farthest from its centroid, of several the first, if that is not alone in its cluster. It
+    ends when no label changes, when the centroids together move no further than allowed, or after so many rounds; then each item is once
+    more given to its nearest centroid.
+
+    Parameters
+    ----------
+    start : which items are the first centroids, or the centroids themselves: (k, d), or the sums of vectors.
+    rounds : at most. tolerance : the squared movements of all centroids added up, beside the mean variance of the coordinates, as
+        scikit-learn's `tol`; 0: only labels end it.
+    progress : told of a stage, a step for each round; the one that the executor's resources have.
+
+    Raises
+    ------
+    ParameterError : the data, centroids or seeds cannot be used. Cancelled : the user asked to stop.
+    """
+    source: _Data = data
+    if rounds < 1 or not tolerance >= 0.0:
+        raise ParameterError(f"k-means: rounds = {rounds}, tolerance = {tolerance}: expected at least 1, and not less than 0")
+    with executor.session(source.work()) as session:
+        if isinstance(start, Seeds):
+            if not source.can_move:
+                raise ParameterError("vectors that may not have every centroid: centroids must be given")
+            centroids = source.centroids_at(seed_items(session, source, start, progress))
+        else:
+            centroids = source.given(start)
+        if progress is not None:
+            progress.stage("k-means", rounds + 1)
+        most = tolerance * source.variance if tolerance > 0.0 else 0.0
+        labels, done, is_settled = np.full(len(source), -2, np.int32), 0, False
+        while True:
+            found = assign(session, centroids, labels, rounds=rounds - done, tolerance=most)
+            done += found.rounds
+            sums = _filled(session, source, found)
+            labels, centroids = found.labels, keep_empty(found.centroids, sums)
+            is_settled = found.changed == 0 or (most > 0.0 and movement(found.centroids, centroids) <= most)
+            if is_settled or done >= rounds:
+                break
+        last = assign(session, centroids, labels, measures=True)
+        moved = movement(found.centroids, centroids) * source.unit**2
+        inertia = float(last.distances[last.labels >= 0].sum()) * source.unit**2
+        return Clusters(last.labels, source.told(centroids), sums, inertia, done, moved, is_settled)
+
+
+def _filled(session: Session, data: _Data, found: Assignment) -> Any:
+    """The sums of a round, after each empty cluster got the item that is farthest from its centroid."""
+    empty = np.flatnonzero(found.sums.counts == 0)
+    if len(empty) == 0 or not data.can_move:
+        return found.sums
+    distances = assign(session, found.centroids, found.labels, measures=True).distances
+    left, chosen = found.sums.counts.copy(), list[int]()
+    for item in np.argsort(-distances, kind="stable").tolist():
+        if len(chosen) == len(empty) or distances[item] == 0.0:
+            break
+        if left[found.labels[item]] > 1:
+            left[found.labels[item]] -= 1
+            chosen.append(item)
+    items = np.array(chosen, np.int64)
+    return data.moved(found.sums, items, found.labels[items], empty[: len(items)])
+
+
+def seed_items(session: Session, data: Points | Vectors | _Data, seeds: Seeds, progress: Progress | None) -> NDArray[np.int64]:
+    """(k,) the items that are the first centroids, in the order in which they were chosen.
+
+    `session` : of the work of `data`, whose items may have any centroid.
+
+    Raises
+    ------
+    ParameterError : there are not so many items, or no such method. Cancelled : the user asked to stop.
+    """
+    n, k = len(data), seeds.k
+    if not 1 <= k <= n:
+        raise ParameterError(f"k = {k}: expected 1 to {n}, the number of items")
+    random = np.random.Generator(np.random.PCG64(seeds.seed))
+    match seeds.method:
+        case "first":
+            return np.arange(k)
+        case "random":
+            return random.choice(n, k, replace=False)
+        case "k-means++":
+            return _spread(session, data, k, random, progress)
+    raise ParameterError(f"seeds = '{seeds.method:.40}': expected first, random or k-means++")
+
+
+def _spread(session: Session, data: _Data, k: int, random: np.random.Generator, progress: Progress | None) -> NDArray[np.int64]:
+    """k-means++."""
+    n = len(data)
+    if progress is not None:
+        progress.stage("Choosing the first centroids", k)
+    chosen, nearest, nowhere = [int(random.integers(n))], np.full(n, np.inf), np.full(n, -2, np.int32)
+    is_chosen = np.zeros(n, np.bool_)
+    while True:
+        is_chosen[chosen[-1]] = True
+        if len(chosen) == k:
+            return np.array(chosen)
+        found = assign(session, data.centroids_at(np.array(chosen[-1:])), nowhere, measures=True)
+        nearest = np.where(is_chosen, 0.0, np.minimum(nearest, found.distances))
+        before = np.cumsum(nearest)
+        if before[-1] > 0.0:
+            chosen.append(int(min(np.searchsorted(before, random.random() * before[-1], side="right"), np.flatnonzero(nearest)[-1])))
+        else:  # all others are the same as one that is chosen
+            chosen.append(int(np.flatnonzero(~is_chosen)[0]))

@@ -1,0 +1,168 @@
+"""The identified spectra of a run as a library, with as many of shuffled peptides, which count how many spectra are explained by chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of, take_runs
+from engine.chemistry.masses import PROTON_MASS, RESIDUE_MASS
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import InputError, StorageError
+from engine.execution.resources import Resources
+from engine.execution.threads import run_on_threads
+from engine.spectra.columns import Spectra
+from engine.spectra.spectrum_index import absolute_and_relative
+from kernels.cpu.shuffled_spectra import move_peaks, shuffle_residues
+from kernels.partitions import Partition, equal_partitions
+
+__all__ = ["Identified", "read_identified", "shuffled_spectra", "spectra_of"]
+
+_COLUMNS = (
+    "spectrum", "charge", "calculated_mass", "peptide", "sequence", "q_value", "rank", "is_decoy", "modification_positions",
+    "modification_masses",
+)  # fmt: skip
+_MOST_CHARGE = 31
+_MOST_LENGTH = 1000
+
+
+@dataclass(frozen=True)
+class Identified:
+    """n identified spectra.
+
+    Attributes
+    ----------
+    spectrum : (n,) int64, rows of the spectra, each once. charge : (n,) int64. mass : (n,) float64, of the peptide, neutral, dalton.
+    peptide : (n,) int64, into `peptides`, peptidoforms in ProForma. sequence : (peptides,) int64, into `sequences`, without modifications.
+    offsets, residues : CSR, by peptidoform: masses of its residues with what they carry, dalton. n_terminal, c_terminal : (peptides,)
+        float64, what its ends carry.
+    """
+
+    spectrum: NDArray[np.int64]
+    charge: NDArray[np.int64]
+    mass: NDArray[np.float64]
+    peptide: NDArray[np.int64]
+    peptides: tuple[str, ...]
+    sequence: NDArray[np.int64]
+    sequences: tuple[str, ...]
+    offsets: NDArray[np.int64]
+    residues: NDArray[np.float64]
+    n_terminal: NDArray[np.float64]
+    c_terminal: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.spectrum)
+
+    @property
+    def mz(self) -> NDArray[np.float64]:
+        """(n,) float64, m/z of the peptides with their charges, thomson."""
+        return self.mass / self.charge + PROTON_MASS
+
+    def take(self, rows: NDArray[np.int64]) -> Identified:
+        """Some of them."""
+        return replace(self, spectrum=self.spectrum[rows], charge=self.charge[rows], mass=self.mass[rows], peptide=self.peptide[rows])
+
+
+def read_identified(path: Path, n_spectra: int, most_q_value: float) -> Identified:
+    """The spectra that an identification identified up to a q-value: targets, the best match of each.
+
+    Raises
+    ------
+    InputError : the table is none of PSMs. StorageError : it is damaged.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    remedy = "Run the identification again"
+    try:
+        with pq.ParquetFile(path) as file:
+            if missing := [name for name in _COLUMNS if name not in file.schema_arrow.names]:
+                raise InputError(path, f"has no column {missing[0]}", remedy=remedy)
+            table = file.read(columns=list(_COLUMNS))
+        wanted = pc.and_(pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"])), pc.less_equal(table["q_value"], most_q_value))
+        table = table.filter(pc.fill_null(wanted, False))
+        spectrum, charge = (table[name].cast(pa.int64()).to_numpy() for name in ("spectrum", "charge"))
+        mass = table["calculated_mass"].cast(pa.float64()).to_numpy()
+        peptide, sequence = (table[name].cast(pa.string()).to_pylist() for name in ("peptide", "sequence"))
+        sites, changes = table["modification_positions"].to_pylist(), table["modification_masses"].to_pylist()
+    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+        raise StorageError(f"{path}: cannot be read as a table of PSMs ({' '.join(str(error).split())}). {remedy}.") from error
+    is_sound = (
+        ((spectrum >= 0) & (spectrum < n_spectra)).all() and len(np.unique(spectrum)) == len(spectrum)
+        and ((charge > 0) & (charge <= _MOST_CHARGE)).all() and np.isfinite(mass).all() and (mass > 0).all()
+        and not any(one is None for one in (*peptide, *sequence, *sites, *changes))
+    )  # fmt: skip
+    if not is_sound:
+        raise StorageError(f"{path}: holds PSMs that the program does not write. {remedy}.")
+    names, first, of = np.unique(np.array(peptide, dtype=object), return_index=True, return_inverse=True)
+    offsets, residues, ends = _residues([(sequence[row], sites[row], changes[row]) for row in first.tolist()], path)
+    sequences, of_sequence = np.unique(np.array([sequence[row] for row in first.tolist()], dtype=object), return_inverse=True)
+    return Identified(
+        spectrum, charge, mass, of.astype(np.int64), tuple(names.tolist()), of_sequence.astype(np.int64), tuple(sequences.tolist()),
+        offsets, residues, ends[:, 0].copy(), ends[:, 1].copy(),
+    )  # fmt: skip
+
+
+def _residues(
+    peptides: list[tuple[str, list[int], list[float]]], path: Path
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Masses of residues with what they carry, CSR, and (peptides, 2) what the termini carry."""
+    table = np.full(256, np.nan)
+    table[ord("A") : ord("A") + len(RESIDUE_MASS)] = RESIDUE_MASS
+    offsets = offsets_of(np.array([len(letters) for letters, _, _ in peptides], np.int64))
+    residues = table[np.frombuffer("".join(letters for letters, _, _ in peptides).encode("latin-1", "replace"), np.uint8)]
+    ends = np.zeros((len(peptides), 2))
+    for row, (letters, sites, changes) in enumerate(peptides):
+        n = len(letters)
+        if not 0 < n <= _MOST_LENGTH or len(sites) != len(changes) or any(site is None or not 0 <= site <= n + 1 for site in sites):
+            raise StorageError(f"{path}: holds PSMs that the program does not write. Run the identification again.")
+        for site, change in zip(sites, changes, strict=True):
+            if site in (0, n + 1):
+                ends[row, int(site > 0)] += change
+            else:
+                residues[offsets[row] + site - 1] += change
+    if not (np.isfinite(residues).all() and np.isfinite(ends).all()):
+        raise StorageError(f"{path}: holds peptides with residues that have no mass. Run the identification again.")
+    return offsets, residues, ends
+
+
+def spectra_of(spectra: Spectra, identified: Identified) -> Spectra:
+    """The identified spectra, each with the charge and the m/z of its peptide."""
+    mz, offsets = take_runs(spectra.mz, spectra.offsets, identified.spectrum)
+    intensity, _ = take_runs(spectra.intensity, spectra.offsets, identified.spectrum)
+    rows = identified.spectrum
+    return Spectra(
+        spectra.files, spectra.file[rows], [], spectra.scan[rows], spectra.index[rows], spectra.retention_time[rows], identified.mz,
+        spectra.precursor_intensity[rows], (1 << identified.charge).astype(np.uint32), offsets, mz, intensity,
+    )  # fmt: skip
+
+
+def shuffled_spectra(library: Spectra, identified: Identified, seed: int, fragment_tolerance: Tolerance, resources: Resources) -> Spectra:
+    """A spectrum of a shuffled peptide for each of the library (`kernels.cpu.shuffled_spectra`); those of a peptide all alike."""
+    threads, progress = resources.threads, resources.progress
+    shuffled = np.empty_like(identified.residues)
+    seeds = np.random.Generator(np.random.PCG64(seed)).integers(0, 1 << 62, len(identified.sequences), np.int64)
+    of_form = seeds[identified.sequence].astype(np.uint64)
+    parts = equal_partitions(np.diff(identified.offsets), threads)
+    run_on_threads(
+        lambda part: shuffle_residues(identified.residues, identified.offsets, of_form, part.first, part.last, shuffled), parts, threads,
+        progress, steps=lambda _: 0,
+    )  # fmt: skip
+    residues, offsets = take_runs(identified.residues, identified.offsets, identified.peptide)
+    other, _ = take_runs(shuffled, identified.offsets, identified.peptide)
+    n_terminal, c_terminal = identified.n_terminal[identified.peptide], identified.c_terminal[identified.peptide]
+    mz, intensity = np.empty_like(library.mz), np.empty_like(library.intensity)
+    absolute, relative = absolute_and_relative(fragment_tolerance)
+
+    def move(part: Partition) -> None:
+        move_peaks(
+            library.offsets, library.mz, library.intensity, identified.charge, residues, other, offsets, n_terminal, c_terminal, absolute,
+            relative, part.first, part.last, mz, intensity,
+        )  # fmt: skip
+
+    run_on_threads(move, equal_partitions(np.diff(library.offsets) + 1, threads), threads, progress, steps=lambda _: 0)
+    return replace(library, mz=mz, intensity=intensity)

@@ -1,0 +1,41 @@
+"""The ways of grouping spectra: hierarchical clustering, DBSCAN and k-means, each of vectors within windows of precursor m/z."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.chemistry.tolerance import Tolerance
+from engine.clustering.grouping import grouped, work_of
+from engine.clustering.parameters import ClusteringParameters
+from engine.execution.executor import Executor
+from engine.execution.resources import Resources
+from engine.spectra.vectors import SpectrumVectors, windows
+from kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Linkage, window_pairs
+
+__all__ = ["grouped_spectra"]
+
+_LINKAGES = {"average": AVERAGE, "complete": COMPLETE}
+_STEP = 10_000_000
+_SPECTRA_OF_CLUSTER = 10
+
+
+def grouped_spectra(vectors: SpectrumVectors, parameters: ClusteringParameters, resources: Resources) -> NDArray[np.int64]:
+    """(n,) int64, a label for each place of the vectors; spectra with the same label are a cluster.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
+    """
+    if parameters.method == "k-means":
+        from engine.clustering.k_means_of_spectra import k_means_labels
+
+        return k_means_labels(vectors, parameters, resources)
+    method = SINGLE if parameters.method == "dbscan" else _LINKAGES[parameters.linkage]
+    with resources.clock.stage("plan"):
+        ends = windows(vectors, Tolerance.parse(parameters.precursor_tolerance))
+        elements = max(1.0, len(vectors.arrays.bins) / max(1, len(ends)))
+        resources.progress.stage("Comparing spectra", max(1, int((len(ends) + window_pairs(ends).sum()) * elements / _STEP)))
+        linkage = Linkage(method, parameters.least_similarity, parameters.minimum_neighbours)
+    with resources.clock.stage("score"), Executor(resources).session(work_of(vectors.arrays, ends)) as session:
+        return grouped(session, linkage)

@@ -1,0 +1,114 @@
+"""How well clusters agree with known labels, as the field counts it (The et al. 2016, J Proteome Res 15:713; falcon 2021)."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+from engine.formats.sources import ByteSource
+from engine.spectra.columns import Spectra
+
+__all__ = ["Quality", "cluster_quality", "majority_labels", "read_labels"]
+
+_KEYS = ("spectrum_id", "title", "accession", "index")
+_MOST_BYTES = 1 << 30
+
+
+class Quality(NamedTuple):
+    """Agreement of clusters with labels, parts of one, of the spectra that have a label.
+
+    Attributes
+    ----------
+    clustered : of them in clusters of two and more. incorrect : of those, with another label than the most frequent one of their cluster.
+    completeness : 1 where all spectra of a label are in one cluster. homogeneity : 1 where all of a cluster have one label (Rosenberg &
+        Hirschberg 2007).
+    """
+
+    labelled: int
+    clustered: float
+    incorrect: float
+    completeness: float
+    homogeneity: float
+
+
+def read_labels(path: Path, spectra: Spectra) -> list[str]:
+    """The label of each spectrum, empty where the file tells none.
+
+    Raises
+    ------
+    InputError : the file is no table with the column ``label`` and one that names spectra, or names none of these.
+    """
+    remedy = f"A tab-separated table with the columns label and one of {', '.join(_KEYS)} is expected"
+    with ByteSource(path) as source:
+        data = source.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise InputError(path, "is larger than a table of labels can be", remedy=remedy)
+    try:
+        lines = data.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise InputError(path, "is no text in UTF-8", remedy=remedy) from None
+    header = lines[0].split("\t") if lines else []
+    key = next((one for one in _KEYS if one in header), None)
+    if "label" not in header or key is None:
+        raise InputError(path, "has no such header", remedy=remedy)
+    at, of = header.index(key), header.index("label")
+    rows = [row for row in csv.reader(lines[1:], delimiter="\t") if len(row) > max(at, of)]
+    known = {row[at]: row[of] for row in rows}
+    names = [str(i) for i in range(len(spectra))] if key == "index" else spectra.identifier
+    labels = [known.get(name, "") for name in names]
+    if not any(labels):
+        raise InputError(path, f"names none of the spectra in its column {key}", remedy=remedy)
+    return labels
+
+
+def cluster_quality(cluster: NDArray[np.int64], labels: NDArray[np.int64]) -> Quality:
+    """Agreement of clusters, (n,) a number each, with labels, (n,) a number each, -1 where unknown."""
+    known = labels >= 0
+    n = int(known.sum())
+    if n == 0:
+        return Quality(0, 0.0, 0.0, 1.0, 1.0)
+    _, of, size = np.unique(cluster, return_inverse=True, return_counts=True)
+    pairs, count = np.unique(np.stack([of[known], labels[known]]), axis=1, return_counts=True)
+    most = np.zeros(len(size), np.int64)
+    np.maximum.at(most, pairs[0], count)
+    of_cluster = np.bincount(of[known], minlength=len(size))
+    several = size > 1
+    n_clustered = int(of_cluster[several].sum())
+    wrong = int((of_cluster - most)[several].sum())
+    of_label = np.bincount(labels[known])
+    joint = -_sum(count, n, count / of_cluster[pairs[0]])  # what is unknown of the label where the cluster is known
+    other = -_sum(count, n, count / of_label[pairs[1]])
+    labels_entropy, clusters_entropy = _entropy(of_label, n), _entropy(of_cluster, n)
+    return Quality(
+        n, n_clustered / n, wrong / max(1, n_clustered), 1.0 if clusters_entropy == 0 else 1.0 - other / clusters_entropy,
+        1.0 if labels_entropy == 0 else 1.0 - joint / labels_entropy,
+    )  # fmt: skip
+
+
+def majority_labels(
+    cluster: NDArray[np.int64], labels: NDArray[np.int64], n_clusters: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The most frequent label of each cluster (of equal ones the smallest; -1 where none has any), and its share of those that have one."""
+    known = labels >= 0
+    pairs, count = np.unique(np.stack([cluster[known], labels[known]]), axis=1, return_counts=True)
+    order = np.lexsort((pairs[1], -count, pairs[0]))
+    first = order[np.unique(pairs[0][order], return_index=True)[1]]
+    of = np.full(n_clusters, -1, np.int64)
+    share = np.full(n_clusters, np.nan)
+    of[pairs[0][first]] = pairs[1][first]
+    share[pairs[0][first]] = count[first] / np.bincount(cluster[known], minlength=n_clusters)[pairs[0][first]]
+    return of, share
+
+
+def _entropy(count: NDArray[np.int64], n: int) -> float:
+    some = count[count > 0]
+    return -_sum(some, n, some / n)
+
+
+def _sum(count: NDArray[np.int64], n: int, of: NDArray[np.float64]) -> float:
+    return float((count / n * np.log(of)).sum())

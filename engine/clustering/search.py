@@ -1,0 +1,117 @@
+"""Group spectra that are alike: read -> index -> plan -> score -> report, from files to a project."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.clustering.compilation import CLUSTERING
+from engine.clustering.consensus import Clusters, consensus_spectra, described_clusters
+from engine.clustering.methods import grouped_spectra
+from engine.clustering.parameters import ClusteringParameters
+from engine.clustering.quality import Quality, cluster_quality, majority_labels, read_labels
+from engine.clustering.results import cluster_tables, consensus_table, write_consensus_file, write_exports
+from engine.clustering.summary import ClusteringSummary
+from engine.execution.resources import Resources
+from engine.formats import Spectra, read_spectra
+from engine.jobs.progress import Progress
+from engine.search_run import Asked, search_run
+from engine.spectra.tables import write_spectra
+from engine.spectra.vectors import spectrum_vectors
+
+__all__ = ["cluster", "clusters_of"]
+
+_CLUSTERS_PER_GROUP = 256  # a window draws one at a time
+
+
+def cluster(
+    spectra: Sequence[str | Path],
+    project_folder: str | Path,
+    parameters: ClusteringParameters,
+    *,
+    consensus: str | Path | None = None,
+    labels: str | Path | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+    skip_broken: bool = False,
+    progress: Progress | None = None,
+) -> ClusteringSummary:
+    """Group the spectra of files and write the clusters into a project.
+
+    Parameters
+    ----------
+    spectra : spectrum files of any known format. project_folder : made where it does not exist; a run is added to a project that does.
+    consensus : a file for the consensus spectra, as MGF; None for none. labels : a table of known labels, see
+        `engine.clustering.quality.read_labels`; None for none.
+    device, threads : see `engine.execution.devices.chosen_device`; all threads when None.
+    skip_broken : leave out spectra that cannot be read, and count them, instead of stopping.
+
+    Raises
+    ------
+    InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
+    """
+    asked = Asked(
+        "cluster", {"spectra": spectra, "labels": [] if labels is None else [labels]}, {"spectra": "SPECTRA.mzML"}, parameters,
+        outputs=[] if consensus is None else [Path(consensus)], project=project_folder, device=device, threads=threads,
+    )  # fmt: skip
+
+    def read(progress: Progress, threads: int) -> Spectra:
+        return read_spectra(
+            [Path(path) for path in spectra], progress=progress, skip_broken=skip_broken, threads=threads, takes_negative=True
+        )
+
+    with search_run(asked, read, CLUSTERING, progress) as run:
+        assert run.run is not None
+        results = run.run
+        opening = run.begin(run.resources)
+        found = run.read()
+        known = None if labels is None else read_labels(Path(labels), found)
+        spectra_written = run.begin(lambda progress: write_spectra(results, found, progress))
+        resources = opening().telling(run.progress)
+        clusters = clusters_of(found, parameters, resources)
+        run.device = resources.used
+        with run.step("report"):
+            consensus_of = consensus_spectra(clusters, np.sort(clusters.groups), found, parameters, resources)
+            quality, of_clusters = (None, None) if known is None else _compared(clusters, known)
+            groups, members = cluster_tables(clusters, found, of_clusters)
+            spectra_of_groups = consensus_table(clusters, consensus_of, found)
+            results.write_table("clusters", groups)
+            results.write_table("members", members)
+            results.write_table("consensus", spectra_of_groups, _CLUSTERS_PER_GROUP)
+            exported = write_exports(results, members, run.progress)
+            if consensus is not None:
+                write_consensus_file(Path(consensus), spectra_of_groups, members, run.progress)
+            spectra_written()
+            run.progress.check()
+        n_clustered = int(clusters.sizes[clusters.groups].sum())
+        counts = {"spectra": len(found), "clusters": len(groups), "clustered": n_clustered}
+        told = {} if quality is None else {"quality": quality._asdict()}
+        run.record(counts, f"{len(groups):,} clusters of {n_clustered:,} spectra", exports=[exported], **told)
+        return ClusteringSummary(
+            **run.told, n_spectra=len(found), n_clusters=len(groups), n_clustered=n_clustered, method=parameters.method, quality=quality
+        )
+
+
+def clusters_of(spectra: Spectra, parameters: ClusteringParameters, resources: Resources) -> Clusters:
+    """The clusters of spectra: index, plan and score, without files.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
+    """
+    with resources.clock.stage("index"):
+        vectors = spectrum_vectors(spectra, parameters, resources)
+    labels = grouped_spectra(vectors, parameters, resources)
+    with resources.clock.stage("report"):
+        return described_clusters(vectors, labels, spectra, parameters, resources)
+
+
+def _compared(clusters: Clusters, known: list[str]) -> tuple[Quality, tuple[list[str], NDArray[np.int64], NDArray[np.float64]]]:
+    """How well clusters agree with labels, and the most frequent label of each."""
+    names, numbers = np.unique(known, return_inverse=True)
+    if not names[0]:
+        names, numbers = names[1:], numbers - 1
+    return cluster_quality(clusters.cluster, numbers), (names.tolist(), *majority_labels(clusters.cluster, numbers, len(clusters)))

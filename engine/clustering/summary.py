@@ -1,0 +1,77 @@
+"""What grouping spectra, and explaining the unidentified, tell when they are done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.clustering.quality import Quality
+from engine.summary import Certainty, Count, Summary
+
+__all__ = ["ClusteringSummary", "ExplanationSummary"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusteringSummary(Summary):
+    """Clusters of two spectra and more, and the spectra in them. `quality`: against labels, None where there were none."""
+
+    n_spectra: int
+    n_clusters: int
+    n_clustered: int
+    method: str
+    quality: Quality | None = None
+
+    def counts(self) -> list[Count]:
+        """Clusters, and spectra in them."""
+        return [
+            Count(self.n_clusters, "cluster", "clusters"),
+            Count(self.n_clustered, "spectrum in them", "spectra in them", total=self.n_spectra),
+        ]
+
+    def lines(self) -> list[str]:
+        """How many clusters there are, and how well they agree with labels."""
+        share = self.n_clustered / max(1, self.n_spectra) * 100
+        lines = [
+            f"{self.n_clusters:,} clusters hold {self.n_clustered:,} of {self.n_spectra:,} spectra ({share:.1f} %); the others are alone",
+        ]
+        if self.quality is not None:
+            found = self.quality
+            lines.append(
+                f"Of {found.labelled:,} labelled spectra {found.clustered * 100:.1f} % are clustered, {found.incorrect * 100:.2f} % of"
+                f" these with other labels; completeness {found.completeness:.3f}, homogeneity {found.homogeneity:.3f}"
+            )
+        return lines
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplanationSummary(Summary):
+    """Spectra that are explained at the false discovery rate: by a peptide of the same mass, and of another.
+
+    `source_run`: the identification. `decoys`, `false_share_low`, `false_share_high`: of all explained (`engine.statistics.target_decoy.false_share_interval`).
+    """
+
+    source_run: str
+    n_spectra: int
+    n_identified: int
+    n_unidentified: int
+    n_explained: int
+    n_same: int
+    n_modified: int
+    n_peptides: int
+    fdr: float
+    decoys: int = 0
+    false_share_low: float = 0.0
+    false_share_high: float = 1.0
+
+    def counts(self) -> list[Count]:
+        """Explained spectra."""
+        certainty = Certainty(self.decoys, self.false_share_low, self.false_share_high)
+        return [Count(self.n_explained, "explained spectrum", "explained spectra", certainty, self.n_unidentified)]
+
+    def lines(self) -> list[str]:
+        """How many spectra were looked at, and how many are explained."""
+        return [
+            f"{self.n_identified:,} of {self.n_spectra:,} spectra are identified (run {self.source_run})",
+            f"At {self.fdr * 100:.3g} % FDR {self.n_explained:,} of the {self.n_unidentified:,} others resemble one of {self.n_peptides:,}"
+            f" peptides: {self.n_same:,} of the same mass, {self.n_modified:,} of another (probably modified)",
+            f"  with {self.decoys:,} decoys: {self.false_share_low * 100:.1f} to {self.false_share_high * 100:.1f} % false (95 % interval)",
+        ]

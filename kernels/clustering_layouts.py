@@ -1,0 +1,100 @@
+"""What clusters of vectors are made of, for both backends: the linkage, which vectors may meet, and groups that a matrix is filled for."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.vector_layouts import VectorArrays
+
+__all__ = ["AVERAGE", "COMPLETE", "SIMILARITY_UNITS", "SINGLE", "Groups", "Linkage", "islands", "named_by_smallest", "window_pairs"]
+
+SINGLE, COMPLETE, AVERAGE = 0, 1, 2
+"""DBSCAN (Ester et al. 1996), and agglomerative clustering with complete and with average linkage."""
+SIMILARITY_UNITS = 1 << 20
+"""To a similarity of one in the matrices of complete and average linkage: sums of whole numbers are the same in any order."""
+
+
+class Linkage(NamedTuple):
+    """Which vectors belong together.
+
+    Attributes
+    ----------
+    method : SINGLE, COMPLETE or AVERAGE. least : least similarity (cosine) of vectors that belong together, above 0 and at most 1.
+    least_neighbours : SINGLE alone; vectors that a core point has as similar as that, itself included. 2: connected components.
+    most_members : COMPLETE and AVERAGE; connected components of more are divided first (see `kernels.linkage_rounds`).
+    """
+
+    method: int
+    least: float
+    least_neighbours: int = 2
+    most_members: int = 16_384
+
+    def checked(self) -> Linkage:
+        """Itself.
+
+        Raises
+        ------
+        ValueError : a number is out of its bounds.
+        """
+        if self.method not in (SINGLE, COMPLETE, AVERAGE):
+            raise ValueError(f"there is no linkage {self.method}")
+        if not 0.0 < self.least <= 1.0:
+            raise ValueError(f"the least similarity of vectors that belong together is above 0 and at most 1, not {self.least}")
+        if self.least_neighbours < 1 or self.most_members < 2:
+            raise ValueError("a core point has at least 1 neighbour, itself, and the largest matrix at least 2 rows")
+        return self
+
+
+class Groups(NamedTuple):
+    """g groups of vectors, each to be clustered on its own by complete or average linkage.
+
+    Attributes
+    ----------
+    vectors : those that the groups are of. ends : (n,) int64, see `islands`.
+    members : (k,) int64, numbers of vectors, group after group, ascending within each. starts : (g + 1,) int64, into `members`.
+    least : (g,) int32, `SIMILARITY_UNITS` from which on clusters of the group merge.
+    counts : (k,) int32, how many vectors each member stands for.
+    """
+
+    vectors: VectorArrays
+    ends: NDArray[np.int64]
+    members: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    least: NDArray[np.int32]
+    counts: NDArray[np.int32]
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """(g,) members of each."""
+        return np.diff(self.starts)
+
+
+def islands(ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Runs of vectors that no window reaches out of.
+
+    Parameters
+    ----------
+    ends : (n,) int64, never falling; vector i may be compared with the vectors i + 1 : ends[i], so that i + 1 <= ends[i] <= n.
+
+    Returns
+    -------
+    (k + 1,) int64, where each of the k islands begins, and n.
+    """
+    cuts = np.flatnonzero(ends[:-1] <= np.arange(1, len(ends))) + 1 if len(ends) else np.zeros(0, np.int64)
+    return np.concatenate(([0] * (len(ends) > 0), cuts, [len(ends)])).astype(np.int64)
+
+
+def window_pairs(ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n,) with how many of those behind it each vector is compared."""
+    return ends - np.arange(1, len(ends) + 1)
+
+
+def named_by_smallest(roots: NDArray[np.integer]) -> NDArray[np.int64]:
+    """(n,) the smallest item of each item's cluster; `roots` names each cluster by any of its items."""
+    n = len(roots)
+    smallest = np.zeros(n, np.int64)
+    smallest[roots[::-1]] = np.arange(n)[::-1]  # of several the last is kept
+    return smallest[roots]

@@ -1,0 +1,139 @@
+"""What stands for a cluster of vectors, how similar its members are to that, and the mean of their spectra."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["BEST", "MEAN", "MOST_SIMILAR", "count_mean_peaks", "describe_clusters", "mean_peaks"]
+
+MOST_SIMILAR, BEST, MEAN = 0, 1, 2
+
+
+@njit(nogil=True, cache=True)
+def describe_clusters(offsets, bins, weights, n_bins, member_offsets, members, choice, brightness, first, last, representative, similarity):
+    """The member that stands for each of the clusters `first:last`, and the cosine of each member and what stands for it.
+
+    Parameters
+    ----------
+    offsets, bins, weights : the vectors, CSR. n_bins : none of the bins is as large.
+    member_offsets, members : int64, CSR, the vectors of each cluster, ascending.
+    choice : MOST_SIMILAR, the member whose cosine with the sum of all is largest; BEST, the brightest; MEAN, members are compared with the
+        sum of all, and the most similar is named. Of equal ones the first. brightness : (n,) float64.
+    representative : (clusters,) int64, to fill. similarity : (n,) float64, by vector, to fill; 1 where a vector is alone.
+    """
+    table = np.zeros(n_bins, np.int64)
+    for cluster in range(first, last):
+        start, stop = member_offsets[cluster], member_offsets[cluster + 1]
+        if stop - start == 1:
+            representative[cluster] = members[start]
+            similarity[members[start]] = 1.0
+            continue
+        for k in range(start, stop):
+            for i in range(offsets[members[k]], offsets[members[k] + 1]):
+                table[bins[i]] += weights[i]
+        chosen, best = members[start], -1.0
+        whole = 0.0
+        for k in range(start, stop):
+            v = members[k]
+            dot, square = np.int64(0), np.int64(0)
+            for i in range(offsets[v], offsets[v + 1]):
+                dot += table[bins[i]] * weights[i]
+                square += np.int64(weights[i]) * weights[i]
+            whole += np.float64(dot)  # the sum of all dots is the square of the sum
+            cosine = np.float64(dot) / np.sqrt(np.float64(square)) if square > 0 else 0.0
+            similarity[v] = cosine
+            value = brightness[v] if choice == BEST else cosine
+            if value > best:
+                chosen, best = v, value
+        representative[cluster] = chosen
+        if choice == MEAN:
+            length = np.sqrt(whole)
+            for k in range(start, stop):
+                similarity[members[k]] = min(1.0, similarity[members[k]] / length) if length > 0 else 0.0
+        for k in range(start, stop):
+            for i in range(offsets[members[k]], offsets[members[k] + 1]):
+                table[bins[i]] = 0
+        if choice == MEAN:
+            continue
+        own = np.int64(0)
+        for i in range(offsets[chosen], offsets[chosen + 1]):
+            table[bins[i]] = weights[i]
+            own += np.int64(weights[i]) * weights[i]
+        for k in range(start, stop):
+            v = members[k]
+            dot, square = np.int64(0), np.int64(0)
+            for i in range(offsets[v], offsets[v + 1]):
+                dot += table[bins[i]] * weights[i]
+                square += np.int64(weights[i]) * weights[i]
+            length = np.sqrt(np.float64(square) * np.float64(own))
+            similarity[v] = np.float64(dot) / length if length > 0 else np.float64(v == chosen)
+        for i in range(offsets[chosen], offsets[chosen + 1]):
+            table[bins[i]] = 0
+
+
+@njit(nogil=True, cache=True)
+def count_mean_peaks(offsets, mz, intensity, member_offsets, members, width, share, first, last, count):
+    """How many peaks the mean spectrum of each of the clusters `first:last` has: (clusters,) int64, to fill. See `mean_peaks`."""
+    for cluster in range(first, last):
+        peaks_mz, _, seen = _merged(offsets, mz, intensity, members[member_offsets[cluster] : member_offsets[cluster + 1]], width)
+        least = _least(member_offsets[cluster + 1] - member_offsets[cluster], share)
+        for i in range(len(peaks_mz)):
+            count[cluster] += seen[i] >= least
+
+
+@njit(nogil=True, cache=True)
+def mean_peaks(offsets, mz, intensity, member_offsets, members, width, share, first, last, out_offsets, out_mz, out_intensity):
+    """The mean spectrum of each of the clusters `first:last`.
+
+    Each member's peaks are scaled to a sum of one. Peaks less than half of `width` (thomson) from the next are one, at their mean m/z,
+    weighted by intensity, with their summed intensity over the number of members; it is kept where at least `share` of them have it.
+
+    Parameters
+    ----------
+    offsets, mz, intensity : CSR peaks of spectra. member_offsets, members : CSR, the spectra of each cluster.
+    out_offsets : from `count_mean_peaks`. out_mz, out_intensity : float64, to fill.
+    """
+    for cluster in range(first, last):
+        of = members[member_offsets[cluster] : member_offsets[cluster + 1]]
+        peaks_mz, height, seen = _merged(offsets, mz, intensity, of, width)
+        least, at = _least(len(of), share), out_offsets[cluster]
+        for i in range(len(peaks_mz)):
+            if seen[i] >= least:
+                out_mz[at], out_intensity[at] = peaks_mz[i], height[i] / len(of)
+                at += 1
+
+
+@njit(nogil=True, cache=True)
+def _least(n_members, share):
+    return max(1, np.int64(np.ceil(share * n_members)))
+
+
+@njit(nogil=True, cache=True)
+def _merged(offsets, mz, intensity, spectra, width):
+    """Peaks of some spectra, merged: m/z, summed intensity, and how many peaks each is made of."""
+    n = 0
+    for s in spectra:
+        n += offsets[s + 1] - offsets[s]
+    all_mz, height = np.empty(n, np.float64), np.empty(n, np.float64)
+    at = 0
+    for s in spectra:
+        total = 0.0
+        for i in range(offsets[s], offsets[s + 1]):
+            total += intensity[i]
+        for i in range(offsets[s], offsets[s + 1]):
+            all_mz[at], height[at] = mz[i], intensity[i] / total
+            at += 1
+    order = np.argsort(all_mz, kind="mergesort")
+    out_mz, out_height, seen = np.empty(n, np.float64), np.empty(n, np.float64), np.empty(n, np.int64)
+    count, weighted = 0, 0.0
+    for k in range(n):
+        m, h = all_mz[order[k]], height[order[k]]
+        if k == 0 or m - all_mz[order[k - 1]] > 0.5 * width:
+            out_height[count], seen[count], weighted = 0.0, 0, 0.0
+            count += 1
+        out_height[count - 1] += h
+        seen[count - 1] += 1
+        weighted += h * m
+        out_mz[count - 1] = weighted / out_height[count - 1]
+    return out_mz[:count], out_height[:count], seen[:count]

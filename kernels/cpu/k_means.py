@@ -1,0 +1,371 @@
+"""k-means on the processor: each item is given to the nearest centroid, and the items of each cluster are added up.
+
+After Li's thesis (Algorithms 4.2 and 4.5): a round is a pass over the items that finds the nearest of k centroids, and one that adds up.
+
+Points are whole numbers in d dimensions. What counts is the squared distance in float64, summed over the dimensions in their order. It is
+found in float32, where a vector of the processor holds sixteen centroids; with u = 2^-24 and |x| the length of the point, such a value s
+lies within
+
+    E(s) = u ((d + 8) s + 5 |x| sqrt(s)) + 8 u² |x|²
+
+of the exact one: rounding x and c to float32 moves a difference by u (|x_i| + |c_i|), by Cauchy and Schwarz the sum by
+2 u sqrt(s) (|x| + |c|) with |c| <= |x| + sqrt(s), and each of the d subtractions, products and additions by u of what it gives. Where more
+than one centroid may be the nearest by this bound, those are compared in float64. So labels do not depend on the vectors of a machine.
+
+Vectors are sparse. The nearest centroid S/n has the greatest 2 x.S/n - |S|²/n². For each bin there is a list of the clusters whose sums are
+not zero there; an element of a vector walks its bin's list and adds to the products of these clusters alone. All products are whole
+numbers below 2^53, which float64 holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.cpu.processor import Processor
+from kernels.device import StopFlag
+from kernels.k_means_layouts import (
+    AT_THE_END,
+    IN_PIECES,
+    Assigned,
+    PointSums,
+    Rounds,
+    VectorSums,
+    moved_centroids,
+    rounds_through_host,
+    sums_of,
+)
+from kernels.partitions import equal_partitions
+from kernels.vector_layouts import VectorArrays
+
+__all__ = ["PointMeans", "VectorMeans"]
+
+_OPERATIONS_OF_PIECE = 400_000_000  # a tenth of a second or less
+_STEPS_OF_PIECE = 100_000_000
+_PIECES_OF_THREAD = 3
+_ROUNDING = 2.0**-24
+_ITEMS_OF_LOOK = 256  # between two looks at the flag
+_QUICK = {"contract", "nnan", "ninf", "nsz"}
+_ORDERED = {"nnan", "nsz"}  # what a maximum needs to be taken in lanes; products and differences stay as they are
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _distance(points, i, centroids, j):
+    """Squared distance, one addition after the other."""
+    whole = 0.0
+    for c in range(points.shape[1]):
+        difference = np.float64(points[i, c]) - centroids[j, c]
+        whole += difference * difference
+    return whole
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=_QUICK)
+def _quick_distances(points, i, columns, found):
+    """Squared distances of a point from all centroids, in float32; the square of its length."""
+    d, k = columns.shape
+    length = np.float64(0.0)
+    found[:] = np.float32(0.0)
+    c = 0
+    while c + 4 <= d:
+        a_0, a_1, a_2, a_3 = points[i, c], points[i, c + 1], points[i, c + 2], points[i, c + 3]
+        x_0, x_1, x_2, x_3 = np.float32(a_0), np.float32(a_1), np.float32(a_2), np.float32(a_3)
+        length += np.float64(a_0) * a_0 + np.float64(a_1) * a_1 + np.float64(a_2) * a_2 + np.float64(a_3) * a_3
+        for j in range(k):
+            t_0, t_1, t_2, t_3 = x_0 - columns[c, j], x_1 - columns[c + 1, j], x_2 - columns[c + 2, j], x_3 - columns[c + 3, j]
+            found[j] = t_3 * t_3 + (t_2 * t_2 + (t_1 * t_1 + (t_0 * t_0 + found[j])))
+        c += 4
+    while c < d:
+        x = np.float32(points[i, c])
+        length += np.float64(points[i, c]) * points[i, c]
+        for j in range(k):
+            t = x - columns[c, j]
+            found[j] = t * t + found[j]
+        c += 1
+    return length
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=_QUICK)
+def _smallest(found):
+    """The smallest of them."""
+    best = found[0]
+    for j in range(len(found)):
+        best = min(best, found[j])
+    return best
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=_QUICK)
+def _count_near(found, most):
+    """How many are not greater than `most`, and the first of them."""
+    n, first = np.int32(0), np.int32(len(found))
+    for j in range(len(found)):
+        is_near = found[j] <= most
+        n += np.int32(is_near)
+        first = min(first, np.int32(j) if is_near else np.int32(len(found)))
+    return n, first
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _most_of_nearest(best, length_squared, d):
+    """Quick distances beyond this are of centroids that are farther than the one at the quick distance `best`, by the bound E."""
+    slope, root = _ROUNDING * (d + 8), 5.0 * _ROUNDING * np.sqrt(length_squared)
+    rest = 8.0 * _ROUNDING * _ROUNDING * length_squared
+    above = best + slope * best + root * np.sqrt(best) + rest
+    # The greatest s with s - E(s) <= above: a square equation in sqrt(s).
+    of_root = (root + np.sqrt(root * root + 4.0 * (1.0 - slope) * (above + rest))) / (2.0 * (1.0 - slope))
+    return of_root * of_root * (1.0 + 1e-6)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _assign_points(points, columns, centroids, labels, distances, first, last, stop):
+    """Label the points `first:last`."""
+    d, k = columns.shape
+    found = np.empty(k, np.float32)
+    for i in range(first, last):
+        if i % _ITEMS_OF_LOOK == 0 and stop[0]:
+            break
+        length = _quick_distances(points, i, columns, found)
+        most = np.float32(_most_of_nearest(np.float64(_smallest(found)), length, d))
+        n, label = _count_near(found, most)
+        if n > 1:
+            best = np.inf
+            for j in range(label, k):
+                if found[j] <= most:
+                    exact = _distance(points, i, centroids, j)
+                    if exact < best:
+                        best, label = exact, np.int32(j)
+        labels[i] = label
+        if len(distances):
+            distances[i] = _distance(points, i, centroids, label)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _add_points(points, labels, first, last, sums, counts):
+    """Add the points `first:last` to the sums of their clusters."""
+    for i in range(first, last):
+        label = labels[i]
+        counts[label] += 1
+        for c in range(points.shape[1]):
+            sums[label, c] += points[i, c]
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath=_ORDERED)
+def _greatest_value(products, factor, square, low, high):
+    """The greatest value of the clusters `low:high`."""
+    best = -np.inf
+    for j in range(low, high):
+        best = max(best, products[j] * factor[j] - square[j])
+    return best
+
+
+class _Lists(NamedTuple):
+    """For each bin the clusters that have something there, ascending, and how much: `starts` (n_bins + 1,) int64, `clusters` (m,) int32,
+    `sums` (m,) float64, whole numbers."""
+
+    starts: NDArray[np.int64]
+    clusters: NDArray[np.int32]
+    sums: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, centroids: VectorSums, n_bins: int) -> _Lists:
+        k = len(centroids.counts)
+        starts = np.searchsorted(centroids.keys, np.arange(n_bins + 1) * k)
+        return cls(starts, (centroids.keys % k).astype(np.int32), centroids.sums.astype(np.float64))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _add_products(offsets, bins, weights, i, lists, low, high, products):
+    """Add the products of a vector with the sums of the clusters `low:high` to `products`."""
+    for element in range(offsets[i], offsets[i + 1]):
+        weight = np.float64(weights[element])
+        place, end = lists.starts[bins[element]], lists.starts[bins[element] + 1]
+        if low > 0:
+            place += np.searchsorted(lists.clusters[place:end], low)
+        if high < len(products):
+            end = place + np.searchsorted(lists.clusters[place:end], high)
+        for at in range(place, end):
+            products[lists.clusters[at]] += weight * lists.sums[at]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _assign_vectors(
+    offsets, bins, weights, lists, moved_lists, moved, is_moved, factor, square, low, high, labels, values, first, last, stop
+):
+    """Label the vectors `first:last` by their greatest values.
+
+    Parameters
+    ----------
+    lists, moved_lists : of all clusters, and of those alone that are not as they were in the last round. moved : (c,) those, ascending.
+    is_moved : (k,) whether. low, high : (n,) or (0,). labels, values : those of the last round, to replace. A vector whose own centroid is
+        as it was has nothing better among the others that are.
+    """
+    k = len(factor)
+    products = np.zeros(k)
+    for i in range(first, last):
+        if i % _ITEMS_OF_LOOK == 0 and stop[0]:
+            break
+        begin, end = (low[i], high[i]) if len(low) else (0, k)
+        label = labels[i]
+        if label < 0 or is_moved[label]:
+            products[begin:end] = 0.0
+            _add_products(offsets, bins, weights, i, lists, begin, end, products)
+            best, label = _greatest_value(products, factor, square, begin, end), np.int32(-1)
+            if best > -np.inf:
+                label = np.int32(begin)
+                while products[label] * factor[label] - square[label] != best:
+                    label += np.int32(1)
+        else:
+            products[moved] = 0.0
+            _add_products(offsets, bins, weights, i, moved_lists, begin, end, products)
+            best = values[i]
+            for j in moved:
+                value = products[j] * factor[j] - square[j]
+                if begin <= j < end and (value > best or (value == best and j < label)):
+                    best, label = value, j
+        labels[i], values[i] = label, best
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _squared_lengths(offsets, weights):
+    """(n,) of vectors, as float64."""
+    found = np.zeros(len(offsets) - 1)
+    for i in range(len(found)):
+        for element in range(offsets[i], offsets[i + 1]):
+            found[i] += np.float64(weights[element]) * weights[element]
+    return found
+
+
+class PointMeans:
+    """Points on the processor.
+
+    Parameters
+    ----------
+    device : the processor. points : (n, d) int32.
+    """
+
+    def __init__(self, device: Processor, points: NDArray[np.int32]) -> None:
+        self._device, self._points = device, np.ascontiguousarray(points, np.int32)
+
+    def assign(
+        self,
+        centroids: NDArray[np.float64],
+        labels: NDArray[np.int32],
+        distances: NDArray[np.float64],
+        first: int,
+        last: int,
+        told: int,
+    ) -> Generator[Assigned, None, None]:
+        """Give the points `first:last` to the nearest of k centroids; of several, to the first.
+
+        Parameters
+        ----------
+        centroids : (k, d), in the unit of the points. labels : (n,), whose elements `first:last` are filled. distances : (n,) or (0,),
+            the squares, as labels. told : when sums are, NEVER, AT_THE_END or IN_PIECES.
+
+        Yields
+        ------
+        The point up to which all is done, at least every tenth of a second.
+        """
+        d, (k, _) = self._points.shape[1], centroids.shape
+        columns = np.ascontiguousarray(centroids.astype(np.float32).T)
+
+        def work(begin: int, end: int, stop: StopFlag) -> None:
+            _assign_points(self._points, columns, centroids, labels, distances, first + begin, first + end, stop)
+
+        costs = np.full(last - first, float(k * (d + 2)))
+        pieces = equal_partitions(costs, self._device.threads, most_cost=_OPERATIONS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        begun = first
+        for done in self._device.run(work, pieces, 0):
+            end, sums = first + done, None
+            if end > begun and (told == IN_PIECES or (told == AT_THE_END and end == last)):
+                sums = PointSums(np.zeros((k, d), np.int64), np.zeros(k, np.int64))
+                _add_points(self._points, labels, begun, end, *sums)
+                begun = end
+            yield Assigned(end, sums)
+
+    def iterate(
+        self, centroids: NDArray[np.float64], labels: NDArray[np.int32], rounds: int, tolerance: float
+    ) -> Generator[int, None, Rounds]:
+        """Rounds with all points, see `rounds_through_host`."""
+        return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
+
+
+class VectorMeans:
+    """Sparse vectors on the processor.
+
+    Parameters
+    ----------
+    device : the processor. vectors : their bins are below `n_bins`. low, high : (n,) int64, of the centroids that each vector may have,
+        `low:high`; empty: any.
+    """
+
+    def __init__(
+        self,
+        device: Processor,
+        vectors: VectorArrays,
+        n_bins: int,
+        low: NDArray[np.int64] | None = None,
+        high: NDArray[np.int64] | None = None,
+    ) -> None:
+        self._device, self._vectors, self._n_bins = device, vectors, n_bins
+        self._low, self._high = (np.empty(0, np.int64) if ends is None else ends for ends in (low, high))
+        self._in_bin = np.bincount(vectors.bins, minlength=n_bins)
+        n = len(vectors.offsets) - 1
+        self._labels, self._values = np.full(n, -1, np.int32), np.full(n, -np.inf)
+        self._squares = _squared_lengths(vectors.offsets, vectors.weights)
+        self._last: VectorSums | None = None  # the centroids of the last round,
+        self._done = 0, 0  # in which these vectors were assigned
+
+    def assign(
+        self,
+        centroids: VectorSums,
+        labels: NDArray[np.int32],
+        distances: NDArray[np.float64],
+        first: int,
+        last: int,
+        told: int,
+    ) -> Generator[Assigned, None, None]:
+        """As that of points. A vector that may have no centroid, or only such as no vector is in, has the label -1, and is in no sum."""
+        k = len(centroids.counts)
+        is_moved = np.ones(k, np.bool_)
+        if self._last is not None and len(self._last.counts) == k and self._done[0] <= first and last <= self._done[1]:
+            is_moved = moved_centroids(self._last, centroids)
+        else:
+            self._labels[first:last] = -1
+        self._last, self._done = None, (first, first)
+        moved, terms = np.flatnonzero(is_moved).astype(np.int32), centroids.terms()
+        lists = _Lists.of(centroids, self._n_bins)
+        moved_lists = lists if len(moved) == k else _Lists.of(centroids.of(is_moved), self._n_bins)
+        vectors = self._vectors
+
+        def work(begin: int, end: int, stop: StopFlag) -> None:
+            _assign_vectors(
+                *vectors, lists, moved_lists, moved, is_moved, *terms, self._low, self._high, self._labels, self._values,
+                first + begin, first + end, stop,
+            )  # fmt: skip
+
+        elements = np.diff(vectors.offsets[first : last + 1])
+        # Half the vectors, it may be, walk the lists of all clusters; each looks at all of them.
+        steps = float(self._in_bin @ np.diff(lists.starts)) / max(1, len(vectors.bins))
+        pieces = equal_partitions(elements * steps + k / 4.0, self._device.threads, most_cost=_STEPS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        begun = added = first
+        for done in self._device.run(work, pieces, 0):
+            end, sums = first + done, None
+            labels[begun:end] = self._labels[begun:end]
+            if len(distances):
+                nearer = np.where(labels[begun:end] < 0, 0.0, self._values[begun:end])
+                distances[begun:end] = np.maximum(0.0, self._squares[begun:end] - nearer)
+            begun = end
+            if end > added and (told == IN_PIECES or (told == AT_THE_END and end == last)):
+                sums = sums_of(vectors, labels, k, added, end)
+                added = end
+            if end == last:
+                self._last, self._done = centroids, (first, last)
+            yield Assigned(end, sums)
+
+    def iterate(self, centroids: VectorSums, labels: NDArray[np.int32], rounds: int, tolerance: float) -> Generator[int, None, Rounds]:
+        """Rounds with all vectors, see `rounds_through_host`."""
+        return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))

@@ -1,0 +1,90 @@
+"""The most similar of some vectors to each of others: of those within ranges; where masses differ, with fragments that moved by that."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["nearest_shifted", "nearest_vectors"]
+
+
+@njit(nogil=True, cache=True)
+def nearest_vectors(offsets, bins, weights, low, high, centre, price, of_offsets, of_bins, of_weights, of_place, n_bins, first, last,
+                    nearest, similarity, value):  # fmt: skip
+    """For each of the vectors `first:last`, the best one of its candidates: the most similar, less a price for being far away.
+
+    Parameters
+    ----------
+    offsets, bins, weights : the vectors, CSR, whole numbers. low, high : (n, ranges) int64; candidates of a vector are those of the ranges.
+    of_offsets, of_bins, of_weights : the candidates, CSR. of_place : (candidates,) float64, where they are. centre : (n, ranges) float64,
+        where they should be. price : (n, ranges) float64, of each unit of the distance between these, in cosines.
+    n_bins : none of the bins is as large.
+    nearest : (n,) int64, to fill; -1 where there is no candidate with a bin in common. Of equal ones the first. similarity : (n,) float64,
+        their cosine. value : (n,) float64, that less the price.
+    """
+    table = np.zeros(n_bins, np.int64)
+    for v in range(first, last):
+        own = np.int64(0)
+        for i in range(offsets[v], offsets[v + 1]):
+            table[bins[i]] = weights[i]
+            own += np.int64(weights[i]) * weights[i]
+        nearest[v], similarity[v], value[v] = -1, 0.0, -np.inf
+        for r in range(low.shape[1]):
+            for c in range(low[v, r], high[v, r]):
+                dot, square = np.int64(0), np.int64(0)
+                for i in range(of_offsets[c], of_offsets[c + 1]):
+                    dot += table[of_bins[i]] * of_weights[i]
+                    square += np.int64(of_weights[i]) * of_weights[i]
+                if dot == 0:
+                    continue
+                cosine = np.float64(dot) / np.sqrt(np.float64(own) * np.float64(square))
+                worth = cosine - price[v, r] * abs(centre[v, r] - of_place[c])
+                if worth > value[v] or (worth == value[v] and c < nearest[v]):
+                    nearest[v], similarity[v], value[v] = c, cosine, worth
+        for i in range(offsets[v], offsets[v + 1]):
+            table[bins[i]] = 0
+
+
+@njit(nogil=True, cache=True)
+def nearest_shifted(offsets, bins, weights, mass, low, high, of_offsets, of_bins, of_weights, of_mass, width, skipped, n_bins, first, last,
+                    nearest, similarity):  # fmt: skip
+    """For each of the vectors `first:last`, the most similar one of its candidates, whose mass may be another.
+
+    Each element of a candidate counts where it is or moved by the difference of the masses, whichever weighs more (Bittremieux et al. 2018,
+    J Proteome Res 17:3463, the shifted dot product, for singly charged fragments).
+
+    Parameters
+    ----------
+    See `nearest_vectors`. mass, of_mass : float64, dalton. low, high : (n,) int64. width : of a bin. skipped : (differences, 2) float64,
+        differences from the one to the other, dalton, are left out.
+    """
+    table = np.zeros(n_bins, np.int64)
+    for v in range(first, last):
+        own = np.int64(0)
+        for i in range(offsets[v], offsets[v + 1]):
+            table[bins[i]] = weights[i]
+            own += np.int64(weights[i]) * weights[i]
+        nearest[v], similarity[v] = -1, 0.0
+        for c in range(low[v], high[v]):
+            difference = mass[v] - of_mass[c]
+            is_left_out = False
+            for k in range(len(skipped)):
+                is_left_out |= skipped[k, 0] <= difference <= skipped[k, 1]
+            if is_left_out:
+                continue
+            shift = np.int64(np.round(difference / width))
+            dot, square = np.int64(0), np.int64(0)
+            for i in range(of_offsets[c], of_offsets[c + 1]):
+                b, moved, here = of_bins[i], of_bins[i] + shift, np.int64(0)
+                here = table[b]
+                if 0 <= moved < n_bins:
+                    here = max(here, table[moved])
+                dot += here * of_weights[i]
+                square += np.int64(of_weights[i]) * of_weights[i]
+            if dot == 0:
+                continue
+            cosine = min(1.0, np.float64(dot) / np.sqrt(np.float64(own) * np.float64(square)))
+            if cosine > similarity[v]:
+                nearest[v], similarity[v] = c, cosine
+        for i in range(offsets[v], offsets[v + 1]):
+            table[bins[i]] = 0

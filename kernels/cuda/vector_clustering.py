@@ -1,0 +1,355 @@
+"""Clusters of sparse vectors on a GPU: those of `kernels.cpu.vector_clustering`, with the kernels of vector_clustering.cu.
+
+Islands come to the device in batches. The passes over the pairs of a batch find its connected components, or the clusters of DBSCAN. For
+complete and average linkage the host then lists the components as groups (`kernels.linkage_rounds`); the device fills the matrices of as
+many as fit, and merges each in a block of its own, groups of unlike sizes side by side.
+
+ATGPU analysis, for n vectors of m elements in all, p pairs in windows, and g groups of k members in all, with c cells and q pairs
+(a word has 4 bytes); `analysis` counts it:
+
+* rounds: the batches; in each a launch for the squares, one of names, one or three passes, and for linkage one of a pass and up to four
+  of merging;
+* words in: 3 n + 3 m / 2 + 2 and the tiles; of the passes 2 n or more for DBSCAN; for linkage 4 k + 4 g + 1 and the tiles; out: n, and k;
+* operations: p pairs in a pass and q in that of linkage, for each of which about as many steps as the vectors have elements in common;
+  for each member of a group about three searches of a row, and a merger;
+* memory blocks: the elements of a vector once for each tile of 32 whose window it is in; a row of the matrix for each search, and a
+  row and a column for each merger;
+* shared memory: the table of a tile, 64 bytes for each row of up to `rows`, and 6 for each of its slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Groups, Linkage, islands, named_by_smallest, window_pairs
+from kernels.cuda.modules import Card, sent, struct
+from kernels.device import DeviceMemoryError, UnsupportedSearchError
+from kernels.linkage_rounds import LinkageRounds
+from kernels.partitions import equal_partitions
+from kernels.vector_layouts import VectorArrays
+
+__all__ = ["VectorClustering"]
+
+_FILE = "vector_clustering.cu"
+_WIDTH = 32  # vectors of a tile
+_TABLES = (480, 10), (960, 11), (1920, 12)  # rows of a table, and the bits of its slots: about half of them are taken at the most
+_STATIC_BYTES = 2048  # what a block has of shared memory besides
+_PLAIN_THREADS = 256
+_LARGEST_OF_CLASS = (2048, 256, 32)
+_THREADS_OF_CLASS = (1024, 256, 64, 32)  # that merge a group of more members than that, or fewer than all
+_VECTOR_BYTES, _ELEMENT_BYTES, _MEMBER_BYTES, _GROUP_BYTES = 48, 6, 40, 16
+
+_VECTORS = np.dtype([(name, np.uint64) for name in ("offsets", "bins", "weights", "ends", "squares")])
+"""The struct Vectors of vector_clustering.cu."""
+_TILES = np.dtype([*[(name, np.uint64) for name in ("starts", "members", "limits")], ("rows", np.int32), ("shift", np.int32)])
+"""The struct Tiles."""
+_CLUSTERS = np.dtype(
+    [
+        *[(name, np.uint64) for name in ("neighbours", "parents", "highest", "nearest")],
+        ("least", np.float64), ("least_neighbours", np.int64),
+    ]
+)  # fmt: skip
+"""The struct Clusters."""
+_GROUPS = np.dtype(
+    [
+        (name, np.uint64)
+        for name in ("starts", "begins", "least", "of_member", "counts", "labels", "active", "places", "chain", "cells")
+    ]
+)  # fmt: skip
+"""The struct Groups."""
+
+
+class _Merger(NamedTuple):
+    """The kernels of a linkage, and the bytes of a cell of its matrices."""
+
+    fill: str
+    merge: str
+    cell_bytes: int
+
+
+_MERGERS = {COMPLETE: _Merger("fill_minima", "merge_minima", 4), AVERAGE: _Merger("fill_averages", "merge_averages", 8)}
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What a clustering costs: words each way, launches, pairs whose windows are looked at, cells of matrices, shared bytes of a block."""
+
+    words_in: int
+    words_out: int
+    launches: int
+    pairs: int
+    cells: int
+    shared_bytes: int
+
+
+def analysis(card: Card, vectors: VectorArrays, ends: NDArray[np.int64], linkage: Linkage, sizes: NDArray[np.int64]) -> Analysis:
+    """The work of a clustering in one batch and one run of each pass.
+
+    Parameters
+    ----------
+    sizes : members of the groups of complete or average linkage, none of which is divided, and all of which may be compared.
+    """
+    n, k, g = len(ends), int(sizes.sum()), len(sizes)
+    table = _table_for(card, np.diff(vectors.offsets))
+    tiles = len(_tile_starts(np.diff(vectors.offsets), table.rows))
+    is_counted = linkage.method == SINGLE and linkage.least_neighbours > 2
+    bytes_in = 8 * (n + 1) + _ELEMENT_BYTES * len(vectors.bins) + 4 * n + 4 * tiles + 4 * n * is_counted
+    words_out, passes, pairs, cells = n, 3 if is_counted else 1, int(window_pairs(ends).sum()), 0
+    launches = 2 + passes
+    if g:
+        of_members = np.full(k, len(vectors.bins) // max(1, n))
+        bytes_in += 16 * k + 4 * (g + 1) + 12 * g + 4 * len(_tile_starts(of_members, table.rows))
+        words_out += k
+        cells = int((sizes**2).sum())
+        launches += 1 + len(_classes(np.sort(sizes)[::-1]))
+    return Analysis(bytes_in // 4, words_out, launches, passes * pairs + int((sizes * (sizes - 1) // 2).sum()), cells, table.shared_bytes)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The shape of the tables of tiles."""
+
+    rows: int
+    slot_bits: int
+
+    @property
+    def shared_bytes(self) -> int:
+        return 2 * _WIDTH * self.rows + 6 * (1 << self.slot_bits)
+
+
+def _table_for(card: Card, lengths: NDArray[np.int64]) -> _Table:
+    """The smallest table that holds most tiles of vectors with so many elements, and each of them alone.
+
+    Raises
+    ------
+    UnsupportedSearchError : a vector is too long for any.
+    """
+    room = card.most_shared_bytes() - _STATIC_BYTES
+    possible = [table for table in (_Table(*one) for one in _TABLES) if table.shared_bytes <= room]
+    longest = int(lengths.max(initial=0))
+    if not possible or longest > possible[-1].rows:
+        rows = possible[-1].rows if possible else 0
+        raise UnsupportedSearchError(f"{card.name} clusters vectors of at most {rows:,} elements, and one has {longest:,}")
+    wanted = max(longest, _WIDTH * float(lengths.mean()) if len(lengths) else 0)
+    return next((table for table in possible if table.rows >= wanted), possible[-1])
+
+
+def _tile_starts(lengths: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
+    """Where tiles begin, and n: 32 vectors in each; halves of that, and so on, where they have more elements than a table has rows."""
+    n, before = len(lengths), np.concatenate(([0], np.cumsum(lengths)))
+    starts = np.append(np.arange(0, n, _WIDTH), n)
+    while True:
+        begins, stops = starts[:-1], starts[1:]
+        is_full = (before[stops] - before[begins] > rows) & (stops - begins > 1)
+        if not is_full.any():
+            return starts
+        starts = np.sort(np.concatenate((starts, (begins + stops)[is_full] // 2)))
+
+
+def _classes(sizes: NDArray[np.int64]) -> list[tuple[int, int, int]]:
+    """Groups in falling order of size by the threads that merge them: first, last, threads."""
+    cuts = [0, *np.searchsorted(-sizes, -np.array(_LARGEST_OF_CLASS)).tolist(), len(sizes)]
+    return [(first, last, threads) for (first, last), threads in zip(pairwise(cuts), _THREADS_OF_CLASS, strict=True) if first < last]
+
+
+class VectorClustering:
+    """Vectors, ready to be clustered on a device.
+
+    Parameters
+    ----------
+    device : the card. vectors, ends : as the processor takes them.
+
+    Attributes
+    ----------
+    share_of_free_memory : that vectors and matrices may take together; vectors alone half of it. pairs_of_batch, pairs_of_run : in windows,
+        of a batch of islands and of a launch, which should take less than a tenth of a second. threads : of a block that looks at pairs.
+    """
+
+    share_of_free_memory = 0.8
+    pairs_of_batch = 5e10
+    pairs_of_run = 1e10
+    threads = 512
+
+    def __init__(self, device: Card, vectors: VectorArrays, ends: NDArray[np.int64]) -> None:
+        self._card, self._vectors, self._ends = device, vectors, ends
+        self._stream, self._others = device.stream(), [device.stream() for _ in _THREADS_OF_CLASS]
+        self._table = _table_for(device, np.diff(vectors.offsets))
+
+    def cluster(self, linkage: Linkage, labels: NDArray[np.int64], first: int = 0, last: int | None = None) -> Generator[int, None, None]:
+        """As that of the processor.
+
+        Raises
+        ------
+        DeviceError : the device failed. DeviceMemoryError : not even one island, or one matrix, fits.
+        ValueError : the linkage has a number out of its bounds.
+        """
+        linkage, last = linkage.checked(), len(self._ends) if last is None else last
+        cuts = first + islands(self._ends[first:last] - first)
+        try:
+            for begin, end in self._batches(cuts):
+                offsets = self._vectors.offsets[begin : end + 1]
+                elements = slice(int(offsets[0]), int(offsets[-1]))
+                arrays = VectorArrays(offsets - offsets[0], self._vectors.bins[elements], self._vectors.weights[elements])
+                batch = _OnCard(self._card, self._stream, arrays, self._ends[begin:end] - begin, self._table)
+                join = self._joined if linkage.method == SINGLE else self._linked
+                for _ in join(batch, linkage, labels[begin:end]):
+                    yield begin
+                labels[begin:end] += begin
+                yield end
+        finally:
+            for stream in (self._stream, *self._others):
+                self._card.wait(stream)
+
+    def _batches(self, cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+        """Runs of islands, first and last vector, that fit on the device."""
+        budget = self._budget() / 2
+        pairs = np.concatenate(([0.0], np.cumsum(window_pairs(self._ends), dtype=np.float64)))[cuts]
+        taken = _VECTOR_BYTES * cuts + _ELEMENT_BYTES * self._vectors.offsets[cuts]
+        begin = 0
+        while begin + 1 < len(cuts):
+            fits = int(np.searchsorted(taken, taken[begin] + budget, side="right")) - 1
+            if fits <= begin:
+                raise DeviceMemoryError(f"{self._card.name} has {budget / 1e6:,.0f} MB to give, not enough for one run of vectors")
+            is_few = int(np.searchsorted(pairs, pairs[begin] + self.pairs_of_batch, side="right")) - 1
+            end = min(fits, max(begin + 1, is_few))
+            yield int(cuts[begin]), int(cuts[end])
+            begin = end
+
+    def _budget(self) -> float:
+        return self._card.free_bytes() * self.share_of_free_memory
+
+    def _joined(self, batch: _OnCard, linkage: Linkage, labels: NDArray[np.int64]) -> Iterator[None]:
+        """Fill the labels of SINGLE, counted from the first of the batch."""
+        card, n = self._card, batch.n
+        is_counted = linkage.least_neighbours > 2
+        buffers = {"roots": card.buffer(4 * n)}
+        if is_counted:
+            buffers |= sent(card, {"nearest": np.full(n, np.iinfo(np.int32).max, np.int32)}, self._stream)
+            for name, size in (("neighbours", 4 * n), ("highest", 8 * n)):
+                buffers[name] = card.buffer(size)
+                card.clear(buffers[name], size, self._stream)
+        clusters = struct(
+            card, _CLUSTERS,
+            {
+                **{name: buffers.get(name, 0) for name in ("neighbours", "highest", "nearest")}, "parents": batch.parents,
+                "least": linkage.least, "least_neighbours": linkage.least_neighbours,
+            },
+        )  # fmt: skip
+        tiles = _Tiling(batch)
+        for kernel in ("count_neighbours", "join_neighbours", "choose_nearest") if is_counted else ("join_neighbours",):
+            yield from tiles.visited(kernel, clusters, self.threads, self.pairs_of_run)
+        arguments = clusters, buffers["roots"], np.int32(n)
+        card.launch(_FILE, "name_clusters", -(-n // _PLAIN_THREADS), _PLAIN_THREADS, arguments, self._stream)
+        roots = np.empty(n, np.int32)
+        card.download(roots, buffers["roots"], self._stream)
+        card.wait(self._stream)
+        labels[:] = named_by_smallest(roots)
+
+    def _linked(self, batch: _OnCard, linkage: Linkage, labels: NDArray[np.int64]) -> Iterator[None]:
+        """Fill the labels of COMPLETE and AVERAGE, counted from the first of the batch."""
+        yield from self._joined(batch, linkage._replace(method=SINGLE, least_neighbours=2), labels)
+        rounds = LinkageRounds(batch.arrays, batch.ends, labels, 0, linkage)
+        while (groups := rounds.groups()) is not None:
+            places = np.arange(len(groups.members))
+            vectors = batch
+            if groups.vectors is not batch.arrays:
+                table = _table_for(self._card, np.diff(groups.vectors.offsets))
+                vectors = _OnCard(self._card, self._stream, groups.vectors, groups.ends, table)
+            yield from self._merged(vectors, groups, _MERGERS[linkage.method], places)
+            rounds.take(places)
+        labels[:] = rounds.labels
+
+    def _merged(self, vectors: _OnCard, groups: Groups, merger: _Merger, places: NDArray[np.int64]) -> Iterator[None]:
+        """Fill the places of all members of groups: where, among them, the smallest of each one's cluster is."""
+        order = np.argsort(-groups.sizes, kind="stable")
+        sizes = groups.sizes[order]
+        before = np.concatenate(([0], np.cumsum(merger.cell_bytes * sizes**2 + _MEMBER_BYTES * sizes + _GROUP_BYTES)))
+        budget, begin = self._budget(), 0
+        while begin < len(order):
+            end = int(np.searchsorted(before, before[begin] + budget, side="right")) - 1
+            if end <= begin:
+                need, have = before[begin + 1] - before[begin], budget
+                raise DeviceMemoryError(f"{self._card.name} has {have / 1e6:,.0f} MB to give, and a matrix takes {need / 1e6:,.0f} MB")
+            yield from self._merged_at_once(vectors, groups, order[begin:end], merger, places)
+            begin = end
+
+    def _merged_at_once(
+        self, vectors: _OnCard, groups: Groups, chosen: NDArray[np.int64], merger: _Merger, places: NDArray[np.int64]
+    ) -> Iterator[None]:
+        """That of some groups, largest first, whose matrices are on the device together."""
+        card, stream = self._card, self._stream
+        sizes = groups.sizes[chosen]
+        starts = np.concatenate(([0], np.cumsum(sizes)))
+        members = np.arange(starts[-1]) + np.repeat(groups.starts[chosen] - starts[:-1], sizes)
+        begins = np.concatenate(([0], np.cumsum(sizes**2)))
+        buffers = sent(
+            card,
+            {
+                "starts": starts.astype(np.int32), "begins": begins[:-1], "least": groups.least[chosen],
+                "of_member": np.repeat(np.arange(len(chosen), dtype=np.int32), sizes), "counts": groups.counts[members],
+            },
+            stream,
+        )  # fmt: skip
+        buffers |= {name: card.buffer(4 * len(members)) for name in ("labels", "active", "places", "chain")}
+        buffers["cells"] = card.buffer(merger.cell_bytes * int(begins[-1]))
+        card.clear(buffers["cells"], merger.cell_bytes * int(begins[-1]), stream)
+        on_card = struct(card, _GROUPS, buffers)
+        tiles = _Tiling(vectors, groups.members[members], np.repeat(starts[1:], sizes))
+        yield from tiles.visited(merger.fill, on_card, self.threads, self.pairs_of_run)
+        for (first, last, threads), other in zip(_classes(sizes), self._others, strict=False):
+            card.launch(_FILE, merger.merge, last - first, threads, (on_card, np.int32(first)), other)
+        for other in self._others:
+            card.wait(other)
+            yield None
+        found = np.empty(len(members), np.int32)
+        card.download(found, buffers["labels"], stream)
+        card.wait(stream)
+        places[members] = members[found + np.repeat(starts[:-1], sizes)]
+
+
+class _OnCard:
+    """Vectors on a device, with their squares, and each its own parent."""
+
+    def __init__(self, card: Card, stream: Any, arrays: VectorArrays, ends: NDArray[np.int64], table: _Table) -> None:
+        self.card, self.stream, self.arrays, self.ends, self.table, self.n = card, stream, arrays, ends, table, len(ends)
+        self._buffers = sent(card, {**arrays._asdict(), "ends": ends.astype(np.int32)}, stream)
+        self._buffers["squares"], self.parents = card.buffer(4 * self.n), card.buffer(4 * self.n)
+        self.vectors = struct(card, _VECTORS, self._buffers)
+        arguments = self.vectors, self.parents, np.int32(self.n)
+        card.launch(_FILE, "sum_squares", -(-self.n // _PLAIN_THREADS), _PLAIN_THREADS, arguments, stream)
+        card.wait(stream)
+
+
+class _Tiling:
+    """Vectors, or members of groups with the ends of their groups, in tiles."""
+
+    def __init__(self, vectors: _OnCard, members: NDArray[np.int64] | None = None, limits: NDArray[np.int64] | None = None) -> None:
+        self._vectors, card = vectors, vectors.card
+        lengths = np.diff(vectors.arrays.offsets)
+        self._starts = _tile_starts(lengths if members is None else lengths[members], vectors.table.rows)
+        reach = (vectors.ends if limits is None else limits)[self._starts[1:] - 1]
+        self._pairs = (reach - self._starts[:-1]) * np.diff(self._starts)
+        columns = {"starts": self._starts.astype(np.int32)}
+        if members is not None and limits is not None:
+            columns |= {"members": members.astype(np.int32), "limits": limits.astype(np.int32)}
+        self._buffers = {"members": 0, "limits": 0} | sent(card, columns, vectors.stream)
+        shape = {"rows": vectors.table.rows, "shift": 32 - vectors.table.slot_bits}
+        self._tiles = struct(card, _TILES, {**self._buffers, **shape})
+        card.wait(vectors.stream)
+
+    def visited(self, kernel: str, told: NDArray[np.void], threads: int, pairs_of_run: float) -> Iterator[None]:
+        """Run a kernel over the pairs of all tiles, in launches of about so many pairs."""
+        card, stream = self._vectors.card, self._vectors.stream
+        for run in sorted(equal_partitions(self._pairs, 1, most_cost=pairs_of_run, per_worker=1), key=lambda run: run.first):
+            arguments = self._vectors.vectors, self._tiles, told, np.int32(run.first)
+            card.launch(
+                _FILE, kernel, run.last - run.first, threads, arguments, stream, shared_bytes=self._vectors.table.shared_bytes
+            )  # fmt: skip
+            card.wait(stream)
+            yield None

@@ -1,0 +1,140 @@
+"""Complete and average linkage of connected components of any size, in rounds that a device does.
+
+Clusters of both linkages lie inside the connected components of what is similar enough. A component of at most `most_members` vectors is a
+group, and done in one round. A larger one is divided: its vectors, in their order, are cut into chunks, and each chunk is clustered at half
+the distance that the linkage allows. Each cluster becomes one vector, the sum of its members at the usual length, or the 480 largest
+elements of that; it stands for as many as they are, is named by the smallest of them, and two may be compared where those two may. That
+goes on until they are few enough; where a round leaves more than nine tenths, the chunks are clustered at the whole distance, and the
+component is done.
+
+All of that is whole numbers, and NumPy's on every device, so that a partition is the same on all of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.clustering_layouts import SIMILARITY_UNITS, Groups, Linkage
+from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
+
+__all__ = ["LinkageRounds"]
+
+_MOST_ELEMENTS = 480  # of a vector that stands for several: as many as the smallest table of a card has rows
+_COUNT_BITS = 22  # sums of similarities of two clusters that together have so many vectors, and some more, fit into 63 bits
+
+
+class LinkageRounds:
+    """The rounds for the vectors `first : first + len(roots)`.
+
+    ::
+
+        rounds = LinkageRounds(vectors, ends, roots, first, linkage)
+        while (groups := rounds.groups()) is not None:
+            rounds.take(labels of the members of the groups)
+        rounds.labels
+
+    Parameters
+    ----------
+    vectors, ends : all vectors, and how far they may be compared. roots : number of the smallest vector of each one's component.
+
+    Attributes
+    ----------
+    labels : (len(roots),) int64, number of the smallest vector of each one's cluster; of those that are done.
+    """
+
+    def __init__(self, vectors: VectorArrays, ends: NDArray[np.int64], roots: NDArray[np.int64], first: int, linkage: Linkage) -> None:
+        self._linkage, self._first, self._first_ends = linkage, first, ends
+        self.labels = np.arange(first, first + len(roots))
+        has_others = np.bincount(roots - first, minlength=len(roots))[roots - first] > 1
+        chosen = np.flatnonzero(has_others)
+        self._members = first + chosen[np.argsort(roots[chosen], kind="stable")]
+        self._starts = _starts_of_runs(roots[self._members - first])
+        # Items are vectors, and later those that stand for several: `names` are their smallest vectors.
+        self._vectors, self._ends = vectors, ends
+        self._names, self._counts = self._members, np.ones(len(self._members), np.int64)
+        self._is_last = np.zeros(len(self._starts) - 1, bool)
+        self._vector_numbers, self._items = self._members, np.arange(len(self._members))
+
+    def groups(self) -> Groups | None:
+        """What is to be clustered next; None when all is done."""
+        sizes, most, least = np.diff(self._starts), self._linkage.most_members, self._linkage.least
+        if not len(sizes):
+            return None
+        chunks = -(-sizes // most)
+        starts = np.repeat(self._starts[:-1], chunks) + most * _ranks(chunks)
+        self._is_final = (chunks == 1) | self._is_last
+        units = np.where(self._is_final, _units(least), _units(1.0 - (1.0 - least) / 2.0))
+        totals = np.add.reduceat(self._counts, self._starts[:-1])
+        shifts = np.maximum(0, np.frexp(totals.astype(np.float64))[1] - _COUNT_BITS)
+        counts = np.maximum(1, self._counts >> np.repeat(shifts, sizes))
+        return Groups(
+            self._vectors, self._ends, self._members, np.append(starts, self._starts[-1]), np.repeat(units, chunks).astype(np.int32),
+            counts.astype(np.int32),
+        )  # fmt: skip
+
+    def take(self, labels: NDArray[np.integer]) -> None:
+        """What was found: of each of the members the place, among the members, of the smallest one of its cluster."""
+        sizes = np.diff(self._starts)
+        component = np.repeat(np.arange(len(sizes)), sizes)
+        is_done = self._is_final[component]
+        chosen = is_done[self._items]
+        self.labels[self._vector_numbers[chosen] - self._first] = self._names[labels[self._items[chosen]]]
+        self._vector_numbers, self._items = self._vector_numbers[~chosen], self._items[~chosen]
+        self._divide(labels, component, sizes, ~is_done)
+
+    def _divide(
+        self, labels: NDArray[np.integer], component: NDArray[np.int64], sizes: NDArray[np.int64], is_left: NDArray[np.bool_]
+    ) -> None:
+        """Make the clusters of the items that are left the items of the next round."""
+        own = np.arange(len(labels))
+        clusters = np.bincount(component[is_left & (labels == own)], minlength=len(sizes))
+        is_stuck = clusters * 10 > sizes * 9
+        labels = np.where(is_stuck[component], own, labels)
+        is_head = is_left & (labels == own)
+        of_item = (np.cumsum(is_head) - 1)[labels]  # of those that are left
+        self._items = of_item[self._items]
+        self._vectors = _sums(self._vectors, self._members[is_left], of_item[is_left], self._counts[is_left], int(is_head.sum()))
+        counts = np.bincount(of_item[is_left], self._counts[is_left], minlength=int(is_head.sum()))
+        self._counts, self._names, component = counts.astype(np.int64), self._names[is_head], component[is_head]
+        self._members, self._starts = np.arange(len(component)), _starts_of_runs(component)
+        self._is_last = is_stuck[component[self._starts[:-1]]]
+        reach = self._first_ends[self._names]
+        stride = len(self._first_ends) + 1
+        self._ends = np.searchsorted(component * stride + self._names, component * stride + reach).astype(np.int64)
+
+
+def _units(similarity: float) -> int:
+    """At least one: vectors that may not be compared have nothing in common."""
+    return max(1, int(similarity * SIMILARITY_UNITS + 0.5))
+
+
+def _starts_of_runs(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where runs of the same value begin, and how many values there are."""
+    return np.append(np.flatnonzero(np.diff(values, prepend=-1)), len(values)).astype(np.int64)
+
+
+def _ranks(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0, 1, ... for each run of so many."""
+    return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+
+
+def _sums(
+    vectors: VectorArrays, members: NDArray[np.int64], of_member: NDArray[np.int64], counts: NDArray[np.int64], n: int
+) -> VectorArrays:
+    """n vectors, the sums of members that stand for so many vectors, at the usual length; `of_member`: which of the n each adds to."""
+    lengths = vectors.offsets[members + 1] - vectors.offsets[members]
+    elements = np.repeat(vectors.offsets[members], lengths) + _ranks(lengths)
+    keys = np.repeat(of_member, lengths) << 32 | vectors.bins[elements]
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    begins = _starts_of_runs(keys)[:-1]
+    sums = np.add.reduceat((vectors.weights[elements] * np.repeat(counts, lengths))[order], begins).astype(np.float64)
+    of_sum = keys[begins] >> 32
+    length = np.sqrt(np.bincount(of_sum, sums * sums, minlength=n))
+    weights = np.floor(sums * (UNIT_LENGTH / length[of_sum]) + 0.5).astype(np.int16)
+    largest_first = np.lexsort((-weights, of_sum))
+    is_kept = weights > 0
+    is_kept[largest_first[_ranks(np.bincount(of_sum, minlength=n)) >= _MOST_ELEMENTS]] = False
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(of_sum[is_kept], minlength=n)))).astype(np.int64)
+    return VectorArrays(offsets, (keys[begins] & 0xFFFFFFFF)[is_kept].astype(np.int32), weights[is_kept])

@@ -1,0 +1,43 @@
+"""Clusters of vectors as a kind of work, by the executor."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from engine.clustering.grouping import VectorGroups, grouped, work_of
+from engine.execution.executor import Executor
+from engine.execution.resources import Resources
+from engine.jobs.progress import Progress
+from kernels.clustering_layouts import AVERAGE, SINGLE, Linkage, islands, window_pairs
+from kernels.cpu.processor import Processor
+from kernels.cpu.vector_clustering import VectorClustering
+from tests.shim.vector_inputs import clustered, random_vectors, windows
+
+
+@pytest.mark.parametrize("asked", [Linkage(SINGLE, 0.5, 3), Linkage(AVERAGE, 0.6)], ids=str)
+def test_the_executor_finds_the_clusters_that_the_kernel_finds(asked: Linkage) -> None:
+    rng = np.random.default_rng(1)
+    vectors, ends = random_vectors(rng, 2000), windows(rng, 2000, 2.5)
+    assert len(islands(ends)) > 100
+    with Executor(Resources(2, [], True, Progress())).session(work_of(vectors, ends)) as session:
+        labels = grouped(session, asked)
+        again = grouped(session, asked._replace(least=1.0))
+    assert labels.tolist() == clustered(VectorClustering, Processor(1), vectors, ends, asked)
+    assert len(set(labels.tolist())) < len(set(again.tolist()))
+
+
+def test_no_vectors_have_no_clusters() -> None:
+    rng = np.random.default_rng(2)
+    with Executor(Resources(1, [], True, Progress())).session(work_of(random_vectors(rng, 0), windows(rng, 0, 1.0))) as session:
+        assert grouped(session, Linkage(SINGLE, 0.5)).tolist() == []
+
+
+def test_an_island_costs_its_pairs() -> None:
+    rng = np.random.default_rng(3)
+    vectors, ends = random_vectors(rng, 300), windows(rng, 300, 3.0)
+    costs, starts = VectorGroups().costs(work_of(vectors, ends), None), islands(ends)
+    pairs = [window_pairs(ends)[a:b].sum() + b - a for a, b in pairwise(starts)]
+    np.testing.assert_allclose(costs, np.array(pairs) * len(vectors.bins) / 300)

@@ -1,0 +1,290 @@
+"""k-means against scikit-learn and against plain loops, with seeds, empty clusters, ranges, and several devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.cluster import KMeans
+
+from engine.clustering.k_means import Clusters, Points, Seeds, Vectors, k_means
+from engine.errors import ParameterError
+from engine.execution.executor import Executor
+from engine.execution.resources import Resources
+from engine.jobs.progress import Cancelled, Progress, ProgressEvent
+from kernels.device import DeviceError
+from kernels.k_means_layouts import VectorSums
+from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
+
+
+class ProcessorAsCard:
+    """A second device that computes with the processor's kernels, and fails when a test wants it."""
+
+    name = "cuda:0"
+    kernels = "kernels.cpu"
+    is_processor = False
+    threads = 1
+
+    def __init__(self, fails_at: int = -1) -> None:
+        from kernels.cpu.processor import Processor
+
+        self._processor, self._fails_at, self.runs = Processor(1), fails_at, 0
+
+    def run(self, *arguments: Any) -> Any:
+        self.runs += 1
+        if self.runs - 1 == self._fails_at:
+            raise DeviceError("it is lost")
+        return self._processor.run(*arguments)
+
+
+def resources(threads: int = 2, cards: int = 0, *, with_processor: bool = True, fails_at: int = -1) -> Resources:
+    made: list[Any] = [ProcessorAsCard(fails_at if number == 0 else -1) for number in range(cards)]
+    for number, card in enumerate(made):
+        card.name = f"cuda:{number}"
+    return Resources(threads + cards, made, with_processor)
+
+
+def executor(**options: Any) -> Executor:
+    return Executor(resources(**options))
+
+
+def random_vectors(rng: np.random.Generator, n: int, n_bins: int, most: int = 12, classes: int = 10) -> VectorArrays:
+    """Vectors of the length UNIT_LENGTH, noisy copies of a few; some have no element."""
+    parents = rng.random((classes, n_bins)) * (rng.random((classes, n_bins)) < most / n_bins)
+    values = parents[rng.integers(0, classes, n)] * rng.uniform(0.3, 1.5, (n, n_bins)) * (rng.random((n, n_bins)) < 0.8)
+    values[rng.random(n) < 0.02] = 0.0
+    values[:, 0] += rng.random(n) * 0.05
+    values[rng.random(n) < 0.02] = 0.0
+    scaled = np.rint(values / np.maximum(1e-9, np.linalg.norm(values, axis=1))[:, None] * UNIT_LENGTH).astype(np.int16)
+    rows, bins = np.nonzero(scaled)
+    return VectorArrays(np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=n)))), bins.astype(np.int32), scaled[rows, bins])
+
+
+def matrix(vectors: VectorArrays, n_bins: int) -> csr_matrix:
+    return csr_matrix((vectors.weights.astype(np.float64), vectors.bins, vectors.offsets), (len(vectors.offsets) - 1, n_bins))
+
+
+def dense(sums: VectorSums, n_bins: int) -> np.ndarray:
+    """Centroids (k, n_bins)."""
+    k = len(sums.counts)
+    whole = np.zeros((n_bins, k))
+    whole.reshape(-1)[sums.keys] = sums.sums
+    return whole.T / np.maximum(1, sums.counts)[:, None]
+
+
+def by_scikit(values: Any, centroids: np.ndarray, rounds: int, tolerance: float = 0.0) -> Any:
+    return KMeans(len(centroids), init=centroids, n_init=1, max_iter=rounds, tol=tolerance, algorithm="lloyd").fit(values)
+
+
+def assert_same(one: Clusters, other: Clusters) -> None:
+    """To the last bit."""
+    np.testing.assert_array_equal(one.labels, other.labels)
+    for mine, its in ((one.sums, other.sums), *([(one.centroids, other.centroids)] if isinstance(one.centroids, VectorSums) else [])):
+        for column, its_column in zip(mine, its, strict=True):
+            np.testing.assert_array_equal(column, its_column)
+    if not isinstance(one.centroids, VectorSums):
+        np.testing.assert_array_equal(one.centroids, other.centroids)
+    assert (one.inertia, one.rounds, one.moved, one.is_settled) == (other.inertia, other.rounds, other.moved, other.is_settled)
+
+
+def mean_distances(values: np.ndarray, centroids: np.ndarray) -> np.ndarray:
+    return ((values[:, None] - centroids[None]) ** 2).sum(axis=2)
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters:UserWarning", "ignore:.*ConvergenceWarning")
+@pytest.mark.parametrize(("n", "d", "k"), [(3000, 2, 30), (2000, 8, 50), (1500, 34, 20), (700, 100, 9)])
+def test_a_round_of_points_is_that_of_scikit_learn(n, d, k):
+    rng = np.random.default_rng(d)
+    values = rng.normal(0.0, 1.0, (n, d)) + rng.normal(0.0, 2.0, (5, d))[rng.integers(0, 5, n)]
+    first = values[:k]
+    found = k_means(executor(), Points(values), first, rounds=1)
+    distances = mean_distances(values, first)
+    own, labels = np.sort(distances, axis=1), distances.argmin(axis=1)
+    is_clear = own[:, 1] - own[:, 0] > 1e-6
+    assert is_clear.mean() > 0.9
+    means = np.array([values[labels == j].mean(axis=0) for j in range(k)])
+    np.testing.assert_allclose(found.centroids, means, rtol=0, atol=1e-6)
+    its = by_scikit(values, first, 1)
+    np.testing.assert_allclose(found.centroids, its.cluster_centers_, atol=1e-6)
+    assert (found.labels == its.labels_).mean() > 0.999
+    assert found.inertia == pytest.approx(its.inertia_, rel=1e-6)
+
+
+@pytest.mark.parametrize("sort", ["points", "vectors"])
+def test_fifty_rounds_are_as_good_as_those_of_scikit_learn(sort):
+    rng = np.random.default_rng(3)
+    if sort == "points":
+        values = rng.random((4000, 8))
+        found = k_means(executor(), Points(values), values[:60], rounds=50)
+        its = by_scikit(values, values[:60], 50)
+    else:
+        vectors = random_vectors(rng, 3000, 200, classes=40)
+        given = Vectors(vectors, 200).centroids_at(np.arange(30))
+        found = k_means(executor(), Vectors(vectors, 200), given, rounds=50)
+        its = by_scikit(matrix(vectors, 200), dense(given, 200), 50)
+    assert found.inertia == pytest.approx(its.inertia_, rel=1e-3)
+
+
+def test_a_round_of_vectors_is_that_of_scikit_learn_and_of_plain_loops():
+    rng, n_bins, k = np.random.default_rng(4), 300, 40
+    vectors = random_vectors(rng, 2000, n_bins, classes=60)
+    data = Vectors(vectors, n_bins)
+    given = data.centroids_at(rng.choice(2000, k, replace=False))
+    found = k_means(executor(), data, given, rounds=1)
+    values, centroids = matrix(vectors, n_bins).toarray(), dense(given, n_bins)
+    distances = mean_distances(values, centroids)
+    labels = distances.argmin(axis=1)
+    assert (np.sort(distances, axis=1)[:, 1] - distances.min(axis=1) > 1e-6).mean() > 0.8
+    sums = np.array([values[labels == j].sum(axis=0) for j in range(k)])
+    is_own = np.bincount(labels, minlength=k) > 0
+    np.testing.assert_array_equal((dense(found.sums, n_bins)[is_own] * found.sums.counts[is_own, None]).round(), sums[is_own])
+    its = by_scikit(matrix(vectors, n_bins), centroids, 1)
+    assert found.inertia == pytest.approx(its.inertia_, rel=1e-3)
+
+
+@pytest.mark.parametrize("method", ["first", "random", "k-means++"])
+@pytest.mark.parametrize("sort", ["points", "vectors"])
+def test_seeds_are_items_and_the_same_on_every_device(sort, method):
+    rng = np.random.default_rng(5)
+    data = Points(rng.random((300, 3))) if sort == "points" else Vectors(random_vectors(rng, 300, 50), 50)
+    found = [
+        k_means(Executor(used), data, Seeds(8, method, seed=3), rounds=4)
+        for used in (resources(1), resources(3), resources(1, 1), resources(1, 2, with_processor=False))
+    ]
+    for other in found[1:]:
+        assert_same(found[0], other)
+    other_seed = k_means(executor(), data, Seeds(8, method, seed=4), rounds=4)
+    assert (other_seed.inertia == found[0].inertia) == (method == "first")
+
+
+def test_spread_seeds_are_far_from_each_other():
+    rng = np.random.default_rng(6)
+    centers = rng.random((12, 2)) * 100
+    data = Points(centers[rng.integers(0, 12, 2000)] + rng.normal(0, 0.01, (2000, 2)))
+    spread, random = (k_means(executor(), data, Seeds(12, method, seed=1), rounds=1).inertia for method in ("k-means++", "random"))
+    assert spread < 1.0 < random
+
+
+def test_seeds_of_items_that_are_all_the_same_are_different_items():
+    found = k_means(executor(), Points(np.ones((5, 2))), Seeds(3, "k-means++"), rounds=5)
+    assert found.inertia == 0.0
+    assert found.is_settled
+    assert found.labels.tolist() == [0] * 5
+
+
+@pytest.mark.parametrize("sort", ["points", "vectors"])
+def test_an_empty_cluster_gets_the_item_that_is_farthest_from_its_centroid(sort):
+    if sort == "points":
+        values = np.array([[0.0], [1.0], [2.0], [50.0], [3.0]])
+        first = np.array([[1.0], [1000.0], [-1000.0]])
+        found = k_means(executor(), Points(values), first, rounds=1)
+        # 50 goes first, then, of what is left, 3.
+        assert found.centroids.tolist() == [[1.0], [50.0], [3.0]]
+        assert found.sums.counts.tolist() == [3, 1, 1]
+        return
+    vectors = VectorArrays(np.array([0, 1, 2, 3, 4]), np.array([0, 0, 0, 7], np.int32), np.full(4, UNIT_LENGTH, np.int16))
+    data = Vectors(vectors, 10)
+    given = data.centroids_at(np.array([0, 1]))
+    found = k_means(executor(), data, given, rounds=1)
+    np.testing.assert_array_equal(found.labels, [0, 0, 0, 1])
+
+
+@pytest.mark.filterwarnings("ignore:.*:sklearn.exceptions.ConvergenceWarning")
+def test_empty_clusters_are_filled_as_by_scikit_learn():
+    rng = np.random.default_rng(8)
+    values = rng.normal(0, 1, (800, 3))
+    first = np.concatenate([values[:10], np.full((3, 3), 100.0) * np.arange(1, 4)[:, None]])
+    found, its = k_means(executor(), Points(values), first, rounds=1), by_scikit(values, first, 1)
+    np.testing.assert_allclose(np.sort(found.centroids, axis=0), np.sort(its.cluster_centers_, axis=0), atol=1e-6)
+
+
+def test_ranges_limit_the_centroids_that_a_vector_may_have():
+    rng, n_bins, n, k = np.random.default_rng(9), 120, 600, 25
+    vectors = random_vectors(rng, n, n_bins)
+    low = np.sort(rng.integers(0, k, n))
+    high = np.minimum(k, low + rng.integers(0, 6, n))
+    high[(low <= 5) & (high > 5)] = 5  # so that one centroid gets no vector
+    data = Vectors(vectors, n_bins, low, high)
+    given = Vectors(vectors, n_bins).centroids_at(np.sort(rng.choice(n, k, replace=False)))
+    values, centroids = matrix(vectors, n_bins).toarray(), dense(given, n_bins)
+    expected = np.full(n, -1)
+    for i in range(n):
+        if high[i] > low[i]:
+            expected[i] = low[i] + mean_distances(values[i : i + 1], centroids[low[i] : high[i]])[0].argmin()
+    found = k_means(executor(), data, given, rounds=1)
+    counts = np.bincount(expected[expected >= 0], minlength=k)
+    np.testing.assert_array_equal(found.sums.counts, counts)
+    assert (counts == 0).any()
+    kept = np.flatnonzero(counts == 0)
+    assert isinstance(found.centroids, VectorSums)
+    np.testing.assert_array_equal(dense(found.centroids, n_bins)[kept], centroids[kept])
+    assert ((found.labels < 0) == (high <= low)).all()
+    assert_same(found, k_means(executor(threads=1, cards=1), data, given, rounds=1))
+    many, again = (k_means(executor(threads=threads), data, given, rounds=20) for threads in (1, 3))
+    assert_same(many, again)
+
+
+@pytest.mark.parametrize("cards", [0, 2])
+def test_it_stops_when_no_label_changes_or_centroids_hardly_move(cards):
+    rng = np.random.default_rng(10)
+    data = Points(rng.random((900, 4)))
+    seeds = Seeds(7, "first")
+    settled = k_means(executor(cards=cards), data, seeds, rounds=300)
+    assert settled.is_settled and settled.rounds < 300 and settled.moved == 0.0
+    sooner = k_means(executor(cards=cards), data, seeds, rounds=300, tolerance=1e-2)
+    assert sooner.is_settled and sooner.rounds < settled.rounds
+    assert 0.0 < sooner.moved <= 1e-2 * np.var(data.points / data.scale, axis=0).mean()
+    its = by_scikit(data.points / data.scale, (data.points / data.scale)[:7], 300, 1e-2)
+    assert its.n_iter_ == sooner.rounds
+    cut = k_means(executor(cards=cards), data, seeds, rounds=3)
+    assert cut.rounds == 3 and not cut.is_settled
+
+
+@pytest.mark.parametrize("sort", ["points", "vectors"])
+@pytest.mark.parametrize("tolerance", [0.0, 1e-3])
+def test_any_devices_find_the_same_clusters(sort, tolerance):
+    rng = np.random.default_rng(11)
+    data = Points(rng.random((700, 5))) if sort == "points" else Vectors(random_vectors(rng, 700, 80, classes=40), 80)
+    seeds = Seeds(25, "random", 2)
+    alone = k_means(executor(threads=1), data, seeds, rounds=12, tolerance=tolerance)
+    for options in (
+        {"threads": 3}, {"threads": 1, "cards": 1}, {"threads": 1, "cards": 3, "with_processor": False},
+        {"threads": 1, "cards": 1, "fails_at": 2}, {"threads": 1, "cards": 1, "with_processor": False, "fails_at": 3},
+    ):  # fmt: skip
+        assert_same(alone, k_means(executor(**options), data, seeds, rounds=12, tolerance=tolerance))
+
+
+def test_progress_tells_rounds_and_a_cancel_ends_them():
+    told: list[ProgressEvent] = []
+    progress = Progress(told.append, interval=0.0)
+    data = Points(np.random.default_rng(12).random((500, 3)))
+    used = Resources(1, [], False, progress)
+    found = k_means(Executor(used), data, Seeds(20, "random"), rounds=200, progress=progress)
+    assert [event.done for event in told if event.stage == "k-means"][-1] >= found.rounds
+    progress.cancel()
+    with pytest.raises(Cancelled):
+        k_means(Executor(used), data, Seeds(20, "random"), rounds=200)
+
+
+@pytest.mark.parametrize(
+    ("values", "start", "options"),
+    [
+        (np.array([[np.nan]]), Seeds(1), {}), (np.zeros(3), Seeds(1), {}), (np.zeros((3, 0)), Seeds(1), {}),
+        (np.zeros((3, 1)), Seeds(4), {}),
+        (np.zeros((3, 1)), Seeds(0), {}), (np.zeros((3, 1)), Seeds(1, "best"), {}), (np.zeros((3, 1)), np.zeros((2, 2)), {}),
+        (np.zeros((3, 1)), Seeds(1), {"rounds": 0}), (np.zeros((3, 1)), Seeds(1), {"tolerance": -1.0}),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_clustered_is_refused(values, start, options):
+    with pytest.raises(ParameterError):
+        k_means(executor(), Points(values), start, **options)
+
+
+def test_coordinates_of_any_size_become_whole_numbers_that_hold_them():
+    for factor in (1e-320, 1e-30, 1.0, 1e30):
+        values = np.float64(factor) * np.array([[0.1, -1.0], [0.25, 0.7]])
+        points = Points(values)
+        assert np.abs(points.points).max() <= 2**30
+        np.testing.assert_allclose(points.points / points.scale, values, atol=max(factor * 2.0**-29, 2.0**-1000))

@@ -1,0 +1,270 @@
+"""Clusters of vectors, on the processor and on a card (through tests/shim), against the definitions, scikit-learn's and SciPy's."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
+from sklearn.cluster import DBSCAN
+
+from kernels.clustering_layouts import AVERAGE, COMPLETE, SIMILARITY_UNITS, SINGLE, Linkage, islands, named_by_smallest
+from kernels.cpu.processor import Processor
+from kernels.cuda.vector_clustering import analysis
+from kernels.device import Device, DeviceMemoryError, UnsupportedSearchError, twin
+from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
+from tests.kernels.test_both_backends import constants
+from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.vector_inputs import (
+    clustered,
+    plain_components,
+    plain_dbscan,
+    plain_linkage,
+    plain_similarities,
+    random_vectors,
+    windows,
+)
+
+needs_compiler = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+DEVICES = [
+    pytest.param(lambda: Processor(2), id="cpu"),
+    pytest.param(ShimCard, id="card", marks=needs_compiler),
+    pytest.param(lambda: ShimCard(descending=True), id="card descending", marks=needs_compiler),
+]
+on_each = pytest.mark.parametrize("device", DEVICES)
+METHODS = [SINGLE, COMPLETE, AVERAGE]
+NAMES = {SINGLE: "single", COMPLETE: "complete", AVERAGE: "average"}
+
+
+def found(device: Device, vectors: VectorArrays, ends: np.ndarray, asked: Linkage) -> list[int]:
+    return clustered(twin(device, "vector_clustering").VectorClustering, device, vectors, ends, asked)
+
+
+def expected(vectors: VectorArrays, ends: np.ndarray, asked: Linkage) -> list[int]:
+    similarities = plain_similarities(vectors, ends)
+    if asked.method == SINGLE:
+        return plain_dbscan(similarities, asked.least, asked.least_neighbours)
+    return plain_linkage(similarities, asked.least, asked.method == AVERAGE)
+
+
+def inputs(seed: int, n: int, width: float, **options: object) -> tuple[VectorArrays, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return random_vectors(rng, n, **options), windows(rng, n, width)
+
+
+@on_each
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(0, 90),
+    width=st.sampled_from([0.0, 3.0, 20.0, 200.0]),
+    coarse=st.booleans(),
+    asked=st.builds(
+        Linkage, st.sampled_from(METHODS), st.sampled_from([0.05, 0.3, 0.5, 0.8, 1.0]), st.sampled_from([1, 2, 3, 6]), st.just(100)
+    ),
+)
+def test_clusters_are_those_of_the_definitions_ties_and_all(device, seed, n, width, coarse, asked):
+    options = {"coarse": True, "bins": 12, "elements": 3} if coarse else {}
+    vectors, ends = inputs(seed, n, width, **options)
+    assert found(device(), vectors, ends, asked) == expected(vectors, ends, asked)
+
+
+@on_each
+@pytest.mark.parametrize("method", [COMPLETE, AVERAGE])
+def test_clusters_without_ties_are_those_of_scipy(device, method):
+    vectors, ends = inputs(1, 300, 60.0, noise=0.8, empty=0.0)
+    distances = 1.0 - np.maximum(plain_similarities(vectors, ends), 0.0)
+    np.fill_diagonal(distances, 0.0)
+    for least in (0.3, 0.5, 0.7):
+        theirs = fcluster(linkage(squareform(distances, checks=False), NAMES[method]), 1.0 - least, "distance")
+        mine = found(device(), vectors, ends, Linkage(method, least))
+        assert mine == named_by_smallest(np.unique(theirs, return_index=True)[1][theirs - 1]).tolist()
+        assert 20 < len(set(mine)) < 290
+
+
+@on_each
+@pytest.mark.parametrize("least_neighbours", [2, 4, 9])
+def test_core_points_and_noise_are_those_of_scikit_learn(device, least_neighbours):
+    vectors, ends = inputs(2, 300, 60.0, noise=0.8, empty=0.0)
+    distances = 1.0 - np.maximum(plain_similarities(vectors, ends), 0.0)
+    np.fill_diagonal(distances, 0.0)
+    theirs = DBSCAN(eps=0.4, min_samples=least_neighbours, metric="precomputed").fit(distances)
+    mine = np.array(found(device(), vectors, ends, Linkage(SINGLE, 0.6, least_neighbours)))
+    cores = theirs.core_sample_indices_
+    assert len({*zip(mine[cores].tolist(), theirs.labels_[cores].tolist(), strict=True)}) == len(set(theirs.labels_[cores].tolist()))
+    noise = np.flatnonzero(theirs.labels_ < 0)
+    assert (mine[noise] == noise).all()
+    assert len(cores) > 50 and (least_neighbours == 2 or len(cores) + len(noise) < 300)
+
+
+@on_each
+@pytest.mark.parametrize("method", METHODS)
+def test_labels_do_not_depend_on_cuts(device, method):
+    vectors, ends = inputs(3, 400, 2.5)
+    asked, cuts = Linkage(method, 0.5, 3, 6), islands(ends)
+    whole = found(device(), vectors, ends, asked)
+    assert len(cuts) > 20
+    one, labels = device(), np.full(400, -7)
+    search = twin(one, "vector_clustering").VectorClustering(one, vectors, ends)
+    for first, last in ((0, 5), (12, len(cuts) - 1), (5, 12)):
+        first, last = int(cuts[first]), int(cuts[last])
+        before = labels.copy()
+        reached = list(search.cluster(asked, labels, first, last))
+        assert reached == sorted(reached) and reached[-1] == last and {*reached} <= {*cuts.tolist()}
+        assert (labels[:first] == before[:first]).all() and (labels[last:] == before[last:]).all()
+    assert labels.tolist() == whole
+
+
+@on_each
+@pytest.mark.parametrize("method", [COMPLETE, AVERAGE])
+def test_components_of_too_many_are_divided_alike_everywhere(device, method):
+    vectors, ends = inputs(4, 400, 80.0, kinds=3, noise=0.5)
+    asked = Linkage(method, 0.6, most_members=8)
+    labels = found(device(), vectors, ends, asked)
+    assert labels == found(Processor(1), vectors, ends, asked)
+    components = plain_components(plain_similarities(vectors, ends) >= 0.6)
+    assert max(np.bincount(components)) > 100, "some are divided, and more than once"
+    assert all(components[label] == components[point] for point, label in enumerate(labels)), "clusters lie inside components"
+    assert labels == named_by_smallest(np.array(labels)).tolist()
+    assert len(set(labels)) < 120, "and find most of what belongs together"
+
+
+def test_kinds_that_lie_far_apart_are_found_whole_though_they_are_divided():
+    rng, n = np.random.default_rng(5), 600
+    kinds = rng.integers(0, 4, n)
+    bins = np.repeat(kinds * 40, 20) + np.tile(np.arange(20), n)
+    weights = rng.integers(180, 280, 20 * n).astype(np.int16)
+    vectors = VectorArrays(np.arange(n + 1) * 20, bins.astype(np.int32), weights)
+    ends = np.full(n, n)
+    first = named_by_smallest(np.unique(kinds, return_index=True)[1][kinds]).tolist()
+    for method in METHODS:
+        assert found(Processor(2), vectors, ends, Linkage(method, 0.8, most_members=8)) == first
+
+
+def test_a_vector_that_stands_for_several_has_the_usual_length():
+    from kernels.linkage_rounds import _sums
+
+    vectors = random_vectors(np.random.default_rng(6), 50, empty=0.0)
+    sums = _sums(vectors, np.arange(50), np.arange(50) // 5, np.arange(1, 51), 10)
+    rows = np.zeros((10, 200))
+    of = np.repeat(np.arange(50), np.diff(vectors.offsets))
+    np.add.at(rows, (of // 5, vectors.bins), vectors.weights * (of + 1.0))
+    rows *= UNIT_LENGTH / np.sqrt((rows**2).sum(axis=1, keepdims=True))
+    mine = np.zeros((10, 200))
+    mine[np.repeat(np.arange(10), np.diff(sums.offsets)), sums.bins] = sums.weights
+    np.testing.assert_allclose(mine, rows, atol=0.5 + 1e-9)
+    assert all((np.diff(sums.bins[a:b]) > 0).all() for a, b in pairwise(sums.offsets))
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 10**6), n=st.integers(0, 30), width=st.sampled_from([0.0, 0.5, 2.0, 50.0]))
+def test_islands_are_the_longest_runs_that_no_window_joins(seed, n, width):
+    ends = windows(np.random.default_rng(seed), n, width)
+    cuts = [i for i in range(1, n) if all(end <= i for end in ends[:i])]
+    assert islands(ends).tolist() == [*([0] if n else []), *cuts, n]
+
+
+@pytest.mark.parametrize(
+    "asked", [Linkage(3, 0.5), Linkage(SINGLE, 0.0), Linkage(SINGLE, 1.1), Linkage(SINGLE, 0.5, 0), Linkage(AVERAGE, 0.5, 2, 1)], ids=str
+)
+@on_each
+def test_numbers_out_of_their_bounds_are_refused(device, asked):
+    vectors, ends = inputs(7, 5, 2.0)
+    with pytest.raises(ValueError):
+        found(device(), vectors, ends, asked)
+
+
+def test_a_clustering_that_is_closed_leaves_off_at_once():
+    vectors = random_vectors(np.random.default_rng(8), 6000, kinds=2, noise=0.1)
+    labels = np.full(6000, -7)
+    work = twin(Processor(1), "vector_clustering").VectorClustering(Processor(1), vectors, np.full(6000, 6000))
+    clustering = work.cluster(Linkage(AVERAGE, 0.5), labels)
+    assert next(clustering) == 0
+    clustering.close()
+
+
+class SmallCard(ShimCard):
+    """A card with so much free memory, and so much shared memory for a block."""
+
+    def __init__(self, free: int = 1 << 32, shared: int = 99 << 10) -> None:
+        super().__init__()
+        self._free, self._shared = free, shared
+
+    def free_bytes(self) -> int:
+        return self._free
+
+    def most_shared_bytes(self) -> int:
+        return self._shared
+
+
+@needs_compiler
+@pytest.mark.parametrize("asked", [Linkage(SINGLE, 0.5, 4), Linkage(COMPLETE, 0.5), Linkage(AVERAGE, 0.5)], ids=str)
+def test_a_card_of_little_memory_clusters_in_batches(asked):
+    vectors, ends = inputs(9, 500, 2.5)
+    whole = found(Processor(1), vectors, ends, asked)
+    for free in (60_000, 120_000):
+        card = SmallCard(free)
+        assert found(card, vectors, ends, asked) == whole
+        assert card.launched.count("sum_squares") > 1
+    with pytest.raises(DeviceMemoryError, match="not enough for one run of vectors"):
+        found(SmallCard(1000), vectors, ends, asked)
+
+
+@needs_compiler
+def test_matrices_that_do_not_fit_together_are_filled_one_after_the_other():
+    vectors, ends = inputs(10, 300, 300.0, kinds=6, noise=0.1)
+    card, asked = SmallCard(145_000), Linkage(AVERAGE, 0.5)
+    assert found(card, vectors, ends, asked) == found(Processor(1), vectors, ends, asked)
+    assert card.launched.count("sum_squares") == 1 and card.launched.count("fill_averages") > 1
+
+
+@needs_compiler
+def test_a_matrix_that_does_not_fit_is_an_error_of_memory():
+    vectors, ends = inputs(10, 300, 300.0, kinds=1, noise=0.1)
+    assert found(SmallCard(200_000), vectors, ends, Linkage(SINGLE, 0.5)) == found(Processor(1), vectors, ends, Linkage(SINGLE, 0.5))
+    with pytest.raises(DeviceMemoryError, match="a matrix takes"):
+        found(SmallCard(200_000), vectors, ends, Linkage(AVERAGE, 0.5))
+
+
+@needs_compiler
+@pytest.mark.parametrize("method", METHODS)
+def test_long_vectors_fill_tiles_of_fewer_than_32(method):
+    vectors, ends = inputs(11, 90, 30.0, kinds=3, bins=600, elements=180, noise=0.8)
+    lengths = np.diff(vectors.offsets)
+    assert 200 < lengths.max() < 480
+    asked = Linkage(method, 0.7)
+    assert found(SmallCard(shared=64 << 10), vectors, ends, asked) == found(ShimCard(), vectors, ends, asked)
+    assert found(ShimCard(), vectors, ends, asked) == expected(vectors, ends, asked)
+
+
+@needs_compiler
+def test_vectors_that_are_too_long_for_a_card_are_for_the_processor():
+    vectors = VectorArrays(np.array([0, 1000]), np.arange(1000, dtype=np.int32), np.full(1000, 32, np.int16))
+    with pytest.raises(UnsupportedSearchError, match="at most 960 elements, and one has 1,000"):
+        found(ShimCard(), vectors, np.array([1]), Linkage(SINGLE, 0.5))
+
+
+@needs_compiler
+@pytest.mark.parametrize("asked", [Linkage(SINGLE, 0.3), Linkage(SINGLE, 0.3, 4), Linkage(COMPLETE, 0.3), Linkage(AVERAGE, 0.3)], ids=str)
+def test_the_analysis_counts_what_the_card_is_asked_to_do(asked):
+    vectors = random_vectors(np.random.default_rng(12), 200, kinds=5, noise=0.1)
+    ends, card = np.full(200, 200), ShimCard()
+    components = np.array(plain_components(plain_similarities(vectors, ends) >= 0.3))
+    sizes = np.bincount(components)
+    sizes = sizes[sizes > 1] if asked.method != SINGLE else sizes[:0]
+    assert asked.method == SINGLE or sizes.max() > 32
+    found(card, vectors, ends, asked)
+    work = analysis(card, vectors, ends, asked, sizes)
+    assert work.launches == len(card.launched)
+    assert work.words_in == card.bytes_in // 4 and 4 * work.words_out == card.bytes_out
+    assert work.pairs == card.operations
+    assert work.shared_bytes == card.shared_bytes
+    assert work.cells == int((sizes**2).sum())
+
+
+def test_both_sides_have_the_same_units():
+    assert constants("vector_clustering")["kUnits"] == SIMILARITY_UNITS
