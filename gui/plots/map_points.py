@@ -20,7 +20,7 @@ STATUS_NAMES = ("unexplained", "identified", "explained")
 """By the numbers of the table."""
 _MOST_LARGE, _MOST_SMALL = 3_000, 60_000
 """So many points in sight are drawn as large dots, or as small ones; of more, each pixel is coloured by the points in it."""
-_LARGE, _SMALL = 3.0, 1.5
+_LARGE, _SMALL = 2.8, 1.5
 """Radius of the dots, in pixels of the window."""
 _PIXELS_AT_ONCE = 1 << 15
 """That are counted together."""

@@ -121,7 +121,7 @@ def test_few_points_are_dots_around_their_places_with_the_rarer_on_top() -> None
     picture = draw_points(points, MapView((0, 1), (0, 1), 41, 21), COLOURS, ALL)
     rows, columns = np.nonzero(picture)
     assert set(picture[rows, columns].tolist()) == {0xFF000000 | COLOURS[EXPLAINED]}
-    assert (rows.min(), rows.max(), columns.min(), columns.max()) == (7, 13, 17, 23)
+    assert (rows.min(), rows.max(), columns.min(), columns.max()) == (8, 12, 18, 22)
 
 
 def test_drawing_does_not_take_a_line_of_python_for_each_point() -> None:
