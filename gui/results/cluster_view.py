@@ -22,7 +22,6 @@ from gui.results.run_view import RunView
 from gui.results.summary_header import Figure
 from gui.spectrum.mirror_view import MirrorView
 from gui.spectrum.mirrored_spectra import Half, MirroredSpectra
-from gui.tables.panel import TablePanel
 from gui.tables.source import Condition, TableSource
 
 __all__ = ["ClusterView"]
@@ -188,11 +187,6 @@ class ClusterView(RunView):
         """After a filter hid all spectra there is nothing to compare."""
         if self._run is not None and len(self.members.model.rows) == 0:
             self.mirror.show_text("Choose a spectrum to compare it with its cluster's consensus spectrum.")
-
-    def _no_rows_text(self, panel: TablePanel) -> str:
-        if panel is self.clusters and not panel.total:
-            return "No two spectra are alike enough."
-        return super()._no_rows_text(panel)
 
 
 def _method(parameters: Mapping[str, Any]) -> str:
