@@ -227,7 +227,7 @@ class RunEditor(Editor):
         self._combo.setCurrentIndex(self._combo.findData(str(value)))
 
     def offer(self, runs: Sequence[SearchedRun] | None) -> None:
-        """Offer the runs of a project, None where none is given; what is chosen stays."""
+        """Offer the runs of a project, None where there is none; what is chosen stays."""
         chosen, self._offered = self.value(), None if runs is None else {run.id: _run_text(run) for run in runs}
         self._combo.blockSignals(True)
         self._combo.clear()

@@ -187,8 +187,8 @@ class FileSurvey(QObject):
         """Find out what files are and what folders hold: projects, and below other folders files of our sorts by their names' ends."""
         self._submit(lambda: _survey(paths), tell)
 
-    def runs(self, folder: Path, tables: frozenset[str], tell: Callable[[list[SearchedRun]], None]) -> None:
-        """Find the finished runs of a project that have all of these tables, the newest first; none where it cannot be read."""
+    def runs(self, folder: Path, tables: frozenset[str], tell: Callable[[list[SearchedRun] | None], None]) -> None:
+        """Find the finished runs of a project that have all of these tables, the newest first; None where there is no project to read."""
         self._submit(lambda: _runs_of(folder, tables), tell)
 
     def count(self, path: Path, tell: Callable[[SequenceCount | None], None]) -> None:
@@ -220,7 +220,7 @@ class FileSurvey(QObject):
             tell(found)
 
 
-def _runs_of(folder: Path, tables: frozenset[str]) -> list[SearchedRun]:
+def _runs_of(folder: Path, tables: frozenset[str]) -> list[SearchedRun] | None:
     try:
         project = Project.open(folder)
         kept: dict[str, set[str]] = {}
@@ -229,7 +229,7 @@ def _runs_of(folder: Path, tables: frozenset[str]) -> list[SearchedRun]:
         done = [run for run in reversed(project.runs()) if run.status == "done" and tables <= kept.get(run.id, set())]
         return [SearchedRun(run.id, run.started, tuple(one.path.name for one in project.inputs(run.id))) for run in done]
     except ProteoscopeError:
-        return []
+        return None
 
 
 def _structure_count(found: FileKind, is_wanted: Callable[[], bool]) -> StructureCount | None:

@@ -472,7 +472,7 @@ class SearchForm(QWidget):
             else:
                 self._survey.runs(folder, editor.tables, partial(self._offer_runs, folder, editor))
 
-    def _offer_runs(self, folder: Path, editor: RunEditor, runs: list[SearchedRun]) -> None:
+    def _offer_runs(self, folder: Path, editor: RunEditor, runs: list[SearchedRun] | None) -> None:
         if folder == self._runs_of:
             editor.offer(runs)
 

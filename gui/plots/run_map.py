@@ -65,14 +65,16 @@ class RunMap(QWidget):
         legend = QHBoxLayout()
         legend.setContentsMargins(8, 3, 8, 0)
         legend.setSpacing(14)
-        for status, box in self.boxes.items():
+        for box in self.boxes.values():
             box.setChecked(True)
-            box.setToolTip(f"Show spectra that are {STATUS_NAMES[status]}")
             box.toggled.connect(self._choose_shown)
             legend.addWidget(box)
         legend.addStretch(1)
+        self._legend_row, self._names = legend, dict.fromkeys(self.boxes, "")
         self._legend = QWidget()
         self._legend.setLayout(legend)
+        # Where there is less room than names need, numbers do.
+        self._legend.setMinimumWidth(1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -98,12 +100,15 @@ class RunMap(QWidget):
         """Show points, or a text in their place. `name_of`: what is known of a row of the table of spectra, for its tooltip."""
         self.canvas.show_points(points, text, name_of)
         counts = (0,) * len(STATUS_NAMES) if points is None else points.counts
+        self._names = {status: f"{QLocale().toString(counts[status])} {STATUS_NAMES[status]}" for status in self.boxes}
         for status, box in self.boxes.items():
-            box.setText(f"{QLocale().toString(counts[status])} {STATUS_NAMES[status]}")
+            box.setAccessibleName(self._names[status])
+            box.setToolTip(f"{self._names[status]}; shows them or not")
         self._legend.setVisible(points is not None)
         self._colour_legend()
-        described = "" if points is None else ", ".join(box.text() for box in self.boxes.values())
+        described = ", ".join(self._names.values())
         self.canvas.setAccessibleDescription(text if points is None else f"Spectra by retention time and m/z: {described}")
+        self._name_legend()
 
     def mark(self, spectrum: int | None) -> None:
         """Mark a row of the table of spectra."""
@@ -116,6 +121,11 @@ class RunMap(QWidget):
     def sizeHint(self) -> QSize:
         """Room for a map."""
         return QSize(420, 260)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Name what there is room to name."""
+        super().resizeEvent(event)
+        self._name_legend()
 
     def changeEvent(self, event: QEvent) -> None:
         """Take the colours of the new theme."""
@@ -132,6 +142,16 @@ class RunMap(QWidget):
             box.setIcon(QIcon(drawn))
             box.setIconSize(QSize(size, size))
 
+    def _name_legend(self) -> None:
+        """Numbers alone where their names have no room; those stand in the tooltips."""
+        for status, box in self.boxes.items():
+            box.setText(self._names[status])
+        row, margins = self._legend_row, self._legend_row.contentsMargins()
+        room = self.width() - margins.left() - margins.right() - len(self.boxes) * row.spacing()
+        if sum(box.sizeHint().width() for box in self.boxes.values()) > room:
+            for box in self.boxes.values():
+                box.setText(box.text().rpartition(" ")[0])
+
     def _choose_shown(self) -> None:
         self.canvas.show_statuses(frozenset(status for status, box in self.boxes.items() if box.isChecked()))
 
@@ -145,7 +165,7 @@ class RunMap(QWidget):
         x = area.left() + 54.0
         for status in _LEGEND:
             if status in self.canvas.statuses:
-                text = self.boxes[status].text()
+                text = self._names[status]
                 painter.fillRect(QRectF(x, area.top() + 9, 6, 6), _status_colours(colours)[status])
                 painter.setPen(colours.text)
                 box = QRectF(x + 9, area.top() + 6, metrics.horizontalAdvance(text) + 2, metrics.height())

@@ -28,8 +28,13 @@ class MirrorPlot(PeakPlot):
     peakHovered = Signal(int, int)
     """Which of the spectra has the peak under the pointer, and the peak; -1 and -1 where there is none."""
 
+    # Names stand above and below the highest peaks and their labels.
+    _top = 134.0
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("Two spectra compared", parent)
+        for item in self._labels:
+            item.lines_free = 1
         self._mirrored: MirroredSpectra | None = None
         self.upper.setLabel("bottom", "m/z")
         self._corners = _CornersItem(self.upper.vb)

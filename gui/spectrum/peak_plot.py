@@ -18,10 +18,8 @@ from gui.spectrum.drawn_peaks import DrawnPeaks
 from gui.spectrum.figure import FigureRange
 from gui.spectrum.label_layout import place_labels
 
-__all__ = ["TOP", "PeakPlace", "PeakPlot", "PlotItem"]
+__all__ = ["PeakPlace", "PeakPlot", "PlotItem"]
 
-TOP = 116.0
-"""Percent of the base peak that the plot reaches to, so that its label has room."""
 _NEAR = 7.0
 """Pixels from the pointer within which a peak is meant."""
 _AXIS_WIDTH = 58
@@ -43,6 +41,8 @@ class PeakPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimported
     """
 
     _is_made = False
+    _top = 116.0
+    """Percent of the base peak that the plot reaches to, so that its label has room."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -82,8 +82,8 @@ class PeakPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimported
         low, high = self._whole()
         for plot in self._plots:
             plot.setLimits(xMin=low, xMax=high, minXRange=0.02)
-        self.upper.setLimits(yMin=self._foot(TOP * 1.5), yMax=TOP * 1.5, minYRange=0.01)
-        self.upper.setRange(xRange=(low, high), yRange=(self._foot(TOP), TOP), padding=0)
+        self.upper.setLimits(yMin=self._foot(self._top * 1.5), yMax=self._top * 1.5, minYRange=0.01)
+        self.upper.setRange(xRange=(low, high), yRange=(self._foot(self._top), self._top), padding=0)
 
     def zoom_height(self, top: float) -> None:
         """Show intensities up to `top` percent."""
@@ -112,7 +112,7 @@ class PeakPlot(pg.GraphicsLayoutWidget):  # type: ignore[misc, no-any-unimported
             case Qt.Key.Key_Up:
                 self.zoom_height(top * _ZOOM)
             case Qt.Key.Key_Down:
-                self.zoom_height(min(top / _ZOOM, TOP))
+                self.zoom_height(min(top / _ZOOM, self._top))
             case _:
                 QWidget.keyPressEvent(self, event)
                 return
@@ -316,6 +316,8 @@ class _LabelsItem(PlotItem):
     def __init__(self, box: _PeakBox) -> None:
         super().__init__(box)
         self.font = QFont()
+        self.lines_free = 0
+        """Lines of text at the end of the plot that are for something else."""
         self.placed: list[_Label] = []
         self._drawn: DrawnPeaks | None = None
         self._colours: PlotColours | None = None
@@ -343,10 +345,10 @@ class _LabelsItem(PlotItem):
         reach = shown.bottom() if side == 1 else -shown.top()
         # What hangs from the axis is laid out as if it stood on it.
         y = transform.m22() * np.minimum(drawn.height[first:last], reach) + side * transform.dy()
-        end = area.top() if side == 1 else -area.bottom()
+        metrics = QFontMetricsF(self.font)
+        end = (area.top() if side == 1 else -area.bottom()) + self.lines_free * metrics.height()
         in_sight = np.flatnonzero((drawn.named >= first) & (drawn.named < last))
         tips = drawn.named[in_sight] - first
-        metrics = QFontMetricsF(self.font)
         texts = [drawn.labels[label] for label in in_sight.tolist()]
         widths = np.array([metrics.horizontalAdvance(text) for text in texts])
         placed = place_labels(

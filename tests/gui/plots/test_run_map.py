@@ -21,6 +21,7 @@ from gui.plots.map_points import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINE
 from gui.plots.run_map import RunMap
 from gui.theme import Theme
 from tests.effort import lines_run
+from tests.gui.result_views import cut_off
 
 COLOURS = (0x112233, 0x445566, 0x778899)
 ALL = frozenset((UNEXPLAINED, IDENTIFIED, EXPLAINED))
@@ -225,3 +226,14 @@ def test_it_is_exported(shown: RunMap, tmp_path: Path, ending: str) -> None:
     if ending == ".svg":
         text = path.read_text(encoding="utf-8")
         assert "Retention time (min)" in text and all(box.text() in text for box in shown.boxes.values())
+
+
+def test_the_legend_has_room_at_any_width(shown: RunMap, qtbot: QtBot) -> None:
+    assert shown.points is not None
+    for width in (700, 300, 230, 700):
+        shown.resize(width, 300)
+        qtbot.waitUntil(lambda width=width: shown.width() == width)  # type: ignore[misc]
+        assert cut_off(shown) == []
+        is_named = [STATUS_NAMES[status] in box.text() for status, box in shown.boxes.items()]
+        assert all(is_named) == (width == 700) and any(is_named) == (width == 700)
+        assert shown.boxes[EXPLAINED].accessibleName() == f"{shown.points.counts[EXPLAINED]} explained"
