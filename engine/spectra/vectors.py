@@ -59,6 +59,14 @@ class VectorSettings(Protocol):
     @property
     def rarity(self) -> float: ...  # noqa: D102
     @property
+    def minimum_precursor_mz(self) -> float: ...  # noqa: D102
+    @property
+    def maximum_precursor_mz(self) -> float: ...  # noqa: D102
+    @property
+    def minimum_charge(self) -> int: ...  # noqa: D102
+    @property
+    def maximum_charge(self) -> int: ...  # noqa: D102
+    @property
     def most_peaks(self) -> int: ...  # noqa: D102
     @property
     def minimum_peaks(self) -> int: ...  # noqa: D102
@@ -88,7 +96,7 @@ class SpectrumVectors:
 def spectrum_vectors(
     spectra: Spectra, settings: VectorSettings, resources: Resources, *, factor: NDArray[np.float64] | None = None
 ) -> SpectrumVectors:
-    """The vectors of all spectra; one with too few peaks has no element.
+    """The vectors of all spectra; one with too few peaks, or another precursor or charge than is wanted, has no element.
 
     `factor` : (bins,) float64, of each bin's weight, where vectors are to be compared with others; from these spectra otherwise.
     """
@@ -110,6 +118,7 @@ def spectrum_vectors(
 
     parts = equal_partitions(np.diff(spectra.offsets) + 1, threads)
     run_on_threads(fill, parts, threads, progress, steps=lambda part: part.last - part.first)
+    count[~_are_wanted(spectra, settings)] = 0
     order = np.lexsort((spectra.precursor_mz, spectra.charge_mask))
     starts, offsets = room * spectra.offsets[:-1][order], offsets_of(count[order])
     own_bins, own_weights = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int16)
@@ -137,6 +146,14 @@ def bin_factors(spectra: Spectra, settings: VectorSettings, resources: Resources
     vectors = spectrum_vectors(spectra, settings, resources, factor=ones)
     n = int(np.count_nonzero(np.diff(vectors.arrays.offsets)))
     return np.log((n + 2) / (np.bincount(vectors.arrays.bins, minlength=n_bins) + 1)) ** settings.rarity
+
+
+def _are_wanted(spectra: Spectra, settings: VectorSettings) -> NDArray[np.bool_]:
+    """(n,) bool, whether a spectrum has a precursor and a charge within the limits; one of unknown m/z has."""
+    mz, charges = spectra.precursor_mz, spectra.charge_mask >> np.uint32(1)
+    allowed = np.uint32(sum(1 << charge for charge in range(max(0, settings.minimum_charge - 1), settings.maximum_charge)))
+    has_charge = np.where(charges == 0, settings.minimum_charge == 0, charges & allowed > 0)
+    return has_charge & ~((mz < settings.minimum_precursor_mz) | (mz > settings.maximum_precursor_mz))
 
 
 def windows(vectors: SpectrumVectors, tolerance: Tolerance) -> NDArray[np.int64]:
