@@ -31,6 +31,7 @@ from kernels.device import StopFlag
 from kernels.k_means_layouts import (
     AT_THE_END,
     IN_PIECES,
+    POINTS_OF_RUN,
     Assigned,
     PointSums,
     Rounds,
@@ -49,7 +50,7 @@ _STEPS_OF_PIECE = 100_000_000
 _PIECES_OF_THREAD = 3
 _ROUNDING = 2.0**-24
 _ITEMS_OF_LOOK = 256  # between two looks at the flag
-_QUICK = {"contract", "nnan", "ninf", "nsz"}
+_QUICK = {"contract", "nnan", "nsz"}
 _ALL_BUT_SIGN = (1 << 63) - 1
 _LEAST_BITS = ~(0x7FF << 52)  # of minus infinity, in the order of the numbers
 _LEAST_SHARE = 16  # one in so many clusters has something in a bin that gets a row: a vector holds eight products, and waits for none
@@ -289,7 +290,7 @@ class PointMeans:
         last: int,
         told: int,
     ) -> Generator[Assigned, None, None]:
-        """Give the points `first:last` to the nearest of k centroids; of several, to the first.
+        """Give the points `first:last` to the nearest of k centroids; of several, to the first. `first` begins a run.
 
         Parameters
         ----------
@@ -304,13 +305,14 @@ class PointMeans:
         columns = np.ascontiguousarray(centroids.astype(np.float32).T)
 
         def work(begin: int, end: int, stop: StopFlag) -> None:
-            _assign_points(self._points, columns, centroids, labels, distances, first + begin, first + end, stop)
+            begin, end = first + begin * POINTS_OF_RUN, min(last, first + end * POINTS_OF_RUN)
+            _assign_points(self._points, columns, centroids, labels, distances, begin, end, stop)
 
-        costs = np.full(last - first, float(k * (d + 2)))
+        costs = np.full(-(-(last - first) // POINTS_OF_RUN), float(POINTS_OF_RUN * k * (d + 2)))
         pieces = equal_partitions(costs, self._device.threads, most_cost=_OPERATIONS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
         begun = first
         for done in self._device.run(work, pieces, 0):
-            end, sums = first + done, None
+            end, sums = min(last, first + done * POINTS_OF_RUN), None
             if end > begun and (told == IN_PIECES or (told == AT_THE_END and end == last)):
                 sums = PointSums(np.zeros((k, d), np.int64), np.zeros(k, np.int64))
                 _add_points(self._points, labels, begun, end, *sums)

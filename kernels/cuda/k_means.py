@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from kernels.counts import Work
 from kernels.cuda.modules import Card, sent, struct
 from kernels.device import DeviceMemoryError
-from kernels.k_means_layouts import NEVER, Assigned, PointSums, Rounds, VectorSums, rounds_through_host
+from kernels.k_means_layouts import NEVER, POINTS_OF_RUN, Assigned, PointSums, Rounds, VectorSums, rounds_through_host
 from kernels.vector_layouts import VectorArrays
 
 __all__ = ["PointMeans", "VectorMeans"]
@@ -227,7 +227,8 @@ class PointMeans:
         self._card, self._points, self._stream = device, np.ascontiguousarray(points, np.int32), device.stream()
         n, self._d = points.shape
         self._bytes = 4 * self._d + 4 + 8
-        self._most = max(1, int(device.free_bytes() * _SHARE_OF_FREE_MEMORY) // self._bytes)
+        runs = int(device.free_bytes() * _SHARE_OF_FREE_MEMORY) // (self._bytes * POINTS_OF_RUN)
+        self._most = max(1, runs) * POINTS_OF_RUN
         self._resident: _Group | None = None
         if n <= self._most:
             with suppress(DeviceMemoryError):
@@ -391,6 +392,11 @@ class _Lists:
     @property
     def struct(self) -> NDArray[np.void]:
         return struct(self._card, _LISTS, self._buffers)
+
+    def clear(self, stream: Any) -> None:
+        """Between the lists of two bins there may be room, which is read with them."""
+        self._card.clear(self._buffers["clusters"], 4 * self._entries, stream)
+        self._card.clear(self._buffers["sums"], 8 * self._entries, stream)
 
     def read(self, stream: Any, counts: NDArray[np.int64]) -> VectorSums:
         """The sums that the lists hold."""
@@ -570,6 +576,7 @@ class VectorMeans:
         """Lists of the sums of the vectors `first:last` of a group, and of those alone whose cluster moved; their squares."""
         entries = int(self._vectors.offsets[group.last] - self._vectors.offsets[group.first])
         made = [_Lists(self._card, self._n_bins, centers.tiles, entries) for _ in range(2)]
+        made[0].clear(self._stream)
         numbers, labels = (np.int32(first), np.int32(last)), group.buffers["labels"]
         blocks = min(self._card.multiprocessors() * _BLOCKS, -(-(last - first) // _THREADS))
         self._card.launch(

@@ -198,7 +198,7 @@ def test_rounds_end_where_centroids_hardly_move_and_before_an_empty_cluster(devi
 @needs_compiler
 @pytest.mark.parametrize("sort", ["points", "tiles", "vectors"])
 def test_items_that_do_not_fit_come_in_groups(sort):
-    rng, n, n_bins = np.random.default_rng(100), 800, 70
+    rng, n, n_bins = np.random.default_rng(100), 1000, 70
     items = random_vectors(rng, n, n_bins, classes=30) if sort == "vectors" else random_points(rng, n, 5 if sort == "points" else 20)
     centroids = seeds_of(items, np.arange(12)) if sort == "vectors" else items[:12].astype(np.float64)
     mine, rounds = (
@@ -222,13 +222,13 @@ def test_items_that_do_not_fit_come_in_groups(sort):
 @on_each
 @pytest.mark.parametrize("sort", ["points", "vectors"])
 def test_parts_are_assigned_alone_and_add_up_to_the_whole(device, sort):
-    rng, n, n_bins = np.random.default_rng(110), 400, 70
+    rng, n, n_bins = np.random.default_rng(110), 700, 70
     items = random_points(rng, n, 4) if sort == "points" else random_vectors(rng, n, n_bins)
     centroids = items[:9].astype(np.float64) if sort == "points" else seeds_of(items, np.arange(9))
     means = means_on(device(), items, n_bins)
     whole = assigned(means, centroids, n)
-    parts = [assigned(means, centroids, n, *part, told=IN_PIECES) for part in ((0, 100), (100, 101), (101, n))]
-    for (first, last), (labels, _, _, ends) in zip(((0, 100), (100, 101), (101, n)), parts, strict=True):
+    parts = [assigned(means, centroids, n, *part, told=IN_PIECES) for part in ((0, 256), (256, 512), (512, n))]
+    for (first, last), (labels, _, _, ends) in zip(((0, 256), (256, 512), (512, n)), parts, strict=True):
         np.testing.assert_array_equal(labels[first:last], whole[0][first:last])
         assert (labels[:first] == -7).all() and (labels[last:] == -7).all() and ends[-1] == last
     for mine, its in zip(total_sums([part[2] for part in parts]), whole[2], strict=True):
