@@ -17,6 +17,7 @@ from engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from kernels.device import DeviceError
 from kernels.k_means_layouts import VectorSums
 from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
+from tests.shim.shim_card import ShimCard, missing_compiler
 
 
 class ProcessorAsCard:
@@ -256,6 +257,29 @@ def test_any_devices_find_the_same_clusters(sort, tolerance):
         assert_same(alone, k_means(executor(**options), data, seeds, rounds=12, tolerance=tolerance))
 
 
+@pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+@pytest.mark.parametrize("sort", ["points", "far points", "vectors", "ranges"])
+def test_a_card_finds_the_same_clusters_alone_and_beside_the_processor(sort):
+    rng = np.random.default_rng(13)
+    low = np.sort(rng.integers(0, 20, 600))
+    start: Any = Seeds(20, "k-means++", 2)
+    match sort:
+        case "points":
+            data: Any = Points(rng.random((600, 3)))
+        case "far points":  # clusters that are empty at first
+            data, start = Points(rng.random((600, 20))), np.concatenate([rng.random((15, 20)), rng.random((5, 20)) + 5.0])
+        case "vectors":
+            data = Vectors(random_vectors(rng, 600, 60, classes=40), 60)
+        case _:
+            vectors = random_vectors(rng, 600, 60, classes=40)
+            data = Vectors(vectors, 60, low, np.minimum(20, low + 3))
+            start = Vectors(vectors, 60).centroids_at(np.arange(20))
+    mine = k_means(executor(), data, start, rounds=8)
+    for with_processor in (False, True):
+        cards: list[Any] = [ShimCard()]
+        assert_same(mine, k_means(Executor(Resources(2, cards, with_processor)), data, start, rounds=8))
+
+
 def test_progress_tells_rounds_and_a_cancel_ends_them():
     told: list[ProgressEvent] = []
     progress = Progress(told.append, interval=0.0)
@@ -274,6 +298,7 @@ def test_progress_tells_rounds_and_a_cancel_ends_them():
         (np.array([[np.nan]]), Seeds(1), {}), (np.zeros(3), Seeds(1), {}), (np.zeros((3, 0)), Seeds(1), {}),
         (np.zeros((3, 1)), Seeds(4), {}),
         (np.zeros((3, 1)), Seeds(0), {}), (np.zeros((3, 1)), Seeds(1, "best"), {}), (np.zeros((3, 1)), np.zeros((2, 2)), {}),
+        (np.ones((3, 1)), np.full((1, 1), 1e200), {}),
         (np.zeros((3, 1)), Seeds(1), {"rounds": 0}), (np.zeros((3, 1)), Seeds(1), {"tolerance": -1.0}),
     ],
 )  # fmt: skip
