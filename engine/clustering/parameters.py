@@ -172,7 +172,11 @@ class ExplanationParameters(VectorParameters):
     """All that decides which unidentified spectra are explained, besides the run that is looked at."""
 
     run: str = parameter(
-        "", title="Run", group=_EXPLANATION, help="The identification whose spectra are explained; the newest where it is empty."
+        "",
+        title="Run",
+        group=_EXPLANATION,
+        editor="run",
+        help="The identification whose spectra are explained; the newest where it is empty.",
     )
     min_similarity: float = parameter(
         0.6, ge=0, le=1, title="Least similarity", group=_EXPLANATION,
