@@ -22,13 +22,16 @@ def random_points(rng: np.random.Generator, n: int, d: int, *, most: int = 1 << 
     return points
 
 
-def random_vectors(rng: np.random.Generator, n: int, n_bins: int, *, most: int = 12, classes: int = 10) -> VectorArrays:
-    """Vectors of about the length UNIT_LENGTH, noisy copies of a few; some are the same, some have no element."""
+def random_vectors(
+    rng: np.random.Generator, n: int, n_bins: int, *, most: int = 12, classes: int = 10, with_ties: bool = True
+) -> VectorArrays:
+    """Vectors of about the length UNIT_LENGTH, noisy copies of a few; for ties some are the same, and some have no element."""
     parents = rng.random((classes, n_bins)) * (rng.random((classes, n_bins)) < most / n_bins)
     values = parents[rng.integers(0, classes, n)] * rng.uniform(0.3, 1.5, (n, n_bins)) * (rng.random((n, n_bins)) < 0.8)
     values[:, 0] += rng.random(n) * 0.05
-    values[rng.random(n) < 0.03] = 0.0
-    values[n // 2 : n // 2 + n // 10] = values[: n // 10]
+    if with_ties:
+        values[rng.random(n) < 0.03] = 0.0
+        values[n // 2 : n // 2 + n // 10] = values[: n // 10]
     scaled = np.rint(values / np.maximum(1e-9, np.linalg.norm(values, axis=1))[:, None] * UNIT_LENGTH).astype(np.int16)
     rows, bins = np.nonzero(scaled)
     return VectorArrays(np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=n)))), bins.astype(np.int32), scaled[rows, bins])

@@ -17,6 +17,7 @@ from engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from kernels.device import DeviceError
 from kernels.k_means_layouts import VectorSums
 from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
+from tests.shim.k_means_inputs import random_vectors
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 
@@ -49,18 +50,6 @@ def resources(threads: int = 2, cards: int = 0, *, with_processor: bool = True, 
 
 def executor(**options: Any) -> Executor:
     return Executor(resources(**options))
-
-
-def random_vectors(rng: np.random.Generator, n: int, n_bins: int, most: int = 12, classes: int = 10) -> VectorArrays:
-    """Vectors of the length UNIT_LENGTH, noisy copies of a few; some have no element."""
-    parents = rng.random((classes, n_bins)) * (rng.random((classes, n_bins)) < most / n_bins)
-    values = parents[rng.integers(0, classes, n)] * rng.uniform(0.3, 1.5, (n, n_bins)) * (rng.random((n, n_bins)) < 0.8)
-    values[rng.random(n) < 0.02] = 0.0
-    values[:, 0] += rng.random(n) * 0.05
-    values[rng.random(n) < 0.02] = 0.0
-    scaled = np.rint(values / np.maximum(1e-9, np.linalg.norm(values, axis=1))[:, None] * UNIT_LENGTH).astype(np.int16)
-    rows, bins = np.nonzero(scaled)
-    return VectorArrays(np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=n)))), bins.astype(np.int32), scaled[rows, bins])
 
 
 def matrix(vectors: VectorArrays, n_bins: int) -> csr_matrix:
@@ -130,7 +119,7 @@ def test_fifty_rounds_are_as_good_as_those_of_scikit_learn(sort):
 
 def test_a_round_of_vectors_is_that_of_scikit_learn_and_of_plain_loops():
     rng, n_bins, k = np.random.default_rng(4), 300, 40
-    vectors = random_vectors(rng, 2000, n_bins, classes=60)
+    vectors = random_vectors(rng, 2000, n_bins, classes=60, with_ties=False)
     data = Vectors(vectors, n_bins)
     given = data.centroids_at(rng.choice(2000, k, replace=False))
     found = k_means(executor(), data, given, rounds=1)
