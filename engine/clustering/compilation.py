@@ -50,7 +50,7 @@ def _use() -> None:
         consensus_spectra(clusters, np.sort(clusters.groups), spectra, parameters, resources)
 
 
-CLUSTERING = Kernels("kernels of the clustering of spectra", _last, _use)
+CLUSTERING = Kernels("kernels of the clustering of spectra", _last, _use, "up to a minute")
 
 
 def _last_of_explaining() -> Callable[..., Any]:
