@@ -38,8 +38,8 @@ def _use() -> None:
     import numpy as np
 
     from engine.clustering.consensus import consensus_spectra
+    from engine.clustering.methods import clusters_of
     from engine.clustering.parameters import ClusteringParameters
-    from engine.clustering.search import clusters_of
     from engine.execution.resources import Resources
     from engine.jobs.progress import Progress
 
@@ -50,7 +50,7 @@ def _use() -> None:
         consensus_spectra(clusters, np.sort(clusters.groups), spectra, parameters, resources)
 
 
-CLUSTERING = Kernels("kernels of the clustering of spectra", _last, _use)
+CLUSTERING = Kernels("kernels of the clustering of spectra", _last, _use, "up to a minute")
 
 
 def _last_of_explaining() -> Callable[..., Any]:

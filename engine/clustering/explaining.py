@@ -4,8 +4,8 @@ Li's thesis, 4.4: identified spectra are the centroids that unidentified ones jo
 the same charge and mass, and beside each centroid the spectrum of its shuffled peptide: a spectrum of a peptide that was not identified
 joins either with the same chance, so that those that join shuffled ones tell how many of the others are wrong.
 
-A peptide of any other mass is one of a thousand times more candidates, and peptides whose sequences overlap or differ by a residue are alike
-without being modified forms. So q-values of these count one decoy more than was seen: fewer than a hundred prove nothing at 1 %.
+A peptide of any other mass is one of a thousand times more candidates, and peptides whose sequences overlap, or differ by a residue, are
+alike without being modified forms. So q-values of these count one decoy more than was seen: fewer than a hundred prove nothing at 1 %.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.formats.spectrum_blocks import NEGATIVE
 from engine.spectra.columns import Spectra
-from engine.spectra.vectors import spectrum_vectors
+from engine.spectra.vectors import bin_factors, spectrum_vectors
 from engine.statistics.target_decoy import q_values
 from kernels.cpu.nearest_vectors import nearest_shifted, nearest_vectors
 from kernels.partitions import Partition, equal_partitions
@@ -42,7 +42,7 @@ class Library:
     Attributes
     ----------
     row : (2 n,) int64, of the identified spectrum. is_decoy : (2 n,) bool. charge : (2 n,) int64. mz : (2 n,) float64, thomson.
-    arrays : the vectors. n_bins : none of their bins is as large. starts : (33,) int64, where the spectra of each charge begin.
+    arrays : the vectors. factor : (bins,) float64, of the bins' weights. starts : (33,) int64, where the spectra of each charge begin.
     """
 
     row: NDArray[np.int64]
@@ -50,8 +50,13 @@ class Library:
     charge: NDArray[np.int64]
     mz: NDArray[np.float64]
     arrays: VectorArrays
-    n_bins: int
+    factor: NDArray[np.float64]
     starts: NDArray[np.int64]
+
+    @property
+    def n_bins(self) -> int:
+        """None of the bins is as large."""
+        return len(self.factor)
 
 
 @dataclass(frozen=True)
@@ -87,9 +92,9 @@ def library_of(
     spectra: Spectra, identified: Identified, fragment_tolerance: Tolerance, parameters: ExplanationParameters, resources: Resources
 ) -> Library:
     """The library of identified spectra."""
-    own = spectra_of(spectra, identified)
+    own, factor = spectra_of(spectra, identified), bin_factors(spectra, parameters, resources)
     shuffled = shuffled_spectra(own, identified, parameters.seed, fragment_tolerance, resources)
-    made = [spectrum_vectors(one, parameters, resources) for one in (own, shuffled)]
+    made = [spectrum_vectors(one, parameters, resources, factor=factor) for one in (own, shuffled)]
     row = np.concatenate([one.order for one in made])
     is_decoy = np.repeat([False, True], len(own))
     charge, mz = identified.charge[row], identified.mz[row]
@@ -99,7 +104,7 @@ def library_of(
     bins, offsets = take_runs(np.concatenate([one.arrays.bins for one in made]), joined, order)
     weights, _ = take_runs(np.concatenate([one.arrays.weights for one in made]), joined, order)
     starts = np.searchsorted(charge[order], np.arange(_MOST_CHARGE + 2))
-    return Library(row[order], is_decoy[order], charge[order], mz[order], VectorArrays(offsets, bins, weights), made[0].n_bins, starts)
+    return Library(row[order], is_decoy[order], charge[order], mz[order], VectorArrays(offsets, bins, weights), factor, starts)
 
 
 def explained(
@@ -139,7 +144,7 @@ class _Queries:
     def of(
         cls, spectra: Spectra, rows: NDArray[np.int64], library: Library, parameters: ExplanationParameters, resources: Resources
     ) -> _Queries:
-        vectors = spectrum_vectors(spectra.only(rows), parameters, resources)
+        vectors = spectrum_vectors(spectra.only(rows), parameters, resources, factor=library.factor)
         has_any = np.diff(vectors.arrays.offsets) > 0
         places = np.flatnonzero(has_any & np.isfinite(vectors.precursor_mz) & (vectors.ion & NEGATIVE == 0))
         mask = vectors.ion[places]

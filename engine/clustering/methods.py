@@ -6,18 +6,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.chemistry.tolerance import Tolerance
+from engine.clustering.consensus import Clusters, described_clusters
 from engine.clustering.grouping import grouped, work_of
 from engine.clustering.parameters import ClusteringParameters
 from engine.execution.executor import Executor
 from engine.execution.resources import Resources
-from engine.spectra.vectors import SpectrumVectors, windows
+from engine.spectra.columns import Spectra
+from engine.spectra.vectors import SpectrumVectors, spectrum_vectors, windows
 from kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Linkage, window_pairs
 
-__all__ = ["grouped_spectra"]
+__all__ = ["clusters_of", "grouped_spectra"]
 
 _LINKAGES = {"average": AVERAGE, "complete": COMPLETE}
 _STEP = 10_000_000
-_SPECTRA_OF_CLUSTER = 10
+
+
+def clusters_of(spectra: Spectra, parameters: ClusteringParameters, resources: Resources) -> Clusters:
+    """The clusters of spectra: index, plan and score, without files.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
+    """
+    with resources.clock.stage("index"):
+        vectors = spectrum_vectors(spectra, parameters, resources)
+    labels = grouped_spectra(vectors, parameters, resources)
+    with resources.clock.stage("report"):
+        return described_clusters(vectors, labels, spectra, parameters, resources)
 
 
 def grouped_spectra(vectors: SpectrumVectors, parameters: ClusteringParameters, resources: Resources) -> NDArray[np.int64]:

@@ -52,6 +52,35 @@ class VectorParameters(SearchParameters):
         0.5, ge=0, le=20, title="Precursor removal", unit="Th", group=_VECTORS, advanced=True,
         help="Peaks so near to the precursor are not used: all spectra that are compared share it. 0 keeps them.",
     )  # fmt: skip
+    rarity: float = parameter(
+        0.0, ge=0, le=2, title="Weight of rare peaks", group=_VECTORS, advanced=True,
+        help="How much more peaks weigh that few spectra have; 0: all the same, 1: the logarithm of how many spectra there are for each.",
+    )  # fmt: skip
+    peaks_per_window: int = parameter(
+        0, ge=0, le=1000, title="Peaks kept in 100 Th", group=_VECTORS, advanced=True,
+        help="The most intense peaks of each 100 Th are used; 0: of the whole spectrum alone.",
+    )  # fmt: skip
+    minimum_precursor_mz: float = parameter(
+        0.0,
+        ge=0,
+        le=100_000,
+        title="Lowest precursor",
+        unit="Th",
+        group=_PRECURSOR,
+        advanced=True,
+        help="Spectra of lighter ones stay alone.",
+    )
+    maximum_precursor_mz: float = parameter(
+        100_000.0, ge=0, le=100_000, title="Highest precursor", unit="Th", group=_PRECURSOR, advanced=True,
+        help="Spectra of heavier ones stay alone.",
+    )  # fmt: skip
+    minimum_charge: int = parameter(
+        0, ge=0, le=31, title="Lowest charge", group=_PRECURSOR, advanced=True,
+        help="Spectra with fewer charges stay alone; 0 also takes those whose charge the file does not say.",
+    )  # fmt: skip
+    maximum_charge: int = parameter(
+        31, ge=1, le=31, title="Highest charge", group=_PRECURSOR, advanced=True, help="Spectra with more charges stay alone."
+    )
     most_peaks: int = parameter(
         200, ge=1, le=100_000, title="Most peaks", group=_VECTORS, advanced=True, help="The most intense peaks of a spectrum are used."
     )
@@ -61,8 +90,11 @@ class VectorParameters(SearchParameters):
 
     @model_validator(mode="after")
     def _has_bins(self) -> Self:
-        if self.minimum_mz >= self.maximum_mz:
-            raise ValueError("minimum_mz must be below maximum_mz")
+        for what in ("mz", "precursor_mz"):
+            if getattr(self, f"minimum_{what}") >= getattr(self, f"maximum_{what}"):
+                raise ValueError(f"minimum_{what} must be below maximum_{what}")
+        if self.minimum_charge > self.maximum_charge:
+            raise ValueError("minimum_charge must not be above maximum_charge")
         if (self.maximum_mz - self.minimum_mz) / self.bin_width > _MOST_BINS:
             raise ValueError(f"bin_width = {self.bin_width:g} Th gives more than {_MOST_BINS:,} bins; make it wider")
         return self

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.clustering.consensus import Clusters, ConsensusSpectra
+from engine.execution.resources import Resources
 from engine.files import atomic_file
 from engine.formats.separated import write_separated
 from engine.formats.spectrum_blocks import NEGATIVE
@@ -127,11 +128,12 @@ def consensus_table(clusters: Clusters, consensus: ConsensusSpectra, spectra: Sp
     )
 
 
-def write_exports(run: Run, members: pa.Table, progress: Progress) -> str:
+def write_exports(run: Run, members: pa.Table, resources: Resources) -> str:
     """Write ``clusters.tsv`` where the project shows it; its name."""
     name = "clusters.tsv"
-    progress.stage("Writing clusters", len(members))
-    write_separated(run.folder / EXPORTS / name, members, COLUMNS, progress, decimals=DECIMALS)
+    resources.progress.stage("Writing clusters", len(members))
+    out = run.folder / EXPORTS / name
+    write_separated(out, members, COLUMNS, resources.progress, decimals=DECIMALS, threads=resources.threads)
     return name
 
 

@@ -9,20 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.clustering.compilation import CLUSTERING
-from engine.clustering.consensus import Clusters, consensus_spectra, described_clusters
-from engine.clustering.methods import grouped_spectra
+from engine.clustering.consensus import Clusters, consensus_spectra
+from engine.clustering.methods import clusters_of
 from engine.clustering.parameters import ClusteringParameters
 from engine.clustering.quality import Quality, cluster_quality, majority_labels, read_labels
 from engine.clustering.results import cluster_tables, consensus_table, write_consensus_file, write_exports
 from engine.clustering.summary import ClusteringSummary
-from engine.execution.resources import Resources
 from engine.formats import Spectra, read_spectra
 from engine.jobs.progress import Progress
 from engine.search_run import Asked, search_run
 from engine.spectra.tables import write_spectra
-from engine.spectra.vectors import spectrum_vectors
 
-__all__ = ["cluster", "clusters_of"]
+__all__ = ["cluster"]
 
 _CLUSTERS_PER_GROUP = 256  # a window draws one at a time
 
@@ -81,7 +79,7 @@ def cluster(
             results.write_table("clusters", groups)
             results.write_table("members", members)
             results.write_table("consensus", spectra_of_groups, _CLUSTERS_PER_GROUP)
-            exported = write_exports(results, members, run.progress)
+            exported = write_exports(results, members, resources)
             if consensus is not None:
                 write_consensus_file(Path(consensus), spectra_of_groups, members, run.progress)
             spectra_written()
@@ -93,20 +91,6 @@ def cluster(
         return ClusteringSummary(
             **run.told, n_spectra=len(found), n_clusters=len(groups), n_clustered=n_clustered, method=parameters.method, quality=quality
         )
-
-
-def clusters_of(spectra: Spectra, parameters: ClusteringParameters, resources: Resources) -> Clusters:
-    """The clusters of spectra: index, plan and score, without files.
-
-    Raises
-    ------
-    Cancelled : the user asked to stop.
-    """
-    with resources.clock.stage("index"):
-        vectors = spectrum_vectors(spectra, parameters, resources)
-    labels = grouped_spectra(vectors, parameters, resources)
-    with resources.clock.stage("report"):
-        return described_clusters(vectors, labels, spectra, parameters, resources)
 
 
 def _compared(clusters: Clusters, known: list[str]) -> tuple[Quality, tuple[list[str], NDArray[np.int64], NDArray[np.float64]]]:

@@ -46,7 +46,8 @@ class ClusteringSummary(Summary):
 class ExplanationSummary(Summary):
     """Spectra that are explained at the false discovery rate: by a peptide of the same mass, and of another.
 
-    `source_run`: the identification. `decoys`, `false_share_low`, `false_share_high`: of all explained (`engine.statistics.target_decoy.false_share_interval`).
+    `source_run`: the identification. `decoys`, `false_share_low`, `false_share_high`: of all explained
+    (`engine.statistics.target_decoy.false_share_interval`).
     """
 
     source_run: str

@@ -75,6 +75,8 @@ def read_spectra_table(path: Path) -> Spectra:
                 raise InputError(path, "holds no peaks", remedy=remedy)
             table = file.read()
         n = len(table)
+        if any(table[name].null_count for name in ("spectrum_file", "spectrum_id", "spectrum_index", "charge_mask")):
+            raise ValueError("something is missing")
         offsets, mz = _lists(table, "mz", np.float64)
         other, intensity = _lists(table, "intensity", np.float32)
         file_names = table["spectrum_file"].cast(pa.string()).combine_chunks().dictionary_encode()
@@ -96,8 +98,6 @@ def read_spectra_table(path: Path) -> Spectra:
     is_sound = (
         np.array_equal(offsets, other)
         and np.isfinite(mz).all() and (mz > 0).all() and np.isfinite(intensity).all() and (intensity > 0).all()
-        and not any(name is None for name in (*columns["identifier"], *columns["files"]))
-        and table["spectrum_file"].null_count == 0 and table["charge_mask"].null_count == 0
     )  # fmt: skip
     inner = np.ones(max(0, len(mz) - 1), np.bool_)
     inner[offsets[1:-1][(offsets[1:-1] > 0) & (offsets[1:-1] < len(mz))] - 1] = False

@@ -27,11 +27,13 @@ from kernels.cpu.spectrum_vectors import copy_vectors, fill_vectors
 from kernels.partitions import Partition, equal_partitions
 from kernels.vector_layouts import VectorArrays
 
-__all__ = ["Merging", "SpectrumVectors", "Transform", "VectorSettings", "spectrum_vectors", "windows"]
+__all__ = ["Merging", "SpectrumVectors", "Transform", "VectorSettings", "bin_factors", "spectrum_vectors", "windows"]
 
 Transform: TypeAlias = Literal["none", "square-root", "logarithm", "rank"]
 Merging: TypeAlias = Literal["sum", "mean", "largest"]
 _TRANSFORMS: tuple[Transform, ...] = ("none", "square-root", "logarithm", "rank")
+_WINDOW = 100.0
+"""Thomson, of the windows that `peaks_per_window` counts in."""
 _MERGINGS: tuple[Merging, ...] = ("sum", "mean", "largest")
 
 
@@ -52,6 +54,18 @@ class VectorSettings(Protocol):
     def bin_spread(self) -> float: ...  # noqa: D102
     @property
     def precursor_removal(self) -> float: ...  # noqa: D102
+    @property
+    def peaks_per_window(self) -> int: ...  # noqa: D102
+    @property
+    def rarity(self) -> float: ...  # noqa: D102
+    @property
+    def minimum_precursor_mz(self) -> float: ...  # noqa: D102
+    @property
+    def maximum_precursor_mz(self) -> float: ...  # noqa: D102
+    @property
+    def minimum_charge(self) -> int: ...  # noqa: D102
+    @property
+    def maximum_charge(self) -> int: ...  # noqa: D102
     @property
     def most_peaks(self) -> int: ...  # noqa: D102
     @property
@@ -79,8 +93,15 @@ class SpectrumVectors:
         return len(self.order)
 
 
-def spectrum_vectors(spectra: Spectra, settings: VectorSettings, resources: Resources) -> SpectrumVectors:
-    """The vectors of all spectra; one with too few peaks has no element."""
+def spectrum_vectors(
+    spectra: Spectra, settings: VectorSettings, resources: Resources, *, factor: NDArray[np.float64] | None = None
+) -> SpectrumVectors:
+    """The vectors of all spectra; one with too few peaks, or another precursor or charge than is wanted, has no element.
+
+    `factor` : (bins,) float64, of each bin's weight, where vectors are to be compared with others; from these spectra otherwise.
+    """
+    if factor is None:
+        factor = bin_factors(spectra, settings, resources)
     n, room = len(spectra), 3 if settings.bin_spread > 0 else 1
     count = np.zeros(n, np.int64)
     bins, weights = np.empty(room * len(spectra.mz), np.int32), np.empty(room * len(spectra.mz), np.int16)
@@ -90,13 +111,14 @@ def spectrum_vectors(spectra: Spectra, settings: VectorSettings, resources: Reso
     def fill(part: Partition) -> None:
         fill_vectors(
             spectra.offsets, spectra.mz, spectra.intensity, spectra.precursor_mz, part.first, part.last, settings.bin_width,
-            settings.minimum_mz, settings.maximum_mz, settings.precursor_removal, settings.most_peaks, settings.minimum_peaks,
-            _TRANSFORMS.index(settings.intensity_transform), _MERGINGS.index(settings.peak_merging), settings.bin_spread,
-            count, bins, weights,
+            settings.minimum_mz, settings.maximum_mz, settings.precursor_removal, settings.peaks_per_window, _WINDOW, settings.most_peaks,
+            settings.minimum_peaks, _TRANSFORMS.index(settings.intensity_transform), _MERGINGS.index(settings.peak_merging),
+            settings.bin_spread, factor, count, bins, weights,
         )  # fmt: skip
 
     parts = equal_partitions(np.diff(spectra.offsets) + 1, threads)
     run_on_threads(fill, parts, threads, progress, steps=lambda part: part.last - part.first)
+    count[~_are_wanted(spectra, settings)] = 0
     order = np.lexsort((spectra.precursor_mz, spectra.charge_mask))
     starts, offsets = room * spectra.offsets[:-1][order], offsets_of(count[order])
     own_bins, own_weights = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int16)
@@ -107,8 +129,31 @@ def spectrum_vectors(spectra: Spectra, settings: VectorSettings, resources: Reso
     run_on_threads(copy, equal_partitions(np.diff(offsets) + 1, threads), threads, progress, steps=lambda _: 0)
     return SpectrumVectors(
         order, spectra.precursor_mz[order], spectra.charge_mask[order], VectorArrays(offsets, own_bins, own_weights),
-        int((settings.maximum_mz - settings.minimum_mz) / settings.bin_width) + 1,
+        len(factor),
     )  # fmt: skip
+
+
+def bin_factors(spectra: Spectra, settings: VectorSettings, resources: Resources) -> NDArray[np.float64]:
+    """(bins,) float64: what a bin's weight is multiplied by, the more the fewer spectra have a peak there.
+
+    The logarithm of how many spectra there are for each that has the bin, to the power of `rarity` (the inverse document frequency of
+    Sparck Jones 1972, J Documentation 28:11); 1 where that is 0.
+    """
+    n_bins = int((settings.maximum_mz - settings.minimum_mz) / settings.bin_width) + 1
+    ones = np.ones(n_bins)
+    if settings.rarity == 0:
+        return ones
+    vectors = spectrum_vectors(spectra, settings, resources, factor=ones)
+    n = int(np.count_nonzero(np.diff(vectors.arrays.offsets)))
+    return np.log((n + 2) / (np.bincount(vectors.arrays.bins, minlength=n_bins) + 1)) ** settings.rarity
+
+
+def _are_wanted(spectra: Spectra, settings: VectorSettings) -> NDArray[np.bool_]:
+    """(n,) bool, whether a spectrum has a precursor and a charge within the limits; one of unknown m/z has."""
+    mz, charges = spectra.precursor_mz, spectra.charge_mask >> np.uint32(1)
+    allowed = np.uint32(sum(1 << charge for charge in range(max(0, settings.minimum_charge - 1), settings.maximum_charge)))
+    has_charge = np.where(charges == 0, settings.minimum_charge == 0, charges & allowed > 0)
+    return has_charge & ~((mz < settings.minimum_precursor_mz) | (mz > settings.maximum_precursor_mz))
 
 
 def windows(vectors: SpectrumVectors, tolerance: Tolerance) -> NDArray[np.int64]:

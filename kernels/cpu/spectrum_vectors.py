@@ -16,8 +16,8 @@ _NONE, _SQUARE_ROOT, _LOG, _RANK = 0, 1, 2, 3  # as in kernels.cpu.preprocessing
 
 @njit(nogil=True, cache=True)
 def fill_vectors(
-    offsets, mz, intensity, precursor_mz, first, last, width, lowest, highest, removal, most_peaks, least_peaks, transform, merging, spread,
-    out_count, out_bins, out_weights,
+    offsets, mz, intensity, precursor_mz, first, last, width, lowest, highest, removal, per_window, window, most_peaks, least_peaks,
+    transform, merging, spread, factor, out_count, out_bins, out_weights,
 ):  # fmt: skip
     """Vectors of the spectra `first:last`.
 
@@ -26,10 +26,11 @@ def fill_vectors(
     offsets, mz, intensity : CSR peaks as read (int64, float64 ascending, float32 positive). precursor_mz : (n,) float64, NaN unknown.
     width : of a bin. lowest, highest : peaks from the one to below the other are taken; bins count from `lowest`. All in thomson.
     removal : peaks within so many thomson of the precursor are left out; 0: none.
-    most_peaks : the most intense ones are taken (of equal ones the lighter). least_peaks : a spectrum with fewer has an empty vector.
+    per_window, window : the so many most intense ones of each `window` (thomson) are taken; 0: all. most_peaks : of these the most intense
+        ones (of equal ones the lighter). least_peaks : a spectrum with fewer has an empty vector.
     transform : of intensities: none, square root, logarithm of 1 + intensity, rank. merging : of the peaks of a bin, before that, a MERGE
         constant.
-    spread : what the two neighbours of a bin get of its weight.
+    spread : what the two neighbours of a bin get of its weight. factor : (bins,) float64, by which the weight of each is multiplied.
     out_count : (n,) int64, elements of each vector. out_bins, out_weights : int32 and int16, written from three times (once where `spread`
         is 0) the offset of the spectrum.
     """
@@ -38,6 +39,7 @@ def fill_vectors(
         longest = max(longest, offsets[s + 1] - offsets[s])
     room = 3 if spread > 0 else 1
     kept = np.empty(longest, np.int64)
+    top = np.empty(max(most_peaks, per_window), np.float32)
     height = np.empty(longest, np.float64)
     bins = np.empty(room * longest + 2, np.int64)
     value = np.empty(room * longest + 2, np.float64)
@@ -47,11 +49,13 @@ def fill_vectors(
             if lowest <= mz[i] < highest and not (removal > 0 and abs(mz[i] - precursor_mz[s]) <= removal):
                 kept[n] = i
                 n += 1
+        if per_window > 0:
+            n = _in_windows(mz, intensity, kept, n, per_window, window, top)
         out_count[s] = 0
         if n < max(1, least_peaks):
             continue
         if n > most_peaks:
-            n = _most_intense(intensity, kept, n, most_peaks)
+            n = _most_intense(intensity, kept, n, most_peaks, top)
         n_bins = _merged(mz, intensity, kept, n, width, lowest, merging, bins, height)
         _transformed(height, n_bins, transform)
         if spread > 0:
@@ -60,6 +64,7 @@ def fill_vectors(
             value[:n_bins] = height[:n_bins]
         total = 0.0
         for i in range(n_bins):
+            value[i] *= factor[bins[i]]
             total += value[i] * value[i]
         if not total > 0:
             continue
@@ -73,12 +78,56 @@ def fill_vectors(
 
 
 @njit(nogil=True, cache=True)
-def _most_intense(intensity, kept, n, most):
-    """Of `n` peaks the `most` most intense, in order of m/z."""
-    order = np.argsort(-intensity[kept[:n]], kind="mergesort")
-    chosen = np.sort(kept[:n][order[:most]])
-    kept[:most] = chosen
+def _most_intense(intensity, kept, n, most, top):
+    """Of `n` peaks the `most` most intense, of equal ones the lighter, in order of m/z. `top` : room for the heap, (most,) float32."""
+    for i in range(n):  # a heap of the largest, the least of them on top
+        value = intensity[kept[i]]
+        if i < most:
+            at = i
+            while at > 0 and top[(at - 1) // 2] > value:
+                top[at] = top[(at - 1) // 2]
+                at = (at - 1) // 2
+            top[at] = value
+        elif value > top[0]:
+            at = 0
+            while True:
+                child = 2 * at + 1
+                if child + 1 < most and top[child + 1] < top[child]:
+                    child += 1
+                if child >= most or top[child] >= value:
+                    break
+                top[at] = top[child]
+                at = child
+            top[at] = value
+    least, room = top[0], most
+    for i in range(n):
+        room -= intensity[kept[i]] > least
+    count = 0
+    for i in range(n):
+        value = intensity[kept[i]]
+        if value > least or (value == least and room > 0):
+            room -= value == least
+            kept[count] = kept[i]
+            count += 1
     return most
+
+
+@njit(nogil=True, cache=True)
+def _in_windows(mz, intensity, kept, n, per_window, window, top):
+    """Of `n` peaks the most intense of each window, in order of m/z; how many."""
+    taken, start = 0, 0
+    while start < n:
+        stop = start
+        while stop < n and np.int64(mz[kept[stop]] / window) == np.int64(mz[kept[start]] / window):
+            stop += 1
+        some = stop - start
+        own = kept[start:stop].copy()
+        if some > per_window:
+            some = _most_intense(intensity, own, some, per_window, top)
+        for k in range(some):
+            kept[taken + k] = own[k]
+        taken, start = taken + some, stop
+    return taken
 
 
 @njit(nogil=True, cache=True)

@@ -1,8 +1,9 @@
 """Clusters of sparse vectors that are similar, in windows of their order: DBSCAN, and complete and average linkage.
 
 The similarity of two vectors is their cosine: dot / sqrt(square · square), whole numbers in one expression of doubles, so that every device
-finds the same to the last bit. A vector is spread over a table of bins, and those of its window gather from there. Vectors that may not be
-compared have a similarity of zero; one without elements is alone.
+finds the same to the last bit. Vectors that may not be compared have a similarity of zero; one without elements is alone. As many vectors
+as a register has lanes, a tile, are entered in a table of bins; those of their windows then take a row of it for each of their elements.
+Threads share the windows of a run of islands; the trees of components that each finds are added to those of the others.
 
 SINGLE: a vector with enough neighbours is a core point; core points that are neighbours are in one cluster; one that is no core point
 is in that of the core neighbour most similar to it, the smallest of several, or alone (Ester et al. 1996, KDD-96, 226-231).
@@ -13,9 +14,10 @@ connected component; `merge_nearest` says how ties are broken. Components of too
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import nullcontext
 from math import sqrt
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Lock
 
 import numpy as np
 from numba import njit
@@ -23,6 +25,7 @@ from numpy.typing import NDArray
 
 from kernels.clustering_layouts import COMPLETE, SIMILARITY_UNITS, SINGLE, Groups, Linkage, islands, named_by_smallest, window_pairs
 from kernels.cpu.processor import Processor
+from kernels.cpu.vectors import REGISTER_BYTES, add, aligned, load, multiply, spread, store
 from kernels.device import StopFlag
 from kernels.linkage_rounds import LinkageRounds
 from kernels.partitions import equal_partitions
@@ -30,8 +33,11 @@ from kernels.vector_layouts import VectorArrays
 
 __all__ = ["VectorClustering"]
 
-_PRODUCTS_OF_PIECE = 100_000_000  # about a tenth of a second
-_PIECES_OF_THREAD = 4
+LANES = REGISTER_BYTES // 4  # vectors of a tile
+_CLEARLY = 1.0 - 1e-9
+_PRODUCTS_OF_PIECE = 300_000_000  # about a tenth of a second
+_PIECES_OF_THREAD, _PIECES_OF_BATCH = 4, 5  # of each thread: at least in a pass, at most in a batch of islands
+_OPERATIONS_OF_CELL = 20  # of a matrix, besides the products of elements
 _LARGE = 4096  # members of a group whose matrix is not made for every thread at once
 _LARGE_AT_A_TIME = 4
 
@@ -47,26 +53,32 @@ def _sum_squares(offsets, weights, squares):
 
 
 @njit(inline="always")
-def _spread(offsets, bins, weights, i, table):
-    """Vector i into the table of bins."""
+def _enter(offsets, bins, weights, i, lane, table):
+    """Vector i into a lane of the table."""
     for e in range(offsets[i], offsets[i + 1]):
-        table[bins[e]] = weights[e]
+        table[np.int64(bins[e]) * LANES + lane] = weights[e]
 
 
 @njit(inline="always")
-def _clear(offsets, bins, i, table):
+def _leave(offsets, bins, i, lane, table):
     """Vector i out of the table again."""
     for e in range(offsets[i], offsets[i + 1]):
-        table[bins[e]] = 0
+        table[np.int64(bins[e]) * LANES + lane] = 0
 
 
 @njit(inline="always")
-def _dot(offsets, bins, weights, j, table):
-    """Dot product of vector j with that in the table."""
-    total = np.int64(0)
+def _find_dots(offsets, bins, weights, j, table, dots):
+    """Dot products of vector j with those in the table."""
+    total = spread(table, 0)
     for e in range(offsets[j], offsets[j + 1]):
-        total += np.int64(table[bins[e]]) * np.int64(weights[e])
-    return total
+        total = add(total, multiply(load(table, np.int64(bins[e]) * LANES), spread(table, np.int64(weights[e]))))
+    store(dots, 0, total)
+
+
+@njit(inline="always")
+def _is_far(dot, square, other_square, rough):
+    """Whether two vectors are clearly less similar than the square root of `rough`."""
+    return float(dot) * float(dot) < rough * float(square) * float(other_square)
 
 
 @njit(inline="always")
@@ -84,84 +96,126 @@ def _root(parents, i):
     return i
 
 
+@njit(nogil=True, cache=True)
+def _roots(parents):
+    """(n,) the root of each."""
+    for i in range(len(parents)):
+        parents[i] = _root(parents, i)
+    return parents
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
-def _count_neighbours(offsets, bins, weights, squares, ends, least, first, last, table, neighbours, stop):
-    """Add to `neighbours`, (last - first,), how many similar ones each vector of `first:last` has."""
-    for i in range(first, last):
+def _count_neighbours(offsets, bins, weights, squares, ends, least, first, last, table, dots, neighbours, stop):
+    """Count, in the windows of the vectors `first:last`, the similar ones of each vector from `first` on, into `neighbours`."""
+    rough = least * least * _CLEARLY
+    for begin in range(first, last, LANES):
+        end = min(last, begin + LANES)
         if stop[0]:
             return
-        if squares[i] == 0 or ends[i] == i + 1:
+        if ends[end - 1] <= begin + 1:
             continue
-        _spread(offsets, bins, weights, i, table)
-        for j in range(i + 1, ends[i]):
-            if squares[j] > 0 and _similarity(_dot(offsets, bins, weights, j, table), squares[i], squares[j]) >= least:
+        for i in range(begin, end):
+            _enter(offsets, bins, weights, i, i - begin, table)
+        nearest = begin  # those before it cannot be compared with j any more
+        for j in range(begin + 1, ends[end - 1]):
+            while ends[nearest] <= j:
+                nearest += 1
+            _find_dots(offsets, bins, weights, j, table, dots)
+            for i in range(nearest, min(end, j)):
+                dot = dots[i - begin]
+                if dot == 0 or _is_far(dot, squares[i], squares[j], rough) or _similarity(dot, squares[i], squares[j]) < least:
+                    continue
                 neighbours[i - first] += 1
                 neighbours[j - first] += 1
-        _clear(offsets, bins, i, table)
+        for i in range(begin, end):
+            _leave(offsets, bins, i, i - begin, table)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _join_neighbours(offsets, bins, weights, squares, ends, least, first, last, table, is_core, parents, nearest, stop):
-    """Join core points of `first:last` that are neighbours.
+def _join_neighbours(offsets, bins, weights, squares, ends, least, first, last, table, dots, is_core, parents, highest, nearest_core, stop):
+    """Join core points that are neighbours, in the windows of the vectors `first:last`.
 
     Parameters
     ----------
-    is_core, parents, nearest : (last - first,), numbers counted from `first`. `parents`: each its own at first, the smallest core point of
-        its cluster at last. `nearest`: -1 at first; of one that is no core point, the core neighbour that is most similar to it.
+    is_core, parents, highest, nearest_core : of the vectors from `first` on, by which they are counted, as far as windows reach. `parents`:
+        each its own at first, the smallest of its cluster at last. Of one that is no core point, the similarity of the most similar core
+        neighbour, 0 at first, and the smallest such neighbour, -1 at first.
     """
-    highest = np.zeros(last - first)
-    for i in range(first, last):
+    rough = least * least * _CLEARLY
+    for begin in range(first, last, LANES):
+        end = min(last, begin + LANES)
         if stop[0]:
             return
-        if squares[i] == 0 or ends[i] == i + 1:
+        if ends[end - 1] <= begin + 1:
             continue
-        _spread(offsets, bins, weights, i, table)
-        a = i - first
-        for j in range(i + 1, ends[i]):
+        for i in range(begin, end):
+            _enter(offsets, bins, weights, i, i - begin, table)
+        nearest = begin
+        for j in range(begin + 1, ends[end - 1]):
+            while ends[nearest] <= j:
+                nearest += 1
+            _find_dots(offsets, bins, weights, j, table, dots)
             b = j - first
-            if squares[j] == 0 or not (is_core[a] or is_core[b]):
-                continue
-            if is_core[a] and is_core[b] and _root(parents, a) == _root(parents, b):
-                continue
-            similarity = _similarity(_dot(offsets, bins, weights, j, table), squares[i], squares[j])
-            if similarity < least:
-                continue
-            if is_core[a] and is_core[b]:
-                root, other = _root(parents, a), _root(parents, b)
-                parents[max(root, other)] = min(root, other)
-            else:
-                core, border = (a, b) if is_core[a] else (b, a)
-                if similarity > highest[border]:  # core points come in their order: of several the smallest stays
-                    highest[border], nearest[border] = similarity, core
-        _clear(offsets, bins, i, table)
-    for a in range(last - first):
-        parents[a] = _root(parents, a)
+            root_b = _root(parents, b)
+            for i in range(nearest, min(end, j)):
+                dot, a = dots[i - begin], i - first
+                if dot == 0 or parents[a] == root_b or _is_far(dot, squares[i], squares[j], rough) or not (is_core[a] or is_core[b]):
+                    continue
+                similarity = _similarity(dot, squares[i], squares[j])
+                if similarity < least:
+                    continue
+                if is_core[a] and is_core[b]:
+                    root_a = _root(parents, a)
+                    parents[max(root_a, root_b)] = root_b = min(root_a, root_b)
+                else:
+                    core, border = (a, b) if is_core[a] else (b, a)
+                    if similarity > highest[border]:  # core points come in their order: of several the smallest stays
+                        highest[border], nearest_core[border] = similarity, core
+        for i in range(begin, end):
+            _leave(offsets, bins, i, i - begin, table)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _fill_matrix(offsets, bins, weights, squares, ends, members, counts, is_average, table, cells, stop):
+def _add_trees(begin, own_parents, own_highest, own_nearest, parents, highest, nearest_core):
+    """Add what was found in some windows, from `begin` on, to what was found in others."""
+    for k in range(len(own_parents)):
+        a = begin + k
+        root, other = _root(parents, a), _root(parents, begin + own_parents[k])
+        parents[max(root, other)] = min(root, other)
+        core, similarity = begin + own_nearest[k], own_highest[k]
+        if similarity > highest[a] or (0.0 < similarity == highest[a] and core < nearest_core[a]):
+            highest[a], nearest_core[a] = similarity, core
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _fill_matrix(offsets, bins, weights, squares, ends, members, counts, is_average, table, dots, cells, stop):
     """Similarities of the n members to each other, in units, (n * n,); with `is_average` times the counts of both."""
     n = len(members)
     cells[: n * n] = 0
-    for a in range(n):
-        i = members[a]
+    for begin in range(0, n - 1, LANES):
+        end = min(n, begin + LANES)
         if stop[0]:
             return
-        if squares[i] == 0:
-            continue
-        _spread(offsets, bins, weights, i, table)
-        for b in range(a + 1, n):
+        for a in range(begin, end):
+            _enter(offsets, bins, weights, members[a], a - begin, table)
+        nearest = begin
+        for b in range(begin + 1, n):
             j = members[b]
-            if j >= ends[i]:
+            while nearest < end and ends[members[nearest]] <= j:
+                nearest += 1
+            if nearest == end:
                 break
-            if squares[j] == 0:
-                continue
-            similarity = _similarity(_dot(offsets, bins, weights, j, table), squares[i], squares[j])
-            units = np.int64(similarity * SIMILARITY_UNITS + 0.5)
-            if is_average:
-                units *= np.int64(counts[a]) * np.int64(counts[b])
-            cells[a * n + b] = cells[b * n + a] = units
-        _clear(offsets, bins, i, table)
+            _find_dots(offsets, bins, weights, j, table, dots)
+            for a in range(nearest, min(end, b)):
+                dot = dots[a - begin]
+                if dot == 0:
+                    continue
+                units = np.int64(_similarity(dot, squares[members[a]], squares[j]) * SIMILARITY_UNITS + 0.5)
+                if is_average:
+                    units *= np.int64(counts[a]) * np.int64(counts[b])
+                cells[a * n + b] = cells[b * n + a] = units
+        for a in range(begin, end):
+            _leave(offsets, bins, members[a], a - begin, table)
 
 
 @njit(inline="always")
@@ -233,22 +287,24 @@ def merge_nearest(cells, sizes, is_average, least, labels, active, places, chain
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _link_groups(offsets, bins, weights, squares, ends, members, starts, least, counts, is_average, chosen, table, cells, labels, stop):
-    """Cluster the `chosen` groups; `cells` has room for the matrix of the largest, `labels`, (k,), is what `LinkageRounds.take` takes."""
+def _link_groups(
+    offsets, bins, weights, squares, ends, members, starts, least, counts, is_average, begin, end, table, dots, cells, places, stop
+):
+    """Cluster the groups `begin:end`; `cells` has room for the largest matrix, `places`, (k,), are what `LinkageRounds.take` takes."""
     most = 0
-    for g in chosen:
+    for g in range(begin, end):
         most = max(most, starts[g + 1] - starts[g])
     room = np.empty((5, most), np.int64)
-    for g in chosen:
+    for g in range(begin, end):
         if stop[0]:
             return
         first, last = starts[g], starts[g + 1]
         n = last - first
-        _fill_matrix(offsets, bins, weights, squares, ends, members[first:last], counts[first:last], is_average, table, cells, stop)
+        _fill_matrix(offsets, bins, weights, squares, ends, members[first:last], counts[first:last], is_average, table, dots, cells, stop)
         room[0, :n] = counts[first:last]
         merge_nearest(cells, room[0, :n], is_average, least[g], room[1, :n], room[2, :n], room[3, :n], room[4, :n], stop)
         for a in range(n):
-            labels[first + a] = first + room[1, a]
+            places[first + a] = first + room[1, a]
 
 
 class VectorClustering:
@@ -263,8 +319,9 @@ class VectorClustering:
     def __init__(self, device: Processor, vectors: VectorArrays, ends: NDArray[np.int64]) -> None:
         self._device, self._vectors, self._ends = device, vectors, ends
         self._squares = _squares_of(vectors)
-        self._n_bins = _n_bins(vectors)
-        self._large = BoundedSemaphore(_LARGE_AT_A_TIME)
+        self._n_bins = int(vectors.bins.max(initial=0)) + 1
+        self._elements = max(1.0, len(vectors.bins) / max(1, len(ends)))
+        self._adding, self._large = Lock(), BoundedSemaphore(_LARGE_AT_A_TIME)
 
     def cluster(self, linkage: Linkage, labels: NDArray[np.int64], first: int = 0, last: int | None = None) -> Generator[int, None, None]:
         """Cluster the vectors `first:last`, between two cuts of `kernels.clustering_layouts.islands`.
@@ -283,71 +340,93 @@ class VectorClustering:
         """
         linkage, last = linkage.checked(), len(self._ends) if last is None else last
         cuts = first + islands(self._ends[first:last] - first)
+        join = self._joined if linkage.method == SINGLE else self._linked
+        for begin, end in self._batches(cuts):
+            for _ in join(linkage, begin, end, labels[begin:end]):
+                yield begin
+            yield end
 
-        def work(begin: int, end: int, stop: StopFlag) -> None:
-            here = int(cuts[begin]), int(cuts[end])
-            join = self._joined if linkage.method == SINGLE else self._linked
-            labels[slice(*here)] = join(linkage, *here, stop)
+    def _batches(self, cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+        """Runs of islands, first and last vector, that all threads together are done with in about half a second."""
+        before = np.concatenate(([0.0], np.cumsum(self._costs(int(cuts[0]), int(cuts[-1])))))[cuts - cuts[0]]
+        begin = 0
+        while begin + 1 < len(cuts):
+            most = before[begin] + _PIECES_OF_BATCH * self._device.threads * _PRODUCTS_OF_PIECE
+            end = max(begin + 1, int(np.searchsorted(before, most, side="right")) - 1)
+            yield int(cuts[begin]), int(cuts[end])
+            begin = end
 
-        elements = len(self._vectors.bins) / max(1, len(self._ends))
-        pairs = np.concatenate(([0], np.cumsum(1 + window_pairs(self._ends[first:last] - first))))
-        cost = np.diff(pairs[cuts - first]) * max(1.0, elements)
-        pieces = equal_partitions(cost, self._device.threads, most_cost=_PRODUCTS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
-        for done in self._device.run(work, pieces, 0):
-            yield int(cuts[done])
+    def _costs(self, first: int, last: int) -> NDArray[np.floating]:
+        """Products of elements in the window of each vector."""
+        return (1.0 + window_pairs(self._ends[first:last] - first)) * self._elements
 
-    def _joined(self, linkage: Linkage, first: int, last: int, stop: StopFlag) -> NDArray[np.int64]:
-        """(last - first,) labels of SINGLE."""
-        arguments = *self._vectors, self._squares, self._ends, linkage.least, first, last, np.zeros(self._n_bins, np.int16)
-        neighbours = np.ones(last - first, np.int64)
+    def _joined(self, linkage: Linkage, first: int, last: int, labels: NDArray[np.int64]) -> Generator[None, None, None]:
+        """Fill the labels of SINGLE."""
+        arguments = *self._vectors, self._squares, self._ends, linkage.least
+        n, costs = last - first, self._costs(first, last)
+        is_core, neighbours = np.ones(n, bool), np.ones(n, np.int64)
+
+        def count(begin: int, end: int, stop: StopFlag) -> None:
+            reach = int(self._ends[first + end - 1]) - first
+            found = np.zeros(reach - begin, np.int64)
+            _count_neighbours(*arguments, first + begin, first + end, *self._room(), found, stop)
+            with self._adding:
+                neighbours[begin:reach] += found
+
         if linkage.least_neighbours > 2:  # else whoever has a neighbour is a core point
-            _count_neighbours(*arguments, neighbours, stop)
+            yield from self._in_pieces(count, costs)
             is_core = neighbours >= linkage.least_neighbours
-        else:
-            is_core = np.ones(last - first, bool)
-        parents, nearest = np.arange(last - first), np.full(last - first, -1)
-        _join_neighbours(*arguments, is_core, parents, nearest, stop)
-        is_border = nearest >= 0
-        parents[is_border] = parents[nearest[is_border]]
-        return first + named_by_smallest(parents)
+        parents, highest, nearest_core = np.arange(n), np.zeros(n), np.full(n, -1)
 
-    def _linked(self, linkage: Linkage, first: int, last: int, stop: StopFlag) -> NDArray[np.int64]:
-        """(last - first,) labels of COMPLETE and AVERAGE."""
-        components = self._joined(linkage._replace(method=SINGLE, least_neighbours=2), first, last, stop)
-        rounds = LinkageRounds(self._vectors, self._ends, components, first, linkage)
-        while not stop[0] and (groups := rounds.groups()) is not None:
-            rounds.take(self._merged(groups, linkage.method, stop))
-        return rounds.labels
+        def join(begin: int, end: int, stop: StopFlag) -> None:
+            reach = int(self._ends[first + end - 1]) - first
+            found = np.arange(reach - begin), np.zeros(reach - begin), np.full(reach - begin, -1)
+            _join_neighbours(*arguments, first + begin, first + end, *self._room(), is_core[begin:reach], *found, stop)
+            with self._adding:
+                _add_trees(begin, *found, parents, highest, nearest_core)
 
-    def _merged(self, groups: Groups, method: int, stop: StopFlag) -> NDArray[np.int64]:
-        """(k,) of each member the place of the smallest one of its cluster."""
-        labels = np.arange(len(groups.members))
-        is_own = groups.vectors is self._vectors
-        squares = self._squares if is_own else _squares_of(groups.vectors)
-        table = np.zeros(self._n_bins, np.int16)
+        yield from self._in_pieces(join, costs)
+        is_border = nearest_core >= 0
+        parents[is_border] = nearest_core[is_border]
+        labels[:] = first + named_by_smallest(_roots(parents))
+
+    def _linked(self, linkage: Linkage, first: int, last: int, labels: NDArray[np.int64]) -> Generator[None, None, None]:
+        """Fill the labels of COMPLETE and AVERAGE."""
+        yield from self._joined(linkage._replace(method=SINGLE, least_neighbours=2), first, last, labels)
+        rounds = LinkageRounds(self._vectors, self._ends, labels, first, linkage)
+        while (groups := rounds.groups()) is not None:
+            places = np.arange(len(groups.members))
+            yield from self._merged(groups, linkage.method, places)
+            rounds.take(places)
+        labels[:] = rounds.labels
+
+    def _merged(self, groups: Groups, method: int, places: NDArray[np.int64]) -> Generator[None, None, None]:
+        """Fill the places of all members of groups: where, among them, the smallest of each one's cluster is."""
+        squares = self._squares if groups.vectors is self._vectors else _squares_of(groups.vectors)
         dtype = np.int32 if method == COMPLETE else np.int64
 
-        def link(chosen: NDArray[np.int64]) -> None:
-            cells = np.empty(int(groups.sizes[chosen].max()) ** 2, dtype)
-            _link_groups(
-                *groups.vectors, squares, groups.ends, groups.members, groups.starts, groups.least, groups.counts, method != COMPLETE,
-                chosen, table, cells, labels, stop,
-            )  # fmt: skip
+        def link(begin: int, end: int, stop: StopFlag) -> None:
+            largest = int(groups.sizes[begin:end].max())
+            with self._large if largest > _LARGE else nullcontext():
+                _link_groups(
+                    *groups.vectors, squares, groups.ends, groups.members, groups.starts, groups.least, groups.counts, method != COMPLETE,
+                    begin, end, *self._room(), np.empty(largest**2, dtype), places, stop,
+                )  # fmt: skip
 
-        is_large = groups.sizes > _LARGE
-        if len(small := np.flatnonzero(~is_large)):
-            link(small)
-        for group in np.flatnonzero(is_large):
-            with self._large:
-                link(np.array([group]))
-        return labels
+        yield from self._in_pieces(link, groups.sizes**2 * (self._elements + _OPERATIONS_OF_CELL))
+
+    def _in_pieces(self, work: Callable[[int, int, StopFlag], None], costs: NDArray[np.floating]) -> Generator[None, None, None]:
+        """Do the work of items that cost so much, by all threads."""
+        pieces = equal_partitions(costs, self._device.threads, most_cost=_PRODUCTS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        for _ in self._device.run(work, pieces, 0):
+            yield
+
+    def _room(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """An empty table of bins, a lane for each vector of a tile, and where their dot products go."""
+        return aligned(self._n_bins * LANES, np.int32), aligned(LANES, np.int32)
 
 
 def _squares_of(vectors: VectorArrays) -> NDArray[np.int64]:
     squares = np.zeros(len(vectors.offsets) - 1, np.int64)
     _sum_squares(vectors.offsets, vectors.weights, squares)
     return squares
-
-
-def _n_bins(vectors: VectorArrays) -> int:
-    return int(vectors.bins.max()) + 1 if len(vectors.bins) else 1

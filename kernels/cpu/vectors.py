@@ -19,9 +19,9 @@ from numba.extending import intrinsic, models, register_model
 from numpy.typing import NDArray
 
 __all__ = [
-    "FEATURES", "REGISTER_BYTES", "add", "add_saturated", "aligned", "gather", "gathered", "largest", "last_lane", "llvm_function", "load",
-    "load_anywhere", "load_codes", "look_up", "maximum", "minimum", "shifted_1", "shifted_2", "shifted_4", "shifted_8", "shifted_16",
-    "spread", "store", "store_anywhere", "subtract", "subtract_saturated", "where_equal", "where_greater",
+    "FEATURES", "REGISTER_BYTES", "add", "add_saturated", "aligned", "gather", "gathered", "largest", "last_lane", "llvm_function",
+    "load", "load_anywhere", "load_codes", "look_up", "maximum", "minimum", "multiply", "shifted_1", "shifted_2", "shifted_4",
+    "shifted_8", "shifted_16", "spread", "store", "store_anywhere", "subtract", "subtract_saturated", "where_equal", "where_greater",
 ]  # fmt: skip
 
 _INDEX = ir.IntType(32)
@@ -190,6 +190,7 @@ def _wrapping(operation: str, text: str) -> Any:
 
 add = _wrapping("add", "Sums of numbers that are known to fit.")
 subtract = _wrapping("sub", "Differences of numbers that are known to fit.")
+multiply = _wrapping("mul", "Products of numbers that are known to fit.")
 
 
 @intrinsic

@@ -8,8 +8,8 @@
 // computed, and `take`, which is told of it. The vectors of a tile are all vectors, or the members of groups, which meet in their group alone.
 //
 // Clusters. Parents of core points form trees, each hanging on a smaller one, so that a root is the smallest of its cluster; trees are joined
-// by compare-and-swap of a root. A parent that is read late is an ancestor all the same, so that reads need no order; what counts is what the
-// swap says. Blocks know nothing of each other but these words, and the result does not depend on their order.
+// by compare-and-swap of a root. A parent that is read late is an ancestor all the same, so that reads need no order; what counts is what
+// the swap says. Blocks know nothing of each other but these words, and the result does not depend on their order.
 //
 // Linkage. A block merges a group along nearest-neighbour chains (Murtagh 1983), on the full symmetric matrix of its similarities in whole
 // units: `merge_group` follows `merge_nearest` of the processor step by step.
@@ -202,10 +202,11 @@ __device__ __forceinline__ bool is_core(const Clusters& clusters, int i) {
     return clusters.neighbours == nullptr || clusters.neighbours[i] + 1 >= clusters.least_neighbours;
 }
 
-// The smallest of the tree of i, as far as is known; the way there is halved.
+// The smallest of the tree of i, as far as is known; the way there is halved. Reads pass by the first cache, which would go on telling what
+// was so before other blocks wrote.
 __device__ __forceinline__ int root(int* parents, int i) {
-    for (int parent = parents[i]; parent != i; parent = parents[i]) {
-        const int above = parents[parent];
+    for (int parent = __ldcg(parents + i); parent != i; parent = __ldcg(parents + i)) {
+        const int above = __ldcg(parents + parent);
         if (above != parent) parents[i] = above;
         i = above;
     }

@@ -20,6 +20,7 @@ ATGPU analysis, for n vectors of m elements in all, p pairs in windows, and g gr
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -174,7 +175,7 @@ class VectorClustering:
     share_of_free_memory = 0.8
     pairs_of_batch = 5e10
     pairs_of_run = 1e10
-    threads = 512
+    threads = 448
 
     def __init__(self, device: Card, vectors: VectorArrays, ends: NDArray[np.int64]) -> None:
         self._card, self._vectors, self._ends = device, vectors, ends
@@ -191,20 +192,16 @@ class VectorClustering:
         """
         linkage, last = linkage.checked(), len(self._ends) if last is None else last
         cuts = first + islands(self._ends[first:last] - first)
-        try:
-            for begin, end in self._batches(cuts):
-                offsets = self._vectors.offsets[begin : end + 1]
-                elements = slice(int(offsets[0]), int(offsets[-1]))
-                arrays = VectorArrays(offsets - offsets[0], self._vectors.bins[elements], self._vectors.weights[elements])
-                batch = _OnCard(self._card, self._stream, arrays, self._ends[begin:end] - begin, self._table)
-                join = self._joined if linkage.method == SINGLE else self._linked
-                for _ in join(batch, linkage, labels[begin:end]):
-                    yield begin
-                labels[begin:end] += begin
-                yield end
-        finally:
-            for stream in (self._stream, *self._others):
-                self._card.wait(stream)
+        for begin, end in self._batches(cuts):
+            offsets = self._vectors.offsets[begin : end + 1]
+            elements = slice(int(offsets[0]), int(offsets[-1]))
+            arrays = VectorArrays(offsets - offsets[0], self._vectors.bins[elements], self._vectors.weights[elements])
+            batch = _OnCard(self._card, self._stream, arrays, self._ends[begin:end] - begin, self._table)
+            join = self._joined if linkage.method == SINGLE else self._linked
+            for _ in join(batch, linkage, labels[begin:end]):
+                yield begin
+            labels[begin:end] += begin
+            yield end
 
     def _batches(self, cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         """Runs of islands, first and last vector, that fit on the device."""
@@ -226,29 +223,29 @@ class VectorClustering:
 
     def _joined(self, batch: _OnCard, linkage: Linkage, labels: NDArray[np.int64]) -> Iterator[None]:
         """Fill the labels of SINGLE, counted from the first of the batch."""
-        card, n = self._card, batch.n
+        card, n, stream = self._card, batch.n, self._stream
         is_counted = linkage.least_neighbours > 2
-        buffers = {"roots": card.buffer(4 * n)}
-        if is_counted:
-            buffers |= sent(card, {"nearest": np.full(n, np.iinfo(np.int32).max, np.int32)}, self._stream)
-            for name, size in (("neighbours", 4 * n), ("highest", 8 * n)):
-                buffers[name] = card.buffer(size)
-                card.clear(buffers[name], size, self._stream)
-        clusters = struct(
-            card, _CLUSTERS,
-            {
-                **{name: buffers.get(name, 0) for name in ("neighbours", "highest", "nearest")}, "parents": batch.parents,
-                "least": linkage.least, "least_neighbours": linkage.least_neighbours,
-            },
-        )  # fmt: skip
+        sizes = {"roots": 4 * n} | ({"neighbours": 4 * n, "highest": 8 * n, "nearest": 4 * n} if is_counted else {})
+        buffers = {name: card.buffer(size) for name, size in sizes.items()}
         tiles = _Tiling(batch)
-        for kernel in ("count_neighbours", "join_neighbours", "choose_nearest") if is_counted else ("join_neighbours",):
-            yield from tiles.visited(kernel, clusters, self.threads, self.pairs_of_run)
-        arguments = clusters, buffers["roots"], np.int32(n)
-        card.launch(_FILE, "name_clusters", -(-n // _PLAIN_THREADS), _PLAIN_THREADS, arguments, self._stream)
-        roots = np.empty(n, np.int32)
-        card.download(roots, buffers["roots"], self._stream)
-        card.wait(self._stream)
+        with self._ended():
+            if is_counted:
+                card.upload(buffers["nearest"], np.full(n, np.iinfo(np.int32).max, np.int32), stream)
+                card.clear(buffers["neighbours"], 4 * n, stream)
+                card.clear(buffers["highest"], 8 * n, stream)
+            clusters = struct(
+                card, _CLUSTERS,
+                {
+                    **{name: buffers.get(name, 0) for name in ("neighbours", "highest", "nearest")}, "parents": batch.parents,
+                    "least": linkage.least, "least_neighbours": linkage.least_neighbours,
+                },
+            )  # fmt: skip
+            for kernel in ("count_neighbours", "join_neighbours", "choose_nearest") if is_counted else ("join_neighbours",):
+                yield from tiles.visited(kernel, clusters, self.threads, self.pairs_of_run)
+            arguments = clusters, buffers["roots"], np.int32(n)
+            card.launch(_FILE, "name_clusters", -(-n // _PLAIN_THREADS), _PLAIN_THREADS, arguments, stream)
+            roots = np.empty(n, np.int32)
+            card.download(roots, buffers["roots"], stream)
         labels[:] = named_by_smallest(roots)
 
     def _linked(self, batch: _OnCard, linkage: Linkage, labels: NDArray[np.int64]) -> Iterator[None]:
@@ -288,7 +285,10 @@ class VectorClustering:
         starts = np.concatenate(([0], np.cumsum(sizes)))
         members = np.arange(starts[-1]) + np.repeat(groups.starts[chosen] - starts[:-1], sizes)
         begins = np.concatenate(([0], np.cumsum(sizes**2)))
-        buffers = sent(
+        buffers = {name: card.buffer(4 * len(members)) for name in ("labels", "active", "places", "chain")}
+        buffers["cells"] = card.buffer(merger.cell_bytes * int(begins[-1]))
+        tiles = _Tiling(vectors, groups.members[members], np.repeat(starts[1:], sizes))
+        buffers |= sent(
             card,
             {
                 "starts": starts.astype(np.int32), "begins": begins[:-1], "least": groups.least[chosen],
@@ -296,21 +296,27 @@ class VectorClustering:
             },
             stream,
         )  # fmt: skip
-        buffers |= {name: card.buffer(4 * len(members)) for name in ("labels", "active", "places", "chain")}
-        buffers["cells"] = card.buffer(merger.cell_bytes * int(begins[-1]))
-        card.clear(buffers["cells"], merger.cell_bytes * int(begins[-1]), stream)
-        on_card = struct(card, _GROUPS, buffers)
-        tiles = _Tiling(vectors, groups.members[members], np.repeat(starts[1:], sizes))
-        yield from tiles.visited(merger.fill, on_card, self.threads, self.pairs_of_run)
-        for (first, last, threads), other in zip(_classes(sizes), self._others, strict=False):
-            card.launch(_FILE, merger.merge, last - first, threads, (on_card, np.int32(first)), other)
-        for other in self._others:
-            card.wait(other)
-            yield None
-        found = np.empty(len(members), np.int32)
-        card.download(found, buffers["labels"], stream)
-        card.wait(stream)
+        with self._ended():
+            card.clear(buffers["cells"], merger.cell_bytes * int(begins[-1]), stream)
+            on_card = struct(card, _GROUPS, buffers)
+            yield from tiles.visited(merger.fill, on_card, self.threads, self.pairs_of_run)
+            for (first, last, threads), other in zip(_classes(sizes), self._others, strict=False):
+                card.launch(_FILE, merger.merge, last - first, threads, (on_card, np.int32(first)), other)
+            for other in self._others:
+                card.wait(other)
+                yield
+            found = np.empty(len(members), np.int32)
+            card.download(found, buffers["labels"], stream)
         places[members] = members[found + np.repeat(starts[:-1], sizes)]
+
+    @contextmanager
+    def _ended(self) -> Iterator[None]:
+        """What is begun in the block is over when it is left, before its memory is given back."""
+        try:
+            yield
+        finally:
+            for stream in (self._stream, *self._others):
+                self._card.wait(stream)
 
 
 class _OnCard:
@@ -318,8 +324,8 @@ class _OnCard:
 
     def __init__(self, card: Card, stream: Any, arrays: VectorArrays, ends: NDArray[np.int64], table: _Table) -> None:
         self.card, self.stream, self.arrays, self.ends, self.table, self.n = card, stream, arrays, ends, table, len(ends)
-        self._buffers = sent(card, {**arrays._asdict(), "ends": ends.astype(np.int32)}, stream)
-        self._buffers["squares"], self.parents = card.buffer(4 * self.n), card.buffer(4 * self.n)
+        self.parents, squares = card.buffer(4 * self.n), card.buffer(4 * self.n)
+        self._buffers = {"squares": squares, **sent(card, {**arrays._asdict(), "ends": ends.astype(np.int32)}, stream)}
         self.vectors = struct(card, _VECTORS, self._buffers)
         arguments = self.vectors, self.parents, np.int32(self.n)
         card.launch(_FILE, "sum_squares", -(-self.n // _PLAIN_THREADS), _PLAIN_THREADS, arguments, stream)
@@ -352,4 +358,4 @@ class _Tiling:
                 _FILE, kernel, run.last - run.first, threads, arguments, stream, shared_bytes=self._vectors.table.shared_bytes
             )  # fmt: skip
             card.wait(stream)
-            yield None
+            yield

@@ -10,17 +10,23 @@ import pytest
 
 from engine.chemistry.enzymes import enzyme
 from engine.sequences.matrices import read_matrix
+from kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Linkage
 from kernels.cpu import candidates as cpu
 from kernels.cpu import digestion as cpu_digestion
+from kernels.cpu import vector_clustering as cpu_vector_clustering
 from kernels.cpu.processor import Processor
 from kernels.cuda import digestion as cuda_digestion
+from kernels.cuda import vector_clustering as cuda_vector_clustering
 from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.alignment_inputs import plain_scores, random_sequences, scored
 from tests.shim.fragment_inputs import assert_same_answer, on_card, on_processor, random_fragment_search
+from tests.shim.k_means_inputs import iterated, means_on, random_points, seeds_of
+from tests.shim.k_means_inputs import random_vectors as random_mean_vectors
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
 from tests.shim.tuning import tuned
+from tests.shim.vector_inputs import clustered, random_vectors, windows
 
 pytestmark = pytest.mark.gpu
 
@@ -83,3 +89,25 @@ def test_alignments_and_their_overflow(numbers, n_queries, device):
     for options in ({}, {"n_longest": 9, "longest_shape": (64, 4, 128, 2)}):  # the second: warps share the longest, beside the others
         found, _ = scored(device, queries, sequences, scores, 11, 1, numbers=numbers, shape=(4, 16), **options)
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("asked", [Linkage(SINGLE, 0.5, 4), Linkage(COMPLETE, 0.5), Linkage(AVERAGE, 0.5, 2, 20)], ids=str)
+def test_clusters_of_vectors(asked, device):
+    random = np.random.default_rng(650)
+    vectors, ends = random_vectors(random, 200, kinds=3, coarse=True, bins=15, elements=4), windows(random, 200, 60.0)
+    expected = clustered(cpu_vector_clustering.VectorClustering, Processor(1), vectors, ends, asked)
+    assert clustered(cuda_vector_clustering.VectorClustering, device, vectors, ends, asked) == expected
+    assert 5 < len(set(expected)) < 150
+
+
+@pytest.mark.parametrize(("d", "k"), [(1, 2), (8, 40), (20, 70)])
+def test_means_of_points(d, k, device):
+    points = random_points(np.random.default_rng(650), 3000, d)
+    answers = [iterated(means_on(one, points), points[:k].astype(np.float64), 3000, 4) for one in (Processor(2), device)]
+    np.testing.assert_array_equal(answers[0][0], answers[1][0])
+
+
+def test_means_of_vectors(device):
+    vectors = random_mean_vectors(np.random.default_rng(660), 1500, 60, classes=300)
+    answers = [iterated(means_on(one, vectors, 60), seeds_of(vectors, np.arange(1100)), 1500, 5) for one in (Processor(2), device)]
+    np.testing.assert_array_equal(answers[0][0], answers[1][0])

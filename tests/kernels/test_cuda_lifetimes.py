@@ -12,9 +12,11 @@ import weakref
 import numpy as np
 import pytest
 
+from kernels.clustering_layouts import AVERAGE, Linkage
 from kernels.cpu import candidates as cpu
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.cuda.scoring import SpectrumSearch
+from kernels.cuda.vector_clustering import VectorClustering
 from kernels.device import DeviceMemoryError
 from kernels.layouts import HYPERSCORE
 from tests.shim.alignment_inputs import LETTERS, plain_scores, random_sequences, search_with
@@ -22,6 +24,7 @@ from tests.shim.fragment_inputs import assert_same_answer, empty_answer, on_proc
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
 from tests.shim.shim_card import ShimCard, missing_compiler
 from tests.shim.tuning import tuned
+from tests.shim.vector_inputs import random_vectors, windows
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 
@@ -141,7 +144,14 @@ def alignment(card):
     return search.score(queries, np.full((LETTERS, LETTERS), 1), 11, 1, np.zeros((2, 60), np.int32))
 
 
-@pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment])
+def clustering(card):
+    random = np.random.default_rng(3)
+    search = tuned(VectorClustering, pairs_of_batch=200.0, pairs_of_run=100.0, threads=64)
+    vectors, ends = random_vectors(random, 300), windows(random, 300, 2.5)
+    return search(card, vectors, ends).cluster(Linkage(AVERAGE, 0.5), np.zeros(300, np.int64))
+
+
+@pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment, clustering])
 @pytest.mark.parametrize("pieces", [1, 2, 4])
 def test_a_search_that_is_stopped_leaves_nothing_running(begin, pieces):
     card = WatchingCard()
@@ -155,7 +165,13 @@ def test_a_search_that_is_stopped_leaves_nothing_running(begin, pieces):
     assert card.freed_early == []
 
 
-@pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment])
+@pytest.mark.parametrize("pieces", range(1, 20))
+def test_a_clustering_leaves_nothing_running_wherever_it_is_stopped(pieces, monkeypatch):
+    monkeypatch.setattr("kernels.cuda.vector_clustering._LARGEST_OF_CLASS", (6, 4, 2))  # which are merged side by side
+    test_a_search_that_is_stopped_leaves_nothing_running(clustering, pieces)
+
+
+@pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment, clustering])
 def test_a_search_that_is_done_leaves_nothing_running(begin):
     card = WatchingCard()
     assert len(set(begin(card))) > 3
@@ -213,3 +229,14 @@ def test_a_card_that_refuses_every_large_buffer_scores_sequences_in_smaller_batc
     card.largest_buffer = 4000  # not even the counters of the warps
     with pytest.raises(DeviceMemoryError):
         list(search.score(queries, scores, 11, 1, out))
+
+
+@pytest.mark.parametrize("refused", range(0, 40, 2))
+def test_a_clustering_that_is_refused_memory_at_any_moment_leaves_nothing_running(refused, monkeypatch):
+    monkeypatch.setattr("tests.kernels.test_cuda_lifetimes.FEW_BYTES", 0)
+    card = WatchingCard({refused})
+    with pytest.raises(DeviceMemoryError):
+        list(clustering(card))
+    gc.collect()
+    assert card.is_idle()
+    assert card.freed_early == []

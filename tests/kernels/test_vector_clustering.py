@@ -19,6 +19,7 @@ from kernels.device import Device, DeviceMemoryError, UnsupportedSearchError, tw
 from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 from tests.kernels.test_both_backends import constants
 from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.tuning import tuned
 from tests.shim.vector_inputs import (
     clustered,
     plain_components,
@@ -233,12 +234,12 @@ def test_a_matrix_that_does_not_fit_is_an_error_of_memory():
 @needs_compiler
 @pytest.mark.parametrize("method", METHODS)
 def test_long_vectors_fill_tiles_of_fewer_than_32(method):
-    vectors, ends = inputs(11, 90, 30.0, kinds=3, bins=600, elements=180, noise=0.8)
+    vectors, ends = inputs(11, 45, 15.0, kinds=3, bins=600, elements=180, noise=0.8)
     lengths = np.diff(vectors.offsets)
     assert 200 < lengths.max() < 480
-    asked = Linkage(method, 0.7)
-    assert found(SmallCard(shared=64 << 10), vectors, ends, asked) == found(ShimCard(), vectors, ends, asked)
-    assert found(ShimCard(), vectors, ends, asked) == expected(vectors, ends, asked)
+    asked, search = Linkage(method, 0.7), tuned(twin(ShimCard(), "vector_clustering").VectorClustering, threads=64)
+    assert clustered(search, SmallCard(shared=64 << 10), vectors, ends, asked) == expected(vectors, ends, asked)
+    assert clustered(search, ShimCard(), vectors, ends, asked) == expected(vectors, ends, asked)
 
 
 @needs_compiler

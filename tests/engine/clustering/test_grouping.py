@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,15 +15,20 @@ from engine.jobs.progress import Progress
 from kernels.clustering_layouts import AVERAGE, SINGLE, Linkage, islands, window_pairs
 from kernels.cpu.processor import Processor
 from kernels.cpu.vector_clustering import VectorClustering
+from tests.shim.shim_card import ShimCard, missing_compiler
 from tests.shim.vector_inputs import clustered, random_vectors, windows
 
 
+@pytest.mark.parametrize(
+    "cards", [[], pytest.param([ShimCard()], marks=pytest.mark.skipif(bool(missing_compiler()), reason="g++ is not installed"))],
+    ids=["processor", "both"],
+)  # fmt: skip
 @pytest.mark.parametrize("asked", [Linkage(SINGLE, 0.5, 3), Linkage(AVERAGE, 0.6)], ids=str)
-def test_the_executor_finds_the_clusters_that_the_kernel_finds(asked: Linkage) -> None:
+def test_the_executor_finds_the_clusters_that_the_kernel_finds(asked: Linkage, cards: list[Any]) -> None:
     rng = np.random.default_rng(1)
     vectors, ends = random_vectors(rng, 2000), windows(rng, 2000, 2.5)
     assert len(islands(ends)) > 100
-    with Executor(Resources(2, [], True, Progress())).session(work_of(vectors, ends)) as session:
+    with Executor(Resources(2, [*cards], True, Progress())).session(work_of(vectors, ends)) as session:
         labels = grouped(session, asked)
         again = grouped(session, asked._replace(least=1.0))
     assert labels.tolist() == clustered(VectorClustering, Processor(1), vectors, ends, asked)

@@ -222,7 +222,7 @@ def test_a_preset_file_with_a_fault_is_named(content, tells, work, refused):
         ["identify", "a.mgf", "--out", "b"],
         ["export", "x", "--format", "xls", "--out", "y"],
         ["export", "/nowhere/at/all", "--format", "tsv", "--out", "y"],
-        ["parameters", "cluster"],
+        ["parameters", "clusterings"],
         ["parameters", "identify", "--preset", "nosuch"],
     ],
 )

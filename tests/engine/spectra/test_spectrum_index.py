@@ -13,20 +13,9 @@ from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Cancelled, Progress
 from engine.spectra.columns import Spectra
 from engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative, build_spectrum_index
+from tests.engine.spectra.made import Peaks, spectra
 
 PROTON = 1.00727646688
-Peaks = list[tuple[float, float]]
-
-
-def spectra(peaks: list[Peaks], precursor_mz: list[float], charge_masks: list[int]) -> Spectra:
-    n = len(peaks)
-    flat = [peak for one in peaks for peak in one]
-    return Spectra(
-        ("x.mgf",), np.zeros(n, np.int32), [f"index={i}" for i in range(n)], np.full(n, -1), np.arange(n), np.full(n, np.nan),
-        np.array(precursor_mz, np.float64), np.zeros(n, np.float32), np.array(charge_masks, np.uint32),
-        np.cumsum([0, *map(len, peaks)]).astype(np.int64), np.array([peak[0] for peak in flat], np.float64),
-        np.array([peak[1] for peak in flat], np.float32),
-    )  # fmt: skip
 
 
 def plain(**changes: Any) -> IdentificationParameters:

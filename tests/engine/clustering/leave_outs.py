@@ -1,0 +1,51 @@
+"""Is an explanation's error rate right? Peptides are left out of the library, and whoever joins another with them is wrong."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.chemistry.tolerance import Tolerance
+from engine.clustering.explaining import explained, library_of
+from engine.clustering.library import Identified
+from engine.clustering.parameters import ExplanationParameters
+from engine.execution.resources import Resources
+from engine.spectra.columns import Spectra
+
+__all__ = ["Trial", "leave_out"]
+
+
+class Trial(NamedTuple):
+    """Rows at q <= 0.01, of them spectra of peptides that were left out, and those of kept peptides that joined another sequence."""
+
+    rows: int
+    left_out: int
+    other: int
+
+
+def leave_out(
+    spectra: Spectra, identified: Identified, share: float, seed: int, parameters: ExplanationParameters, tolerance: Tolerance
+) -> Trial:
+    """Leave a share of the sequences out, keep one spectrum of each other peptide and charge, and explain all other spectra.
+
+    Leucine and isoleucine are one: sequences that differ by nothing else are left out together.
+    """
+    random, resources = np.random.default_rng(seed), Resources(2)
+    _, alike = np.unique([one.replace("I", "L") for one in identified.sequences], return_inverse=True)
+    sequence = alike[identified.sequence[identified.peptide]]
+    is_left = (random.random(alike.max() + 1) < share)[sequence]
+    # Rows come best first.
+    _, first = np.unique(identified.peptide * 100 + identified.charge, return_index=True)
+    library = identified.take(np.sort(first[~is_left[first]]))
+    rows = np.setdiff1d(np.arange(len(spectra)), library.spectrum)
+    found = explained(spectra, rows, library_of(spectra, library, tolerance, parameters, resources), parameters, resources)
+    accepted = found.take(~found.is_decoy & (found.q_value <= 0.01) & (found.similarity >= parameters.min_similarity))
+    of = np.full(len(spectra), -1)
+    of[identified.spectrum] = sequence
+    left = np.zeros(len(spectra), np.bool_)
+    left[identified.spectrum] = is_left
+    joined = alike[identified.sequence[library.peptide[accepted.identified]]]
+    own = of[accepted.spectrum]
+    is_left_out = left[accepted.spectrum]
+    return Trial(len(accepted), int(is_left_out.sum()), int(((own >= 0) & ~is_left_out & (own != joined)).sum()))

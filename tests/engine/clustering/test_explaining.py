@@ -1,0 +1,177 @@
+"""Explanations against plain loops, shuffled spectra against their definition, and the error rate against peptides that are left out."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.chemistry.fragments import fragment_ions
+from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, residue_masses, sequence_mass
+from engine.chemistry.tolerance import Tolerance
+from engine.clustering.explaining import explained, library_of
+from engine.clustering.library import Identified, read_identified, shuffled_spectra, spectra_of
+from engine.clustering.parameters import ExplanationParameters
+from engine.errors import InputError, StorageError
+from engine.execution.resources import Resources
+from engine.identification.parameters import IdentificationParameters
+from engine.identification.search import identify
+from engine.project import Project
+from engine.spectra.columns import Spectra
+from engine.spectra.tables import read_spectra_table
+from engine.spectra.vectors import spectrum_vectors
+from tests.engine.clustering.leave_outs import leave_out
+from tests.engine.spectra.made import spectra
+
+TOLERANCE = Tolerance.parse("20 ppm")
+PEPTIDES = ("SAMPLEPEPTIDEK", "ELVISLIVESK", "GASPVTCLNDQK", "MEHFRYWK", "TESTPEPTIDER", "AGAGAVAVAR")
+
+
+def peaks_of(peptide: str, random: np.random.Generator, noise: int = 5) -> list[tuple[float, float]]:
+    mz = fragment_ions(peptide, max_charge=1).mz
+    strange = random.uniform(110, 900, noise)
+    every = [*zip(mz.tolist(), random.uniform(5, 100, len(mz)).tolist(), strict=True), *((float(m), 20.0) for m in strange)]
+    return sorted(every)
+
+
+def identified_of(peptides: tuple[str, ...], rows: list[int], charge: int = 2) -> Identified:
+    lengths = [len(one) for one in peptides]
+    none = np.zeros(len(peptides))
+    return Identified(
+        np.array(rows), np.full(len(rows), charge), np.array([sequence_mass(one) for one in peptides]), np.arange(len(peptides)), peptides,
+        np.arange(len(peptides)), peptides, np.cumsum([0, *lengths]), np.concatenate([residue_masses(one) for one in peptides]), none, none,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run() -> tuple[Spectra, Identified]:
+    """Six identified spectra, and of each peptide two more: one isotope higher, and heavier by a phosphate."""
+    random = np.random.default_rng(4)
+    peaks, mz = [], []
+    for peptide in PEPTIDES:
+        base = peaks_of(peptide, random)
+        mass = sequence_mass(peptide)
+        for change in (0.0, ISOTOPE_SPACING, 79.966331):
+            jittered = [(m, h * random.uniform(0.7, 1.3)) for m, h in base]
+            peaks.append(jittered)
+            mz.append((mass + change) / 2 + PROTON_MASS)
+    return spectra(peaks, mz, [4] * len(mz)), identified_of(PEPTIDES, list(range(0, 18, 3)))
+
+
+def test_shuffled_spectra_have_the_fragments_of_a_permutation_and_all_else(run):
+    held, identified = run
+    own = spectra_of(held, identified)
+    other = shuffled_spectra(own, identified, 1, TOLERANCE, Resources(2))
+    again = shuffled_spectra(own, identified, 1, TOLERANCE, Resources(1))
+    assert np.array_equal(other.mz, again.mz)
+    assert not np.array_equal(other.mz, shuffled_spectra(own, identified, 2, TOLERANCE, Resources(1)).mz)
+    for row, peptide in enumerate(PEPTIDES):
+        mz, _ = own.peaks(row)
+        moved, _ = other.peaks(row)
+        assert (np.diff(moved) >= 0).all() and len(moved) == len(mz)
+        explained_by = fragment_ions(peptide, max_charge=1).mz
+        strange = [m for m in mz if np.abs(explained_by - m).min() > 0.05]
+        stay = [m for m in strange if np.abs(moved - m).min() < 1e-9]
+        assert len(stay) >= len(strange) - 2, "what no fragment explains stays, but for chance"
+        same = sum(np.abs(moved - m).min() < 0.01 for m in explained_by) / len(explained_by)
+        assert same < 0.5, "most fragments moved"
+        # Complementary fragments of whatever permutation add up to the same mass.
+        total = sequence_mass(peptide) + 2 * PROTON_MASS
+        complementary = sum(np.abs(moved - (total - m)).min() < 0.01 for m in moved)
+        assert complementary >= 2 * (len(peptide) - 1) - 2
+
+
+def test_each_joins_its_own_peptide_with_the_mass_difference_that_it_has(run):
+    held, identified = run
+    parameters = ExplanationParameters().changed(mass_difference=100.0, min_similarity=0.3)
+    library = library_of(held, identified, TOLERANCE, parameters, Resources(2))
+    rows = np.array([row for row in range(18) if row % 3])
+    found = explained(held, rows, library, parameters, Resources(2))
+    assert found.spectrum.tolist() == rows.tolist() and not found.is_decoy.any()
+    assert [PEPTIDES[i] for i in found.identified] == [PEPTIDES[row // 3] for row in rows.tolist()]
+    isotope = rows % 3 == 1
+    assert found.is_modified.tolist() == (~isotope).tolist()
+    assert np.abs(found.mass_difference[isotope]).max() < 1e-6, "an isotope is no modification"
+    assert found.mass_difference[~isotope] == pytest.approx(79.966331, abs=1e-6)
+    narrow = explained(held, rows, library, ExplanationParameters(), Resources(1))
+    assert set(narrow.spectrum.tolist()) == set(rows[isotope].tolist())
+
+
+def test_the_most_similar_is_that_of_plain_loops(run):
+    held, identified = run
+    parameters = ExplanationParameters().changed(precursor_tolerance="5000 Da", isotope_errors=(0,), precursor_weight=0.0)
+    library = library_of(held, identified, TOLERANCE, parameters, Resources(2))
+    rows = np.arange(18)
+    found = explained(held, rows, library, parameters, Resources(2))
+    full = np.zeros((12, library.n_bins))
+    for k in range(12):
+        some = slice(*library.arrays.offsets[k : k + 2])
+        full[k, library.arrays.bins[some]] = library.arrays.weights[some]
+    length = np.sqrt((full**2).sum(axis=1))
+    vectors = spectrum_vectors(held, parameters, Resources(1))
+    for place, spectrum in enumerate(vectors.order.tolist()):
+        one = np.zeros(library.n_bins)
+        some = slice(*vectors.arrays.offsets[place : place + 2])
+        one[vectors.arrays.bins[some]] = vectors.arrays.weights[some]
+        cosines = full @ one / (length * math.sqrt(one @ one))
+        at = int(np.flatnonzero(found.spectrum == spectrum)[0])
+        assert found.similarity[at] == pytest.approx(cosines.max(), abs=1e-12)
+        best = int(cosines.argmax())
+        assert (found.identified[at], found.is_decoy[at]) == (library.row[best], library.is_decoy[best])
+
+
+def test_spectra_of_other_charges_of_negative_ions_and_without_precursor_join_none(run):
+    held, identified = run
+    library = library_of(held, identified, TOLERANCE, ExplanationParameters(), Resources(1))
+    for mask, joins in ((8, False), (4 | 1, False), (4 | 8, True), (0, True)):
+        other = Spectra(**{**held.__dict__, "charge_mask": np.full(18, mask, np.uint32)})
+        assert (len(explained(other, np.arange(18), library, ExplanationParameters(), Resources(1))) > 0) == joins
+    nowhere = Spectra(**{**held.__dict__, "precursor_mz": np.full(18, np.nan)})
+    assert len(explained(nowhere, np.arange(18), library, ExplanationParameters(), Resources(1))) == 0
+
+
+@pytest.fixture(scope="module")
+def real(shared_data: Path, tmp_path_factory) -> tuple[Spectra, Identified]:
+    folder = shared_data / "spectra" / "metaproteome_qe"
+    out = tmp_path_factory.mktemp("identified") / "project"
+    identify(sorted(folder.glob("*.mzML")), sorted(folder.glob("*.fasta")), out, IdentificationParameters(), device="cpu")
+    project = Project.open(out)
+    held = read_spectra_table(project.table("spectra"))
+    return held, read_identified(project.table("psms"), len(held), 0.01)
+
+
+def test_few_of_those_accepted_are_spectra_of_peptides_that_were_left_out(real):
+    held, identified = real
+    trials = [leave_out(held, identified, share, seed, ExplanationParameters(), TOLERANCE) for share in (0.3, 0.5) for seed in range(8)]
+    rows, left_out, other = (sum(column) for column in zip(*trials, strict=True))
+    assert rows >= 2000
+    assert left_out + other <= 0.015 * rows
+
+
+def test_a_table_of_psms_that_the_program_does_not_write_is_refused(tmp_path: Path):
+    good = {
+        "spectrum": [0], "charge": [2], "calculated_mass": [800.0], "peptide": ["PEPTIDE"], "sequence": ["PEPTIDE"], "q_value": [0.0],
+        "rank": [1], "is_decoy": [False], "modification_positions": [[1]], "modification_masses": [[16.0]],
+    }  # fmt: skip
+    path = tmp_path / "psms.parquet"
+
+    def read(**changes: object) -> Identified:
+        pq.write_table(pa.table({**good, **changes}), path)
+        return read_identified(path, 1, 0.01)
+
+    assert read().residues[0] == pytest.approx(97.05276 + 16.0, abs=1e-4)
+    bad: list[dict[str, object]] = [
+        {"spectrum": [1]}, {"spectrum": [-1]}, {"charge": [0]}, {"charge": [99]}, {"calculated_mass": [float("nan")]}, {"peptide": [None]},
+        {"sequence": ["PEPXIDE"]}, {"sequence": [""]}, {"sequence": ["péptide"]}, {"modification_positions": [[9]]},
+        {"modification_positions": [[1, 2]]}, {"modification_masses": [[float("inf")]]}, {"spectrum": ["x"]},
+    ]  # fmt: skip
+    for changes in bad:
+        with pytest.raises(StorageError, match=r"psms\.parquet"):
+            read(**changes)
+    pq.write_table(pa.table({name: column for name, column in good.items() if name != "charge"}), path)
+    with pytest.raises(InputError, match="no column charge"):
+        read_identified(path, 1, 0.01)

@@ -1,0 +1,65 @@
+"""Tables of separated values, read back by Python's own reader."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from engine.errors import StorageError
+from engine.formats.separated import write_separated
+from engine.jobs.progress import Cancelled, Progress
+
+TABLE = pa.table(
+    {
+        "name": ["plain", 'has "quotes"', "tab\tand\nline", "", None, "=1+1", "ünï"],
+        "number": [0.123456789, 1.0, float("nan"), None, 1e-9, -2.5, 1e6],
+        "count": pa.array([1, None, 3, 4, 5, 6, 7], pa.int32()),
+        "is": [True, False, None, True, False, True, False],
+    }
+)
+
+
+def test_what_is_written_is_read(tmp_path: Path):
+    write_separated(tmp_path / "t.tsv", TABLE, ("name", "number", "count", "is"), Progress(), decimals={"number": 4})
+    rows = list(csv.reader((tmp_path / "t.tsv").read_text(encoding="utf-8").splitlines(), delimiter="\t"))
+    assert rows[0] == ["name", "number", "count", "is"]
+    assert [row[0] for row in rows[1:]] == ["plain", 'has "quotes"', "tab and line", "", "", "=1+1", "ünï"]
+    assert [row[1] and float(row[1]) for row in rows[1:]] == [0.1235, 1.0, "", "", 0.0, -2.5, 1e6]
+    assert [row[2] for row in rows[1:]] == ["1", "", "3", "4", "5", "6", "7"]
+    assert [row[3] for row in rows[1:]] == ["true", "false", "", "true", "false", "true", "false"]
+
+
+def test_formulas_get_an_apostrophe_where_that_is_wanted(tmp_path: Path):
+    write_separated(tmp_path / "t.tsv", TABLE, ("name",), Progress(), decimals={}, spreadsheet_safe=True)
+    assert "\n'=1+1\n" in (tmp_path / "t.tsv").read_text(encoding="utf-8")
+
+
+def test_parts_follow_each_other_and_no_rows_are_a_header(tmp_path: Path):
+    parts = [TABLE.slice(0, 2), TABLE.slice(0, 0), pa.concat_tables([TABLE.slice(2, 1), TABLE.slice(3)])]
+    write_separated(tmp_path / "a.tsv", parts, ("name", "count"), Progress(), decimals={})
+    write_separated(tmp_path / "b.tsv", TABLE, ("name", "count"), Progress(), decimals={})
+    assert (tmp_path / "a.tsv").read_bytes() == (tmp_path / "b.tsv").read_bytes()
+    write_separated(tmp_path / "c.tsv", TABLE.slice(0, 0), ("name", "count"), Progress(), decimals={})
+    assert (tmp_path / "c.tsv").read_text() == "name\tcount\n"
+
+
+def test_many_rows_are_written_piece_by_piece_and_a_cancel_leaves_nothing(tmp_path: Path):
+    many = pa.table({"i": pa.array(range(200_000))})
+    write_separated(tmp_path / "m.tsv", many, ("i",), Progress(), decimals={})
+    assert (tmp_path / "m.tsv").read_text().split("\n")[1:-1] == [str(i) for i in range(200_000)]
+    write_separated(tmp_path / "threads.tsv", many, ("i",), Progress(), decimals={}, threads=5)
+    assert (tmp_path / "threads.tsv").read_bytes() == (tmp_path / "m.tsv").read_bytes()
+    progress = Progress()
+    progress.cancel()
+    with pytest.raises(Cancelled):
+        write_separated(tmp_path / "n.tsv", many, ("i",), progress, decimals={})
+    assert not (tmp_path / "n.tsv").exists()
+
+
+def test_a_disk_that_refuses_is_told(tmp_path: Path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StorageError):
+        write_separated(tmp_path / "file" / "t.tsv", TABLE, ("name",), Progress(), decimals={})

@@ -1,0 +1,60 @@
+"""The table of spectra comes back as it was written, and what the program would not write is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import resources
+from engine.errors import InputError, StorageError
+from engine.formats import read_spectra
+from engine.spectra.tables import read_spectra_table, spectra_table
+from tests.engine.spectra.made import spectra
+
+HELD = spectra([[(100.0, 1.0), (200.0, 2.0)], [], [(150.5, 3.0)]], [500.0, np.nan, 600.0], [4, 0, 8])
+
+
+def test_real_spectra_come_back(tmp_path: Path):
+    held = read_spectra([resources.path("samples", "Ecoli_MS2_small.mzML.gz")])
+    pq.write_table(spectra_table(held), tmp_path / "spectra.parquet", row_group_size=7)
+    read = read_spectra_table(tmp_path / "spectra.parquet")
+    for name, value in held.__dict__.items():
+        other = getattr(read, name)
+        same = np.array_equal(value, other, equal_nan=value.dtype.kind == "f") if isinstance(value, np.ndarray) else value == other
+        assert same, name
+
+
+def test_empty_spectra_and_missing_numbers_come_back(tmp_path: Path):
+    pq.write_table(spectra_table(HELD), tmp_path / "spectra.parquet")
+    read = read_spectra_table(tmp_path / "spectra.parquet")
+    assert read.offsets.tolist() == [0, 2, 2, 3] and np.isnan(read.precursor_mz[1]) and read.charge_mask.tolist() == [4, 0, 8]
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("mz", [[200.0, 100.0], [], [150.5]]), ("mz", [[100.0], [], [150.5]]), ("mz", [[100.0, np.nan], [], [150.5]]),
+        ("mz", [1.0, 2.0, 3.0]),
+        ("intensity", [[1.0, -2.0], [], [3.0]]), ("intensity", [[1.0, None], [], [3.0]]), ("mz", [None, [], [150.5]]),
+        ("spectrum_id", ["a", None, "c"]), ("charge_mask", ["x", "y", "z"]), ("spectrum_file", ["a", None, "c"]),
+    ],
+)  # fmt: skip
+def test_a_table_that_the_program_does_not_write_is_refused(column, values, tmp_path: Path):
+    table = spectra_table(HELD)
+    at = table.schema.get_field_index(column)
+    pq.write_table(table.set_column(at, column, pa.array(values)), tmp_path / "spectra.parquet")
+    with pytest.raises(StorageError, match=r"spectra\.parquet"):
+        read_spectra_table(tmp_path / "spectra.parquet")
+
+
+def test_a_table_without_peaks_says_so(tmp_path: Path):
+    pq.write_table(spectra_table(HELD).drop_columns(["mz"]), tmp_path / "spectra.parquet")
+    with pytest.raises(InputError, match="holds no peaks"):
+        read_spectra_table(tmp_path / "spectra.parquet")
+    (tmp_path / "spectra.parquet").write_bytes(b"PAR1 nothing")
+    with pytest.raises(StorageError):
+        read_spectra_table(tmp_path / "spectra.parquet")

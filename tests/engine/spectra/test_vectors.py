@@ -1,0 +1,170 @@
+"""Spectra as vectors: each against plain loops over its definition; which are compared; that threads change nothing."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.chemistry.tolerance import Tolerance
+from engine.clustering.parameters import ClusteringParameters
+from engine.execution.resources import Resources
+from engine.jobs.progress import Cancelled, Progress
+from engine.parameters import read_preset
+from engine.spectra.columns import Spectra
+from engine.spectra.vectors import SpectrumVectors, spectrum_vectors, windows
+from kernels.vector_layouts import UNIT_LENGTH
+from tests.engine.spectra.made import Peaks, spectra
+
+PLAIN: dict[str, Any] = {
+    "bin_width": 1.0, "minimum_mz": 50.0, "maximum_mz": 1000.0, "intensity_transform": "none", "precursor_removal": 0.0, "minimum_peaks": 1,
+}  # fmt: skip
+TRANSFORMS = {"none": float, "square-root": math.sqrt, "logarithm": lambda value: math.log(1.0 + value)}
+MERGINGS = {"sum": sum, "mean": lambda values: sum(values) / len(values), "largest": max}
+
+
+def made(held: Spectra, threads: int = 2, **changes: Any) -> SpectrumVectors:
+    return spectrum_vectors(held, ClusteringParameters(**{**PLAIN, **changes}), Resources(threads))
+
+
+def elements(vectors: SpectrumVectors, spectrum: int) -> dict[int, int]:
+    place = int(np.flatnonzero(vectors.order == spectrum)[0])
+    some = slice(*vectors.arrays.offsets[place : place + 2])
+    return dict(zip(vectors.arrays.bins[some].tolist(), vectors.arrays.weights[some].tolist(), strict=True))
+
+
+def by_definition(peaks: Peaks, precursor: float, values: dict[str, Any]) -> dict[int, int]:
+    low, high, width = values["minimum_mz"], values["maximum_mz"], values["bin_width"]
+    kept = [peak for peak in peaks if low <= peak[0] < high and not 0 <= abs(peak[0] - precursor) <= (values["precursor_removal"] or -1)]
+    kept = sorted(kept, key=lambda peak: -peak[1])[: values["most_peaks"]]
+    if len(kept) < values["minimum_peaks"]:
+        return {}
+    in_bin: dict[int, list[float]] = defaultdict(list)
+    for mz, height in sorted(kept):
+        in_bin[int((mz - low) / width)].append(height)
+    merged = {b: MERGINGS[values["peak_merging"]](heights) for b, heights in in_bin.items()}
+    if values["intensity_transform"] == "rank":
+        # The place among the sorted heights, from 1, where equal ones share the first.
+        shown = {b: 1 + sum(other < height for other in merged.values()) for b, height in merged.items()}
+    else:
+        shown = {b: TRANSFORMS[values["intensity_transform"]](height) for b, height in merged.items()}
+    spread: dict[int, float] = defaultdict(float)
+    for b, height in shown.items():
+        spread[b] += height
+        for beside in (b - 1, b + 1):
+            if values["bin_spread"] and 0 <= beside <= (high - low) / width:
+                spread[beside] += values["bin_spread"] * height
+    length = math.sqrt(sum(height**2 for height in spread.values()))
+    return {b: round(height / length * UNIT_LENGTH) for b, height in sorted(spread.items()) if round(height / length * UNIT_LENGTH)}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {}, {"intensity_transform": "square-root"}, {"intensity_transform": "logarithm"}, {"intensity_transform": "rank"},
+        {"peak_merging": "mean", "bin_width": 5.0}, {"peak_merging": "largest", "bin_width": 5.0}, {"bin_spread": 0.5},
+        {"bin_spread": 1.0, "bin_width": 5.0}, {"precursor_removal": 20.0}, {"most_peaks": 7}, {"minimum_peaks": 20},
+        {"minimum_mz": 200.0, "maximum_mz": 300.0},
+    ],
+)  # fmt: skip
+def test_a_vector_is_what_its_definition_says(changes):
+    random = np.random.default_rng(5)
+    # Whole heights, each once in a spectrum, so that neither ties nor the rounding of sums decide.
+    peaks = []
+    for n in (0, 1, 5, 15, 30, 60):
+        places, heights = np.sort(random.integers(40, 400, n)) + 0.25, random.permutation(99)[:n] + 1.0
+        peaks.append(list(zip(places.tolist(), heights.tolist(), strict=True)))
+    held = spectra(peaks, [random.uniform(100, 300) for _ in peaks], [4] * len(peaks))
+    vectors = made(held, **changes)
+    values = ClusteringParameters(**{**PLAIN, **changes}).model_dump()
+    for row, one in enumerate(peaks):
+        expected, found = by_definition(one, float(held.precursor_mz[row]), values), elements(vectors, row)
+        assert set(found) ^ set(expected) <= {b for b in {**found, **expected} if {**found, **expected}[b] <= 1}
+        assert all(abs(found.get(b, 0) - expected.get(b, 0)) <= 1 for b in {**found, **expected}), "but for the rounding of a half"
+
+
+def test_the_most_intense_peaks_of_each_window_are_taken():
+    peaks = [(100.0 + 10 * i, float((7 * i) % 19 + 1)) for i in range(30)]
+    found = elements(made(spectra([peaks], [900.0], [4]), peaks_per_window=2), 0)
+    expected = []
+    for window in (1, 2, 3):
+        inside = [peak for peak in peaks if int(peak[0] // 100) == window]
+        expected += sorted(sorted(inside, key=lambda peak: -peak[1])[:2])
+    assert list(found) == [int(mz - 50) for mz, _ in expected]
+
+
+def test_rare_bins_weigh_more_by_the_logarithm_of_their_rarity():
+    held = spectra([[(100.0, 1.0), (200.0 + i, 1.0)] for i in range(9)] + [[]], [500.0] * 10, [4] * 10)
+    for rarity in (0.5, 1.0):
+        found = elements(made(held, rarity=rarity), 3)
+        common, rare = math.log(11 / 10) ** rarity, math.log(11 / 2) ** rarity
+        assert found[153] / found[50] == pytest.approx(rare / common, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("changes", "wanted"),
+    [
+        ({}, [0, 1, 2, 3, 4, 5]), ({"minimum_precursor_mz": 450.0}, [1, 2, 3, 4, 5]), ({"maximum_precursor_mz": 550.0}, [0, 1, 3, 4, 5]),
+        ({"minimum_charge": 2}, [0, 2, 4]), ({"minimum_charge": 1}, [0, 1, 2, 4]), ({"maximum_charge": 2}, [0, 1, 3, 4, 5]),
+    ],
+)  # fmt: skip
+def test_limits_of_precursor_and_charge_leave_spectra_without_elements(changes, wanted):
+    held = spectra([[(100.0, 1.0)]] * 6, [400.0, 500.0, 600.0, 500.0, 500.0, np.nan], [4, 2, 8, 0, 4 | 1, 0])
+    assert [row for row in range(6) if elements(made(held, **changes), row)] == wanted
+
+
+def test_of_equal_peaks_the_lighter_are_taken():
+    held = spectra([[(100.0 + i, 1.0) for i in range(10)]], [500.0], [4])
+    assert list(elements(made(held, most_peaks=3), 0)) == [50, 51, 52]
+
+
+def test_threads_change_nothing():
+    random = np.random.default_rng(2)
+    places = [np.sort(random.uniform(60, 900, 40)).tolist() for _ in range(99)]
+    held = spectra([[(mz, 1.0 + k) for k, mz in enumerate(one)] for one in places], [500.0] * 99, [4] * 99)
+    one, many = made(held, 1), made(held, 7)
+    assert all(np.array_equal(a, b) for a, b in zip((one.order, *one.arrays), (many.order, *many.arrays), strict=True))
+
+
+def test_vectors_stand_in_order_of_ion_and_precursor_and_windows_end_with_both():
+    one = [(100.0, 1.0), (200.0, 2.0)]
+    mz = [500.0, 500.005, 500.02, 500.0, 500.0, np.nan, 500.0]
+    masks = [4, 4, 4, 8, 0, 4, 4 | 1]
+    vectors = made(spectra([one] * 7, mz, masks))
+    assert vectors.order.tolist() == [4, 0, 1, 2, 5, 6, 3] and vectors.ion.tolist() == [0, 4, 4, 4, 4, 5, 8]
+    ends = windows(vectors, Tolerance.parse("10 ppm"))
+    assert ends.tolist() == [1, 3, 3, 4, 5, 6, 7], "500 and 500.005 alone are compared; unknown, negative and other charges with none"
+    assert windows(vectors, Tolerance.parse("0.05 Da")).tolist() == [1, 4, 4, 4, 5, 6, 7]
+
+
+def test_windows_are_those_of_plain_loops():
+    random = np.random.default_rng(3)
+    n = 300
+    held = spectra([[(100.0, 1.0)]] * n, random.uniform(400, 401, n).tolist(), random.choice([0, 4, 8], n).tolist())
+    vectors, tolerance = made(held), Tolerance.parse("50 ppm")
+    ends = windows(vectors, tolerance)
+    for i in range(n):
+        near = [
+            j for j in range(i + 1, n)
+            if vectors.ion[j] == vectors.ion[i] and vectors.precursor_mz[j] - vectors.precursor_mz[i] <= 50e-6 * vectors.precursor_mz[i]
+        ]  # fmt: skip
+        assert list(range(i + 1, ends[i])) == near
+
+
+def test_published_settings_are_those_of_the_thesis():
+    parameters = ClusteringParameters.checked(read_preset("cluster", "published"))
+    held = spectra([[(599.9, 9.0), (600.1, 1.0), (600.4, 3.0), (5999.9, 2.0), (6000.1, 9.0)]], [700.0], [4])
+    vectors = spectrum_vectors(held, parameters, Resources(1))
+    half = round(UNIT_LENGTH / math.sqrt(2))
+    assert vectors.n_bins == 10_801 and elements(vectors, 0) == {0: half, 10_799: half}, "the mean of 1 and 3 is 2"
+
+
+def test_a_cancel_is_heard():
+    progress = Progress()
+    progress.cancel()
+    with pytest.raises(Cancelled):
+        spectrum_vectors(spectra([[(100.0, 1.0)]], [500.0], [4]), ClusteringParameters(), replace(Resources(1), progress=progress))
