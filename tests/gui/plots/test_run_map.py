@@ -232,8 +232,7 @@ def test_the_legend_has_room_at_any_width(shown: RunMap, qtbot: QtBot) -> None:
     assert shown.points is not None
     for width in (700, 300, 230, 700):
         shown.resize(width, 300)
-        qtbot.waitUntil(lambda width=width: shown.width() == width)  # type: ignore[misc]
-        assert cut_off(shown) == []
+        qtbot.waitUntil(lambda width=width: shown.width() == width and cut_off(shown) == [])  # type: ignore[misc]
         is_named = [STATUS_NAMES[status] in box.text() for status, box in shown.boxes.items()]
         assert all(is_named) == (width == 700) and any(is_named) == (width == 700)
         assert shown.boxes[EXPLAINED].accessibleName() == f"{shown.points.counts[EXPLAINED]} explained"
