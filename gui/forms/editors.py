@@ -228,7 +228,10 @@ class RunEditor(Editor):
 
     def offer(self, runs: Sequence[SearchedRun] | None) -> None:
         """Offer the runs of a project, None where there is none; what is chosen stays."""
-        chosen, self._offered = self.value(), None if runs is None else {run.id: _run_text(run) for run in runs}
+        offered = None if runs is None else {run.id: _run_text(run) for run in runs}
+        if offered == self._offered:
+            return
+        chosen, self._offered = self.value(), offered
         self._combo.blockSignals(True)
         self._combo.clear()
         for name, text in {"": "the newest", **(self._offered or {})}.items():

@@ -28,6 +28,7 @@ class MirrorView(QWidget):
         self.export_button.setToolTip("Save the spectra as they are zoomed now as SVG, PDF or PNG (Ctrl+E)")
         self.export_button.setAccessibleName("Export the spectra as a figure")
         self.plot = MirrorPlot()
+        self.plot.setMinimumHeight(130)
         self.plot.peakHovered.connect(self._tell_peak)
         self.readout = QLabel(" ")
         self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
