@@ -290,7 +290,9 @@ class SearchForm(QWidget):
             return
         path = path if path.suffix else path.with_suffix(".toml")
         try:
-            write_preset(path, parameters.model_dump(mode="json"), f"Saved from the window as {path.stem}")
+            # What is of one project has no place in a preset.
+            of_project = {one.name for one in self._model.describe() if one.editor == "run"}
+            write_preset(path, parameters.model_dump(mode="json", exclude=of_project), f"Saved from the window as {path.stem}")
         except ProteoscopeError as error:
             self.failed.emit(str(error))
             return

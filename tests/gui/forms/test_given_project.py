@@ -145,3 +145,14 @@ def test_a_project_dropped_on_the_form_is_given_and_elsewhere_opened(
     assert shown is not None and shown.folder == other.folder and files.project_button.isEnabled()
     click(files.project_button)
     assert files.paths == [other.folder]
+
+
+def test_a_saved_preset_does_not_name_a_run_of_one_project(form: SearchForm, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
+    form.file_lists["project"]._take_folder([str(project.folder)])
+    qtbot.waitUntil(form.run_button.isEnabled)
+    form.go_on_from(project.folder, "identify-0001")
+    parameters = form.parameters.parameters
+    assert parameters is not None and parameters.model_dump()["run"] == "identify-0001"
+    form.save_preset_file(tmp_path / "mine.toml")
+    text = (tmp_path / "mine.toml").read_text(encoding="utf-8")
+    assert "min_similarity = 0.6" in text and "identify-0001" not in text
