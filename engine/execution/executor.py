@@ -165,7 +165,7 @@ class Session:
         def search(part: Partition) -> Generator[Piece, None, None]:
             try:
                 opened = self._begun(device, state, items)
-                with closing(opened.search(part.first, part.last)) as pieces:  # type: ignore[type-var]
+                with closing(opened.search(part.first, part.last)) as pieces:
                     yield from pieces
             except DeviceError:
                 self._strike(device)

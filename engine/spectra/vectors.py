@@ -40,36 +40,21 @@ _MERGINGS: tuple[Merging, ...] = ("sum", "mean", "largest")
 class VectorSettings(Protocol):
     """What decides the vectors, by the names that every search's parameters have for it."""
 
-    @property
-    def bin_width(self) -> float: ...  # noqa: D102
-    @property
-    def minimum_mz(self) -> float: ...  # noqa: D102
-    @property
-    def maximum_mz(self) -> float: ...  # noqa: D102
-    @property
-    def intensity_transform(self) -> Transform: ...  # noqa: D102
-    @property
-    def peak_merging(self) -> Merging: ...  # noqa: D102
-    @property
-    def bin_spread(self) -> float: ...  # noqa: D102
-    @property
-    def precursor_removal(self) -> float: ...  # noqa: D102
-    @property
-    def peaks_per_window(self) -> int: ...  # noqa: D102
-    @property
-    def rarity(self) -> float: ...  # noqa: D102
-    @property
-    def minimum_precursor_mz(self) -> float: ...  # noqa: D102
-    @property
-    def maximum_precursor_mz(self) -> float: ...  # noqa: D102
-    @property
-    def minimum_charge(self) -> int: ...  # noqa: D102
-    @property
-    def maximum_charge(self) -> int: ...  # noqa: D102
-    @property
-    def most_peaks(self) -> int: ...  # noqa: D102
-    @property
-    def minimum_peaks(self) -> int: ...  # noqa: D102
+    bin_width: float
+    minimum_mz: float
+    maximum_mz: float
+    intensity_transform: Transform
+    peak_merging: Merging
+    bin_spread: float
+    precursor_removal: float
+    peaks_per_window: int
+    rarity: float
+    minimum_precursor_mz: float
+    maximum_precursor_mz: float
+    minimum_charge: int
+    maximum_charge: int
+    most_peaks: int
+    minimum_peaks: int
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ import numpy as np
 from numba import njit
 
 from kernels.cpu.elementary import logarithm
+from kernels.cpu.preprocessing import TRANSFORM_LOG, TRANSFORM_RANK, TRANSFORM_SQUARE_ROOT
 from kernels.vector_layouts import UNIT_LENGTH
 
 __all__ = ["MERGE_LARGEST", "MERGE_MEAN", "MERGE_SUM", "copy_vectors", "fill_vectors"]
 
 MERGE_SUM, MERGE_MEAN, MERGE_LARGEST = 0, 1, 2
-_NONE, _SQUARE_ROOT, _LOG, _RANK = 0, 1, 2, 3  # as in kernels.cpu.preprocessing
 
 
 @njit(nogil=True, cache=True)
@@ -155,13 +155,13 @@ def _merged(mz, intensity, kept, n, width, lowest, merging, bins, height):
 
 @njit(nogil=True, cache=True)
 def _transformed(height, n, transform):
-    if transform == _SQUARE_ROOT:
+    if transform == TRANSFORM_SQUARE_ROOT:
         for i in range(n):
             height[i] = np.sqrt(height[i])
-    elif transform == _LOG:
+    elif transform == TRANSFORM_LOG:
         for i in range(n):
             height[i] = logarithm(1.0 + height[i])
-    elif transform == _RANK:
+    elif transform == TRANSFORM_RANK:
         raw = height[:n].copy()
         order = np.sort(raw)
         for i in range(n):

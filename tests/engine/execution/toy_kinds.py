@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -47,7 +47,7 @@ class _Opened:
     def rows(self, items: NDArray[np.int64]) -> Rows:
         raise NotImplementedError
 
-    def search(self, first: int, last: int) -> Iterator[Piece]:
+    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
         for begin in range(first, last, 7):
             end = min(last, begin + 7)
             if isinstance(self.device, FakeCard):

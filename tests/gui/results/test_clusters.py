@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from pytestqt.qtbot import QtBot
 
@@ -16,7 +15,7 @@ from engine.searches import search_of_kind
 from gui.results.cluster_view import ClusterView
 from gui.theme import Theme
 from tests.gui.cluster_projects import SIZES, project_with_clusters
-from tests.gui.result_views import click_row, cut_off, overlapping, settle, shown
+from tests.gui.result_views import click_row, cut_off, opened, overlapping, rows_of, settle, shown
 
 
 @pytest.fixture
@@ -24,28 +23,17 @@ def project(tmp_path: Path) -> Project:
     return project_with_clusters(tmp_path / "project")
 
 
-def opened(project: Project, qtbot: QtBot) -> ClusterView:
+def view_of(project: Project, qtbot: QtBot) -> ClusterView:
     view = ClusterView(search_of_kind("cluster"))
-    qtbot.addWidget(view)
-    view.resize(1300, 850)
-    with qtbot.waitActive(view):
-        view.show()
-        view.activateWindow()
-    view.show_run(project, None)
-    settle(view, qtbot)
+    opened(view, project, qtbot)
     return view
 
 
 @pytest.fixture
 def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ClusterView]:
-    widget = opened(project, qtbot)
+    widget = view_of(project, qtbot)
     yield widget
     widget.clear()
-
-
-def rows(project: Project, table: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = pq.read_table(project.table(table)).to_pylist()
-    return found
 
 
 def test_the_largest_cluster_is_chosen_with_its_spectra_and_the_first_is_compared(view: ClusterView, project: Project) -> None:
@@ -55,10 +43,10 @@ def test_the_largest_cluster_is_chosen_with_its_spectra_and_the_first_is_compare
     assert "hierarchical, average linkage up to a distance of 0.3" in view.header.facts
     assert shown(view.clusters, "n_members") == [size for size in SIZES if size > 1] and view.clusters.view.chosen == 0
     assert view.members.scope_text == "of cluster 1"
-    assert shown(view.members, "title") == [row["title"] for row in rows(project, "members") if row["cluster"] == 1]
+    assert shown(view.members, "title") == [row["title"] for row in rows_of(project, "members") if row["cluster"] == 1]
     spectra = view.mirror.spectra
     assert spectra is not None and spectra.lower is not None and spectra.similarity == 1.0
-    stored, consensus = rows(project, "spectra")[0], rows(project, "consensus")[0]
+    stored, consensus = rows_of(project, "spectra")[0], rows_of(project, "consensus")[0]
     assert spectra.upper.peaks.mz.tolist() == stored["mz"] and spectra.lower.peaks.mz.tolist() == consensus["mz"]
     assert spectra.upper.name == "scan=100" and "consensus of cluster 1 (6 spectra)" in spectra.lower.name
     assert len(spectra.shared) >= 24 and cut_off(view) == [] and overlapping(view.filters) == []
@@ -73,7 +61,7 @@ def test_another_spectrum_and_another_cluster_are_compared(view: ClusterView, pr
     assert view.members.scope_text == "of cluster 3" and len(view.members.model.rows) == SIZES[2]
     spectra = view.mirror.spectra
     assert spectra is not None and spectra.lower is not None and spectra.upper.name == "scan=300"
-    assert np.array_equal(spectra.lower.peaks.mz, rows(project, "consensus")[2]["mz"])
+    assert np.array_equal(spectra.lower.peaks.mz, rows_of(project, "consensus")[2]["mz"])
 
 
 def test_among_all_spectra_a_choice_brings_its_cluster_and_leaves_them(view: ClusterView, qtbot: QtBot) -> None:
@@ -106,7 +94,7 @@ def test_the_filter_shows_what_a_plain_loop_finds(
             box.setValue(value)
     view.filters.text.returnPressed.emit()
     settle(view, qtbot)
-    members = rows(project, "members")
+    members = rows_of(project, "members")
 
     def passes(row: dict[str, Any]) -> bool:
         in_range = (low is None or row["precursor_mz"] >= low) and (high is None or row["precursor_mz"] <= high)
@@ -115,7 +103,7 @@ def test_the_filter_shows_what_a_plain_loop_finds(
     named = [row for row in members if text.lower() in row["title"].lower()]
     with_text = {row["cluster"] for row in named}
     assert shown(view.members, "title") == [row["title"] for row in named if passes(row)]
-    expected = [row["cluster"] for row in rows(project, "clusters") if row["cluster"] in with_text and passes(row)]
+    expected = [row["cluster"] for row in rows_of(project, "clusters") if row["cluster"] in with_text and passes(row)]
     assert shown(view.clusters, "cluster") == expected
     view.filters.reset()
     settle(view, qtbot)
@@ -124,14 +112,14 @@ def test_the_filter_shows_what_a_plain_loop_finds(
 
 def test_labels_are_shown_where_there_are_some(tmp_path: Path, qtbot: QtBot, theme: Theme, view: ClusterView) -> None:
     assert {"label", "label_share"} <= set(view.clusters.view.hidden_columns())
-    labelled = opened(project_with_clusters(tmp_path / "labelled", with_labels=True), qtbot)
+    labelled = view_of(project_with_clusters(tmp_path / "labelled", with_labels=True), qtbot)
     assert not {"label", "label_share"} & set(labelled.clusters.view.hidden_columns())
     assert shown(labelled.clusters, "label")[0] == "PEPTIDE1"
     labelled.clear()
 
 
 def test_without_clusters_all_spectra_are_shown_alone(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
-    view = opened(project_with_clusters(tmp_path / "alone", sizes=(1, 1, 1)), qtbot)
+    view = view_of(project_with_clusters(tmp_path / "alone", sizes=(1, 1, 1)), qtbot)
     assert view.header.text == "0 clusters with 0 spectra (0.0 %), 3 alone"
     assert view._why_empty(view.clusters) == "The search found no clusters." and len(view.members.model.rows) == 3
     assert view.mirror.spectra is not None and view.mirror.spectra.lower is None
@@ -139,7 +127,7 @@ def test_without_clusters_all_spectra_are_shown_alone(tmp_path: Path, qtbot: QtB
 
 
 def test_without_stored_peaks_the_tables_are_shown_and_why_there_is_no_spectrum(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
-    view = opened(project_with_clusters(tmp_path / "bare", with_spectra=False), qtbot)
+    view = view_of(project_with_clusters(tmp_path / "bare", with_spectra=False), qtbot)
     assert len(view.clusters.model.rows) == 4 and view.mirror.text == "There are no stored peaks of the run cluster-0001."
     view.clear()
 
@@ -150,7 +138,7 @@ def test_a_damaged_table_is_said_and_nothing_fails(project: Project, qtbot: QtBo
     content = bytearray(path.read_bytes())
     content[4 : len(content) // 2] = bytes(len(content) // 2 - 4)
     path.write_bytes(bytes(content))
-    view = opened(Project.open(project.folder), qtbot)
+    view = view_of(Project.open(project.folder), qtbot)
     # Result tables are compared with their digests; large ones are found out when they are read.
     said = view.text or view.mirror.text
     assert str(project.folder) in said

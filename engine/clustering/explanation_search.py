@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.chemistry.tolerance import Tolerance
 from engine.clustering.compilation import EXPLANATION
-from engine.clustering.explaining import Explained, explained, library_of
+from engine.clustering.explained_spectra import Explained, explained, library_of
 from engine.clustering.library import Identified, read_identified
 from engine.clustering.parameters import ExplanationParameters
 from engine.clustering.results import DECIMALS, EXPLAINED_COLUMNS
