@@ -46,7 +46,7 @@ _MOST_EXPLAINED = 400
 """Letters of what is said of one wrong value."""
 
 
-Editor = Literal["", "enzyme", "matrix", "tolerance", "ion series", "modifications", "protein files", "descriptor weights"]
+Editor = Literal["", "enzyme", "matrix", "tolerance", "ion series", "modifications", "protein files", "descriptor weights", "run"]
 """What a form edits a parameter with, where its kind alone does not say it."""
 
 

@@ -10,6 +10,8 @@ from engine.entry import Search
 from gui.devices import DeviceSurvey
 from gui.forms.file_survey import FileSurvey
 from gui.forms.search_form import SearchForm
+from gui.results.cluster_view import ClusterView
+from gui.results.explanation_view import ExplanationView
 from gui.results.hits_view import HitsView
 from gui.results.identification_view import IdentificationView
 from gui.results.run_view import RunView
@@ -18,8 +20,17 @@ from gui.results.structure_view import StructureView
 
 __all__ = ["SearchPages", "search_pages"]
 
-_OWN_VIEWS: dict[str, Callable[[Search], RunView]] = {"identify": IdentificationView, "align": HitsView, "structures": StructureView}
-"""Views of results, by kind, where the standard one does not do: the only place in the window that asks which search it is."""
+_OWN_VIEWS: dict[str, Callable[[Search], RunView]] = {
+    "identify": IdentificationView,
+    "align": HitsView,
+    "structures": StructureView,
+    "cluster": ClusterView,
+    "explain": ExplanationView,
+}
+"""Views of results, by kind, where the standard one does not do. Here alone the window asks which search it is."""
+
+_FOLLOW_UPS = (("identify", "explain", "E&xplain unidentified spectra…"),)
+"""Of which search the results offer which other one, and in which words."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +49,10 @@ class SearchPages:
 
 def search_pages(survey: FileSurvey, devices: DeviceSurvey) -> dict[str, SearchPages]:
     """The pages of all searches, by their kind; the first is the one that the window begins with."""
-    return {
+    pages = {
         one.kind: SearchPages(one, SearchForm(one, survey, devices), _OWN_VIEWS.get(one.kind, StandardView)(one))
         for one in registry.SEARCHES
     }
+    for of, then, text in _FOLLOW_UPS:
+        pages[of].results.offer_search(pages[then].search, text)
+    return pages

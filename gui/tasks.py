@@ -45,7 +45,10 @@ class SearchTask:
 
     def in_project(self, folder: Path) -> SearchTask:
         """The same search in another project."""
-        return replace(self, request=replace(self.request, project=folder))
+        inputs = dict(self.request.inputs)
+        if self.search.writes == "given project":
+            inputs = {one.name: (folder,) if one.sort == "project" else inputs[one.name] for one in self.search.inputs}
+        return replace(self, request=replace(self.request, project=folder, inputs=inputs))
 
     def run(self, progress: Progress) -> Any:
         """Do the search, in the background thread, where what computes is imported; the engine's summary of it."""

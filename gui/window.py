@@ -164,6 +164,12 @@ class MainWindow(QMainWindow):
         """Show the form of a kind of search."""
         self.show_page(self.searches[kind].form)
 
+    def go_on(self, kind: str, run_id: str) -> None:
+        """Show the form of a kind of search that goes on from a run of the open project."""
+        if self.project_pane.project is not None:
+            self.searches[kind].form.go_on_from(self.project_pane.project.folder, run_id)
+            self.new_search(kind)
+
     def run_form(self) -> None:
         """Run what the form of the search that the user is at asks for; where it is not ready, say why and show where."""
         self.form.check()
@@ -186,7 +192,8 @@ class MainWindow(QMainWindow):
 
     def _run_in_its_project(self, task: SearchTask) -> None:
         try:
-            project = Project.create_or_open(task.project_folder)
+            opened = Project.open if task.search.writes == "given project" else Project.create_or_open
+            project = opened(task.project_folder)
         except ProteoscopeError as error:
             self.tell_error(str(error))
             return
@@ -494,6 +501,8 @@ class MainWindow(QMainWindow):
             for search in self.searches.values():
                 search.results.clear()
             self.project_pane.show_project(project)
+            for search in self.searches.values():
+                search.form.offer_project(project.folder)
         self.setWindowTitle(f"{project.folder.name} – Proteoscope")
         self.settings.values.remember_project(project.folder)
         self._show_recent()
@@ -522,7 +531,9 @@ class MainWindow(QMainWindow):
         self.statusBar().clearMessage()
         self.message_bar.clear_complaint()
         problems = [one.problem for one in found.files if one.problem]
-        if found.projects:
+        if found.projects and self.pages.currentWidget() is self.form and self.form.given_project is not None:
+            self.form.given_project.files.give_project(found.projects[0])
+        elif found.projects:
             self.open_project(found.projects[0])
         for preset in found.presets[:1]:
             search = next((one for one in self._from_here() if one.form.knows_preset(preset)), self.search)
@@ -600,9 +611,10 @@ class MainWindow(QMainWindow):
         for search in self.searches.values():
             search.form.run_asked.connect(self.run_search)
             search.form.failed.connect(self.tell_error)
-            search.form.touched.connect(self._note_touch)
+            search.form.touched.connect(partial(self._note_touch, search))
             search.form.database_asked.connect(partial(self._ask_for_database, search))
             search.results.exportAsked.connect(self.export)
+            search.results.searchAsked.connect(self.go_on)
             search.results.export_action.enabledChanged.connect(self._enable_export)
             search.results.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))
         self.device_button.clicked.connect(self.show_devices)
@@ -613,7 +625,10 @@ class MainWindow(QMainWindow):
         self.bridge.message.connect(self._on_message)
         self.bridge.finished.connect(self._on_finished)
 
-    def _note_touch(self) -> None:
+    def _note_touch(self, search: SearchPages) -> None:
+        if search is not self.search:
+            # What it has learned of the open project is nothing that the user changed.
+            return
         self.message_bar.clear_hint()
         self._form_is_as_run = False
 

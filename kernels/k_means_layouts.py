@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from kernels.vector_layouts import VectorArrays
 
 __all__ = [
-    "AT_THE_END", "IN_PIECES", "LOW_BITS", "NEVER", "Assigned", "Assigner", "PointSums", "Rounds", "VectorSums", "VectorTerms",
-    "keep_empty", "moved_centroids", "movement", "rounds_through_host", "sums_of", "total_sums",
+    "AT_THE_END", "IN_PIECES", "LOW_BITS", "NEVER", "POINTS_OF_RUN", "Assigned", "Assigner", "PointSums", "Rounds", "VectorSums",
+    "VectorTerms", "keep_empty", "moved_centroids", "movement", "rounds_through_host", "sums_of", "total_sums",
 ]  # fmt: skip
 
 NEVER, AT_THE_END, IN_PIECES = range(3)
 """When an assignment tells sums: never, of all items at its end, or as often as the end moves of those between."""
+POINTS_OF_RUN = 256
+"""Points are divided in runs of so many: what is told of them ends with one."""
 LOW_BITS = 21
 """Of a sum, when it is squared: a sum is high * 2^21 + low, and the products of such halves can be added up in 64 bits."""
 

@@ -14,9 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.execution.executor import Session
-from engine.execution.work import Columns, Piece, Rows, Work
+from engine.execution.work import Columns, Piece, Rows, Work, kind_of
 from kernels.device import Device, twin
-from kernels.k_means_layouts import AT_THE_END, IN_PIECES, NEVER, Assigned, PointSums, Rounds, VectorSums, total_sums
+from kernels.k_means_layouts import (
+    AT_THE_END,
+    IN_PIECES,
+    NEVER,
+    POINTS_OF_RUN,
+    Assigned,
+    PointSums,
+    Rounds,
+    VectorSums,
+    total_sums,
+)
 from kernels.vector_layouts import VectorArrays
 
 __all__ = ["POINTS", "VECTORS", "Assignment", "PointsToCentroids", "VectorsToCentroids", "assign", "point_work", "vector_work"]
@@ -58,6 +68,7 @@ def vector_work(vectors: VectorArrays, n_bins: int, low: NDArray[np.int64] | Non
 
 def assign(
     session: Session,
+    work: Work,
     centroids: NDArray[np.float64] | VectorSums,
     before: NDArray[np.int32],
     *,
@@ -69,7 +80,8 @@ def assign(
 
     Parameters
     ----------
-    before : (n,), the labels of the last round; -2 where there are none. tolerance : see `kernels.k_means_layouts.rounds_through_host`.
+    work : that of the session. before : (n,), the labels of the last round; -2 where there are none.
+    tolerance : see `kernels.k_means_layouts.rounds_through_host`.
     measures : one round that tells distances, and no sums.
 
     Raises
@@ -78,9 +90,11 @@ def assign(
     """
     rounds = rounds if len(session.devices) == 1 and not measures else 1
     columns = centroids._asdict() if isinstance(centroids, VectorSums) else {"centroids": centroids}
-    state = {"centroids": columns, "rounds": rounds, "tolerance": tolerance, "measures": measures, "before": before if rounds > 1 else None}
+    state: dict[str, Any] = {"centroids": columns, "rounds": rounds, "tolerance": tolerance, "measures": measures}
+    state["before"] = before if rounds > 1 else None
+    state["round_cost"] = cost = float(kind_of(work).costs(work, state).sum()) / rounds  # a round is a step of the progress
     # Rounds that are not done after all must not tell how fast a device is.
-    rows = session.run(state, step_cost=1.0, is_measured=rounds == 1 and not measures)
+    rows = session.run(state, step_cost=cost, is_measured=rounds == 1 and not measures)
     sums = _sums(type(centroids) is VectorSums, rows)
     used = centroids
     if rows["rounds"][0]:
@@ -94,15 +108,16 @@ def _sums(is_sparse: bool, rows: Rows) -> PointSums | VectorSums:
 
 
 class _Kind:
-    """Items are points or vectors; the state of a round has the centroids."""
+    """Items are runs of points, or vectors; the state of a round has the centroids."""
 
     is_sparse: ClassVar[bool]
+    of_item: ClassVar[int]  # so many points, or vectors
     parts_of_worker = 1  # a part has sums of its own
 
     def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
-        """Parts of a round, so that a round is a step of the progress."""
-        each = self._operations(work)
-        return each * (state["rounds"] / max(1.0, float(each.sum())))
+        """Operations of all rounds, at the most."""
+        k, d = self._shape(state)
+        return self._operations(work) * float(state["rounds"] * k * max(1, d))
 
     def _operations(self, work: Work) -> NDArray[np.float64]:
         raise NotImplementedError
@@ -110,14 +125,17 @@ class _Kind:
     @contextmanager
     def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
         """The items on the device."""
-        yield _Opened(self._means(work, device), self.is_sparse, len(self._operations(work)), is_shared)
+        yield _Opened(self._means(work, device), self.is_sparse, self._length(work), self.of_item, is_shared)
+
+    def _length(self, work: Work) -> int:
+        raise NotImplementedError
 
     def _means(self, work: Work, device: Device) -> Any:
         raise NotImplementedError
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
         """Nothing assigned."""
-        k, d = self._shape(state)
+        (k, d), n = self._shape(state), self._length(work)
         none = np.empty(0, np.int64)
         sums = (
             VectorSums(none, none, np.zeros(k, np.int64))
@@ -138,7 +156,7 @@ class _Kind:
         assert isinstance(into, dict)
         for name, column in rows.items():
             if name in ("labels", "distances"):
-                into[name][first : first + len(column)] = column
+                into[name][first * self.of_item : first * self.of_item + len(column)] = column
         if "counts" in rows:
             into.update(total_sums([_sums(self.is_sparse, into), _sums(self.is_sparse, rows)])._asdict())
         into.update({name: column for name, column in rows.items() if name.startswith("of_") or name in ("rounds", "changed")})
@@ -148,9 +166,13 @@ class PointsToCentroids(_Kind):
     """Points in d dimensions."""
 
     is_sparse = False
+    of_item = POINTS_OF_RUN
 
     def _operations(self, work: Work) -> NDArray[np.float64]:
-        return np.ones(len(work.sources["points"]["points"]))
+        return np.full(-(-self._length(work) // POINTS_OF_RUN), float(POINTS_OF_RUN))
+
+    def _length(self, work: Work) -> int:
+        return len(work.sources["points"]["points"])
 
     def _means(self, work: Work, device: Device) -> Any:
         return twin(device, "k_means").PointMeans(device, work.sources["points"]["points"])
@@ -160,6 +182,10 @@ class VectorsToCentroids(_Kind):
     """Sparse vectors."""
 
     is_sparse = True
+    of_item = 1
+
+    def _length(self, work: Work) -> int:
+        return len(work.sources["vectors"]["offsets"]) - 1
 
     def _operations(self, work: Work) -> NDArray[np.float64]:
         return 1.0 + _COST_OF_ELEMENT * np.diff(work.sources["vectors"]["offsets"])
@@ -172,8 +198,8 @@ class VectorsToCentroids(_Kind):
 class _Opened:
     """Points or vectors on a device."""
 
-    def __init__(self, means: Any, is_sparse: bool, n: int, is_shared: bool) -> None:
-        self._means, self._is_sparse, self._is_shared = means, is_sparse, is_shared
+    def __init__(self, means: Any, is_sparse: bool, n: int, of_item: int, is_shared: bool) -> None:
+        self._means, self._is_sparse, self._of_item, self._is_shared = means, is_sparse, of_item, is_shared
         self._labels, self._distances = np.empty(n, np.int32), np.empty(0)
         self._state = dict[str, Any]()
 
@@ -187,21 +213,21 @@ class _Opened:
 
     def search(self, first: int, last: int) -> Generator[Piece, None, None]:
         """Assign the items `first:last`, once or in rounds."""
-        if self._state["rounds"] > 1 and last - first == len(self._labels):
+        begun, until = first * self._of_item, min(len(self._labels), last * self._of_item)
+        if self._state["rounds"] > 1 and until - begun == len(self._labels):
             yield from self._rounds(last)
             return
         told = NEVER if self._state["measures"] else IN_PIECES if self._is_shared else AT_THE_END
-        begun, sums = first, None
-        parts: Generator[Assigned, None, None] = self._means.assign(self._centroids, self._labels, self._distances, first, last, told)
+        parts: Generator[Assigned, None, None] = self._means.assign(self._centroids, self._labels, self._distances, begun, until, told)
         with closing(parts):
             for end, sums in parts:
                 if end == begun or (sums is None and told != NEVER):
-                    yield Piece(begun)
+                    yield Piece(begun // self._of_item)
                     continue
-                rows = {"labels": self._labels[begun:end].copy(), **({} if sums is None else sums._asdict())}
+                rows = {"labels": self._labels[begun:end], **({} if sums is None else sums._asdict())}
                 if len(self._distances):
-                    rows["distances"] = self._distances[begun:end].copy()
-                yield Piece(end, rows)
+                    rows["distances"] = self._distances[begun:end]
+                yield Piece(-(-end // self._of_item), rows)  # the last run may be shorter
                 begun = end
 
     def _rounds(self, last: int) -> Generator[Piece, None, None]:
@@ -215,13 +241,13 @@ class _Opened:
 
         with closing(rounds()) as done:
             for number in done:
-                yield Piece(0, beyond=float(number))
+                yield Piece(0, beyond=number * state["round_cost"])
         (came,) = found
         of = came.centroids._asdict() if self._is_sparse else {"centroids": came.centroids}
         yield Piece(
             last,
             {
-                "labels": self._labels.copy(), **came.sums._asdict(), **{f"of_{name}": column for name, column in of.items()},
+                "labels": self._labels, **came.sums._asdict(), **{f"of_{name}": column for name, column in of.items()},
                 "rounds": np.array([came.n]), "changed": np.array([came.changed]),
             },
         )  # fmt: skip

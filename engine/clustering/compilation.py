@@ -50,7 +50,7 @@ def _use() -> None:
         consensus_spectra(clusters, np.sort(clusters.groups), spectra, parameters, resources)
 
 
-CLUSTERING = Kernels("kernels of the clustering of spectra", _last, _use)
+CLUSTERING = Kernels("kernels of the clustering of spectra", _last, _use, "up to a minute")
 
 
 def _last_of_explaining() -> Callable[..., Any]:
@@ -64,7 +64,7 @@ def _use_for_explaining() -> None:
     import numpy as np
 
     from engine.chemistry.tolerance import Tolerance
-    from engine.clustering.explaining import explained, library_of
+    from engine.clustering.explained_spectra import explained, library_of
     from engine.clustering.library import Identified
     from engine.clustering.parameters import ExplanationParameters
     from engine.execution.resources import Resources

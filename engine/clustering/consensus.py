@@ -16,7 +16,7 @@ from engine.spectra.vectors import SpectrumVectors
 from kernels.cpu.consensus import BEST, MEAN, MOST_SIMILAR, count_mean_peaks, describe_clusters, mean_peaks
 from kernels.partitions import Partition, equal_partitions
 
-__all__ = ["Clusters", "ConsensusSpectra", "consensus_spectra", "described_clusters"]
+__all__ = ["ConsensusSpectra", "SpectrumClusters", "consensus_spectra", "described_clusters"]
 
 _CHOICES = {"most-similar": MOST_SIMILAR, "best": BEST, "mean": MEAN}
 _LEAST_SHARE = 0.25
@@ -24,7 +24,7 @@ _LEAST_SHARE = 0.25
 
 
 @dataclass(frozen=True)
-class Clusters:
+class SpectrumClusters:
     """Spectra in clusters; n spectra in c clusters.
 
     Attributes
@@ -67,7 +67,7 @@ class ConsensusSpectra:
 
 def described_clusters(
     vectors: SpectrumVectors, labels: NDArray[np.int64], spectra: Spectra, parameters: ClusteringParameters, resources: Resources
-) -> Clusters:
+) -> SpectrumClusters:
     """Clusters from a label for each place of the vectors; spectra of one label are one cluster."""
     n, threads, progress = len(vectors), resources.threads, resources.progress
     first_spectrum = np.full(n, n, np.int64)  # of each label
@@ -94,11 +94,11 @@ def described_clusters(
     run_on_threads(describe, parts, threads, progress, steps=lambda part: int(member_offsets[part.last] - member_offsets[part.first]))
     cluster, of_spectrum = np.empty(n, np.int64), np.empty(n)
     cluster[vectors.order], of_spectrum[vectors.order] = cluster_of_place, similarity
-    return Clusters(cluster, member_offsets, vectors.order[members], vectors.order[representative], of_spectrum)
+    return SpectrumClusters(cluster, member_offsets, vectors.order[members], vectors.order[representative], of_spectrum)
 
 
 def consensus_spectra(
-    clusters: Clusters, which: NDArray[np.int64], spectra: Spectra, parameters: ClusteringParameters, resources: Resources
+    clusters: SpectrumClusters, which: NDArray[np.int64], spectra: Spectra, parameters: ClusteringParameters, resources: Resources
 ) -> ConsensusSpectra:
     """The spectra that stand for the clusters `which`: a member's own peaks, or the mean of all."""
     if parameters.consensus_spectrum != "mean":

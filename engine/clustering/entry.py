@@ -45,7 +45,7 @@ def _run_clustering(request: SearchRequest, progress: Progress) -> ClusteringSum
 
 
 def _run_explanation(request: SearchRequest, progress: Progress) -> ExplanationSummary:
-    from engine.clustering.explanation import explain
+    from engine.clustering.explanation_search import explain
     from engine.clustering.parameters import ExplanationParameters
 
     assert isinstance(request.parameters, ExplanationParameters)
@@ -55,10 +55,16 @@ def _run_explanation(request: SearchRequest, progress: Progress) -> ExplanationS
     )  # fmt: skip
 
 
-def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from engine.clustering.exporting import export_table
+def _export_clusters(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    from engine.clustering.exporting import export_clusters
 
-    return export_table(project, request, progress)
+    return export_clusters(project, request, progress)
+
+
+def _export_explained(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    from engine.clustering.exporting import export_explained
+
+    return export_explained(project, request, progress)
 
 
 CLUSTERING = Search(
@@ -87,7 +93,7 @@ CLUSTERING = Search(
     modules=("engine.clustering.search",),
     tables="engine.clustering.tables:CLUSTER_TABLES",
     exports=(Export("tsv", "Table, tab-separated", (".tsv",)), Export("mgf", "Consensus spectra", (".mgf",))),
-    export=_export,
+    export=_export_clusters,
 )  # fmt: skip
 
 EXPLANATION = Search(
@@ -109,8 +115,8 @@ EXPLANATION = Search(
     shortcuts=("run", "precursor_tolerance", "min_similarity", "mass_difference"),
     writes="given project",
     run=_run_explanation,
-    modules=("engine.clustering.explanation",),
+    modules=("engine.clustering.explanation_search",),
     tables="engine.clustering.tables:EXPLANATION_TABLES",
     exports=(Export("tsv", "Table, tab-separated", (".tsv",)),),
-    export=_export,
+    export=_export_explained,
 )  # fmt: skip

@@ -16,13 +16,11 @@ from engine.project.outputs import check_outputs
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["export_table"]
-
-_TABLES = {"cluster": ("members", COLUMNS), "explain": ("explained", EXPLAINED_COLUMNS)}
+__all__ = ["export_clusters", "export_explained"]
 
 
-def export_table(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write the table of a run as the search itself would have, or its consensus spectra; the path of what was written.
+def export_clusters(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write the clusters of a run as ``tsv``, or its consensus spectra as ``mgf``, as the search itself would have; the path.
 
     Raises
     ------
@@ -30,20 +28,32 @@ def export_table(project: Project, request: ExportRequest, progress: Progress) -
     InputError : the project has no such finished run. StorageError : the disk refused, or a table is damaged.
     Cancelled : the user asked to stop.
     """
-    kind = next((one.kind for one in project.runs() if one.id == request.run_id), "")
-    if kind not in _TABLES or request.format not in ("tsv", "mgf") or (kind == "explain" and request.format == "mgf"):
-        raise ParameterError(f"there is no format '{request.format:.40}'; expected tsv" + (" or mgf" if kind == "cluster" else ""))
-    check_outputs([request.target], [one.path for one in project.inputs(request.run_id)], project.folder)
-    name, columns = _TABLES[kind]
-    if request.format == "mgf":
-        members = _table(project, request.run_id, "members", ("cluster", "title", "is_consensus"))
-        consensus = _table(project, request.run_id, "consensus", ("cluster", "precursor_mz", "charge", "mz", "intensity"))
-        write_consensus_file(request.target, consensus, members, progress)
-        return [request.target]
+    if request.format != "mgf":
+        return _export_table(project, request, progress, "members", COLUMNS)
+    _check(project, request)
+    members = _table(project, request.run_id, "members", ("cluster", "title", "is_consensus"))
+    consensus = _table(project, request.run_id, "consensus", ("cluster", "precursor_mz", "charge", "mz", "intensity"))
+    write_consensus_file(request.target, consensus, members, progress)
+    return [request.target]
+
+
+def export_explained(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    """Write the explained spectra of a run as ``tsv``, as the search itself would have; the path. Raises as `export_clusters`."""
+    return _export_table(project, request, progress, "explained", EXPLAINED_COLUMNS)
+
+
+def _export_table(project: Project, request: ExportRequest, progress: Progress, name: str, columns: tuple[str, ...]) -> list[Path]:
+    if request.format != "tsv":
+        raise ParameterError(f"there is no format '{request.format:.40}'; expected tsv")
+    _check(project, request)
     table = _table(project, request.run_id, name, columns)
     progress.stage("Exporting the table", len(table))
     write_separated(request.target, table, columns, progress, decimals=DECIMALS, spreadsheet_safe=request.spreadsheet_safe)
     return [request.target]
+
+
+def _check(project: Project, request: ExportRequest) -> None:
+    check_outputs([request.target], [one.path for one in project.inputs(request.run_id)], project.folder)
 
 
 def _table(project: Project, run: str, name: str, columns: tuple[str, ...]) -> pa.Table:

@@ -22,6 +22,8 @@ from kernels.vector_layouts import VectorArrays
 __all__ = ["Clusters", "Points", "Seeds", "Vectors", "k_means", "seed_items"]
 
 _BITS = 30  # of the largest coordinate
+_FARTHEST = 1e100  # coordinate of a centroid, whose square must be a number
+_POINTS_AT_A_TIME = 10_000  # that become whole numbers, so that what is made meanwhile stays in the cache
 _MOST_EXPONENT = 1000  # of the scale, which must be a number itself
 
 
@@ -102,13 +104,16 @@ class Points:
 
     can_move = True
 
-    def __init__(self, values: NDArray[np.floating] | NDArray[np.integer]) -> None:
-        values = np.asarray(values)
-        if values.ndim != 2 or values.shape[1] == 0 or not np.isfinite(values).all():
+    def __init__(self, values: NDArray) -> None:
+        # The extremes tell whether all are finite, too.
+        most = float(max(abs(values.min(initial=0)), abs(values.max(initial=0)))) if values.ndim == 2 else np.nan
+        if not np.isfinite(most) or values.shape[1] == 0:
             raise ParameterError("points for k-means: expected an array (n, d) of finite numbers, d at least 1")
-        most = float(np.abs(values).max(initial=0.0))
         self.scale = 2.0 ** min(_MOST_EXPONENT, _BITS - (int(np.frexp(most)[1]) if most > 0.0 else 0))
-        self.points = np.rint(values * np.float64(self.scale)).astype(np.int32)
+        self.points: NDArray[np.int32] = np.empty(values.shape, np.int32)
+        for first in range(0, len(values), _POINTS_AT_A_TIME):
+            some = slice(first, first + _POINTS_AT_A_TIME)
+            self.points[some] = np.rint(values[some] * np.float64(self.scale))
 
     def __len__(self) -> int:
         return len(self.points)
@@ -124,8 +129,8 @@ class Points:
     def given(self, centroids: NDArray[np.float64]) -> NDArray[np.float64]:
         """See `_Data`."""
         centroids = np.asarray(centroids, np.float64)
-        if centroids.ndim != 2 or centroids.shape[1] != self.points.shape[1] or not np.isfinite(centroids).all():
-            raise ParameterError(f"centroids: expected an array (k, {self.points.shape[1]}) of finite numbers")
+        if centroids.ndim != 2 or centroids.shape[1] != self.points.shape[1] or not (np.abs(centroids) <= _FARTHEST / self.scale).all():
+            raise ParameterError(f"centroids: expected an array (k, {self.points.shape[1]}) of numbers, none very far from the points")
         return centroids * self.scale
 
     def told(self, centroids: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -240,13 +245,14 @@ def k_means(
     ParameterError : the data, centroids or seeds cannot be used. Cancelled : the user asked to stop.
     """
     source: _Data = data
+    work = source.work()
     if rounds < 1 or not tolerance >= 0.0:
         raise ParameterError(f"k-means: rounds = {rounds}, tolerance = {tolerance}: expected at least 1, and not less than 0")
-    with executor.session(source.work()) as session:
+    with executor.session(work) as session:
         if isinstance(start, Seeds):
             if not source.can_move:
                 raise ParameterError("vectors that may not have every centroid: centroids must be given")
-            centroids = source.centroids_at(seed_items(session, source, start, progress))
+            centroids = source.centroids_at(seed_items(session, work, source, start, progress))
         else:
             centroids = source.given(start)
         if progress is not None:
@@ -254,25 +260,25 @@ def k_means(
         most = tolerance * source.variance if tolerance > 0.0 else 0.0
         labels, done, is_settled = np.full(len(source), -2, np.int32), 0, False
         while True:
-            found = assign(session, centroids, labels, rounds=rounds - done, tolerance=most)
+            found = assign(session, work, centroids, labels, rounds=rounds - done, tolerance=most)
             done += found.rounds
-            sums = _filled(session, source, found)
+            sums = _filled(session, work, source, found)
             labels, centroids = found.labels, keep_empty(found.centroids, sums)
             is_settled = found.changed == 0 or (most > 0.0 and movement(found.centroids, centroids) <= most)
             if is_settled or done >= rounds:
                 break
-        last = assign(session, centroids, labels, measures=True)
+        last = assign(session, work, centroids, labels, measures=True)
         moved = movement(found.centroids, centroids) * source.unit**2
-        inertia = float(last.distances[last.labels >= 0].sum()) * source.unit**2
-        return Clusters(last.labels, source.told(centroids), sums, inertia, done, moved, is_settled)
+        distances = last.distances if source.can_move else last.distances[last.labels >= 0]
+        return Clusters(last.labels, source.told(centroids), sums, float(distances.sum()) * source.unit**2, done, moved, is_settled)
 
 
-def _filled(session: Session, data: _Data, found: Assignment) -> Any:
+def _filled(session: Session, work: Work, data: _Data, found: Assignment) -> Any:
     """The sums of a round, after each empty cluster got the item that is farthest from its centroid."""
     empty = np.flatnonzero(found.sums.counts == 0)
     if len(empty) == 0 or not data.can_move:
         return found.sums
-    distances = assign(session, found.centroids, found.labels, measures=True).distances
+    distances = assign(session, work, found.centroids, found.labels, measures=True).distances
     left, chosen = found.sums.counts.copy(), list[int]()
     for item in np.argsort(-distances, kind="stable").tolist():
         if len(chosen) == len(empty) or distances[item] == 0.0:
@@ -284,10 +290,10 @@ def _filled(session: Session, data: _Data, found: Assignment) -> Any:
     return data.moved(found.sums, items, found.labels[items], empty[: len(items)])
 
 
-def seed_items(session: Session, data: Points | Vectors | _Data, seeds: Seeds, progress: Progress | None) -> NDArray[np.int64]:
+def seed_items(session: Session, work: Work, data: Points | Vectors | _Data, seeds: Seeds, progress: Progress | None) -> NDArray[np.int64]:
     """(k,) the items that are the first centroids, in the order in which they were chosen.
 
-    `session` : of the work of `data`, whose items may have any centroid.
+    `session` : of `work`, which is that of `data`, whose items may have any centroid.
 
     Raises
     ------
@@ -303,11 +309,11 @@ def seed_items(session: Session, data: Points | Vectors | _Data, seeds: Seeds, p
         case "random":
             return random.choice(n, k, replace=False)
         case "k-means++":
-            return _spread(session, data, k, random, progress)
+            return _spread(session, work, data, k, random, progress)
     raise ParameterError(f"seeds = '{seeds.method:.40}': expected first, random or k-means++")
 
 
-def _spread(session: Session, data: _Data, k: int, random: np.random.Generator, progress: Progress | None) -> NDArray[np.int64]:
+def _spread(session: Session, work: Work, data: _Data, k: int, random: np.random.Generator, progress: Progress | None) -> NDArray[np.int64]:
     """k-means++."""
     n = len(data)
     if progress is not None:
@@ -318,7 +324,7 @@ def _spread(session: Session, data: _Data, k: int, random: np.random.Generator, 
         is_chosen[chosen[-1]] = True
         if len(chosen) == k:
             return np.array(chosen)
-        found = assign(session, data.centroids_at(np.array(chosen[-1:])), nowhere, measures=True)
+        found = assign(session, work, data.centroids_at(np.array(chosen[-1:])), nowhere, measures=True)
         nearest = np.where(is_chosen, 0.0, np.minimum(nearest, found.distances))
         before = np.cumsum(nearest)
         if before[-1] > 0.0:

@@ -41,8 +41,8 @@ def k_means_labels(vectors: SpectrumVectors, parameters: ClusteringParameters, r
     weights, _ = take_runs(vectors.arrays.weights, vectors.arrays.offsets, places)
     arrays = VectorArrays(offsets, bins, weights)
     anywhere = Vectors(arrays, vectors.n_bins)
-    with resources.clock.stage("index"), executor.session(anywhere.work()) as session:
-        chosen = seed_items(session, anywhere, Seeds(k, parameters.seeding, parameters.seed), progress)
+    with resources.clock.stage("index"), executor.session(work := anywhere.work()) as session:
+        chosen = seed_items(session, work, anywhere, Seeds(k, parameters.seeding, parameters.seed), progress)
     if parameters.seeding == "first":  # in the order of the files
         chosen = np.argsort(vectors.order[places], kind="stable")[:k]
     chosen = np.sort(chosen)

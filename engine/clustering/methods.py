@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.chemistry.tolerance import Tolerance
-from engine.clustering.consensus import Clusters, described_clusters
-from engine.clustering.grouping import grouped, work_of
+from engine.clustering.consensus import SpectrumClusters, described_clusters
+from engine.clustering.grouping import STEP_PRODUCTS, grouped, work_of
 from engine.clustering.parameters import ClusteringParameters
 from engine.execution.executor import Executor
 from engine.execution.resources import Resources
@@ -18,10 +18,9 @@ from kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Linkage, windo
 __all__ = ["clusters_of", "grouped_spectra"]
 
 _LINKAGES = {"average": AVERAGE, "complete": COMPLETE}
-_STEP = 10_000_000
 
 
-def clusters_of(spectra: Spectra, parameters: ClusteringParameters, resources: Resources) -> Clusters:
+def clusters_of(spectra: Spectra, parameters: ClusteringParameters, resources: Resources) -> SpectrumClusters:
     """The clusters of spectra: index, plan and score, without files.
 
     Raises
@@ -50,7 +49,7 @@ def grouped_spectra(vectors: SpectrumVectors, parameters: ClusteringParameters, 
     with resources.clock.stage("plan"):
         ends = windows(vectors, Tolerance.parse(parameters.precursor_tolerance))
         elements = max(1.0, len(vectors.arrays.bins) / max(1, len(ends)))
-        resources.progress.stage("Comparing spectra", max(1, int((len(ends) + window_pairs(ends).sum()) * elements / _STEP)))
+        resources.progress.stage("Comparing spectra", max(1, int((len(ends) + window_pairs(ends).sum()) * elements / STEP_PRODUCTS)))
         linkage = Linkage(method, parameters.least_similarity, parameters.minimum_neighbours)
     with resources.clock.stage("score"), Executor(resources).session(work_of(vectors.arrays, ends)) as session:
         return grouped(session, linkage)

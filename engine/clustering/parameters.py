@@ -60,6 +60,27 @@ class VectorParameters(SearchParameters):
         0, ge=0, le=1000, title="Peaks kept in 100 Th", group=_VECTORS, advanced=True,
         help="The most intense peaks of each 100 Th are used; 0: of the whole spectrum alone.",
     )  # fmt: skip
+    minimum_precursor_mz: float = parameter(
+        0.0,
+        ge=0,
+        le=100_000,
+        title="Lowest precursor",
+        unit="Th",
+        group=_PRECURSOR,
+        advanced=True,
+        help="Spectra of lighter ones stay alone.",
+    )
+    maximum_precursor_mz: float = parameter(
+        100_000.0, ge=0, le=100_000, title="Highest precursor", unit="Th", group=_PRECURSOR, advanced=True,
+        help="Spectra of heavier ones stay alone.",
+    )  # fmt: skip
+    minimum_charge: int = parameter(
+        0, ge=0, le=31, title="Lowest charge", group=_PRECURSOR, advanced=True,
+        help="Spectra with fewer charges stay alone; 0 also takes those whose charge the file does not say.",
+    )  # fmt: skip
+    maximum_charge: int = parameter(
+        31, ge=1, le=31, title="Highest charge", group=_PRECURSOR, advanced=True, help="Spectra with more charges stay alone."
+    )
     most_peaks: int = parameter(
         200, ge=1, le=100_000, title="Most peaks", group=_VECTORS, advanced=True, help="The most intense peaks of a spectrum are used."
     )
@@ -69,8 +90,11 @@ class VectorParameters(SearchParameters):
 
     @model_validator(mode="after")
     def _has_bins(self) -> Self:
-        if self.minimum_mz >= self.maximum_mz:
-            raise ValueError("minimum_mz must be below maximum_mz")
+        for what in ("mz", "precursor_mz"):
+            if getattr(self, f"minimum_{what}") >= getattr(self, f"maximum_{what}"):
+                raise ValueError(f"minimum_{what} must be below maximum_{what}")
+        if self.minimum_charge > self.maximum_charge:
+            raise ValueError("minimum_charge must not be above maximum_charge")
         if (self.maximum_mz - self.minimum_mz) / self.bin_width > _MOST_BINS:
             raise ValueError(f"bin_width = {self.bin_width:g} Th gives more than {_MOST_BINS:,} bins; make it wider")
         return self
@@ -148,7 +172,11 @@ class ExplanationParameters(VectorParameters):
     """All that decides which unidentified spectra are explained, besides the run that is looked at."""
 
     run: str = parameter(
-        "", title="Run", group=_EXPLANATION, help="The identification whose spectra are explained; the newest where it is empty."
+        "",
+        title="Run",
+        group=_EXPLANATION,
+        editor="run",
+        help="The identification whose spectra are explained; the newest where it is empty.",
     )
     min_similarity: float = parameter(
         0.6, ge=0, le=1, title="Least similarity", group=_EXPLANATION,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.clustering.consensus import Clusters, ConsensusSpectra
+from engine.clustering.consensus import ConsensusSpectra, SpectrumClusters
 from engine.execution.resources import Resources
 from engine.files import atomic_file
 from engine.formats.separated import write_separated
@@ -55,7 +55,7 @@ def signed_charges(mask: NDArray[np.uint32]) -> pa.Array:
 
 
 def cluster_tables(
-    clusters: Clusters, spectra: Spectra, labels: tuple[list[str], NDArray[np.int64], NDArray[np.float64]] | None
+    clusters: SpectrumClusters, spectra: Spectra, labels: tuple[list[str], NDArray[np.int64], NDArray[np.float64]] | None
 ) -> tuple[pa.Table, pa.Table]:
     """The tables ``clusters``, of those of two spectra and more, and ``members``, of all spectra.
 
@@ -110,7 +110,7 @@ def cluster_tables(
     return pa.table(columns), members
 
 
-def consensus_table(clusters: Clusters, consensus: ConsensusSpectra, spectra: Spectra) -> pa.Table:
+def consensus_table(clusters: SpectrumClusters, consensus: ConsensusSpectra, spectra: Spectra) -> pa.Table:
     """The table ``consensus``: the spectra that stand for clusters of two and more, in the order of these clusters' numbers."""
     import pyarrow as pa
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.clustering.compilation import CLUSTERING
-from engine.clustering.consensus import Clusters, consensus_spectra
+from engine.clustering.consensus import SpectrumClusters, consensus_spectra
 from engine.clustering.methods import clusters_of
 from engine.clustering.parameters import ClusteringParameters
 from engine.clustering.quality import Quality, cluster_quality, majority_labels, read_labels
@@ -93,7 +93,7 @@ def cluster(
         )
 
 
-def _compared(clusters: Clusters, known: list[str]) -> tuple[Quality, tuple[list[str], NDArray[np.int64], NDArray[np.float64]]]:
+def _compared(clusters: SpectrumClusters, known: list[str]) -> tuple[Quality, tuple[list[str], NDArray[np.int64], NDArray[np.float64]]]:
     """How well clusters agree with labels, and the most frequent label of each."""
     names, numbers = np.unique(known, return_inverse=True)
     if not names[0]:

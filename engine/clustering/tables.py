@@ -26,7 +26,7 @@ _CLUSTER_COLUMNS = (
 
 _MEMBER_COLUMNS = (
     Column("cluster", "Cluster", "Number of the cluster", "identifier", 8),
-    Column("title", "Spectrum", "Name of the spectrum", width=36),
+    Column("title", "Spectrum", "Name of the spectrum", width=24),
     _MZ,
     _CHARGE,
     Column("similarity_to_consensus", "Similarity", "Cosine of the spectrum and its cluster's consensus spectrum", "number", 9, 3),
@@ -38,7 +38,7 @@ _MEMBER_COLUMNS = (
 )
 
 CLUSTER_TABLES = (
-    Table("clusters", "Clusters", _CLUSTER_COLUMNS, ("consensus",)),
+    Table("clusters", "Clusters", _CLUSTER_COLUMNS, ("cluster", "consensus")),
     Table("members", "Spectra", _MEMBER_COLUMNS, ("spectrum",)),
 )
 """From the cluster to its spectra. ``consensus`` and ``spectrum``: rows of the tables ``consensus`` and ``spectra``."""

@@ -22,12 +22,13 @@ class Kernels:
     Attributes
     ----------
     what : they are, for the user. last : loads the one of them that is compiled last.
-    use : calls all of them, with the types of a real search.
+    use : calls all of them, with the types of a real search. takes : how long, in words.
     """
 
     what: str
     last: Callable[[], Any]
     use: Callable[[], None]
+    takes: str = "10 to 20 seconds"
 
     @property
     def are_compiled(self) -> bool:
@@ -49,7 +50,7 @@ class Kernels:
         if self.are_compiled:
             return
         progress.stage("Compiling for this processor")
-        progress.message(f"Compiling the {self.what} for this processor; this happens once and takes 10 to 20 seconds")
+        progress.message(f"Compiling the {self.what} for this processor; this happens once and takes {self.takes}")
         failures: list[Exception] = []
 
         def work() -> None:

@@ -85,7 +85,7 @@ class Session:
         self._opened: dict[int, Opened] = {}  # by the device's identity
         self._rounds: dict[int, int] = {}
         self._opening = Lock()
-        self._round, self._homes, self._has_told = 0, dict[str, list[tuple[int, int]]](), False
+        self._round, self._homes, self._n_items, self._has_told = 0, dict[str, list[tuple[int, int]]](), 0, False
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -128,14 +128,15 @@ class Session:
         chosen = workers(self._devices)
         if is_measured:
             self._tell_plan(chosen, float(costs.each.sum()))
-        progress, homes = self._resources.progress, self._homes if items is None else {}
+        # A round of another number of items has nothing to stick to.
+        progress, homes = self._resources.progress, self._homes if items is None and len(costs) == self._n_items else {}
         scheduler = Scheduler(chosen, costs, take, progress, advance, parts_of_worker=self._kind.parts_of_worker, homes=homes)
         left = scheduler.run()
         if left:
             progress.message("The processor does what is left")
             self._devices = [self._processor]
             Scheduler(workers(self._devices), costs, take, progress, advance, parts=left).run()
-        self._homes = scheduler.homes if items is None and not left else {}
+        self._homes, self._n_items = scheduler.homes if items is None and not left else {}, len(costs)
         return rows
 
     def no_rows(self, state: Any, n: int) -> Rows:
@@ -164,7 +165,7 @@ class Session:
         def search(part: Partition) -> Generator[Piece, None, None]:
             try:
                 opened = self._begun(device, state, items)
-                with closing(opened.search(part.first, part.last)) as pieces:  # type: ignore[type-var]
+                with closing(opened.search(part.first, part.last)) as pieces:
                     yield from pieces
             except DeviceError:
                 self._strike(device)

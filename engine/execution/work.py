@@ -12,7 +12,7 @@ the rounds of an iterative search, and between the phases of one that filters.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -74,7 +74,7 @@ class Opened(Protocol):
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
         """A round begins: with a state, with these items of the work (all when None). Called once before the first part of the round."""
 
-    def search(self, first: int, last: int) -> Iterator[Piece]:
+    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
         """Compute the items `first:last` of the round.
 
         Yields a piece every tenth of a second or two; ends never fall, and rows are those between the last end and this. It may be closed

@@ -40,28 +40,21 @@ _MERGINGS: tuple[Merging, ...] = ("sum", "mean", "largest")
 class VectorSettings(Protocol):
     """What decides the vectors, by the names that every search's parameters have for it."""
 
-    @property
-    def bin_width(self) -> float: ...  # noqa: D102
-    @property
-    def minimum_mz(self) -> float: ...  # noqa: D102
-    @property
-    def maximum_mz(self) -> float: ...  # noqa: D102
-    @property
-    def intensity_transform(self) -> Transform: ...  # noqa: D102
-    @property
-    def peak_merging(self) -> Merging: ...  # noqa: D102
-    @property
-    def bin_spread(self) -> float: ...  # noqa: D102
-    @property
-    def precursor_removal(self) -> float: ...  # noqa: D102
-    @property
-    def peaks_per_window(self) -> int: ...  # noqa: D102
-    @property
-    def rarity(self) -> float: ...  # noqa: D102
-    @property
-    def most_peaks(self) -> int: ...  # noqa: D102
-    @property
-    def minimum_peaks(self) -> int: ...  # noqa: D102
+    bin_width: float
+    minimum_mz: float
+    maximum_mz: float
+    intensity_transform: Transform
+    peak_merging: Merging
+    bin_spread: float
+    precursor_removal: float
+    peaks_per_window: int
+    rarity: float
+    minimum_precursor_mz: float
+    maximum_precursor_mz: float
+    minimum_charge: int
+    maximum_charge: int
+    most_peaks: int
+    minimum_peaks: int
 
 
 @dataclass(frozen=True)
@@ -88,7 +81,7 @@ class SpectrumVectors:
 def spectrum_vectors(
     spectra: Spectra, settings: VectorSettings, resources: Resources, *, factor: NDArray[np.float64] | None = None
 ) -> SpectrumVectors:
-    """The vectors of all spectra; one with too few peaks has no element.
+    """The vectors of all spectra; one with too few peaks, or another precursor or charge than is wanted, has no element.
 
     `factor` : (bins,) float64, of each bin's weight, where vectors are to be compared with others; from these spectra otherwise.
     """
@@ -110,6 +103,7 @@ def spectrum_vectors(
 
     parts = equal_partitions(np.diff(spectra.offsets) + 1, threads)
     run_on_threads(fill, parts, threads, progress, steps=lambda part: part.last - part.first)
+    count[~_are_wanted(spectra, settings)] = 0
     order = np.lexsort((spectra.precursor_mz, spectra.charge_mask))
     starts, offsets = room * spectra.offsets[:-1][order], offsets_of(count[order])
     own_bins, own_weights = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int16)
@@ -137,6 +131,14 @@ def bin_factors(spectra: Spectra, settings: VectorSettings, resources: Resources
     vectors = spectrum_vectors(spectra, settings, resources, factor=ones)
     n = int(np.count_nonzero(np.diff(vectors.arrays.offsets)))
     return np.log((n + 2) / (np.bincount(vectors.arrays.bins, minlength=n_bins) + 1)) ** settings.rarity
+
+
+def _are_wanted(spectra: Spectra, settings: VectorSettings) -> NDArray[np.bool_]:
+    """(n,) bool, whether a spectrum has a precursor and a charge within the limits; one of unknown m/z has."""
+    mz, charges = spectra.precursor_mz, spectra.charge_mask >> np.uint32(1)
+    allowed = np.uint32(sum(1 << charge for charge in range(max(0, settings.minimum_charge - 1), settings.maximum_charge)))
+    has_charge = np.where(charges == 0, settings.minimum_charge == 0, charges & allowed > 0)
+    return has_charge & ~((mz < settings.minimum_precursor_mz) | (mz > settings.maximum_precursor_mz))
 
 
 def windows(vectors: SpectrumVectors, tolerance: Tolerance) -> NDArray[np.int64]:

@@ -132,10 +132,11 @@ class StructurePair(AlignedPair):
     @cached_property
     def states(self) -> tuple[str, str]:
         """Secondary structure of query and target in each column, ``-`` for a gap."""
-        return tuple(  # type: ignore[return-value]
+        query, target = (
             _spread(facts.states, rows).tobytes().decode("ascii")
             for facts, rows in ((self.query_facts, self.of_query), (self.target_facts, self.of_target))
         )
+        return query, target
 
     def states_text(self, first: int, last: int) -> tuple[str, str]:
         """Helices and strands by their letters."""
@@ -144,10 +145,11 @@ class StructurePair(AlignedPair):
 
     def labels(self, first: int, last: int) -> tuple[tuple[str, str], tuple[str, str]]:
         """The authors' numbers of the residues at both ends, counted numbers where those are not known."""
-        shown = []
-        for facts, ends in zip((self.query_facts, self.target_facts), self.numbers(first, last), strict=True):
-            shown.append(tuple(_label(facts, number) for number in ends))
-        return shown[0], shown[1]  # type: ignore[return-value]
+        query, target = (
+            (_label(facts, begin), _label(facts, end))
+            for facts, (begin, end) in zip((self.query_facts, self.target_facts), self.numbers(first, last), strict=True)
+        )
+        return query, target
 
     @cached_property
     def widest_label(self) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QDateTime, QLocale, QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
@@ -30,12 +30,13 @@ from engine.errors import InputError, ParameterError
 from engine.parameters import Editor as DeclaredEditor
 from engine.parameters import ParameterDescription
 from engine.sequences.matrices import matrix_names, read_matrix
+from gui.forms.file_survey import SearchedRun
 from gui.forms.modification_picker import ModificationPicker
 from gui.forms.numbers import IntegerBox, NumberBox
 from gui.forms.wheel import ChoiceBox
 from gui.icons import set_icon
 
-__all__ = ["Editor", "editor_for", "tool_button"]
+__all__ = ["Editor", "RunEditor", "editor_for", "tool_button"]
 
 
 class Editor(QWidget):
@@ -197,6 +198,63 @@ def _matrix_problem(path: str) -> str:
     except ParameterError as error:
         return str(error)
     return ""
+
+
+class RunEditor(Editor):
+    """A finished identification of the project that is given, or the newest one. The form says which runs there are."""
+
+    tables = frozenset(("psms", "spectra"))
+    """That a run must have."""
+
+    def __init__(self, description: ParameterDescription) -> None:
+        super().__init__()
+        self._offered: dict[str, str] | None = None
+        self._combo = ChoiceBox()
+        self._combo.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self._combo.setMinimumContentsLength(16)
+        self._combo.addItem("the newest", "")
+        self._combo.currentIndexChanged.connect(self.changed)
+        self._hold(self._combo, stretch=0)
+
+    def value(self) -> str:
+        """The id of the run; empty for the newest."""
+        return str(self._combo.currentData() or "")
+
+    def set_value(self, value: Any) -> None:
+        """Choose a run by its id; one that is not known yet is added to the choices."""
+        if self._combo.findData(str(value)) < 0:
+            self._combo.addItem(str(value), str(value))
+        self._combo.setCurrentIndex(self._combo.findData(str(value)))
+
+    def offer(self, runs: Sequence[SearchedRun] | None) -> None:
+        """Offer the runs of a project, None where there is none; what is chosen stays."""
+        offered = None if runs is None else {run.id: _run_text(run) for run in runs}
+        if offered == self._offered:
+            return
+        chosen, self._offered = self.value(), offered
+        self._combo.blockSignals(True)
+        self._combo.clear()
+        for name, text in {"": "the newest", **(self._offered or {})}.items():
+            self._combo.addItem(text, name)
+            self._combo.setItemData(self._combo.count() - 1, text, Qt.ItemDataRole.ToolTipRole)
+        self.set_value(chosen)
+        self._combo.blockSignals(False)
+        self.changed.emit()
+
+    def problem(self) -> str:
+        """Whether the project has no such run, or none at all."""
+        if self._offered is None:
+            return ""
+        if not self._offered:
+            return "This project has no finished identification with stored peaks"
+        return "" if self.value() in ("", *self._offered) else "This project has no such run"
+
+
+def _run_text(run: SearchedRun) -> str:
+    """As ``identify-0002, 14.03.31 10:25, BSA1.mzML and 2 more``."""
+    when = QLocale().toString(QDateTime.fromSecsSinceEpoch(int(run.started.timestamp())), QLocale.FormatType.ShortFormat)
+    files = f"{run.files[0]}{f' and {len(run.files) - 1} more' if len(run.files) > 1 else ''}" if run.files else ""
+    return ", ".join(part for part in (run.id, when, files) if part)
 
 
 class IntegerEditor(Editor):
@@ -499,6 +557,7 @@ _DECLARED: dict[DeclaredEditor, Callable[[ParameterDescription], Editor]] = {
     "modifications": ModificationsEditor,
     "protein files": FilesEditor,
     "descriptor weights": DescriptorWeightsEditor,
+    "run": RunEditor,
 }
 """By what the parameter declares."""
 

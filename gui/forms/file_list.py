@@ -70,7 +70,10 @@ class FileList(QWidget):
         self._showing.timeout.connect(self._show_state)
         self.start_folder = ""
         """Where the file dialog opens."""
-        self.lines = _Lines(f"Drop {asked.hint or self._sort.hint} here, or add them below", self.remove_selected)
+        self._takes_project = asked.sort == "project"
+        self._open_project: Path | None = None
+        how = "choose it" if self._takes_project else "add them"
+        self.lines = _Lines(f"Drop {asked.hint or self._sort.hint} here, or {how} below", self.remove_selected)
         self.frame = Outlined(self.lines)
         self.message = toned_label(tone="wrong")
         self.message.hide()
@@ -79,14 +82,17 @@ class FileList(QWidget):
         self.warning = toned_label(tone="attention")
         self.warning.hide()
         self.add_button = _button("Add files…", "add", self.ask_for_files)
-        self.folder_button = _button("Add folder…", "folder", self.ask_for_folder)
+        self.add_button.setHidden(self._takes_project)
+        self.folder_button = _button("Choose project…" if self._takes_project else "Add folder…", "folder", self.ask_for_folder)
+        self.project_button = _button("The open project", "open", self._take_open_project)
+        self.project_button.setHidden(not self._takes_project)
         self.remove_button = _button("Remove", "remove", self.remove_selected)
         self.database_button = _button("New database…", "database", self.database_asked.emit)
         self.database_button.setToolTip("Build a structure database from files: it is read once, and searched much faster from then on")
         self.database_button.setVisible(asked.also == "structure database")
         self.lines.itemSelectionChanged.connect(self._enable)
         buttons = QHBoxLayout()
-        for button in (self.add_button, self.folder_button, self.database_button, self.remove_button):
+        for button in (self.add_button, self.folder_button, self.project_button, self.database_button, self.remove_button):
             buttons.addWidget(button)
         buttons.addStretch(1)
         page = QVBoxLayout(self)
@@ -143,6 +149,19 @@ class FileList(QWidget):
         self._survey.files(new, self._learn)
         self._show_state()
 
+    def give_project(self, folder: Path) -> None:
+        """Have a project instead of what is there."""
+        if self.paths != [folder.absolute()]:
+            self.lines.clear()
+            self.add([folder])
+
+    def offer_project(self, folder: Path) -> None:
+        """Offer the project that is open; where none is given it is taken."""
+        self._open_project = folder
+        if self.is_empty:
+            self.give_project(folder)
+        self._enable()
+
     def remove_selected(self) -> None:
         """Take the selected files out."""
         for item in self.lines.selectedItems():
@@ -169,7 +188,7 @@ class FileList(QWidget):
         dialog.open()
 
     def ask_for_folder(self) -> None:
-        """Open a dialog for a folder, whose files of this sort are added."""
+        """Open a dialog for a folder, whose files of this sort are added; for a project, where that is asked for."""
         dialog = QFileDialog(self, "Choose a folder", self.start_folder)
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
@@ -182,8 +201,16 @@ class FileList(QWidget):
         self.add(Path(name) for name in names)
 
     def _take_folder(self, names: list[str]) -> None:
+        if self._takes_project:
+            self.start_folder = str(Path(names[0]).parent)
+            self.give_project(Path(names[0]))
+            return
         self.start_folder = names[0]
         self._survey.all_within([Path(names[0])], self.take)
+
+    def _take_open_project(self) -> None:
+        if self._open_project is not None:
+            self.give_project(self._open_project)
 
     def _learn(self, found: FileKind) -> None:
         self._known[found.path] = found
@@ -211,6 +238,8 @@ class FileList(QWidget):
             self._show_counts()
 
     def _fault(self, known: FileKind) -> str:
+        if self._takes_project and known.sort != "project":
+            return f"{known.path} is no project; choose the folder of one"
         if known.problem or known.sort in self._asked.sorts:
             return known.problem
         held = _HELD.get(known.sort or "")
@@ -263,6 +292,7 @@ class FileList(QWidget):
 
     def _enable(self) -> None:
         self.remove_button.setEnabled(bool(self.lines.selectedItems()))
+        self.project_button.setEnabled(self._open_project is not None and self.paths != [self._open_project])
 
 
 class _Lines(QListWidget):

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,11 +17,12 @@ from engine.errors import InputError, ProteoscopeError
 from engine.formats.letters import SequenceCount, count_sequences
 from engine.formats.recognition import recognise
 from engine.formats.sources import ByteSource
+from engine.project import Project, is_project
 
 if TYPE_CHECKING:
     from engine.structures.counting import StructureCount
 
-__all__ = ["SORTS", "FileKind", "FileSurvey", "SortOfFiles", "Survey", "file_kind"]
+__all__ = ["SORTS", "FileKind", "FileSurvey", "SearchedRun", "SortOfFiles", "Survey", "file_kind"]
 
 _MOST_FILES = 5000
 _DATABASE = "database.json"  # of a structure database
@@ -56,6 +58,7 @@ SORTS: dict[FileSort, SortOfFiles] = {
         "Structures", (".pdb", ".ent", ".cif", ".mmcif", ".pdbx", ".bcif"), "PDB, mmCIF or BinaryCIF files or a folder", "structure"
     ),
     "structure database": SortOfFiles("Structure databases", (), "a structure database", "database"),
+    "project": SortOfFiles("Projects", (), "the folder of a project", "folder"),
 }
 """The sorts of files that searches read."""
 
@@ -89,6 +92,14 @@ class Survey:
         return [one.path for one in self.files if one.sort == sort]
 
 
+class SearchedRun(NamedTuple):
+    """A finished run of a project that another search can go on from: its id, when it began, and the names of the files that it read."""
+
+    id: str
+    started: datetime
+    files: tuple[str, ...]
+
+
 def file_kind(path: Path) -> FileKind:
     """What a file is, from its first bytes; a folder may be a structure database, or hold structures, and a list may name some."""
     try:
@@ -118,6 +129,8 @@ def file_kind(path: Path) -> FileKind:
 def _folder_kind(folder: Path) -> FileKind:
     if (folder / _DATABASE).is_file():
         return FileKind(folder, "structure database", "structure database")
+    if is_project(folder):
+        return FileKind(folder, "project", "project")
     n = len(_structures_in(folder))
     if not n:
         return FileKind(folder, None, problem=f"{folder}: holds no files of structures. Choose another folder.")
@@ -174,6 +187,10 @@ class FileSurvey(QObject):
         """Find out what files are and what folders hold: projects, and below other folders files of our sorts by their names' ends."""
         self._submit(lambda: _survey(paths), tell)
 
+    def runs(self, folder: Path, tables: frozenset[str], tell: Callable[[list[SearchedRun] | None], None]) -> None:
+        """Find the finished runs of a project that have all of these tables, the newest first; None where there is no project to read."""
+        self._submit(lambda: _runs_of(folder, tables), tell)
+
     def count(self, path: Path, tell: Callable[[SequenceCount | None], None]) -> None:
         """Count what a FASTA file holds."""
         if self._is_open:
@@ -201,6 +218,18 @@ class FileSurvey(QObject):
     def _tell(self, tell: Callable[[Any], None], found: Any) -> None:
         if self._is_open:
             tell(found)
+
+
+def _runs_of(folder: Path, tables: frozenset[str]) -> list[SearchedRun] | None:
+    try:
+        project = Project.open(folder)
+        kept: dict[str, set[str]] = {}
+        for one in project.results():
+            kept.setdefault(one.run, set()).add(one.name)
+        done = [run for run in reversed(project.runs()) if run.status == "done" and tables <= kept.get(run.id, set())]
+        return [SearchedRun(run.id, run.started, tuple(one.path.name for one in project.inputs(run.id))) for run in done]
+    except ProteoscopeError:
+        return None
 
 
 def _structure_count(found: FileKind, is_wanted: Callable[[], bool]) -> StructureCount | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QHBoxLayout, QLineEdit, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from engine.entry import FileSort, Search, SearchRequest
@@ -19,9 +19,9 @@ from engine.parameters import preset_description, preset_names, read_preset
 from engine.project import is_project
 from gui.devices import DeviceSurvey
 from gui.forms.device_choice import DeviceChoice
-from gui.forms.editors import tool_button
+from gui.forms.editors import RunEditor, tool_button
 from gui.forms.field import Outlined
-from gui.forms.file_survey import FileSurvey, Survey
+from gui.forms.file_survey import FileSurvey, SearchedRun, Survey
 from gui.forms.folder_line import FolderLine
 from gui.forms.input_files import InputFiles
 from gui.forms.parameter_form import ParameterForm
@@ -68,18 +68,25 @@ class SearchForm(QWidget):
 
     def __init__(self, search: Search, survey: FileSurvey, devices: DeviceSurvey) -> None:
         super().__init__()
-        self.search, self._model = search, search.model
+        self.search, self._model, self._survey = search, search.model, survey
         self.inputs = {one.name: InputFiles(one, survey) for one in search.inputs}
         """What is given, by the names of the search's inputs."""
         self.file_lists = {name: one.files for name, one in self.inputs.items()}
         self.options = {one.name: QCheckBox(one.title) for one in search.options if one.title and not one.metavar}
         self.folders = {one.name: FolderLine(one.title, one.help) for one in search.options if one.title and one.is_folder}
         """Folders that may be given, by the names of the search's options."""
+        self.given_project = next((one for one in self.inputs.values() if self._is_given(one)), None)
+        """The input that is the project into which results go; None where the form asks for one."""
+        self._runs_of: Path | None = None
         self.project = QLineEdit()
+        """Hidden where the project is given as an input."""
         self.project.setPlaceholderText("A new or empty folder, or a project to add to")
         self.project.setAcceptDrops(False)
         self.project_frame = Outlined(self.project)
         self.project_message = toned_label(tone="wrong")
+        for widget in (self.project_frame, self.project_message):
+            widget.setParent(self)
+            widget.setVisible(self.given_project is None)
         self.preset = ChoiceBox()
         self.preset_text = toned_label()
         self.undo_text = toned_label(tone="attention")
@@ -189,7 +196,9 @@ class SearchForm(QWidget):
             return False
 
     def project_folder(self) -> Path:
-        """The project's folder as typed."""
+        """The project's folder as typed, or as given."""
+        if self.given_project is not None:
+            return self.given_project.first_file or Path().absolute()
         typed = Path(self.project.text().strip())
         try:
             return typed.expanduser().absolute()
@@ -199,8 +208,22 @@ class SearchForm(QWidget):
 
     def set_project_folder(self, folder: Path) -> None:
         """Put results into this project."""
+        if self.given_project is not None:
+            self.given_project.files.offer_project(folder)
+            self.given_project.files.give_project(folder)
+            return
         self._keep_project()
         self.project.setText(str(folder))
+
+    def offer_project(self, folder: Path) -> None:
+        """Tell which project is open: a search of a given project begins with it."""
+        if self.given_project is not None:
+            self.given_project.files.offer_project(folder)
+
+    def go_on_from(self, folder: Path, run_id: str) -> None:
+        """Ask for a search of what a run of a project has found."""
+        self.set_project_folder(folder)
+        self.parameters.set_values(dict.fromkeys(self._run_editors, run_id))
 
     def what_is_missing(self) -> str:
         """Why Run is disabled; empty when it is not."""
@@ -209,7 +232,7 @@ class SearchForm(QWidget):
                 return one.unusable()
             if one.is_empty:
                 return one.missing()
-        if not self.project.text().strip():
+        if self.given_project is None and not self.project.text().strip():
             return "Choose a project folder"
         if self._project_problem():
             return "The project folder cannot be used"
@@ -267,7 +290,9 @@ class SearchForm(QWidget):
             return
         path = path if path.suffix else path.with_suffix(".toml")
         try:
-            write_preset(path, parameters.model_dump(mode="json"), f"Saved from the window as {path.stem}")
+            # What is of one project has no place in a preset.
+            of_project = {one.name for one in self._model.describe() if one.editor == "run"}
+            write_preset(path, parameters.model_dump(mode="json", exclude=of_project), f"Saved from the window as {path.stem}")
         except ProteoscopeError as error:
             self.failed.emit(str(error))
             return
@@ -379,7 +404,7 @@ class SearchForm(QWidget):
 
     def _suggest_project(self) -> None:
         """A project beside the first file, for who has not said anything else."""
-        first = self._first_file()
+        first = self._first_file() if self.given_project is None else None
         if first is not None and (self._project_was_suggested or not (self._project_was_typed or self.project.text())):
             suggestion = str(first.parent / f"{first.name.partition('.')[0]}_proteoscope")
             if self.project.text() != suggestion:
@@ -414,12 +439,49 @@ class SearchForm(QWidget):
             one.database_asked.connect(partial(self.database_asked.emit, name))
         for signal in (*changing, self.project.textChanged, self.parameters.changed, self.device.box.activated):
             signal.connect(lambda *_: self.touched.emit())
+        if self.given_project is not None:
+            self.given_project.changed.connect(self._follow_given_project)
         self.project.textEdited.connect(self._keep_project)
         self.parameters.changed.connect(self._suit_followers)
         self.preset.activated.connect(lambda: self.choose_preset(self.preset.currentData()))
         self.run_button.clicked.connect(self.run)
         self.undo_button.clicked.connect(self.undo_preset)
         self.reason.clicked.connect(self.show_problem)
+
+    def _is_given(self, one: InputFiles) -> bool:
+        return self.search.writes == "given project" and one.asked.sort == "project"
+
+    @property
+    def _run_editors(self) -> dict[str, RunEditor]:
+        """Editors that choose a run of the given project, by their parameters."""
+        editors = {name: field.editor for name, field in self.parameters.fields.items()}
+        return {name: editor for name, editor in editors.items() if isinstance(editor, RunEditor)}
+
+    def _follow_given_project(self) -> None:
+        """Runs are those of the project that is given now."""
+        assert self.given_project is not None
+        folder = self.given_project.first_file
+        if folder != self._runs_of:
+            self._runs_of = folder
+            self.parameters.set_values(dict.fromkeys(self._run_editors, ""))
+            self._look_for_runs()
+
+    def _look_for_runs(self) -> None:
+        folder = self._runs_of
+        for editor in self._run_editors.values():
+            if folder is None:
+                editor.offer(None)
+            else:
+                self._survey.runs(folder, editor.tables, partial(self._offer_runs, folder, editor))
+
+    def _offer_runs(self, folder: Path, editor: RunEditor, runs: list[SearchedRun] | None) -> None:
+        if folder == self._runs_of:
+            editor.offer(runs)
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Look which runs the given project has by now."""
+        super().showEvent(event)
+        self._look_for_runs()
 
     def _keep_project(self) -> None:
         """What the user says of the project stays, also that there is none."""
@@ -429,7 +491,7 @@ class SearchForm(QWidget):
         """Bring what is missing or wrong into view."""
         for widget, is_missing in (
             *((one, one.is_empty or bool(one.problem())) for one in self.inputs.values()),
-            (self.project_frame, not self.project.text().strip() or bool(self._project_problem())),
+            (self.project_frame, self.given_project is None and (not self.project.text().strip() or bool(self._project_problem()))),
             (self.device, bool(self.device.problem())),
         ):
             if is_missing:
@@ -445,7 +507,8 @@ class SearchForm(QWidget):
             card = Card(one.asked.title)
             card.grid.addWidget(one, 0, 0, 1, 3)
             cards.add(card)
-        cards.add(self._project_card())
+        if self.given_project is None or self.options or self.folders:
+            cards.add(self._project_card())
         cards.add(self._preset_card())
         device_card = Card("Device")
         device_card.grid.addWidget(self.device, 0, 0, 1, 3)
@@ -484,12 +547,13 @@ class SearchForm(QWidget):
         whole.addLayout(bottom)
 
     def _project_card(self) -> Card:
-        card = Card("Project")
-        row = QHBoxLayout()
-        row.addWidget(self.project_frame, 1)
-        row.addWidget(tool_button("folder", "Choose a folder", self.ask_for_project))
-        card.grid.addLayout(row, 0, 0, 1, 3)
-        card.grid.addWidget(self.project_message, 1, 0, 1, 3)
+        card = Card("Project" if self.given_project is None else "Options")
+        if self.given_project is None:
+            row = QHBoxLayout()
+            row.addWidget(self.project_frame, 1)
+            row.addWidget(tool_button("folder", "Choose a folder", self.ask_for_project))
+            card.grid.addLayout(row, 0, 0, 1, 3)
+            card.grid.addWidget(self.project_message, 1, 0, 1, 3)
         for widget in (*self.options.values(), *self.folders.values()):
             card.grid.addWidget(widget, card.grid.rowCount(), 0, 1, 3)
         self.project_message.hide()

@@ -38,7 +38,7 @@ def powers_of_ten(low: float, high: float, n_most: int) -> list[float]:
 
 def tick_texts(ticks: list[float], locale: QLocale) -> list[str]:
     """The ticks as numbers of the user's language, all with the same decimals."""
-    step = ticks[1] - ticks[0] if len(ticks) > 1 else max(abs(ticks[0]), 1.0)
+    step = abs(ticks[1] - ticks[0]) if len(ticks) > 1 else max(abs(ticks[0]), 1.0)
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     return [locale.toString(tick if abs(tick) > step / 1e6 else 0.0, "f", decimals) for tick in ticks]
 
@@ -89,8 +89,9 @@ def draw_axes(
     has_x_numbers: bool = True,
     x_is_whole: bool = False,
     y_is_count: bool = False,
+    y_is_mirrored: bool = False,
 ) -> None:
-    """Draw the two axes with ticks, numbers and titles."""
+    """Draw the two axes with ticks, numbers and titles. `y_is_mirrored`: values grow from nought both ways."""
     locale = QLocale()
     metrics = QFontMetricsF(font)
     area = axes.area
@@ -108,6 +109,8 @@ def draw_axes(
     n_wanted = max(3, int(area.height() / (metrics.height() * 2.2)))
     ticks = powers_of_ten(*axes.y_range, n_wanted) if axes.is_log else nice_ticks(*axes.y_range, n_wanted, whole=y_is_count)
     texts = [locale.toString(round(tick)) for tick in ticks] if axes.is_log else tick_texts(ticks, locale)
+    if y_is_mirrored:
+        texts = tick_texts([abs(tick) for tick in ticks], locale)
     for tick, text in zip(ticks, texts, strict=True):
         at = axes.y(tick)
         painter.drawLine(QLineF(area.left() - _TICK, at, area.left(), at))

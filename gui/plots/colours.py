@@ -10,23 +10,23 @@ from dataclasses import dataclass
 
 from PySide6.QtGui import QColor, QPalette
 
-from gui.plots.ion_kinds import LOSS, UNMATCHED
+from gui.plots.ion_kinds import LOSS, SHARED, UNMATCHED
 
 __all__ = ["PAPER", "PlotColours", "plot_colours"]
 
 _ON_LIGHT = {
     "b": "#0072b2", "y": "#c04a00", "a": "#00795a", "c": "#2a8ac4", "x": "#8a6d00", "z": "#a8518a", "p": "#6a3d9a",
-    LOSS: "#7a6a2f", UNMATCHED: "#8d949e",
+    LOSS: "#7a6a2f", SHARED: "#00795a", UNMATCHED: "#8d949e",
 }  # fmt: skip
 _ON_DARK = {
     "b": "#56b4e9", "y": "#ff8f3f", "a": "#2fc79a", "c": "#8fd0f5", "x": "#f0e442", "z": "#e08fc4", "p": "#b99be8",
-    LOSS: "#c9b458", UNMATCHED: "#767d88",
+    LOSS: "#c9b458", SHARED: "#2fc79a", UNMATCHED: "#767d88",
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class PlotColours:
-    """What a plot is drawn with. `ions` are by letter of the series, `LOSS` or `UNMATCHED`."""
+    """What a plot is drawn with. `ions` are by letter of the series, `LOSS`, `SHARED` or `UNMATCHED`."""
 
     background: QColor
     text: QColor

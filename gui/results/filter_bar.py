@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtGui import QFontMetrics, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
 
 from gui.forms.field import Outlined
 from gui.forms.numbers import IntegerBox, NumberBox
 from gui.forms.wheel import ChoiceBox
 
-__all__ = ["FilterBar"]
+__all__ = ["FilterBar", "q_value_box"]
 
 _TYPING_MS = 150
 
@@ -159,6 +159,17 @@ class FilterBar(QWidget):
     def _take_focus(self) -> None:
         self.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.text.selectAll()
+
+
+def q_value_box(metrics: QFontMetrics) -> NumberBox:
+    """A field for the largest q-value, as wide as one needs in a font."""
+    box = NumberBox(0.0, 1.0)
+    box.setDecimals(4)
+    box.setRange(0.0, 1.0)
+    box.setStepType(NumberBox.StepType.DefaultStepType)
+    box.setSingleStep(0.005)
+    box.setFixedWidth(metrics.horizontalAdvance("0.0000") + 30)
+    return box
 
 
 class _Cell(QWidget):

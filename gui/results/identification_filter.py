@@ -5,8 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
-from gui.forms.numbers import NumberBox
-from gui.results.filter_bar import FilterBar
+from gui.results.filter_bar import FilterBar, q_value_box
 from gui.results.identification import Facets, RowFilter
 
 __all__ = ["IdentificationFilter"]
@@ -23,12 +22,7 @@ class IdentificationFilter(FilterBar):
             parent,
         )
         self._fdr = 0.01
-        self.q_value = NumberBox(0.0, 1.0)
-        self.q_value.setDecimals(4)
-        self.q_value.setRange(0.0, 1.0)
-        self.q_value.setStepType(NumberBox.StepType.DefaultStepType)
-        self.q_value.setSingleStep(0.005)
-        self.q_value.setFixedWidth(self.fontMetrics().horizontalAdvance("0.0000") + 30)
+        self.q_value = q_value_box(self.fontMetrics())
         self.charge = self._choices("Charge", "Shows PSMs of this charge only")
         self.modification = self._choices("Modification", "Shows peptides and PSMs with this modification only")
         self.modification.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)

@@ -55,6 +55,8 @@ class RunView(QWidget):
     """Columns or sizes that the user chose have changed: `state` is worth keeping."""
     opened = Signal()
     """The tables of a run are on the screen."""
+    searchAsked = Signal(str, str)
+    """A search of another kind is to go on from the run that is shown: the kind, and the run's id."""
     exportAsked = Signal(object)
     """An `ExportTask`: results of the run are to be written to a file."""
 
@@ -74,6 +76,8 @@ class RunView(QWidget):
         """The tables, by their names in the project."""
         self.export_action = QAction("&Export results…", self)
         """Asks for a file to export the results of the run to."""
+        self.follow_ups: dict[str, QAction] = {}
+        """Ask for searches that go on from the run, by their kinds."""
         self._make_export_action()
         self.header = SummaryHeader()
         self.filter_bar = filter_bar
@@ -120,7 +124,7 @@ class RunView(QWidget):
             if held is not None:
                 held.close()
         self._finished = self._statistics = self._project = None
-        self.export_action.setEnabled(False)
+        self._enable_actions(False)
         self.header.show_nothing()
         self._say(self._nothing)
 
@@ -169,6 +173,28 @@ class RunView(QWidget):
 
         dialog.fileSelected.connect(ask)
         dialog.open()
+
+    def offer_search(self, search: Search, text: str) -> None:
+        """Offer a search that goes on from the run that is shown: in the context menu of every table, and as a button above the last."""
+        action = QAction(text, self)
+        action.setToolTip(f"{search.purpose}, beginning with this run")
+        action.triggered.connect(lambda: self._ask_for_search(search.kind))
+        set_icon(action, search.icon)
+        *others, last = self.panels.values()
+        for panel in others:
+            panel.view.add_action(action)
+        last.add_action(action)
+        self.follow_ups[search.kind] = action
+        action.setEnabled(self._finished is not None)
+
+    def _ask_for_search(self, kind: str) -> None:
+        if self._finished is not None:
+            self.searchAsked.emit(kind, self._finished.run.id)
+
+    def _enable_actions(self, is_shown: bool) -> None:
+        self.export_action.setEnabled(is_shown and bool(self.search.exports))
+        for action in self.follow_ups.values():
+            action.setEnabled(is_shown)
 
     def _make_export_action(self) -> None:
         """Offer it in the context menu of every table, and as a button above the last."""
@@ -261,7 +287,7 @@ class RunView(QWidget):
         when = QLocale().toString(QDateTime.fromSecsSinceEpoch(int(run.run.started.timestamp())), QLocale.FormatType.ShortFormat)
         self.header.show_run(f"{run.run.id}, {when}", run.messages)
         self._stack.setCurrentWidget(self._shown)
-        self.export_action.setEnabled(bool(self.search.exports))
+        self._enable_actions(True)
         self._begin(run, self._statistics)
         self.opened.emit()
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QLocale, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter, QWidget
 
 from engine.entry import Search
 from engine.matches.writers.tables import identifier
 from engine.tables import Column
+from gui.results.facts import files_facts, time_facts
 from gui.results.filter_bar import FilterBar
 from gui.results.finished_run import FinishedRun
 from gui.results.run_view import RunView
@@ -43,7 +44,7 @@ class StandardView(RunView):
         self.filter_bar.reset()
         names = [(in_sentence(one.title), self.panels[one.name].total) for one in self.search.result_tables]
         self.header.show_counts([Figure(total, f"row of {name}", f"rows of {name}") for name, total in names], "")
-        self.header.show_facts(_facts(run))
+        self.header.show_facts((*files_facts(run), *time_facts(run)))
 
     def _forget(self) -> None:
         """The tables are all that there is."""
@@ -65,15 +66,3 @@ def _in_small_letters(column: Column) -> str:
     name = identifier(column.name)
     # A tab is shown as the blank that is typed for it.
     return f"lower(array_to_string({name}, '; '))" if column.kind == "texts" else f"translate(lower({name}), chr(9), ' ')"
-
-
-def _facts(run: FinishedRun) -> tuple[str, ...]:
-    """Which files were searched, how long and on what."""
-    files: dict[str, list[str]] = {}
-    for kind, path in run.inputs:
-        files.setdefault(kind, []).append(path.name)
-    parts = [f"{kind}: {', '.join(names)}" for kind, names in files.items()]
-    if run.run.finished is not None:
-        seconds = (run.run.finished - run.run.started).total_seconds()
-        parts.append(f"{QLocale().toString(seconds, 'f', 1)} s on {run.run.device or 'cpu'}")
-    return tuple(parts)

@@ -33,6 +33,12 @@ class OptionalNumberBox(NumberBox):
         text = self._bare(self.lineEdit().text())
         return self._read(text) if text else None
 
+    @property
+    def entered(self) -> float | None:
+        """The value that was entered last, None for none: what is being typed does not filter yet."""
+        value = self.value()
+        return None if value <= self.minimum() else value
+
     def clear_value(self) -> None:
         """Bound nothing."""
         self.setValue(self.minimum())
@@ -81,7 +87,7 @@ class StructureFilterBar(FilterBar):
     @property
     def chosen(self) -> StructureFilter:
         """What is asked for."""
-        bounds = {name: number for name, box in self.boxes.items() if (number := _entered(box)) is not None}
+        bounds = {name: number for name, box in self.boxes.items() if (number := box.entered) is not None}
         return StructureFilter(self.text.text(), bounds)
 
     def open(self) -> None:
@@ -115,9 +121,3 @@ class StructureFilterBar(FilterBar):
     def _usual(self) -> None:
         for box in self.boxes.values():
             box.clear_value()
-
-
-def _entered(box: OptionalNumberBox) -> float | None:
-    """The value that was entered last, None for none: what is being typed does not filter yet."""
-    value = box.value()
-    return None if value <= box.minimum() else value

@@ -13,6 +13,7 @@ from PySide6.QtCore import QLocale
 from engine.errors import ProteoscopeError
 from engine.structure_search.hit_chains import FoundChain, HitChains, numbers_of, pairs_of_cigar, trace_geometry
 from gui.alignment.structure_pair import ChainFacts, StructurePair
+from gui.results.facts import time_facts
 from gui.results.finished_run import FinishedRun
 from gui.results.query_hits_view import files_text, hits_of_query
 from gui.tables.source import Condition, TableSource
@@ -157,10 +158,7 @@ def structure_facts(run: FinishedRun, locale: QLocale) -> tuple[str, ...]:
     if any(float(one) != 1.0 for one in values["weights"]):
         parts.append(f"weights {weights}")
     parts.append(f"qualification threshold {locale.toString(threshold, 'g', 3)}" if threshold > 0 else "all chains aligned")
-    if run.run.finished is not None:
-        seconds = (run.run.finished - run.run.started).total_seconds()
-        parts.append(f"{locale.toString(seconds, 'f', 1)} s on {run.run.device or 'cpu'}")
-    return tuple(parts)
+    return (*parts, *time_facts(run))
 
 
 def hit_of_row(source: TableSource, row: int) -> dict[str, Any]:

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from engine.chemistry.fragments import PRECURSOR, SERIES, Annotation, FragmentIons, annotate, fragment_ions, modification_losses
 from engine.chemistry.peptidoforms import Peptidoform, PlacedModification
 from engine.chemistry.tolerance import Tolerance
-from gui.plots.ion_kinds import LOSS
+from gui.plots.ion_kinds import LOSS, UNMATCHED
+from gui.spectrum.drawn_peaks import DrawnPeaks, relative_intensity
 from gui.spectrum.spectra_reader import Peaks
 
-__all__ = ["AnnotatedSpectrum", "IonSettings", "annotate_match"]
+__all__ = ["AnnotatedSpectrum", "IonSettings", "annotate_match", "annotate_peptidoform"]
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -59,8 +60,14 @@ class AnnotatedSpectrum:
     @cached_property
     def relative(self) -> NDArray[np.float64]:
         """Intensities in percent of the largest, (peaks,)."""
-        highest = self.peaks.intensity.max(initial=0.0)
-        return self.peaks.intensity * (100.0 / highest) if highest > 0 else np.zeros(len(self.peaks.mz))
+        return relative_intensity(self.peaks.intensity)
+
+    @cached_property
+    def drawn(self) -> DrawnPeaks:
+        """The peaks as they are drawn."""
+        kinds = np.full(len(self.peaks.mz), UNMATCHED, dtype="<U8")
+        kinds[self.matches.peak] = self.kinds
+        return DrawnPeaks(self.peaks.mz, self.relative, kinds, self.matches.peak, self.labels)
 
     @cached_property
     def kinds(self) -> list[str]:
@@ -109,14 +116,22 @@ def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, 
     ------
     ParameterError : the row's peptide has no masses.
     """
-    sequence, charge = str(row["sequence"]), int(row["charge"])
     placed = tuple(
         PlacedModification(int(position), str(name), float(mass))
         for position, name, mass in zip(
             row["modification_positions"] or (), row["modification_names"] or (), row["modification_masses"] or (), strict=True
         )
     )
-    peptidoform = Peptidoform(sequence, placed, charge)
+    peptidoform = Peptidoform(str(row["sequence"]), placed, int(row["charge"]))
+    return annotate_peptidoform(peptidoform, float(row["precursor_mz"]), peaks, settings, title)
+
+
+def annotate_peptidoform(
+    peptidoform: Peptidoform, precursor_mz: float, peaks: Peaks, settings: IonSettings, title: str = ""
+) -> AnnotatedSpectrum:
+    """Annotate a spectrum with the ions of a peptide, whose charge is the precursor's; see `annotate_match`."""
+    sequence, charge = peptidoform.sequence, peptidoform.charge
+    assert charge is not None
     losses = ("H2O", "NH3") if settings.shows_losses else ()
     lost = modification_losses(peptidoform) if settings.shows_losses else {}
     deltas = peptidoform.mass_deltas()
@@ -135,7 +150,7 @@ def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, 
     found = np.zeros(len(ions), np.bool_)
     found[every.ion] = True
     matches = annotate(peaks.mz, peaks.intensity, ions, settings.tolerance, one_ion_per_peak=True)
-    return AnnotatedSpectrum(title, peptidoform, float(row["precursor_mz"]), peaks, settings, ions, matches, found)
+    return AnnotatedSpectrum(title, peptidoform, precursor_mz, peaks, settings, ions, matches, found)
 
 
 def _joined(fragments: FragmentIons, whole: FragmentIons, charge: int) -> FragmentIons:

@@ -14,10 +14,11 @@ from gui.plots.colours import PAPER, PlotColours
 from gui.plots.export import figure_font
 from gui.plots.ion_kinds import UNMATCHED
 from gui.spectrum.annotated_spectrum import AnnotatedSpectrum
+from gui.spectrum.drawn_peaks import DrawnPeaks
 from gui.spectrum.label_layout import place_labels
 from gui.spectrum.peptide_ladder import ladder_height, paint_ladder
 
-__all__ = ["FIGURE_SIZE", "ErrorUnit", "FigureRange", "error_reach", "hover_text", "paint_figure"]
+__all__ = ["FIGURE_SIZE", "ErrorUnit", "FigureRange", "error_reach", "hover_text", "paint_figure", "paint_peaks"]
 
 ErrorUnit = Literal["ppm", "Da"]
 
@@ -55,45 +56,42 @@ def paint_figure(painter: QPainter, area: QRectF, spectrum: AnnotatedSpectrum, s
     bottom = area.bottom() - 2 * line - 10
     upper = Axes(QRectF(left, top, right - left, bottom - errors_height - 12 - top), (shown.low, shown.high), (0.0, shown.top))
     lower = Axes(QRectF(left, bottom - errors_height, right - left, errors_height), (shown.low, shown.high), _error_range(spectrum, unit))
-    _paint_peaks(painter, upper, spectrum, colours, font)
+    paint_peaks(painter, upper, spectrum.drawn, colours, font)
     draw_axes(painter, upper, colours, font, AxisTitles(y="Relative intensity (%)"), has_x_numbers=False)
     _paint_errors(painter, lower, spectrum, colours, unit)
     draw_axes(painter, lower, colours, font, AxisTitles("m/z", f"Error ({unit})"))
 
 
-def _paint_peaks(painter: QPainter, axes: Axes, spectrum: AnnotatedSpectrum, colours: PlotColours, font: QFont) -> None:
-    mz, relative = spectrum.peaks.mz, spectrum.relative
-    in_sight = (mz >= axes.x_range[0]) & (mz <= axes.x_range[1])
-    x, y = axes.xs(mz), np.maximum(axes.ys(relative), axes.area.top())
-    base = axes.area.bottom()
-    named = np.zeros(len(mz), np.bool_)
-    named[spectrum.matches.peak] = True
-    painter.setPen(QPen(colours.ions[UNMATCHED], 0.5))
-    painter.drawLines([QLineF(x[i], base, x[i], y[i]) for i in np.flatnonzero(in_sight & ~named).tolist()])
-    for kind in dict.fromkeys(spectrum.kinds):
-        painter.setPen(QPen(colours.ions[kind], 1.0))
-        peaks = [peak for peak, of in zip(spectrum.matches.peak.tolist(), spectrum.kinds, strict=True) if of == kind and in_sight[peak]]
-        painter.drawLines([QLineF(x[i], base, x[i], y[i]) for i in peaks])
-    shown = np.array([i for i, peak in enumerate(spectrum.matches.peak.tolist()) if in_sight[peak]], np.int64)
+def paint_peaks(painter: QPainter, axes: Axes, drawn: DrawnPeaks, colours: PlotColours, font: QFont) -> None:
+    """Paint the peaks of a spectrum, and their labels where they have room."""
+    in_sight = (drawn.mz >= axes.x_range[0]) & (drawn.mz <= axes.x_range[1])
+    base, side = axes.y(0.0), drawn.side
+    end = axes.area.top() if side == 1 else axes.area.bottom()
+    # As if they stood on the axis: y downwards from what is the top then.
+    x, y = axes.xs(drawn.mz), side * axes.ys(side * drawn.height)
+    y = np.maximum(y, side * end)
+    for kind, peaks in drawn.groups:
+        painter.setPen(QPen(colours.ions[kind], 0.5 if kind == UNMATCHED else 1.0))
+        painter.drawLines([QLineF(x[i], base, x[i], side * y[i]) for i in peaks[in_sight[peaks]].tolist()])
+    shown = np.flatnonzero(in_sight[drawn.named])
     if not len(shown):
         return
     metrics = QFontMetricsF(font)
     painter.setFont(font)
-    peaks_shown = spectrum.matches.peak[shown]
-    widths = np.array([metrics.horizontalAdvance(spectrum.labels[i]) for i in shown.tolist()])
-    bounds = (axes.area.left() + 1, axes.area.top(), axes.area.right(), base)
-    placed = place_labels(
-        x[peaks_shown], y[peaks_shown], widths, metrics.height() * 0.9, relative[peaks_shown], x[in_sight], y[in_sight], bounds
-    )
+    tips = drawn.named[shown]
+    widths = np.array([metrics.horizontalAdvance(drawn.labels[i]) for i in shown.tolist()])
+    bounds = (axes.area.left() + 1, side * end, axes.area.right(), side * base)
+    height = metrics.height() * 0.9
+    placed = place_labels(x[tips], y[tips], widths, height, drawn.height[tips], x[in_sight], y[in_sight], bounds)
     for label, at_x, at_y in placed:
-        match = int(shown[label])
-        colour = colours.ions[spectrum.kinds[match]]
-        tip = peaks_shown[label]
+        match, tip = int(shown[label]), int(tips[label])
+        colour = colours.ions[str(drawn.kinds[tip])]
         if y[tip] - at_y > metrics.height() * 1.6:
             painter.setPen(QPen(colour, 0.4, Qt.PenStyle.DotLine))
-            painter.drawLine(QLineF(x[tip], at_y + metrics.height() * 0.95, x[tip], y[tip]))
+            painter.drawLine(QLineF(x[tip], side * (at_y + metrics.height() * 0.95), x[tip], side * y[tip]))
         painter.setPen(colour)
-        painter.drawText(QPointF(at_x, at_y + metrics.ascent() * 0.9), spectrum.labels[match])
+        top = at_y if side == 1 else -at_y - height
+        painter.drawText(QPointF(at_x, top + metrics.ascent() * 0.9), drawn.labels[match])
 
 
 def _error_range(spectrum: AnnotatedSpectrum, unit: ErrorUnit) -> tuple[float, float]:

@@ -49,7 +49,7 @@ class SpectraReader:
         missing = {"mz", "intensity"} - set(self._file.schema_arrow.names)
         if missing:
             self.close()
-            raise InputError(self._path, f"has no column {', '.join(sorted(missing))}", remedy="Run the identification again")
+            raise InputError(self._path, f"has no column {', '.join(sorted(missing))}", remedy="Run the search again")
         metadata = self._file.metadata
         counts = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
         self._starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
@@ -66,7 +66,7 @@ class SpectraReader:
         InputError : there is no such row, or the file is damaged.
         """
         if not 0 <= row < len(self):
-            raise InputError(self._path, f"has no spectrum {row}; it holds {len(self)}", remedy="Run the identification again")
+            raise InputError(self._path, f"has no spectrum {row}; it holds {len(self)}", remedy="Run the search again")
         number = int(np.searchsorted(self._starts, row, side="right")) - 1
         group = self._group(number)
         first, last = group.offsets[row - self._starts[number] :][:2]
@@ -102,4 +102,4 @@ class SpectraReader:
         return group
 
     def _damaged(self, why: object) -> InputError:
-        return InputError(self._path, f"cannot be read as a table of spectra ({why})", remedy="Run the identification again")
+        return InputError(self._path, f"cannot be read as a table of spectra ({why})", remedy="Run the search again")

@@ -149,6 +149,11 @@ class TableView(QTableView):
         """Have no current row, so that the next one is told even if it is the same."""
         self._chosen = None
 
+    def clear_choice(self) -> None:
+        """Have neither a current row nor selected ones."""
+        self.forget_choice()
+        self.selectionModel().clear()
+
     def currentChanged(self, current: Index, previous: Index) -> None:
         """Tell which row is current, once for each row."""
         super().currentChanged(current, previous)

@@ -31,6 +31,7 @@ from kernels.device import StopFlag
 from kernels.k_means_layouts import (
     AT_THE_END,
     IN_PIECES,
+    POINTS_OF_RUN,
     Assigned,
     PointSums,
     Rounds,
@@ -49,8 +50,11 @@ _STEPS_OF_PIECE = 100_000_000
 _PIECES_OF_THREAD = 3
 _ROUNDING = 2.0**-24
 _ITEMS_OF_LOOK = 256  # between two looks at the flag
-_QUICK = {"contract", "nnan", "ninf", "nsz"}
-_ORDERED = {"nnan", "nsz"}  # what a maximum needs to be taken in lanes; products and differences stay as they are
+_QUICK = {"contract", "nnan", "nsz"}
+_ALL_BUT_SIGN = (1 << 63) - 1
+_LEAST_BITS = ~(0x7FF << 52)  # of minus infinity, in the order of the numbers
+_LEAST_SHARE = 16  # one in so many clusters has something in a bin that gets a row: a vector holds eight products, and waits for none
+_MOST_FLOAT32 = 1 << 24  # a whole number that float32 holds
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -88,13 +92,14 @@ def _quick_distances(points, i, columns, found):
     return length
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=_QUICK)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _smallest(found):
-    """The smallest of them."""
-    best = found[0]
-    for j in range(len(found)):
-        best = min(best, found[j])
-    return best
+    """The smallest of them; as whole numbers, which numbers that are not negative can be compared as, a vector at a time."""
+    bits = found.view(np.int32)
+    best = bits[0]
+    for j in range(len(bits)):
+        best = min(best, bits[j])
+    return np.int32(best).view(np.float32)
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=_QUICK)
@@ -152,36 +157,63 @@ def _add_points(points, labels, first, last, sums, counts):
             sums[label, c] += points[i, c]
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=_ORDERED)
-def _greatest_value(products, factor, square, low, high):
-    """The greatest value of the clusters `low:high`."""
-    best = -np.inf
-    for j in range(low, high):
-        best = max(best, products[j] * factor[j] - square[j])
-    return best
+@njit(nogil=True, cache=True, error_model="numpy")
+def _greatest_value(products, factor, square):
+    """Products become values; the greatest of them. As whole numbers in the same order, which are compared a vector at a time."""
+    for j in range(len(products)):
+        products[j] = products[j] * factor[j] - square[j]
+    bits, best = products.view(np.int64), np.int64(_LEAST_BITS)
+    for j in range(len(bits)):
+        best = max(best, bits[j] ^ ((bits[j] >> 63) & _ALL_BUT_SIGN))
+    return np.int64(best ^ ((best >> 63) & _ALL_BUT_SIGN)).view(np.float64)
 
 
 class _Lists(NamedTuple):
-    """For each bin the clusters that have something there, ascending, and how much: `starts` (n_bins + 1,) int64, `clusters` (m,) int32,
-    `sums` (m,) float64, whole numbers."""
+    """For each bin the clusters that have something there, and how much.
+
+    Attributes
+    ----------
+    starts : (n_bins + 1,) int64. clusters : (m,) int32, ascending. sums : (m,) float64, whole numbers.
+    rows : (n_bins,) int32, of a bin in which many clusters have something, its row in `dense` (r, k) float32, whole numbers, else -1.
+    """
 
     starts: NDArray[np.int64]
     clusters: NDArray[np.int32]
     sums: NDArray[np.float64]
+    rows: NDArray[np.int32]
+    dense: NDArray[np.float32]
 
     @classmethod
     def of(cls, centroids: VectorSums, n_bins: int) -> _Lists:
         k = len(centroids.counts)
         starts = np.searchsorted(centroids.keys, np.arange(n_bins + 1) * k)
-        return cls(starts, (centroids.keys % k).astype(np.int32), centroids.sums.astype(np.float64))
+        clusters, lengths, rows = (centroids.keys % k).astype(np.int32), np.diff(starts), np.full(n_bins, -1, np.int32)
+        is_dense = lengths * _LEAST_SHARE >= k
+        if int(centroids.sums.max(initial=0)) > _MOST_FLOAT32:
+            is_dense[:] = False
+        rows[is_dense] = np.arange(np.count_nonzero(is_dense))
+        dense = np.zeros((np.count_nonzero(is_dense), k), np.float32)
+        chosen = np.repeat(is_dense, lengths)
+        dense[np.repeat(rows[is_dense], lengths[is_dense]), clusters[chosen]] = centroids.sums[chosen]
+        return cls(starts, clusters, centroids.sums.astype(np.float64), rows, dense)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _add_row(row, weight, products):
+    """Products with all clusters, a vector of them at a time."""
+    for j in range(len(products)):
+        products[j] += weight * np.float64(row[j])
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _add_products(offsets, bins, weights, i, lists, low, high, products):
     """Add the products of a vector with the sums of the clusters `low:high` to `products`."""
     for element in range(offsets[i], offsets[i + 1]):
-        weight = np.float64(weights[element])
-        place, end = lists.starts[bins[element]], lists.starts[bins[element] + 1]
+        weight, bin_ = np.float64(weights[element]), bins[element]
+        if lists.rows[bin_] >= 0:
+            _add_row(lists.dense[lists.rows[bin_], low:high], weight, products[low:high])
+            continue
+        place, end = lists.starts[bin_], lists.starts[bin_ + 1]
         if low > 0:
             place += np.searchsorted(lists.clusters[place:end], low)
         if high < len(products):
@@ -212,10 +244,10 @@ def _assign_vectors(
         if label < 0 or is_moved[label]:
             products[begin:end] = 0.0
             _add_products(offsets, bins, weights, i, lists, begin, end, products)
-            best, label = _greatest_value(products, factor, square, begin, end), np.int32(-1)
+            best, label = _greatest_value(products[begin:end], factor[begin:end], square[begin:end]), np.int32(-1)
             if best > -np.inf:
                 label = np.int32(begin)
-                while products[label] * factor[label] - square[label] != best:
+                while products[label] != best:
                     label += np.int32(1)
         else:
             products[moved] = 0.0
@@ -258,7 +290,7 @@ class PointMeans:
         last: int,
         told: int,
     ) -> Generator[Assigned, None, None]:
-        """Give the points `first:last` to the nearest of k centroids; of several, to the first.
+        """Give the points `first:last` to the nearest of k centroids; of several, to the first. `first` begins a run.
 
         Parameters
         ----------
@@ -273,13 +305,14 @@ class PointMeans:
         columns = np.ascontiguousarray(centroids.astype(np.float32).T)
 
         def work(begin: int, end: int, stop: StopFlag) -> None:
-            _assign_points(self._points, columns, centroids, labels, distances, first + begin, first + end, stop)
+            begin, end = first + begin * POINTS_OF_RUN, min(last, first + end * POINTS_OF_RUN)
+            _assign_points(self._points, columns, centroids, labels, distances, begin, end, stop)
 
-        costs = np.full(last - first, float(k * (d + 2)))
+        costs = np.full(-(-(last - first) // POINTS_OF_RUN), float(POINTS_OF_RUN * k * (d + 2)))
         pieces = equal_partitions(costs, self._device.threads, most_cost=_OPERATIONS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
         begun = first
         for done in self._device.run(work, pieces, 0):
-            end, sums = first + done, None
+            end, sums = min(last, first + done * POINTS_OF_RUN), None
             if end > begun and (told == IN_PIECES or (told == AT_THE_END and end == last)):
                 sums = PointSums(np.zeros((k, d), np.int64), np.zeros(k, np.int64))
                 _add_points(self._points, labels, begun, end, *sums)

@@ -6,12 +6,12 @@ import numpy as np
 from numba import njit
 
 from kernels.cpu.elementary import logarithm
+from kernels.cpu.preprocessing import TRANSFORM_LOG, TRANSFORM_RANK, TRANSFORM_SQUARE_ROOT
 from kernels.vector_layouts import UNIT_LENGTH
 
 __all__ = ["MERGE_LARGEST", "MERGE_MEAN", "MERGE_SUM", "copy_vectors", "fill_vectors"]
 
 MERGE_SUM, MERGE_MEAN, MERGE_LARGEST = 0, 1, 2
-_NONE, _SQUARE_ROOT, _LOG, _RANK = 0, 1, 2, 3  # as in kernels.cpu.preprocessing
 
 
 @njit(nogil=True, cache=True)
@@ -39,6 +39,7 @@ def fill_vectors(
         longest = max(longest, offsets[s + 1] - offsets[s])
     room = 3 if spread > 0 else 1
     kept = np.empty(longest, np.int64)
+    top = np.empty(max(most_peaks, per_window), np.float32)
     height = np.empty(longest, np.float64)
     bins = np.empty(room * longest + 2, np.int64)
     value = np.empty(room * longest + 2, np.float64)
@@ -49,12 +50,12 @@ def fill_vectors(
                 kept[n] = i
                 n += 1
         if per_window > 0:
-            n = _in_windows(mz, intensity, kept, n, per_window, window)
+            n = _in_windows(mz, intensity, kept, n, per_window, window, top)
         out_count[s] = 0
         if n < max(1, least_peaks):
             continue
         if n > most_peaks:
-            n = _most_intense(intensity, kept, n, most_peaks)
+            n = _most_intense(intensity, kept, n, most_peaks, top)
         n_bins = _merged(mz, intensity, kept, n, width, lowest, merging, bins, height)
         _transformed(height, n_bins, transform)
         if spread > 0:
@@ -77,16 +78,42 @@ def fill_vectors(
 
 
 @njit(nogil=True, cache=True)
-def _most_intense(intensity, kept, n, most):
-    """Of `n` peaks the `most` most intense, in order of m/z."""
-    order = np.argsort(-intensity[kept[:n]], kind="mergesort")
-    chosen = np.sort(kept[:n][order[:most]])
-    kept[:most] = chosen
+def _most_intense(intensity, kept, n, most, top):
+    """Of `n` peaks the `most` most intense, of equal ones the lighter, in order of m/z. `top` : room for the heap, (most,) float32."""
+    for i in range(n):  # a heap of the largest, the least of them on top
+        value = intensity[kept[i]]
+        if i < most:
+            at = i
+            while at > 0 and top[(at - 1) // 2] > value:
+                top[at] = top[(at - 1) // 2]
+                at = (at - 1) // 2
+            top[at] = value
+        elif value > top[0]:
+            at = 0
+            while True:
+                child = 2 * at + 1
+                if child + 1 < most and top[child + 1] < top[child]:
+                    child += 1
+                if child >= most or top[child] >= value:
+                    break
+                top[at] = top[child]
+                at = child
+            top[at] = value
+    least, room = top[0], most
+    for i in range(n):
+        room -= intensity[kept[i]] > least
+    count = 0
+    for i in range(n):
+        value = intensity[kept[i]]
+        if value > least or (value == least and room > 0):
+            room -= value == least
+            kept[count] = kept[i]
+            count += 1
     return most
 
 
 @njit(nogil=True, cache=True)
-def _in_windows(mz, intensity, kept, n, per_window, window):
+def _in_windows(mz, intensity, kept, n, per_window, window, top):
     """Of `n` peaks the most intense of each window, in order of m/z; how many."""
     taken, start = 0, 0
     while start < n:
@@ -96,7 +123,7 @@ def _in_windows(mz, intensity, kept, n, per_window, window):
         some = stop - start
         own = kept[start:stop].copy()
         if some > per_window:
-            some = _most_intense(intensity, own, some, per_window)
+            some = _most_intense(intensity, own, some, per_window, top)
         for k in range(some):
             kept[taken + k] = own[k]
         taken, start = taken + some, stop
@@ -128,13 +155,13 @@ def _merged(mz, intensity, kept, n, width, lowest, merging, bins, height):
 
 @njit(nogil=True, cache=True)
 def _transformed(height, n, transform):
-    if transform == _SQUARE_ROOT:
+    if transform == TRANSFORM_SQUARE_ROOT:
         for i in range(n):
             height[i] = np.sqrt(height[i])
-    elif transform == _LOG:
+    elif transform == TRANSFORM_LOG:
         for i in range(n):
             height[i] = logarithm(1.0 + height[i])
-    elif transform == _RANK:
+    elif transform == TRANSFORM_RANK:
         raw = height[:n].copy()
         order = np.sort(raw)
         for i in range(n):

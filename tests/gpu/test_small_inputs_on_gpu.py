@@ -22,6 +22,8 @@ from kernels.cuda.scoring import SpectrumSearch
 from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.alignment_inputs import plain_scores, random_sequences, scored
 from tests.shim.fragment_inputs import assert_same_answer, on_card, on_processor, random_fragment_search
+from tests.shim.k_means_inputs import iterated, means_on, random_points, seeds_of
+from tests.shim.k_means_inputs import random_vectors as random_mean_vectors
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
 from tests.shim.tuning import tuned
 from tests.shim.vector_inputs import clustered, random_vectors, windows
@@ -96,3 +98,16 @@ def test_clusters_of_vectors(asked, device):
     expected = clustered(cpu_vector_clustering.VectorClustering, Processor(1), vectors, ends, asked)
     assert clustered(cuda_vector_clustering.VectorClustering, device, vectors, ends, asked) == expected
     assert 5 < len(set(expected)) < 150
+
+
+@pytest.mark.parametrize(("d", "k"), [(1, 2), (8, 40), (20, 70)])
+def test_means_of_points(d, k, device):
+    points = random_points(np.random.default_rng(650), 3000, d)
+    answers = [iterated(means_on(one, points), points[:k].astype(np.float64), 3000, 4) for one in (Processor(2), device)]
+    np.testing.assert_array_equal(answers[0][0], answers[1][0])
+
+
+def test_means_of_vectors(device):
+    vectors = random_mean_vectors(np.random.default_rng(660), 1500, 60, classes=300)
+    answers = [iterated(means_on(one, vectors, 60), seeds_of(vectors, np.arange(1100)), 1500, 5) for one in (Processor(2), device)]
+    np.testing.assert_array_equal(answers[0][0], answers[1][0])

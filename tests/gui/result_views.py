@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow.parquet as pq
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
+from engine.project import Project
 from gui.results.filter_bar import FilterBar
 from gui.results.run_view import RunView
 from gui.tables.elided_label import ElidedLabel
@@ -54,4 +56,21 @@ def cut_off(view: QWidget) -> list[str]:
             needed = widget.minimumSizeHint()
             if widget.width() < needed.width() or widget.height() < needed.height() - 1:
                 found.append(f"{text}: {widget.size()} of {needed}")
+    return found
+
+
+def opened(view: RunView, project: Project, qtbot: QtBot) -> None:
+    """Show a view as a window of its own, with the project's newest run of its kind, and wait until all is drawn."""
+    qtbot.addWidget(view)
+    view.resize(1300, 850)
+    with qtbot.waitActive(view):
+        view.show()
+        view.activateWindow()
+    view.show_run(project, None)
+    settle(view, qtbot)
+
+
+def rows_of(project: Project, table: str) -> list[dict[str, Any]]:
+    """A table of the newest run that has it."""
+    found: list[dict[str, Any]] = pq.read_table(project.table(table)).to_pylist()
     return found

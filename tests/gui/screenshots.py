@@ -78,6 +78,9 @@ class Photographer:
         self.dialogs()
         self.jobs_and_results()
         self.sequence_search()
+        self.structure_search()
+        self.clustering()
+        self.explanation()
         self.window.close()
 
     def start_and_form(self) -> None:
@@ -259,6 +262,86 @@ class Photographer:
         form.device.choose("all")
         form.scroll_area.verticalScrollBar().setValue(150)
         self.take("42-search-form-gpus")
+
+    def structure_search(self) -> None:
+        """The search among structures: its form, the alignment of a hit, and thresholds."""
+        from tests.gui.structure_projects import project_with_structures
+
+        window, files = self.window, self.temporary / "relatives of a fold files"
+        project = project_with_structures(self.temporary / "relatives of a fold")
+        window.menus.new["structures"].trigger()
+        form = window.form
+        form.file_lists["queries"].add([files / "query.cif"])
+        form.file_lists["database"].add([files / "database"])
+        self.wait(lambda: form.run_button.isEnabled() and form.file_lists["database"].structure_counts)
+        self.take("50-structure-form")
+        window.open_project(project.folder)
+        results = window.searches["structures"].results
+        self.wait_for(results)
+        self.take("51-structures")
+        results.alignment.zoom_in_button.click()
+        results.filters.boxes["z_score"].setValue(3.0)
+        results.hits.all_button.click()
+        self.wait_for(results)
+        self.take("52-structures-filtered")
+
+    def clustering(self) -> None:
+        """Clusters of the sample's spectra: the form, the clusters, all spectra, and a spectrum zoomed into."""
+        window = self.window
+        window.menus.new["cluster"].trigger()
+        form = window.form
+        self.take("60-cluster-form-empty")
+        form.file_lists["spectra"].add([SAMPLES / "BSA1.mzML.gz"])
+        form.choose_preset("low-resolution")
+        form.set_project_folder(self.temporary / "BSA clusters")
+        self.wait(form.run_button.isEnabled)
+        self.take("61-cluster-form-ready")
+        self.run_to_results()
+        results = window.results
+        results.members.view.choose(1)
+        self.wait_for(results)
+        self.take("62-clusters")
+        results.mirror.plot.upper.vb.setXRange(400, 700, padding=0)
+        results.mirror.plot.zoom_height(60)
+        results.members.all_button.click()
+        self.wait_for(results)
+        self.take("63-clusters-all-spectra")
+        window.resize(800, 620)
+        self.take("64-clusters-narrow")
+        window.resize(1280, 860)
+
+    def explanation(self) -> None:
+        """Explained spectra with the map of their run, and the form, which goes on from an identification."""
+        from tests.gui.cluster_projects import project_with_explanation
+
+        window = self.window
+        project = project_with_explanation(self.temporary / "explained")
+        window.open_project(project.folder)
+        results = window.searches["explain"].results
+        self.wait_for(results)
+        results.explained.view.choose(2)
+        self.wait_for(results)
+        self.take("70-explanations")
+        results.map.canvas.show_range(((5.0, 15.0), (500.0, 900.0)))
+        results.map.boxes[0].click()
+        self.take("71-map-zoomed")
+        results.map.boxes[0].click()
+        results.map.reset_range()
+        window.resize(800, 620)
+        self.take("72-explanations-narrow")
+        window.resize(1280, 860)
+        window.go_on("explain", "identify-0001")
+        self.wait(window.form.run_button.isEnabled)
+        self.take("73-explain-form")
+        window.form.file_lists["project"].give_project(SAMPLES)
+        self.wait(window.form.file_lists["project"].problem)
+        self.take("74-explain-form-wrong")
+
+    def wait_for(self, results: Any) -> None:
+        """Wait until all of a run's results are shown."""
+        for _ in range(2):
+            self.wait()
+            self.wait(lambda: not results.is_busy)
 
     def gpus(self) -> tuple[Any, ...]:
         """What a machine with a good and an old GPU would show."""

@@ -96,7 +96,7 @@ def test_a_project_that_goes_away_during_a_run_is_one_message_and_a_failed_run(
     assert pane.runs.count() == 1 and "failed" in pane.runs.item(0).toolTip(), "not running for ever"
     assert "gone" in pane.problem.text() and pane.problem.isVisible()
     assert not folder.exists(), "nothing is made in its place"
-    filled._note_touch()
+    filled._note_touch(filled.search)
     assert filled.message_bar.isVisible(), "an error is no hint: it stays"
 
 

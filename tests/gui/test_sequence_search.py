@@ -598,10 +598,10 @@ def test_a_run_that_is_shown_stays_as_it_is_when_it_is_clicked_again(window: Mai
 
 def test_a_run_of_a_kind_that_this_window_does_not_know(window: MainWindow, tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "project")
-    with project.run("cluster", {}):
+    with project.run("dock", {}):
         pass
     window.open_project(tmp_path / "project")
-    window.project_pane.select("cluster-0001")
+    window.project_pane.select("dock-0001")
     assert "cannot show its kind" in window.message_bar.label.text()
 
 

@@ -18,7 +18,7 @@ from kernels.cuda.modules import source
 
 TESTS = Path(__file__).resolve().parents[1]
 SOURCES = sorted(entry.name for entry in files("kernels.cuda").iterdir() if entry.name.endswith((".cu", ".cuh")))
-TWINS = ["alignment", "digestion", "fragment_index", "scoring", "structure_alignment", "vector_clustering"]
+TWINS = ["alignment", "digestion", "fragment_index", "k_means", "scoring", "structure_alignment", "vector_clustering"]
 every_twin = pytest.mark.parametrize("name", TWINS)
 every_source = pytest.mark.parametrize("file", SOURCES)
 
@@ -39,6 +39,12 @@ STRUCTS = [
     ("alignment", "Strip", "_STRIP"),
     ("alignment", "Strips", "_STRIPS"),
     ("alignment", "Subjects", "_SUBJECTS"),
+    ("k_means", "Points", "_POINTS"),
+    ("k_means", "Centroids", "_CENTROIDS"),
+    ("k_means", "Means", "_MEANS"),
+    ("k_means", "Vectors", "_VECTORS"),
+    ("k_means", "Lists", "_LISTS"),
+    ("k_means", "Terms", "_TERMS"),
     ("structure_alignment", "Chains", "_CHAINS"),
     ("structure_alignment", "Query", "_QUERY"),
     ("structure_alignment", "Results", "_RESULTS"),
@@ -58,6 +64,10 @@ SIZES = {
     "fragment_index": {
         "_MOST_SERIES": "kMostSeries", "_MOST_WINDOWS": "kMostWindows", "_FOUND": "kFound", "_LETTERS": "kLetters", "_ENDS": "kEnds",
         "_NONE": "kNone", "_PROTON_MASS": "kProtonMass",
+    },
+    "k_means": {
+        "_THREADS": "kThreads", "_FLOATS_OF_CENTROIDS": "kFloats", "_SIDE": "kSide", "_DEPTH": "kDepth", "_CLUSTERS_OF_TILE": "kTile",
+        "_WARPS": "kWarps",
     },
     "alignment_plan": {"TABLE_ROWS": "kTableRows"},
     "vector_clustering": {"_WIDTH": "kWidth"},
@@ -167,7 +177,7 @@ def test_every_kernel_is_launched_and_runs_in_the_tests_on_a_card(name):
     assert (TESTS / "gpu" / f"test_{name}_on_gpu.py").exists()
 
 
-@pytest.mark.parametrize("name", [name for name in TWINS if name not in ("alignment", "structure_alignment", "vector_clustering")])
+@pytest.mark.parametrize("name", [name for name in TWINS if name in ("digestion", "fragment_index", "scoring")])
 def test_a_launcher_says_what_counts_its_work(name):
     named = re.findall(r"`kernels\.counts\.(\w+)`", launcher(name).__doc__ or "")
     assert named

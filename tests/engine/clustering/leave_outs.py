@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.chemistry.tolerance import Tolerance
-from engine.clustering.explaining import explained, library_of
+from engine.clustering.explained_spectra import explained, library_of
 from engine.clustering.library import Identified
 from engine.clustering.parameters import ExplanationParameters
 from engine.execution.resources import Resources

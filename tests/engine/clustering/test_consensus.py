@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import completeness_score, homogeneity_score
 
-from engine.clustering.consensus import Clusters, consensus_spectra
+from engine.clustering.consensus import SpectrumClusters, consensus_spectra
 from engine.clustering.methods import clusters_of
 from engine.clustering.parameters import ClusteringParameters
 from engine.clustering.quality import cluster_quality, majority_labels, read_labels
@@ -109,7 +109,7 @@ def test_vectors_without_elements_are_alone_and_like_themselves():
     some = spectra([[], [(100.0, 1.0)], []], [500.0, 500.0, np.nan], [4, 4, 4])
     clusters = clusters_of(some, ClusteringParameters(), Resources(1))
     assert clusters.cluster.tolist() == [0, 1, 2] and clusters.similarity.tolist() == [1.0, 1.0, 1.0]
-    assert isinstance(clusters, Clusters) and len(clusters.groups) == 0
+    assert isinstance(clusters, SpectrumClusters) and len(clusters.groups) == 0
     assert len(clusters_of(spectra([], [], []), ClusteringParameters(), Resources(1))) == 0
 
 

@@ -17,6 +17,8 @@ from engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from kernels.device import DeviceError
 from kernels.k_means_layouts import VectorSums
 from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
+from tests.shim.k_means_inputs import random_vectors
+from tests.shim.shim_card import ShimCard, missing_compiler
 
 
 class ProcessorAsCard:
@@ -48,18 +50,6 @@ def resources(threads: int = 2, cards: int = 0, *, with_processor: bool = True, 
 
 def executor(**options: Any) -> Executor:
     return Executor(resources(**options))
-
-
-def random_vectors(rng: np.random.Generator, n: int, n_bins: int, most: int = 12, classes: int = 10) -> VectorArrays:
-    """Vectors of the length UNIT_LENGTH, noisy copies of a few; some have no element."""
-    parents = rng.random((classes, n_bins)) * (rng.random((classes, n_bins)) < most / n_bins)
-    values = parents[rng.integers(0, classes, n)] * rng.uniform(0.3, 1.5, (n, n_bins)) * (rng.random((n, n_bins)) < 0.8)
-    values[rng.random(n) < 0.02] = 0.0
-    values[:, 0] += rng.random(n) * 0.05
-    values[rng.random(n) < 0.02] = 0.0
-    scaled = np.rint(values / np.maximum(1e-9, np.linalg.norm(values, axis=1))[:, None] * UNIT_LENGTH).astype(np.int16)
-    rows, bins = np.nonzero(scaled)
-    return VectorArrays(np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=n)))), bins.astype(np.int32), scaled[rows, bins])
 
 
 def matrix(vectors: VectorArrays, n_bins: int) -> csr_matrix:
@@ -129,7 +119,7 @@ def test_fifty_rounds_are_as_good_as_those_of_scikit_learn(sort):
 
 def test_a_round_of_vectors_is_that_of_scikit_learn_and_of_plain_loops():
     rng, n_bins, k = np.random.default_rng(4), 300, 40
-    vectors = random_vectors(rng, 2000, n_bins, classes=60)
+    vectors = random_vectors(rng, 2000, n_bins, classes=60, with_ties=False)
     data = Vectors(vectors, n_bins)
     given = data.centroids_at(rng.choice(2000, k, replace=False))
     found = k_means(executor(), data, given, rounds=1)
@@ -256,6 +246,29 @@ def test_any_devices_find_the_same_clusters(sort, tolerance):
         assert_same(alone, k_means(executor(**options), data, seeds, rounds=12, tolerance=tolerance))
 
 
+@pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+@pytest.mark.parametrize("sort", ["points", "far points", "vectors", "ranges"])
+def test_a_card_finds_the_same_clusters_alone_and_beside_the_processor(sort):
+    rng = np.random.default_rng(13)
+    low = np.sort(rng.integers(0, 20, 600))
+    start: Any = Seeds(20, "k-means++", 2)
+    match sort:
+        case "points":
+            data: Any = Points(rng.random((600, 3)))
+        case "far points":  # clusters that are empty at first
+            data, start = Points(rng.random((600, 20))), np.concatenate([rng.random((15, 20)), rng.random((5, 20)) + 5.0])
+        case "vectors":
+            data = Vectors(random_vectors(rng, 600, 60, classes=40), 60)
+        case _:
+            vectors = random_vectors(rng, 600, 60, classes=40)
+            data = Vectors(vectors, 60, low, np.minimum(20, low + 3))
+            start = Vectors(vectors, 60).centroids_at(np.arange(20))
+    mine = k_means(executor(), data, start, rounds=8)
+    for with_processor in (False, True):
+        cards: list[Any] = [ShimCard()]
+        assert_same(mine, k_means(Executor(Resources(2, cards, with_processor)), data, start, rounds=8))
+
+
 def test_progress_tells_rounds_and_a_cancel_ends_them():
     told: list[ProgressEvent] = []
     progress = Progress(told.append, interval=0.0)
@@ -274,6 +287,7 @@ def test_progress_tells_rounds_and_a_cancel_ends_them():
         (np.array([[np.nan]]), Seeds(1), {}), (np.zeros(3), Seeds(1), {}), (np.zeros((3, 0)), Seeds(1), {}),
         (np.zeros((3, 1)), Seeds(4), {}),
         (np.zeros((3, 1)), Seeds(0), {}), (np.zeros((3, 1)), Seeds(1, "best"), {}), (np.zeros((3, 1)), np.zeros((2, 2)), {}),
+        (np.ones((3, 1)), np.full((1, 1), 1e200), {}),
         (np.zeros((3, 1)), Seeds(1), {"rounds": 0}), (np.zeros((3, 1)), Seeds(1), {"tolerance": -1.0}),
     ],
 )  # fmt: skip

@@ -52,6 +52,13 @@ def k_means(session: Session, rounds: int) -> np.ndarray:
     return centroids
 
 
+@pytest.mark.parametrize("n_cards", [0, 1, 3])
+def test_rounds_may_have_different_numbers_of_items(n_cards: int) -> None:
+    with Executor(resources(n_cards)).session(work("so many")) as session:
+        for n in (30, 30, 90, 5, 0, 61):
+            assert session.run(n)["found"].tolist() == [10 * k for k in range(n)]
+
+
 @pytest.mark.parametrize(
     ("n_cards", "with_processor", "fails_at"), [(0, False, -1), (1, True, -1), (3, False, -1), (2, True, 9), (1, False, 3)]
 )

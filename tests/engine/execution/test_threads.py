@@ -65,13 +65,25 @@ def test_nothing_begins_after_a_cancel(threads: int) -> None:
 
 def test_a_cancel_is_heard_while_no_item_ends() -> None:
     """The last items run on, but nothing new begins, and the cancel is reported when they end."""
-    progress, begun = Progress(), []
+    heard = threading.Event()
+
+    class Heard(Progress):
+        def check(self) -> None:
+            try:
+                super().check()
+            except Cancelled:
+                heard.set()
+                raise
+
+    progress, begun = Heard(), list[int]()
 
     def work(item: int) -> None:
         begun.append(item)
-        time.sleep(0.3)
+        if len(begun) == 2:
+            progress.cancel()
+        assert heard.wait(60)
+        time.sleep(0.3)  # until what has not begun is struck
 
-    threading.Timer(0.05, progress.cancel).start()
     with pytest.raises(Cancelled):
         run_on_threads(work, range(50), 2, progress)
     assert len(begun) == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ KINDS = (
     ("nearest", "tests.engine.execution.toy_kinds:NearestCentroid"),
     ("phases", "tests.engine.execution.toy_kinds:TwoPhases"),
     ("histogram", "tests.engine.execution.toy_kinds:Histogram"),
+    ("so many", "tests.engine.execution.toy_kinds:SoMany"),
 )
 
 
@@ -46,7 +47,7 @@ class _Opened:
     def rows(self, items: NDArray[np.int64]) -> Rows:
         raise NotImplementedError
 
-    def search(self, first: int, last: int) -> Iterator[Piece]:
+    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
         for begin in range(first, last, 7):
             end = min(last, begin + 7)
             if isinstance(self.device, FakeCard):
@@ -115,3 +116,17 @@ class Histogram(_Kind):
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
         into["counts"][:] += rows["counts"]
+
+
+class _Numbers(_Opened):
+    def rows(self, items: NDArray[np.int64]) -> Rows:
+        return {"found": items * 10}
+
+
+class SoMany(_Kind):
+    """As many items as the state says: rounds of different sizes."""
+
+    opens = _Numbers
+
+    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+        return np.ones(state)

@@ -189,7 +189,8 @@ class TestFromFilesToFiles:
                     all_scores=folder / f"{format}.npy", project_folder=project, device=device,
                 )  # fmt: skip
         assert machine()[0].n_launches > 1 and summary.shares
-        assert any("is lost" in text for text in summary.messages) == (failing_launch >= 0)
+        # Beside the processor the card may come to do less than would lose it.
+        assert any("is lost" in text for text in summary.messages) == (0 <= failing_launch < machine()[0].n_launches)
         for format in FORMATS:
             for name in (f"hits.{format}", f"{format}.npy"):
                 assert (tmp_path / "cpu" / name).read_bytes() == (tmp_path / wish / name).read_bytes(), name

@@ -105,6 +105,18 @@ def test_rare_bins_weigh_more_by_the_logarithm_of_their_rarity():
         assert found[153] / found[50] == pytest.approx(rare / common, rel=0.02)
 
 
+@pytest.mark.parametrize(
+    ("changes", "wanted"),
+    [
+        ({}, [0, 1, 2, 3, 4, 5]), ({"minimum_precursor_mz": 450.0}, [1, 2, 3, 4, 5]), ({"maximum_precursor_mz": 550.0}, [0, 1, 3, 4, 5]),
+        ({"minimum_charge": 2}, [0, 2, 4]), ({"minimum_charge": 1}, [0, 1, 2, 4]), ({"maximum_charge": 2}, [0, 1, 3, 4, 5]),
+    ],
+)  # fmt: skip
+def test_limits_of_precursor_and_charge_leave_spectra_without_elements(changes, wanted):
+    held = spectra([[(100.0, 1.0)]] * 6, [400.0, 500.0, 600.0, 500.0, 500.0, np.nan], [4, 2, 8, 0, 4 | 1, 0])
+    assert [row for row in range(6) if elements(made(held, **changes), row)] == wanted
+
+
 def test_of_equal_peaks_the_lighter_are_taken():
     held = spectra([[(100.0 + i, 1.0) for i in range(10)]], [500.0], [4])
     assert list(elements(made(held, most_peaks=3), 0)) == [50, 51, 52]

@@ -15,16 +15,31 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from engine.project import Project
+from engine.searches import search_of_kind
+from gui.results.cluster_view import ClusterView
+from gui.results.explanation_view import ExplanationView
 from gui.results.hits_view import HitsView
 from gui.results.identification_view import IdentificationView
 from gui.results.run_view import RunView
 from gui.tables.panel import TablePanel
 from gui.theme import Theme
+from tests.gui.cluster_projects import project_with_clusters, project_with_explanation
 from tests.gui.result_projects import project_with_results
 from tests.gui.result_views import settle
 from tests.gui.search_projects import project_with_search
 
-TABLES = [("identify", "proteins"), ("identify", "peptides"), ("identify", "psms"), ("align", "queries"), ("align", "hits")]
+TABLES = [
+    ("identify", "proteins"),
+    ("identify", "peptides"),
+    ("identify", "psms"),
+    ("align", "queries"),
+    ("align", "hits"),
+    ("cluster", "clusters"),
+    ("cluster", "members"),
+    ("explain", "explained"),
+]
+WITH_TIMES = ("PSMs", "Clusters", "Spectra", "Explained spectra")
+"""Tables of spectra, which have retention times."""
 LOCALES = [QLocale(QLocale.Language.English, QLocale.Country.UnitedStates), QLocale(QLocale.Language.German, QLocale.Country.Germany)]
 UNITS = {"min": 1 / 60, "%": 100, "ppm": 1, "Da": 1}
 """What the engine's tables must be multiplied by: times are in seconds, shares are parts of one, the rest is as it is."""
@@ -33,7 +48,12 @@ UNITS = {"min": 1 / 60, "%": 100, "ppm": 1, "Da": 1}
 @pytest.fixture(scope="module")
 def projects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Project]:
     folder = tmp_path_factory.mktemp("projects")
-    return {"identify": project_with_results(folder / "identify")[0], "align": project_with_search(folder / "align")}
+    return {
+        "identify": project_with_results(folder / "identify")[0],
+        "align": project_with_search(folder / "align"),
+        "cluster": project_with_clusters(folder / "cluster", with_labels=True),
+        "explain": project_with_explanation(folder / "explain"),
+    }
 
 
 @pytest.fixture(params=LOCALES, ids=["English", "German"])
@@ -46,7 +66,9 @@ def locale(request: pytest.FixtureRequest) -> Iterator[QLocale]:
 
 def opened(kind: str, projects: dict[str, Project], qtbot: QtBot) -> RunView:
     """All rows and all columns of all tables of a run, whatever is filtered or hidden at first."""
-    view: RunView = IdentificationView() if kind == "identify" else HitsView()
+    view = {"identify": IdentificationView, "align": HitsView, "cluster": ClusterView, "explain": ExplanationView}[kind](
+        search_of_kind(kind)
+    )
     qtbot.addWidget(view)
     view.resize(1800, 900)
     view.show()
@@ -54,8 +76,10 @@ def opened(kind: str, projects: dict[str, Project], qtbot: QtBot) -> RunView:
     settle(view, qtbot)
     for panel in view.panels.values():
         panel.remember_columns([])
-    if isinstance(view, IdentificationView):
+    if isinstance(view, IdentificationView | ExplanationView):
         view.filters.q_value.setValue(1.0)
+        view.filters.text.returnPressed.emit()
+    if isinstance(view, IdentificationView):
         view.filters.decoys.setChecked(True)
     show_all(view, qtbot)
     return view
@@ -148,8 +172,8 @@ def test_shown_told_copied_and_saved_is_one_value_in_the_header_s_unit(
                 if 0 < len(plain) < 90 and "<" not in plain:
                     assert tip == plain.strip() or tip == plain, where
         assert n_values, f"{column.name} has no value to test with"
-    assert ("min" in seen_units) == (panel.title == "PSMs")
-    assert ("%" in seen_units) == (panel.title in ("Proteins", "Hits"))
+    assert ("min" in seen_units) == (panel.title in WITH_TIMES)
+    assert ("%" in seen_units) == (panel.title in ("Proteins", "Hits", "Clusters"))
 
 
 def number_in_view(panel: TablePanel, name: str) -> list[float]:

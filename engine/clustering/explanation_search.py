@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from engine.chemistry.tolerance import Tolerance
 from engine.clustering.compilation import EXPLANATION
-from engine.clustering.explaining import Explained, explained, library_of
+from engine.clustering.explained_spectra import Explained, explained, library_of
 from engine.clustering.library import Identified, read_identified
 from engine.clustering.parameters import ExplanationParameters
 from engine.clustering.results import DECIMALS, EXPLAINED_COLUMNS
 from engine.clustering.summary import ExplanationSummary
 from engine.errors import InputError, ParameterError
+from engine.execution.resources import Resources
 from engine.formats.separated import write_separated
 from engine.jobs.progress import Progress
 from engine.project import Project
@@ -32,6 +33,7 @@ __all__ = ["explain"]
 
 _NAME = "explained.tsv"
 _UNEXPLAINED, _IDENTIFIED, _EXPLAINED = 0, 1, 2
+_USUAL_MZ, _MOST_BINS_OF_TOLERANCE = 500.0, 2
 
 
 class _Source(NamedTuple):
@@ -81,14 +83,20 @@ def explain(
 
     with search_run(asked, read, EXPLANATION, progress) as run:
         assert run.run is not None
-        opening = run.begin(run.resources)
         spectra, identified = run.read()
         if not len(identified):
             raise InputError(
                 source.psms, f"run {source.run} has no PSM up to a q-value of {parameters.peptide_fdr:g}",
                 remedy="Explain a run that identified something, or raise peptide_fdr",
             )  # fmt: skip
-        resources = opening().telling(run.progress)
+        tolerance = source.fragment_tolerance.width(_USUAL_MZ)
+        if tolerance > _MOST_BINS_OF_TOLERANCE * parameters.bin_width:
+            run.progress.message(
+                f"The run was searched with a fragment tolerance of {source.fragment_tolerance}, and bins are {parameters.bin_width:g} Th"
+                " wide: the preset low-resolution suits it better", "warning",
+            )  # fmt: skip
+        # Few enough candidates have the same mass for the processor to be done before a card is ready.
+        resources = Resources(run.threads, progress=run.progress, clock=run.clock)
         with run.step("index"):
             library = library_of(spectra, identified, source.fragment_tolerance, parameters, resources)
             rows = np.setdiff1d(np.arange(len(spectra)), identified.spectrum)

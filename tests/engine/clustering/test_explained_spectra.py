@@ -13,7 +13,7 @@ import pytest
 from engine.chemistry.fragments import fragment_ions
 from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, residue_masses, sequence_mass
 from engine.chemistry.tolerance import Tolerance
-from engine.clustering.explaining import explained, library_of
+from engine.clustering.explained_spectra import explained, library_of
 from engine.clustering.library import Identified, read_identified, shuffled_spectra, spectra_of
 from engine.clustering.parameters import ExplanationParameters
 from engine.errors import InputError, StorageError

@@ -1,0 +1,219 @@
+"""The results of a clustering: clusters -> their spectra -> the chosen spectrum and the one that stands for its cluster, mirrored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+from PySide6.QtCore import QLocale, Qt
+from PySide6.QtWidgets import QSplitter, QWidget
+
+from engine.chemistry.tolerance import Tolerance
+from engine.entry import Search
+from engine.project import Project
+from gui.results.cluster_filter import ClusterFilterBar, cluster_conditions
+from gui.results.facts import files_facts, time_facts
+from gui.results.finished_run import FinishedRun
+from gui.results.peaks_of_run import PeaksOfRun, open_peaks
+from gui.results.run_view import RunView
+from gui.results.summary_header import Figure
+from gui.spectrum.mirror_view import MirrorView
+from gui.spectrum.mirrored_spectra import Half, MirroredSpectra
+from gui.tables.source import Condition, TableSource
+
+__all__ = ["ClusterView"]
+
+_DETAILS = (
+    *("spectrum", "cluster", "title", "precursor_mz", "charge", "retention_time", "similarity_to_consensus", "is_consensus"),
+    *("n_members", "spectrum_file"),
+)
+_METHODS = {"hierarchical": "hierarchical", "dbscan": "DBSCAN", "k-means": "k-means"}
+
+
+@dataclass(frozen=True)
+class ClusteringRun(FinishedRun):
+    """A clustering that is shown, with the peaks of its spectra and of those that stand for clusters."""
+
+    spectra: PeaksOfRun
+    consensus: PeaksOfRun
+
+    def close(self) -> None:
+        """Let the files go."""
+        super().close()
+        self.spectra.close()
+        self.consensus.close()
+
+
+@dataclass(frozen=True)
+class _Summary:
+    n_clusters: int
+    n_clustered: int
+    n_spectra: int
+    has_labels: bool
+
+
+class ClusterView(RunView):
+    """Shows a finished clustering."""
+
+    def __init__(self, search: Search, parent: QWidget | None = None) -> None:
+        self.filters = ClusterFilterBar()
+        super().__init__(search, self.filters, parent)
+        self.clusters, self.members = (self.panels[name] for name in ("clusters", "members"))
+        self._run: ClusteringRun | None = None
+        self._details: TableSource | None = None
+        self._followed: int | None = None
+        self.mirror = MirrorView()
+        tables = QSplitter(Qt.Orientation.Horizontal)
+        tables.addWidget(self.clusters)
+        tables.addWidget(self.members)
+        down = QSplitter(Qt.Orientation.Vertical)
+        down.addWidget(tables)
+        down.addWidget(self.mirror)
+        for splitter in (tables, down):
+            splitter.setStretchFactor(0, 1)
+            splitter.setStretchFactor(1, 1)
+            splitter.setSizes([500, 500])
+        self._arrange({"down": down, "tables": tables}, (self.mirror,))
+        self.clusters.rowChosen.connect(self._show_members)
+        self.members.rowChosen.connect(self._show_spectra)
+        self.members.model.orderChanged.connect(self._keep_a_choice)
+
+    def _read(self, project: Project, run_id: str | None) -> ClusteringRun:
+        found = super()._read(project, run_id)
+        return ClusteringRun(
+            **vars(found),
+            spectra=open_peaks(project, found.run.id, "spectra"),
+            consensus=open_peaks(project, found.run.id, "consensus"),
+        )
+
+    def _forget(self) -> None:
+        if self._details is not None:
+            self._details.close()
+        self._run = self._details = self._followed = None
+        self.mirror.show_text("")
+
+    def _begin(self, run: FinishedRun, source: TableSource) -> None:
+        assert isinstance(run, ClusteringRun)
+        self._run = run
+        self.filters.open()
+        self.mirror.show_text("Choose a spectrum to compare it with its cluster's consensus spectrum.")
+        # What is in no cluster is shown where there are no others.
+        self.clusters.show_rows(takes_first=True)
+        self.members.show_rows(takes_first=not self.clusters.total)
+        self.header.show_facts((*files_facts(run), _method(run.parameters), *time_facts(run)))
+        self._statistician.submit("summary", lambda: _summary(source), self._show_summary, self._fail_softly)
+
+    def _show_summary(self, found: _Summary) -> None:
+        alone, share = found.n_spectra - found.n_clustered, found.n_clustered / found.n_spectra if found.n_spectra else 0.0
+        locale = QLocale()
+        self.header.show_counts(
+            [Figure(found.n_clusters, "cluster", "clusters")],
+            f"with {locale.toString(found.n_clustered)} spectra ({locale.toString(100 * share, 'f', 1)} %), {locale.toString(alone)} alone",
+        )
+        if found.has_labels and self.clusters.hidden_columns() is None:
+            hidden = [column.name for column in self.clusters.model.columns if not column.is_shown]
+            self.clusters.view.hide_columns([name for name in hidden if name not in ("label", "label_share")])
+
+    def _filter(self) -> None:
+        for name, panel in self.panels.items():
+            panel.show_rows(filter=cluster_conditions(self.filters.chosen, name))
+
+    def _show_members(self, row: int, values: Mapping[str, Any]) -> None:
+        followed, self._followed = self._followed, None
+        if followed == row:
+            return
+        self.members.view.forget_choice()
+        cluster = values["cluster"]
+        self._show_numbers(False)
+        self.members.show_rows(
+            scope=[Condition("cluster = ?", (cluster,))],
+            scope_text=f"of cluster {cluster}",
+            filter=cluster_conditions(self.filters.chosen, "members"),
+            takes_first=True,
+        )
+
+    def show_all(self, name: str) -> None:
+        """Show all rows of a table; spectra of all clusters with the numbers of these."""
+        super().show_all(name)
+        if name == "members":
+            self._show_numbers(True)
+
+    def _show_numbers(self, are_shown: bool) -> None:
+        """Show the column of the clusters' numbers or not, unless the user has chosen columns."""
+        if self.members.hidden_columns() is None:
+            hidden = [column.name for column in self.members.model.columns if not column.is_shown]
+            self.members.view.hide_columns(hidden if are_shown else [*hidden, "cluster"])
+
+    def _show_spectra(self, row: int, values: Mapping[str, Any]) -> None:
+        run = self._run
+        if run is not None:
+            self._reader.submit("spectra", lambda: self._compared(run, row), self._show_compared, self._fail_spectra)
+
+    def _show_compared(self, found: tuple[MirroredSpectra, int | None]) -> None:
+        spectra, cluster_row = found
+        self.mirror.show_spectra(spectra)
+        if self.members.scope_text == "" and cluster_row is not None and cluster_row != self.clusters.view.chosen:
+            # Spectra of all clusters are shown. This one's cluster becomes the chosen one, and they stay.
+            position = self.clusters.model.position_of(cluster_row)
+            if position is not None:
+                self._followed = cluster_row
+                self.clusters.view.choose(position)
+
+    def _fail_spectra(self, error: Exception) -> None:
+        self.mirror.show_text(str(error))
+
+    def _compared(self, run: ClusteringRun, row: int) -> tuple[MirroredSpectra, int | None]:
+        """Runs in the thread that reads spectra, which alone uses the readers and their source."""
+        if self._details is None:
+            self._details = run.tables.source("members")
+        member: dict[str, Any] = self._details.values(np.array([row]), _DETAILS).to_pylist()[0]
+        upper = Half(member["title"] or "", run.spectra.peaks(member["spectrum"]))
+        tolerance = Tolerance(float(run.parameters["bin_width"]), "Da")
+        found = self._details.query(
+            "SELECT consensus, title, file_row_number AS row FROM clusters WHERE cluster = ?", [member["cluster"]]
+        ).to_pylist()
+        if not found:
+            return MirroredSpectra(f"{_title(member)}, in no cluster", upper, None, tolerance), None
+        n = QLocale().toString(member["n_members"])
+        kind = "the mean" if run.parameters["consensus_spectrum"] == "mean" else found[0]["title"]
+        lower = Half(f"consensus of cluster {member['cluster']} ({n} spectra): {kind}", run.consensus.peaks(found[0]["consensus"]))
+        title = f"{_title(member)}, in cluster {member['cluster']} of {n} spectra"
+        return MirroredSpectra(title, upper, lower, tolerance, member["similarity_to_consensus"]), found[0]["row"]
+
+    def _keep_a_choice(self) -> None:
+        """After a filter hid all spectra there is nothing to compare."""
+        if self._run is not None and len(self.members.model.rows) == 0:
+            self.mirror.show_text("Choose a spectrum to compare it with its cluster's consensus spectrum.")
+
+
+def _method(parameters: Mapping[str, Any]) -> str:
+    method = _METHODS.get(str(parameters["method"]), str(parameters["method"]))
+    if parameters["method"] == "k-means":
+        return method
+    linkage = f", {parameters['linkage']} linkage" if parameters["method"] == "hierarchical" else ""
+    distance = QLocale().toString(float(parameters["max_distance"]), "g", 3)
+    return f"{method}{linkage} up to a distance of {distance}, precursors within {parameters['precursor_tolerance']}"
+
+
+def _title(member: Mapping[str, Any]) -> str:
+    locale = QLocale()
+    parts = [str(member["title"] or "")]
+    if member["precursor_mz"] is not None:
+        charge = "" if member["charge"] is None else f" ({abs(member['charge'])}{'−' if member['charge'] < 0 else '+'})"
+        parts.append(f"m/z {locale.toString(float(member['precursor_mz']), 'f', 4)}{charge}")
+    if member["retention_time"] is not None:
+        parts.append(f"{locale.toString(float(member['retention_time']) / 60, 'f', 2)} min")
+    if member["spectrum_file"]:
+        parts.append(PurePath(member["spectrum_file"]).name)
+    return ", ".join(part for part in parts if part)
+
+
+def _summary(source: TableSource) -> _Summary:
+    row = source.query(
+        "SELECT (SELECT count(*) FROM clusters) AS clusters, (SELECT coalesce(sum(n_members), 0) FROM clusters) AS clustered, "
+        "(SELECT count(*) FROM members) AS spectra, (SELECT count(label) FROM clusters) AS labels"
+    ).to_pylist()[0]
+    return _Summary(row["clusters"], int(row["clustered"]), row["spectra"], row["labels"] > 0)

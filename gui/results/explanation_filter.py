@@ -1,0 +1,74 @@
+"""The filter of an explanation: text, q-value, and whether the mass is the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtWidgets import QWidget
+
+from gui.forms.numbers import NumberBox
+from gui.results.filter_bar import FilterBar, q_value_box
+from gui.tables.source import Condition
+
+__all__ = ["ExplanationFilter", "ExplanationFilterBar", "explanation_conditions"]
+
+
+@dataclass(frozen=True)
+class ExplanationFilter:
+    """What the user wants to see of the explained spectra; None bounds nothing. `kind`: same or modified."""
+
+    text: str = ""
+    q_value: float | None = None
+    kind: str | None = None
+
+
+def explanation_conditions(chosen: ExplanationFilter) -> list[Condition]:
+    """The conditions that a filter puts on explained spectra."""
+    conditions = []
+    if chosen.q_value is not None:
+        conditions.append(Condition("q_value <= ?", (chosen.q_value,)))
+    if chosen.kind is not None:
+        conditions.append(Condition("kind = ?", (chosen.kind,)))
+    if text := chosen.text.strip().lower():
+        # A tab is shown as the blank that is typed for it.
+        named = [f"contains(translate(lower({column}), chr(9), ' '), ?)" for column in ("spectrum_id", "nearest_spectrum")]
+        conditions.append(Condition(" OR ".join(["contains(lower(peptide), ?)", *named]), (text, text, text)))
+    return conditions
+
+
+class ExplanationFilterBar(FilterBar):
+    """What to show of the explained spectra."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(
+            "Peptide or spectrum",
+            "Shows explanations by a peptide with this text, or with it in the name of one of the two spectra",
+            "Shows again what is accepted at the false discovery rate of the run",
+            parent,
+        )
+        self._fdr = 0.01
+        self.q_value: NumberBox = q_value_box(self.fontMetrics())
+        self.kind = self._choices("Mass", "Shows explanations by a peptide of the same mass, or of another mass")
+        for text, kind in (("any mass", None), ("same mass", "same"), ("modified", "modified")):
+            self.kind.addItem(text, kind)
+        help_text = "Hides what is accepted only at a larger false discovery rate; 1 shows everything"
+        self._add_number(self.q_value, "&q-value ≤", "Largest q-value", help_text)
+        self._add(self.kind, "&Mass")
+        self.open(0.01)
+
+    @property
+    def chosen(self) -> ExplanationFilter:
+        """What is asked for."""
+        q_value = self.q_value.value()
+        return ExplanationFilter(self.text.text(), None if q_value >= 1 else q_value, self.kind.currentData())
+
+    def open(self, fdr: float) -> None:
+        """Show what is accepted at `fdr`; tells nobody."""
+        self._fdr = fdr
+        self.blockSignals(True)
+        self._reset_fields()
+        self.blockSignals(False)
+
+    def _usual(self) -> None:
+        self.q_value.setValue(self._fdr)
+        self.kind.setCurrentIndex(0)

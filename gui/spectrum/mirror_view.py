@@ -1,0 +1,112 @@
+"""The view of two spectra that are compared: what they are, the spectra mirrored, and what is under the pointer."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QToolButton, QVBoxLayout, QWidget
+
+from gui.plots.export import ExportAction, Figure
+from gui.spectrum.mirror_plot import FIGURE_SIZE, MirrorPlot, paint_mirror, peak_text
+from gui.spectrum.mirrored_spectra import MirroredSpectra
+from gui.tables.elided_label import ElidedLabel
+
+__all__ = ["MirrorView"]
+
+
+class MirrorView(QWidget):
+    """Shows a spectrum and the one that it is compared with, or a text that says why there is none."""
+
+    message = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.spectra: MirroredSpectra | None = None
+        self._title = ElidedLabel()
+        self.export_button = QToolButton()
+        self.export_button.setText("Export…")
+        self.export_button.setToolTip("Save the spectra as they are zoomed now as SVG, PDF or PNG (Ctrl+E)")
+        self.export_button.setAccessibleName("Export the spectra as a figure")
+        self.plot = MirrorPlot()
+        self.plot.setMinimumHeight(130)
+        self.plot.peakHovered.connect(self._tell_peak)
+        self.readout = QLabel(" ")
+        self.readout.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.readout.setContentsMargins(8, 1, 8, 3)
+        self.readout.setMinimumWidth(1)
+        self.readout.setAccessibleName("Peak under the pointer")
+        self._text = QLabel()
+        self._text.setTextFormat(Qt.TextFormat.PlainText)
+        self._text.setWordWrap(True)
+        self._text.setMinimumWidth(1)
+        self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._text.setContentsMargins(24, 24, 24, 24)
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.export_action = ExportAction(self, self._figure, self.message.emit)
+        # Also while the keyboard is in a table.
+        self.export_action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+        self.export_button.clicked.connect(self.export_action.ask)
+        bar = QHBoxLayout()
+        bar.setContentsMargins(8, 3, 6, 3)
+        bar.setSpacing(6)
+        bar.addWidget(self._title, 1)
+        bar.addWidget(self.export_button)
+        shown = QWidget()
+        layout = QVBoxLayout(shown)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(bar)
+        layout.addWidget(self.plot, 1)
+        layout.addWidget(self.readout)
+        self._stack = QStackedLayout(self)
+        self._stack.addWidget(self._text)
+        self._stack.addWidget(shown)
+        self._shown = shown
+        self.show_text("")
+
+    @property
+    def text(self) -> str:
+        """What is said in place of spectra, empty when there are some."""
+        return self._text.text() if self._stack.currentWidget() is self._text else ""
+
+    @property
+    def title(self) -> str:
+        """What is compared."""
+        return self._title.full_text
+
+    def show_text(self, text: str) -> None:
+        """Say why there are no spectra."""
+        self.spectra = None
+        self.plot.show_spectra(None)
+        self.export_action.setEnabled(False)
+        self._text.setText(text)
+        self._stack.setCurrentWidget(self._text)
+
+    def show_spectra(self, spectra: MirroredSpectra) -> None:
+        """Show a spectrum and the one that it is compared with."""
+        self.spectra = spectra
+        self._title.set_text(spectra.title)
+        self.plot.show_spectra(spectra)
+        self.plot.setAccessibleDescription(f"{spectra.title}, {self._summary()}")
+        self._tell_peak(-1, -1)
+        self.export_action.setEnabled(True)
+        self._stack.setCurrentWidget(self._shown)
+
+    def _tell_peak(self, half: int, peak: int) -> None:
+        if self.spectra is not None:
+            self.readout.setText(self._summary() if peak < 0 else peak_text(self.spectra, half, peak))
+
+    def _summary(self) -> str:
+        assert self.spectra is not None
+        counts = [self.locale().toString(len(half.peaks.mz)) for half in self.spectra.halves]
+        if len(counts) == 1:
+            return f"{counts[0]} peaks"
+        n_shared = self.locale().toString(len(self.spectra.shared))
+        return f"{n_shared} peaks shared within {self.spectra.tolerance}, of {counts[0]} above and {counts[1]} below"
+
+    def _figure(self) -> Figure | None:
+        return None if self.spectra is None else Figure(self.spectra.title, FIGURE_SIZE, self._paint)
+
+    def _paint(self, painter: QPainter, area: QRectF) -> None:
+        if self.spectra is not None:
+            paint_mirror(painter, area, self.spectra, self.plot.shown_range)

@@ -1,0 +1,639 @@
+"""k-means on a GPU: the classes of `kernels.cpu.k_means`, with the kernels of k_means.cu.
+
+Points and vectors stay on the device where they fit, and rounds follow each other there: of each round the host hears how many labels
+changed and how many items each cluster has, and nothing goes back. Where they do not fit, they come in groups in each round, and the host
+adds up what groups come to (Li's thesis, Algorithm 4.7), as it does with several devices.
+
+ATGPU analysis, a word has 4 bytes; `point_analysis` and `vector_analysis` count it. For n points of d dimensions, k centroids and r rounds:
+
+* rounds: r, each of three launches (nearest, sums, centroids), the last of two;
+* words in: n d once, n labels and 2 k d of centroids; out: 2 (k + 1) in each round, at the end n + 4 k d;
+* operations: n k d in each round, of a subtraction and a fused multiply-add; 5 more for each of n k;
+* memory blocks: n d / 8 twice in each round, of centroids k d / 8 for each block of points, which the cache keeps;
+* shared memory: 32 KB of centroids; 9 KB of tiles; for sums 8 k d + 4 k, as many dimensions at a time as fit.
+
+For vectors of m elements in b bins:
+
+* rounds: r, each of four launches (labels, counts, sums, terms);
+* words in: 3 m of the vectors, by vector and by bin, 2 (n + b); out: 2 (k + 1) in each round;
+* operations: for each element the clusters in the list of its bin: all in the first two rounds, then those that moved, or all for a
+  vector whose own centroid moved;
+* memory blocks: 12 / 32 for each of them, which the cache keeps, and 16 k / 32 of terms for each vector;
+* shared memory: 32 KB of products.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.counts import Work
+from kernels.cuda.modules import Card, sent, struct
+from kernels.device import DeviceMemoryError
+from kernels.k_means_layouts import NEVER, POINTS_OF_RUN, Assigned, PointSums, Rounds, VectorSums, rounds_through_host
+from kernels.vector_layouts import VectorArrays
+
+__all__ = ["PointMeans", "VectorMeans"]
+
+_FILE = "k_means.cu"
+_THREADS = 256
+_MOST_DIMENSIONS = 16  # of points that lie in registers
+_FLOATS_OF_CENTROIDS = 8192  # that are in shared memory at a time
+_SIDE, _DEPTH = 64, 16  # of tiles
+_TILE_BYTES = 2 * _DEPTH * (_SIDE + 4) * 4
+_CLUSTERS_OF_TILE, _WARPS = 1024, 4
+_PRODUCT_BYTES = _CLUSTERS_OF_TILE * _WARPS * 8
+_SUM_BYTES = 96 << 10  # of shared memory for sums, so that two blocks share a multiprocessor
+_POINTS_OF_BLOCK = 32768  # beyond, counters of sums might overflow
+_BLOCKS = 4  # of a kernel, on each multiprocessor, where a block takes what there is
+_VECTOR_BLOCKS = 16
+_SHARE_OF_FREE_MEMORY = 0.6
+_OPERATIONS_OF_RUN = 500_000_000_000  # between two looks at a cancel: a tenth of a second on an H200
+_STEPS_OF_RUN = 10_000_000_000
+_ELEMENT_BYTES = 6 + 6 + 24  # by vector, by bin, and what the lists may hold
+_VECTOR_BYTES = 8 + 8 + 4 + 8
+
+_POINTS = np.dtype(
+    [
+        *[(name, np.uint64) for name in ("points", "labels", "distances", "changed")],
+        ("first", np.int64), ("last", np.int64), ("d", np.int32), ("measures", np.int32),
+    ]
+)  # fmt: skip
+"""The struct Points of k_means.cu."""
+_MEANS = np.dtype(
+    [
+        *[(name, np.uint64) for name in ("sums", "counts", "old", "exact", "quick", "moved")],
+        *[(name, np.int32) for name in ("k", "d", "stride", "is_given")],
+    ]
+)
+_CENTROIDS = np.dtype([("exact", np.uint64), ("quick", np.uint64), ("k", np.int32), ("stride", np.int32)])
+_VECTOR_COLUMNS = "offsets", "bins", "weights", "low", "high", "bin_offsets", "vector_of", "weight_of"
+_VECTORS = np.dtype([*[(name, np.uint64) for name in _VECTOR_COLUMNS], ("has_ranges", np.int32), ("tiles", np.int32)])
+_LISTS = np.dtype([(name, np.uint64) for name in ("starts", "clusters", "sums")])
+_TERMS = np.dtype(
+    [
+        *[(name, np.uint64) for name in ("factor", "square", "is_moved", "moves", "changed", "squares")],
+        ("k", np.int32),
+        ("is_whole", np.int32),
+    ]
+)
+
+
+def _points_of_thread(d: int) -> int:
+    return 8 if d <= 4 else 4 if d <= 8 else 2
+
+
+def _stride(d: int) -> int:
+    return -(-d // 4) * 4 if d <= _MOST_DIMENSIONS else d
+
+
+def point_analysis(n: int, d: int, k: int, rounds: int, *, most_shared: int) -> Work:
+    """Rounds with points that stay on a card, their transfer included, without a tolerance. An operation is a dimension of a distance."""
+    in_registers, columns = d <= _MOST_DIMENSIONS, _columns(k, d, most_shared)
+    if in_registers:
+        of_block = _THREADS * _points_of_thread(d)
+        operations = -(-n // of_block) * of_block * k * d
+    else:
+        operations = -(-n // _SIDE) * -(-k // _SIDE) * _SIDE**2 * -(-d // _DEPTH) * _DEPTH
+    centroids = min(k, _FLOATS_OF_CENTROIDS // _stride(d)) * _stride(d) * 4 if in_registers else _TILE_BYTES
+    return Work(
+        rounds, operations * rounds, rounds * 2 * n * d // 8, n * d + n + 2 * k * d, (rounds + 1) * 2 * (k + 1) + n + 4 * k * d,
+        max(centroids, k * (8 * columns + 4) if columns else 0), 3 + rounds + 4,
+    )  # fmt: skip
+
+
+def vector_analysis(*, n: int, elements: int, n_bins: int, k: int, entries: int, walked: int, ranges: bool) -> Work:
+    """A round with vectors that are on a card already, told to the host. An operation is an entry of a list that an element meets.
+
+    `entries`: of the centroids' lists. `walked`: of them, by all elements together.
+    """
+    tiles = -(-k // _CLUSTERS_OF_TILE)
+    in_bytes = 8 * n_bins * (tiles + 1) + 12 * entries + 16 * k
+    out_bytes = 4 * n + 8 * n_bins * (tiles + 1) + 12 * elements + 8 * (k + 1)
+    blocks = (12 * walked + 16 * k * n + (8 * n if ranges else 0)) // 32
+    return Work(1, walked, blocks, in_bytes // 4, out_bytes // 4, _PRODUCT_BYTES, 5 + 5)
+
+
+def _columns(k: int, d: int, most_shared: int) -> int:
+    """Dimensions that a block adds up at a time in shared memory; 0 where not even one fits."""
+    return max(0, min(d, (min(most_shared, _SUM_BYTES) // k - 4) // 8))
+
+
+class _Told:
+    """What a round tells the host: the members of each cluster, and how many labels changed."""
+
+    def __init__(self, card: Card, stream: Any, k: int) -> None:
+        self._card, self._stream, self._k = card, stream, k
+        self.buffer = card.buffer(8 * (k + 1))
+        self.changed_at = card.address(self.buffer) + 8 * k
+        self._values: NDArray[np.int64] = card.pinned(8 * (k + 1))[: 8 * (k + 1)].view(np.int64)
+
+    def clear(self) -> None:
+        self._card.clear(self.buffer, 8 * (self._k + 1), self._stream)
+
+    def read(self) -> tuple[NDArray[np.int64], int]:
+        """Waits for the stream."""
+        self._card.download(self._values, self.buffer, self._stream)
+        self._card.wait(self._stream)
+        return self._values[: self._k].copy(), int(self._values[self._k])
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Items `first:last` of all with the buffers that hold them."""
+
+    first: int
+    last: int
+    buffers: dict[str, Any]
+
+
+class _Centers:
+    """Centroids of points on the device: those of this round, and room for those of the next."""
+
+    def __init__(self, card: Card, stream: Any, k: int, d: int) -> None:
+        self._card, self._stream, self.k, self._d, self.stride = card, stream, k, d, _stride(d)
+        self._exact, self._next = card.buffer(8 * k * d), card.buffer(8 * k * d)
+        self._quick, self._moved = card.buffer(4 * k * self.stride), card.buffer(8 * k)
+        self.sums, self.told = card.buffer(8 * k * d), _Told(card, stream, k)
+
+    @property
+    def struct(self) -> NDArray[np.void]:
+        return struct(self._card, _CENTROIDS, {"exact": self._exact, "quick": self._quick, "k": self.k, "stride": self.stride})
+
+    def put(self, centroids: NDArray[np.float64]) -> None:
+        self._card.upload(self._exact, np.ascontiguousarray(centroids), self._stream)
+        self._make(self._exact, self._exact, is_given=True)
+
+    def move(self) -> None:
+        """The next are the means of the sums."""
+        self._make(self._exact, self._next, is_given=False)
+
+    def movement(self) -> float:
+        moved = np.empty(self.k)
+        self._card.download(moved, self._moved, self._stream)
+        self._card.wait(self._stream)
+        return float(moved.sum())
+
+    def advance(self) -> None:
+        """The next become those of this round."""
+        self._exact, self._next = self._next, self._exact
+
+    def centroids(self) -> NDArray[np.float64]:
+        found = np.empty((self.k, self._d))
+        self._card.download(found, self._exact, self._stream)
+        return found
+
+    def clear(self) -> None:
+        """No sums."""
+        self._card.clear(self.sums, 8 * self.k * self._d, self._stream)
+        self.told.clear()
+
+    def found(self) -> tuple[PointSums, int]:
+        """The sums, and how many labels changed."""
+        sums = np.empty((self.k, self._d), np.int64)
+        self._card.download(sums, self.sums, self._stream)
+        counts, changed = self.told.read()
+        return PointSums(sums, counts), changed
+
+    def _make(self, old: Any, new: Any, *, is_given: bool) -> None:
+        members = {
+            "sums": self.sums, "counts": self.told.buffer, "old": old, "exact": new, "quick": self._quick, "moved": self._moved,
+            "k": self.k, "d": self._d, "stride": self.stride, "is_given": int(is_given),
+        }  # fmt: skip
+        means = struct(self._card, _MEANS, members)
+        self._card.launch(_FILE, "move_centroids", -(-self.k // _THREADS), _THREADS, (means,), self._stream, defines=_defines(self._d))
+
+
+def _defines(d: int) -> tuple[str, ...]:
+    """One form for all that do not lie in registers, and for vectors."""
+    return (f"DIMENSIONS={d if d <= _MOST_DIMENSIONS else 8}",)
+
+
+class PointMeans:
+    """Points on a device.
+
+    Parameters
+    ----------
+    device : the card. points : (n, d) int32.
+    """
+
+    def __init__(self, device: Card, points: NDArray[np.int32]) -> None:
+        self._card, self._points, self._stream = device, np.ascontiguousarray(points, np.int32), device.stream()
+        n, self._d = points.shape
+        self._bytes = 4 * self._d + 4 + 8
+        runs = int(device.free_bytes() * _SHARE_OF_FREE_MEMORY) // (self._bytes * POINTS_OF_RUN)
+        self._most = max(1, runs) * POINTS_OF_RUN
+        self._resident: _Group | None = None
+        if n <= self._most:
+            with suppress(DeviceMemoryError):
+                self._resident = self._sent(0, n)
+        device.wait(self._stream)
+
+    def assign(
+        self,
+        centroids: NDArray[np.float64],
+        labels: NDArray[np.int32],
+        distances: NDArray[np.float64],
+        first: int,
+        last: int,
+        told: int,
+    ) -> Generator[Assigned, None, None]:
+        """As that of the processor.
+
+        Raises
+        ------
+        DeviceError : the device failed. DeviceMemoryError : the centroids do not fit.
+        """
+        try:
+            centers = _Centers(self._card, self._stream, len(centroids), self._d)
+            centers.put(centroids)
+            for group in self._groups(first, last):
+                begin, end = max(first, group.first), min(last, group.last)
+                here = begin - group.first, end - group.first
+                self._card.clear(group.buffers["labels"], 4 * (group.last - group.first), self._stream)
+                room = self._card.buffer(8 * (group.last - group.first) if len(distances) else 0)
+                centers.clear()
+                for _ in self._label(group, room, bool(len(distances)), centers, *here):
+                    self._card.wait(self._stream)
+                    yield Assigned(begin)
+                if told != NEVER:
+                    self._add(group, centers, *here)
+                self._card.download(labels[begin:end], group.buffers["labels"], self._stream, offset=4 * here[0])
+                if len(distances):
+                    self._card.download(distances[begin:end], room, self._stream, offset=8 * here[0])
+                sums = centers.found()[0] if told != NEVER else None
+                self._card.wait(self._stream)
+                yield Assigned(end, sums)
+        finally:
+            self._card.wait(self._stream)
+
+    def iterate(
+        self, centroids: NDArray[np.float64], labels: NDArray[np.int32], rounds: int, tolerance: float
+    ) -> Generator[int, None, Rounds]:
+        """As that of the processor."""
+        group, n = self._resident, len(labels)
+        if group is None:
+            return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
+        try:
+            centers, room = _Centers(self._card, self._stream, len(centroids), self._d), self._card.buffer(0)
+            centers.put(centroids)
+            self._card.upload(group.buffers["labels"], labels, self._stream)
+            for number in range(1, rounds + 1):
+                centers.clear()
+                for _ in self._label(group, room, False, centers, 0, n):
+                    self._card.wait(self._stream)
+                    yield number - 1
+                self._add(group, centers, 0, n)
+                counts, changed = centers.told.read()
+                if number == rounds or changed == 0 or not counts.all():
+                    break
+                centers.move()
+                if tolerance > 0.0 and centers.movement() <= tolerance:
+                    break
+                centers.advance()
+                yield number
+            self._card.download(labels, group.buffers["labels"], self._stream)
+            used = centers.centroids()
+            sums, _ = centers.found()
+            return Rounds(number, used, sums, changed)
+        finally:
+            self._card.wait(self._stream)
+
+    def _label(self, group: _Group, room: Any, measures: bool, centers: _Centers, first: int, last: int) -> Generator[None, None, None]:
+        """Launches that label the points `first:last` of a group; yields between two of them."""
+        of_block = _THREADS * _points_of_thread(self._d) if self._d <= _MOST_DIMENSIONS else _SIDE
+        most = max(1, _OPERATIONS_OF_RUN // (centers.k * self._d * of_block)) * of_block
+        for begin in range(first, last, most):
+            if begin > first:
+                yield
+            end = min(last, begin + most)
+            blocks, centroids = -(-(end - begin) // of_block), centers.struct
+            if self._d <= _MOST_DIMENSIONS:
+                kernel, shared = "nearest_in_registers", min(centers.k, _FLOATS_OF_CENTROIDS // centers.stride) * centers.stride * 4
+            else:
+                kernel, shared = "nearest_in_tiles", _TILE_BYTES
+            self._card.launch(
+                _FILE, kernel, blocks, _THREADS, (self._struct(group, room, measures, centers, begin, end), centroids), self._stream,
+                shared_bytes=shared, defines=_defines(self._d),
+            )  # fmt: skip
+
+    def _add(self, group: _Group, centers: _Centers, first: int, last: int) -> None:
+        """Launches that add up the points `first:last` of a group by their labels."""
+        points, columns = (
+            self._struct(group, None, False, centers, first, last),
+            _columns(centers.k, self._d, self._card.most_shared_bytes()),
+        )
+        multiprocessors, n = self._card.multiprocessors(), last - first
+        sums, counts, defines = centers.sums, centers.told.buffer, _defines(self._d)
+        if columns == 0:
+            blocks = min(multiprocessors * _BLOCKS, -(-n * self._d // _THREADS))
+            self._card.launch(_FILE, "add_points_one_by_one", blocks, _THREADS, (points, sums, counts), self._stream, defines=defines)
+            return
+        of_block = max(_THREADS, min(_POINTS_OF_BLOCK, -(-n // (multiprocessors * _BLOCKS))))
+        for column in range(0, self._d, columns):
+            some = min(columns, self._d - column)
+            numbers = np.int32(centers.k), np.int32(column), np.int32(some), np.int32(of_block)
+            self._card.launch(
+                _FILE, "add_points", -(-n // of_block), _THREADS, (points, *numbers, sums, counts), self._stream,
+                shared_bytes=centers.k * (8 * some + 4), defines=defines,
+            )  # fmt: skip
+
+    def _struct(self, group: _Group, room: Any, measures: bool, centers: _Centers, first: int, last: int) -> NDArray[np.void]:
+        return struct(
+            self._card,
+            _POINTS,
+            {
+                **group.buffers, "distances": 0 if room is None else room, "changed": centers.told.changed_at, "first": first, "last": last,
+                "d": self._d, "measures": int(measures),
+            },
+        )  # fmt: skip
+
+    def _groups(self, first: int, last: int) -> Generator[_Group, None, None]:
+        """Points on the device: all of them where they stay there, else as many at a time as fit."""
+        if self._resident is not None:
+            if first < last:
+                yield self._resident
+            return
+        for begin in range(first, last, self._most):
+            yield self._sent(begin, min(last, begin + self._most))
+
+    def _sent(self, first: int, last: int) -> _Group:
+        buffers = {"labels": self._card.buffer(4 * (last - first)), **sent(self._card, {"points": self._points[first:last]}, self._stream)}
+        return _Group(first, last, buffers)
+
+
+class _Lists:
+    """For each bin and tile of clusters, those that have something there: on the device, of so many entries at the most."""
+
+    def __init__(self, card: Card, n_bins: int, tiles: int, entries: int) -> None:
+        self._card, self._n_bins, self._tiles, self._entries = card, n_bins, tiles, entries
+        self._buffers = {
+            "starts": card.buffer(8 * n_bins * (tiles + 1)), "clusters": card.buffer(4 * entries), "sums": card.buffer(8 * entries),
+        }  # fmt: skip
+
+    @classmethod
+    def of(cls, card: Card, stream: Any, centroids: VectorSums, n_bins: int, tiles: int) -> _Lists:
+        """Those of centroids."""
+        k, made = len(centroids.counts), cls(card, n_bins, tiles, len(centroids.keys))
+        ends = np.minimum(np.arange(tiles + 1) * _CLUSTERS_OF_TILE, k)
+        starts = np.searchsorted(centroids.keys, np.arange(n_bins)[:, None] * k + ends)
+        columns = {"starts": starts.astype(np.int64), "clusters": (centroids.keys % k).astype(np.int32), "sums": centroids.sums}
+        for name, column in columns.items():
+            card.upload(made._buffers[name], np.ascontiguousarray(column), stream)
+        card.wait(stream)
+        return made
+
+    @property
+    def struct(self) -> NDArray[np.void]:
+        return struct(self._card, _LISTS, self._buffers)
+
+    def clear(self, stream: Any) -> None:
+        """Between the lists of two bins there may be room, which is read with them."""
+        self._card.clear(self._buffers["clusters"], 4 * self._entries, stream)
+        self._card.clear(self._buffers["sums"], 8 * self._entries, stream)
+
+    def read(self, stream: Any, counts: NDArray[np.int64]) -> VectorSums:
+        """The sums that the lists hold."""
+        starts = np.empty((self._n_bins, self._tiles + 1), np.int64)
+        clusters, sums = np.empty(self._entries, np.int32), np.empty(self._entries, np.int64)
+        for column, name in ((starts, "starts"), (clusters, "clusters"), (sums, "sums")):
+            self._card.download(column, self._buffers[name], stream)
+        self._card.wait(stream)
+        lengths = starts[:, -1] - starts[:, 0]
+        bins = np.repeat(np.arange(self._n_bins), lengths)
+        places = np.arange(len(bins)) + np.repeat(starts[:, 0] - np.concatenate(([0], np.cumsum(lengths)))[:-1], lengths)
+        return VectorSums(bins * np.int64(len(counts)) + clusters[places], sums[places], counts)
+
+
+class _VectorCenters:
+    """Terms of the centroids of vectors on the device, and what is known of a round."""
+
+    def __init__(self, card: Card, stream: Any, k: int) -> None:
+        self._card, self._stream, self.k = card, stream, k
+        self.tiles = -(-k // _CLUSTERS_OF_TILE)
+        self._terms = {name: card.buffer(8 * k) for name in ("factor", "square")}
+        self._is_moved, self._moves, self._squares = card.buffer(k), card.buffer(k), card.buffer(24 * k)
+        self.told = _Told(card, stream, k)
+        for buffer in (self._is_moved, self._moves):
+            card.clear(buffer, k, stream)
+
+    def put(self, centroids: VectorSums) -> None:
+        for name, column in centroids.terms()._asdict().items():
+            self._card.upload(self._terms[name], column, self._stream)
+        self._card.wait(self._stream)
+
+    def begin(self) -> None:
+        """Nothing is known of a round."""
+        self.told.clear()
+        self._card.clear(self._moves, self.k, self._stream)
+        self._card.clear(self._squares, 24 * self.k, self._stream)
+
+    def advance(self) -> None:
+        """What left or joined a cluster moves it."""
+        self._is_moved, self._moves = self._moves, self._is_moved
+
+    def terms(self, is_whole: bool) -> NDArray[np.void]:
+        own = {
+            "is_moved": self._is_moved, "moves": self._moves, "changed": self.told.changed_at, "squares": self._squares, "k": self.k,
+            "is_whole": int(is_whole),
+        }  # fmt: skip
+        return struct(self._card, _TERMS, {**self._terms, **own})
+
+    def make(self) -> None:
+        """The terms of the sums of this round."""
+        arguments = self.terms(False), self.told.buffer
+        self._card.launch(_FILE, "make_terms", -(-self.k // _THREADS), _THREADS, arguments, self._stream, defines=_defines(8))
+
+
+class VectorMeans:
+    """Sparse vectors on a device.
+
+    Parameters
+    ----------
+    device : the card. vectors, n_bins, low, high : as those of the processor.
+    """
+
+    def __init__(
+        self,
+        device: Card,
+        vectors: VectorArrays,
+        n_bins: int,
+        low: NDArray[np.int64] | None = None,
+        high: NDArray[np.int64] | None = None,
+    ) -> None:
+        self._card, self._vectors, self._n_bins, self._stream = device, vectors, n_bins, device.stream()
+        self._ranges = None if low is None or high is None else {"low": low, "high": high}
+        self._budget = int(device.free_bytes() * _SHARE_OF_FREE_MEMORY)
+        self._resident: _Group | None = None
+        n = len(vectors.offsets) - 1
+        before = self._bytes()
+        if int(before[-1]) <= self._budget and n < 2**31:
+            with suppress(DeviceMemoryError):
+                self._resident = self._sent(0, n)
+        device.wait(self._stream)
+
+    def assign(
+        self,
+        centroids: VectorSums,
+        labels: NDArray[np.int32],
+        distances: NDArray[np.float64],
+        first: int,
+        last: int,
+        told: int,
+    ) -> Generator[Assigned, None, None]:
+        """As that of the processor.
+
+        Raises
+        ------
+        DeviceError : the device failed. DeviceMemoryError : the centroids do not fit, or not even one vector.
+        """
+        try:
+            centers = _VectorCenters(self._card, self._stream, len(centroids.counts))
+            centers.put(centroids)
+            lists = _Lists.of(self._card, self._stream, centroids, self._n_bins, centers.tiles)
+            for group in self._groups(first, last):
+                begin, end = max(first, group.first), min(last, group.last)
+                here = begin - group.first, end - group.first
+                self._card.clear(group.buffers["labels"], 4 * (group.last - group.first), self._stream)
+                centers.begin()
+                for _ in self._label(group, centers, lists, lists, *here, is_whole=True):
+                    self._card.wait(self._stream)
+                    yield Assigned(begin)
+                sums = None
+                if told != NEVER:
+                    made = self._added(group, centers, *here)
+                    counts, _ = centers.told.read()
+                    sums = made[0].read(self._stream, counts)
+                self._card.download(labels[begin:end], group.buffers["labels"], self._stream, offset=4 * here[0])
+                if len(distances):
+                    self._card.download(distances[begin:end], group.buffers["values"], self._stream, offset=8 * here[0])
+                self._card.wait(self._stream)
+                if len(distances):
+                    self._measure(labels, distances, begin, end)
+                yield Assigned(end, sums)
+        finally:
+            self._card.wait(self._stream)
+
+    def iterate(self, centroids: VectorSums, labels: NDArray[np.int32], rounds: int, tolerance: float) -> Generator[int, None, Rounds]:
+        """As that of the processor. With a tolerance, which needs the centroids themselves, they go through the host."""
+        group, n = self._resident, len(labels)
+        if group is None or tolerance > 0.0:
+            return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
+        try:
+            centers = _VectorCenters(self._card, self._stream, len(centroids.counts))
+            centers.put(centroids)
+            lists = _Lists.of(self._card, self._stream, centroids, self._n_bins, centers.tiles)
+            of_moved, is_given = lists, True
+            self._card.upload(group.buffers["labels"], labels, self._stream)
+            counts = centroids.counts
+            for number in range(1, rounds + 1):
+                before = counts
+                centers.begin()
+                for _ in self._label(group, centers, lists, of_moved, 0, n, is_whole=number <= 2):
+                    self._card.wait(self._stream)
+                    yield number - 1
+                made = self._added(group, centers, 0, n)
+                counts, changed = centers.told.read()
+                if number == rounds or changed == 0 or not counts.all():
+                    break
+                centers.make()
+                centers.advance()
+                (lists, of_moved), is_given = made, False
+                yield number
+            self._card.download(labels, group.buffers["labels"], self._stream)
+            sums = made[0].read(self._stream, counts)
+            used = centroids if is_given else lists.read(self._stream, before)
+            return Rounds(number, used, sums, changed)
+        finally:
+            self._card.wait(self._stream)
+
+    def _label(
+        self, group: _Group, centers: _VectorCenters, lists: _Lists, of_moved: _Lists, first: int, last: int, *, is_whole: bool
+    ) -> Generator[None, None, None]:
+        """Launches that label the vectors `first:last` of a group; yields between two of them."""
+        offsets = self._vectors.offsets[group.first + first : group.first + last + 1]
+        marks = np.arange(offsets[0], offsets[-1], max(1, _STEPS_OF_RUN // centers.k))[1:]
+        cuts = np.unique([0, *np.searchsorted(offsets, marks), last - first])
+        vectors, terms = self._struct(group, centers), centers.terms(is_whole)
+        for place, (begin, end) in enumerate(pairwise(cuts.tolist())):
+            if place:
+                yield
+            blocks = min(-(-(end - begin) // _WARPS), self._card.multiprocessors() * _VECTOR_BLOCKS)
+            arguments = vectors, lists.struct, of_moved.struct, terms, np.int32(first + begin), np.int32(first + end)
+            buffers = group.buffers["labels"], group.buffers["values"]
+            self._card.launch(
+                _FILE, "assign_vectors", blocks, 32 * _WARPS, (*arguments, *buffers), self._stream, shared_bytes=_PRODUCT_BYTES,
+                defines=_defines(8),
+            )  # fmt: skip
+
+    def _added(self, group: _Group, centers: _VectorCenters, first: int, last: int) -> tuple[_Lists, _Lists]:
+        """Lists of the sums of the vectors `first:last` of a group, and of those alone whose cluster moved; their squares."""
+        entries = int(self._vectors.offsets[group.last] - self._vectors.offsets[group.first])
+        made = [_Lists(self._card, self._n_bins, centers.tiles, entries) for _ in range(2)]
+        made[0].clear(self._stream)
+        numbers, labels = (np.int32(first), np.int32(last)), group.buffers["labels"]
+        blocks = min(self._card.multiprocessors() * _BLOCKS, -(-(last - first) // _THREADS))
+        self._card.launch(
+            _FILE, "count_vectors", blocks, _THREADS, (labels, *numbers, centers.told.buffer), self._stream, defines=_defines(8)
+        )
+        arguments = self._struct(group, centers), labels, *numbers, made[0].struct, made[1].struct, centers.terms(False)
+        self._card.launch(_FILE, "add_vectors", self._n_bins, _THREADS, arguments, self._stream, defines=_defines(8))
+        return made[0], made[1]
+
+    def _measure(self, labels: NDArray[np.int32], distances: NDArray[np.float64], first: int, last: int) -> None:
+        """Values of the vectors `first:last` become squared distances."""
+        offsets = self._vectors.offsets[first : last + 1]
+        weights = self._vectors.weights[offsets[0] : offsets[-1]].astype(np.float64)
+        before = np.concatenate(([0.0], np.cumsum(weights * weights)))[offsets - offsets[0]]
+        squares = np.diff(before)
+        has_label = labels[first:last] >= 0
+        distances[first:last] = np.where(has_label, np.maximum(0.0, squares - distances[first:last]), squares)
+
+    def _struct(self, group: _Group, centers: _VectorCenters) -> NDArray[np.void]:
+        columns = {name: group.buffers.get(name, 0) for name in _VECTOR_COLUMNS}
+        return struct(self._card, _VECTORS, {**columns, "has_ranges": int(self._ranges is not None), "tiles": centers.tiles})
+
+    def _bytes(self) -> NDArray[np.int64]:
+        """(n + 1,) what the vectors before each take on the device."""
+        offsets = self._vectors.offsets
+        return _ELEMENT_BYTES * (offsets - offsets[0]) + _VECTOR_BYTES * np.arange(len(offsets))
+
+    def _groups(self, first: int, last: int) -> Generator[_Group, None, None]:
+        """Vectors on the device: all of them where they stay there, else as many at a time as fit."""
+        if self._resident is not None:
+            if first < last:
+                yield self._resident
+            return
+        before = self._bytes()
+        while first < last:
+            end = min(last, first + 2**30, int(np.searchsorted(before, before[first] + self._budget, side="right")) - 1)
+            if end <= first:
+                raise DeviceMemoryError(f"{self._card.name} has {self._budget / 1e6:,.0f} MB to give, not enough for one vector")
+            yield self._sent(first, end)
+            first = end
+
+    def _sent(self, first: int, last: int) -> _Group:
+        vectors, n = self._vectors, last - first
+        offsets = vectors.offsets[first : last + 1] - vectors.offsets[first]
+        elements = slice(int(vectors.offsets[first]), int(vectors.offsets[last]))
+        bins, weights = vectors.bins[elements], vectors.weights[elements]
+        # By bin: the bin above, the element below in one number, since these sort fast.
+        order = np.sort(bins.astype(np.int64) << 32 | np.arange(len(bins))) & 0xFFFFFFFF
+        vector_of = np.repeat(np.arange(n, dtype=np.int32), np.diff(offsets))
+        columns: dict[str, NDArray] = {
+            "offsets": offsets, "bins": bins, "weights": weights,
+            "bin_offsets": np.concatenate(([0], np.cumsum(np.bincount(bins, minlength=self._n_bins)))),
+            "vector_of": vector_of[order], "weight_of": weights[order],
+        }  # fmt: skip
+        if self._ranges is not None:
+            columns |= {name: column[first:last].astype(np.int32) for name, column in self._ranges.items()}
+        buffers = {"labels": self._card.buffer(4 * n), "values": self._card.buffer(8 * n)}
+        group = _Group(first, last, {**buffers, **sent(self._card, columns, self._stream)})
+        self._card.wait(self._stream)
+        return group

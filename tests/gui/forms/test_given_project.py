@@ -1,0 +1,158 @@
+"""The form of a search whose input is a project: how one is given, what is wrong with it, and which of its runs is gone on from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QComboBox
+from pytestqt.qtbot import QtBot
+
+from engine.project import Project
+from engine.searches import search_of_kind
+from gui.devices import DeviceSurvey
+from gui.forms.editors import RunEditor
+from gui.forms.file_survey import FileSurvey
+from gui.forms.search_form import SearchForm
+from gui.theme import Theme
+from gui.window import MainWindow
+from tests.gui.result_projects import project_with_results
+from tests.gui.test_window import click, drop
+
+
+@pytest.fixture
+def form(qtbot: QtBot, theme: Theme) -> Iterator[SearchForm]:
+    survey, devices = FileSurvey(), DeviceSurvey()
+    widget = SearchForm(search_of_kind("explain"), survey, devices)
+    qtbot.addWidget(widget)
+    widget.resize(1000, 800)
+    widget.show()
+    yield widget
+    survey.close()
+    devices.close()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    made, _ = project_with_results(tmp_path / "project")
+    project_with_results(made.folder)
+    return made
+
+
+def choices(form: SearchForm) -> list[str]:
+    box = form.parameters.fields["run"].editor.findChild(QComboBox)
+    assert box is not None
+    return [str(box.itemData(i)) for i in range(box.count())]
+
+
+def test_it_asks_for_a_project_and_for_no_other_folder(form: SearchForm) -> None:
+    assert form.what_is_missing() == "Add a project with an identification"
+    assert not form.project.isVisible() and not form.file_lists["project"].add_button.isVisible()
+    assert (
+        form.file_lists["project"].folder_button.text() == "Choose project…" and not form.file_lists["project"].project_button.isEnabled()
+    )
+
+
+def test_results_go_into_the_project_that_is_given(form: SearchForm, project: Project, qtbot: QtBot) -> None:
+    form.file_lists["project"]._take_folder([str(project.folder)])
+    qtbot.waitUntil(form.run_button.isEnabled)
+    task = form.task()
+    assert task is not None and task.project_folder == project.folder and task.title == f"Explain spectra of {project.folder.name}"
+    assert task.request.inputs == {"project": (project.folder,)}
+    moved = task.in_project(Path("/elsewhere"))
+    assert moved.request.inputs == {"project": (Path("/elsewhere"),)} and moved.project_folder == Path("/elsewhere")
+
+
+def test_another_project_takes_the_place_of_the_first(form: SearchForm, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
+    other, _ = project_with_results(tmp_path / "other")
+    for one in (project, other):
+        form.file_lists["project"]._take_folder([str(one.folder)])
+    assert form.file_lists["project"].paths == [other.folder]
+
+
+def test_what_is_no_project_is_said_where_it_stands(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+    (tmp_path / "folder").mkdir()
+    files = form.file_lists["project"]
+    files.give_project(tmp_path / "folder")
+    qtbot.waitUntil(lambda: bool(files.problem()))
+    qtbot.waitUntil(files.message.isVisible)
+    assert files.message.text() == f"{tmp_path / 'folder'} is no project; choose the folder of one"
+    qtbot.waitUntil(lambda: form.reason.text() == "A project cannot be used")
+
+
+def test_its_identifications_are_offered_the_newest_first(form: SearchForm, project: Project, qtbot: QtBot) -> None:
+    with project.run("identify", {}) as run:
+        run.write_json("notes", {"has": "neither peaks nor matches"})
+    form.set_project_folder(project.folder)
+    qtbot.waitUntil(lambda: choices(form) == ["", "identify-0002", "identify-0001"])
+    assert form.parameters.values()["run"] == ""
+    form.parameters.set_values({"run": "identify-0001"})
+    form.set_project_folder(project.folder)
+    assert form.parameters.values()["run"] == "identify-0001"
+
+
+def test_a_run_that_the_project_does_not_have_is_said(form: SearchForm, project: Project, qtbot: QtBot) -> None:
+    form.go_on_from(project.folder, "identify-0009")
+    qtbot.waitUntil(lambda: form.parameters.problems.get("run") == "This project has no such run")
+    form.parameters.set_values({"run": ""})
+    qtbot.waitUntil(form.run_button.isEnabled)
+
+
+def test_a_project_without_identifications_is_said(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
+    empty = Project.create_or_open(tmp_path / "empty")
+    form.set_project_folder(empty.folder)
+    said = "This project has no finished identification with stored peaks"
+    qtbot.waitUntil(lambda: form.parameters.problems.get("run") == said)
+
+
+def test_another_project_forgets_the_run_of_the_one_before(form: SearchForm, project: Project, tmp_path: Path) -> None:
+    form.go_on_from(project.folder, "identify-0001")
+    assert form.parameters.values()["run"] == "identify-0001"
+    form.set_project_folder(Project.create_or_open(tmp_path / "other").folder)
+    assert form.parameters.values()["run"] == ""
+
+
+def test_it_begins_with_the_open_project_and_goes_on_from_a_run(window: MainWindow, project: Project, qtbot: QtBot) -> None:
+    form = window.searches["explain"].form
+    window.open_project(project.folder)
+    assert form.file_lists["project"].paths == [project.folder]
+    results = window.searches["identify"].results
+    qtbot.waitUntil(lambda: not results.is_busy and results.run is not None)
+    action = results.follow_ups["explain"]
+    assert action.isEnabled() and action in results.panels["psms"].view.actions() and action in results.panels["proteins"].view.actions()
+    assert results.run is not None
+    run_id = results.run.id
+    action.trigger()
+    assert window.pages.currentWidget() is form and form.parameters.values()["run"] == run_id
+    editor = form.parameters.fields["run"].editor
+    assert isinstance(editor, RunEditor)
+    qtbot.waitUntil(form.run_button.isEnabled)
+
+
+def test_a_project_dropped_on_the_form_is_given_and_elsewhere_opened(
+    window: MainWindow, project: Project, tmp_path: Path, qtbot: QtBot
+) -> None:
+    other, _ = project_with_results(tmp_path / "other")
+    window.open_project(other.folder)
+    results = window.searches["identify"].results
+    qtbot.waitUntil(lambda: not results.is_busy and results.run is not None)
+    window.menus.new["explain"].trigger()
+    drop(window, project.folder)
+    files = window.form.file_lists["project"]
+    qtbot.waitUntil(lambda: files.paths == [project.folder])
+    shown = window.project_pane.project
+    assert shown is not None and shown.folder == other.folder and files.project_button.isEnabled()
+    click(files.project_button)
+    assert files.paths == [other.folder]
+
+
+def test_a_saved_preset_does_not_name_a_run_of_one_project(form: SearchForm, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
+    form.file_lists["project"]._take_folder([str(project.folder)])
+    qtbot.waitUntil(form.run_button.isEnabled)
+    form.go_on_from(project.folder, "identify-0001")
+    parameters = form.parameters.parameters
+    assert parameters is not None and parameters.model_dump()["run"] == "identify-0001"
+    form.save_preset_file(tmp_path / "mine.toml")
+    text = (tmp_path / "mine.toml").read_text(encoding="utf-8")
+    assert "min_similarity = 0.6" in text and "identify-0001" not in text

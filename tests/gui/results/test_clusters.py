@@ -1,0 +1,166 @@
+"""The results of a clustering, driven as a person would, and compared with the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pytestqt.qtbot import QtBot
+
+from engine.project import Project
+from engine.searches import search_of_kind
+from gui.results.cluster_view import ClusterView
+from gui.theme import Theme
+from tests.gui.cluster_projects import SIZES, project_with_clusters
+from tests.gui.result_views import click_row, cut_off, opened, overlapping, rows_of, settle, shown
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return project_with_clusters(tmp_path / "project")
+
+
+def view_of(project: Project, qtbot: QtBot) -> ClusterView:
+    view = ClusterView(search_of_kind("cluster"))
+    opened(view, project, qtbot)
+    return view
+
+
+@pytest.fixture
+def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ClusterView]:
+    widget = view_of(project, qtbot)
+    yield widget
+    widget.clear()
+
+
+def test_the_largest_cluster_is_chosen_with_its_spectra_and_the_first_is_compared(view: ClusterView, project: Project) -> None:
+    n_clusters, n_clustered = sum(size > 1 for size in SIZES), sum(size for size in SIZES if size > 1)
+    share = 100 * n_clustered / sum(SIZES)
+    assert view.header.text == f"{n_clusters} clusters with {n_clustered} spectra ({share:.1f} %), {sum(SIZES) - n_clustered} alone"
+    assert "hierarchical, average linkage up to a distance of 0.3" in view.header.facts
+    assert shown(view.clusters, "n_members") == [size for size in SIZES if size > 1] and view.clusters.view.chosen == 0
+    assert view.members.scope_text == "of cluster 1"
+    assert shown(view.members, "title") == [row["title"] for row in rows_of(project, "members") if row["cluster"] == 1]
+    spectra = view.mirror.spectra
+    assert spectra is not None and spectra.lower is not None and spectra.similarity == 1.0
+    stored, consensus = rows_of(project, "spectra")[0], rows_of(project, "consensus")[0]
+    assert spectra.upper.peaks.mz.tolist() == stored["mz"] and spectra.lower.peaks.mz.tolist() == consensus["mz"]
+    assert spectra.upper.name == "scan=100" and "consensus of cluster 1 (6 spectra)" in spectra.lower.name
+    assert len(spectra.shared) >= 24 and cut_off(view) == [] and overlapping(view.filters) == []
+
+
+def test_another_spectrum_and_another_cluster_are_compared(view: ClusterView, project: Project, qtbot: QtBot) -> None:
+    click_row(view.members, 3, qtbot)
+    settle(view, qtbot)
+    assert view.mirror.spectra is not None and view.mirror.spectra.upper.name == "scan=103" and view.mirror.spectra.similarity == 0.97
+    click_row(view.clusters, 2, qtbot)
+    settle(view, qtbot)
+    assert view.members.scope_text == "of cluster 3" and len(view.members.model.rows) == SIZES[2]
+    spectra = view.mirror.spectra
+    assert spectra is not None and spectra.lower is not None and spectra.upper.name == "scan=300"
+    assert np.array_equal(spectra.lower.peaks.mz, rows_of(project, "consensus")[2]["mz"])
+
+
+def test_among_all_spectra_a_choice_brings_its_cluster_and_leaves_them(view: ClusterView, qtbot: QtBot) -> None:
+    view.members.all_button.click()
+    settle(view, qtbot)
+    assert len(view.members.model.rows) == sum(SIZES) and "cluster" not in view.members.view.hidden_columns()
+    at = shown(view.members, "title").index("scan=201")
+    view.members.view.choose(at)
+    settle(view, qtbot)
+    assert view.clusters.view.chosen == 1 and len(view.members.model.rows) == sum(SIZES)
+    assert view.mirror.spectra is not None and "in cluster 2 of 4 spectra" in view.mirror.title
+    view.members.view.choose(sum(SIZES) - 1)
+    settle(view, qtbot)
+    alone = view.mirror.spectra
+    assert alone is not None and alone.lower is None and alone.similarity is None and "in no cluster" in view.mirror.title
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "low", "high"),
+    [("scan=20", 1, None, None), ("SCAN=301", 1, None, None), ("", 3, None, None), ("", 1, 500.0, 800.0), ("10", 2, 400.0, None)],
+)
+def test_the_filter_shows_what_a_plain_loop_finds(
+    view: ClusterView, project: Project, qtbot: QtBot, text: str, least: int, low: float | None, high: float | None
+) -> None:
+    view.members.all_button.click()
+    view.filters.text.setText(text)
+    view.filters.least_spectra.setValue(least)
+    for box, value in ((view.filters.lowest_mz, low), (view.filters.highest_mz, high)):
+        if value is not None:
+            box.setValue(value)
+    view.filters.text.returnPressed.emit()
+    settle(view, qtbot)
+    members = rows_of(project, "members")
+
+    def passes(row: dict[str, Any]) -> bool:
+        in_range = (low is None or row["precursor_mz"] >= low) and (high is None or row["precursor_mz"] <= high)
+        return row["n_members"] >= least and in_range
+
+    named = [row for row in members if text.lower() in row["title"].lower()]
+    with_text = {row["cluster"] for row in named}
+    assert shown(view.members, "title") == [row["title"] for row in named if passes(row)]
+    expected = [row["cluster"] for row in rows_of(project, "clusters") if row["cluster"] in with_text and passes(row)]
+    assert shown(view.clusters, "cluster") == expected
+    view.filters.reset()
+    settle(view, qtbot)
+    assert len(view.clusters.model.rows) == view.clusters.total
+
+
+def test_labels_are_shown_where_there_are_some(tmp_path: Path, qtbot: QtBot, theme: Theme, view: ClusterView) -> None:
+    assert {"label", "label_share"} <= set(view.clusters.view.hidden_columns())
+    labelled = view_of(project_with_clusters(tmp_path / "labelled", with_labels=True), qtbot)
+    assert not {"label", "label_share"} & set(labelled.clusters.view.hidden_columns())
+    assert shown(labelled.clusters, "label")[0] == "PEPTIDE1"
+    labelled.clear()
+
+
+def test_without_clusters_all_spectra_are_shown_alone(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+    view = view_of(project_with_clusters(tmp_path / "alone", sizes=(1, 1, 1)), qtbot)
+    assert view.header.text == "0 clusters with 0 spectra (0.0 %), 3 alone"
+    assert view._why_empty(view.clusters) == "The search found no clusters." and len(view.members.model.rows) == 3
+    assert view.mirror.spectra is not None and view.mirror.spectra.lower is None
+    view.clear()
+
+
+def test_without_stored_peaks_the_tables_are_shown_and_why_there_is_no_spectrum(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+    view = view_of(project_with_clusters(tmp_path / "bare", with_spectra=False), qtbot)
+    assert len(view.clusters.model.rows) == 4 and view.mirror.text == "There are no stored peaks of the run cluster-0001."
+    view.clear()
+
+
+@pytest.mark.parametrize("name", ["clusters", "members", "consensus", "spectra"])
+def test_a_damaged_table_is_said_and_nothing_fails(project: Project, qtbot: QtBot, theme: Theme, name: str) -> None:
+    path = project.table(name)
+    content = bytearray(path.read_bytes())
+    content[4 : len(content) // 2] = bytes(len(content) // 2 - 4)
+    path.write_bytes(bytes(content))
+    view = view_of(Project.open(project.folder), qtbot)
+    # Result tables are compared with their digests; large ones are found out when they are read.
+    said = view.text or view.mirror.text
+    assert str(project.folder) in said
+    view.clear()
+
+
+def test_sizes_and_columns_are_remembered(view: ClusterView, project: Project, qtbot: QtBot) -> None:
+    view.clusters.view.hide_columns(["charge"])
+    view.clusters.view.columnsChanged.emit()
+    view._splitters["down"].setSizes([300, 500])
+    sizes = view._splitters["down"].sizes()
+    again = ClusterView(search_of_kind("cluster"))
+    qtbot.addWidget(again)
+    again.resize(view.size())
+    again.show()
+    again.restore_state(view.state())
+    again.show_run(project, None)
+    settle(again, qtbot)
+    assert again.clusters.hidden_columns() == ["charge"] and again._splitters["down"].sizes() == sizes
+    again.clear()
+
+
+def test_it_is_let_go(view: ClusterView) -> None:
+    view.clear()
+    assert view.text.startswith("No results yet. Run a clustering") and view.mirror.spectra is None

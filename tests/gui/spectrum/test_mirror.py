@@ -1,0 +1,167 @@
+"""Two spectra compared: which peaks they share, against brute force, and what is drawn, told and exported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from engine.chemistry.peptidoforms import parse
+from engine.chemistry.tolerance import Tolerance
+from gui.plots.colours import plot_colours
+from gui.plots.ion_kinds import SHARED, UNMATCHED
+from gui.spectrum.annotated_spectrum import IonSettings, annotate_peptidoform
+from gui.spectrum.mirror_view import MirrorView
+from gui.spectrum.mirrored_spectra import Half, MirroredSpectra, shared_peaks
+from gui.spectrum.peak_plot import PeakPlace
+from gui.spectrum.spectra_reader import Peaks
+from gui.theme import Theme
+from tests.gui.spectrum.test_spectrum import made_peaks
+
+TOLERANCE = Tolerance(0.05, "Da")
+MZ = st.lists(st.integers(1000, 1400).map(lambda tenth: tenth / 10), max_size=30, unique=True).map(sorted)
+
+
+def peaks(*pairs: tuple[float, float]) -> Peaks:
+    return Peaks(np.array([mz for mz, _ in pairs], float), np.array([intensity for _, intensity in pairs], float))
+
+
+UPPER = peaks((150.0, 10), (200.0, 100), (300.02, 50), (400.0, 5))
+LOWER = peaks((200.01, 30), (300.0, 60), (450.0, 20))
+
+
+CONSENSUS = Half("consensus", LOWER)
+
+
+def mirrored(lower: Half | None = CONSENSUS) -> MirroredSpectra:
+    return MirroredSpectra("spectrum 7 and its cluster", Half("spectrum 7", UPPER), lower, TOLERANCE, 0.8725 if lower else None)
+
+
+@pytest.fixture
+def view(qtbot: QtBot, theme: Theme) -> Iterator[MirrorView]:
+    widget = MirrorView()
+    qtbot.addWidget(widget)
+    widget.resize(900, 520)
+    with qtbot.waitActive(widget):
+        widget.show()
+        widget.activateWindow()
+    widget.show_spectra(mirrored())
+    yield widget
+
+
+def painted(view: MirrorView) -> None:
+    view.plot.viewport().repaint()
+
+
+@given(MZ, MZ, st.sampled_from([Tolerance(0.5, "Da"), Tolerance(0.05, "Da"), Tolerance(2000, "ppm")]))
+def test_shared_peaks_are_the_nearest_to_each_other_within_the_tolerance(
+    first: list[float], second: list[float], tolerance: Tolerance
+) -> None:
+    found = shared_peaks(np.array(first, float), np.array(second, float), tolerance).tolist()
+
+    def nearest(mz: float, among: list[float]) -> int:
+        return min(range(len(among)), key=lambda i: (abs(mz - among[i]), i))
+
+    expected = [
+        [i, j]
+        for i, mz in enumerate(first)
+        for j in ([nearest(mz, second)] if second else [])
+        if nearest(second[j], first) == i and abs(second[j] - mz) <= tolerance.width(mz)
+    ]
+    assert found == expected
+
+
+def test_both_spectra_are_drawn_to_their_base_peaks_on_two_sides_of_the_axis(view: MirrorView) -> None:
+    upper, lower = view.plot._drawn
+    assert upper.height.max() == lower.height.max() == 100 and not upper.is_below and lower.is_below
+    assert upper.kinds.tolist() == [UNMATCHED, SHARED, SHARED, UNMATCHED] and lower.kinds.tolist() == [SHARED, SHARED, UNMATCHED]
+    (low, high), (bottom, top) = view.plot.upper.viewRange()
+    assert bottom == -top and low < 150 and high > 450
+    image = view.plot.grab().toImage()
+    colours = plot_colours(view.palette())
+    for half, peak in ((0, 1), (1, 1)):
+        at = view.plot.pixels_of(PeakPlace(half, peak)).toPoint()
+        down = 6 if half == 0 else -6
+        around = [image.pixelColor(at.x() + i, at.y() + down) for i in (-1, 0, 1)]
+        assert colours.ions[SHARED] in around, (half, [colour.name() for colour in around])
+
+
+def test_the_similarity_and_the_names_stand_in_the_corners(view: MirrorView) -> None:
+    assert view.plot.corner_texts == ["cosine 0.873", "spectrum 7", "consensus"]
+    assert view.title == "spectrum 7 and its cluster" and view.readout.text() == "2 peaks shared within 0.05 Da, of 4 above and 3 below"
+
+
+def test_hovering_tells_both_peaks(view: MirrorView) -> None:
+    plot = view.plot
+
+    def hover(place: PeakPlace, inside: int) -> str:
+        at = plot.pixels_of(place) + QPointF(0, inside)
+        plot.scene().sigMouseMoved.emit(plot.mapToScene(at.toPoint()))
+        return view.readout.text()
+
+    both = "above: m/z 300.0200, intensity 50 (50.0 %)   below: m/z 300.0000, intensity 60 (100.0 %)   0.0200 Th apart"
+    assert hover(PeakPlace(0, 2), 8) == both and hover(PeakPlace(1, 1), -8) == both
+    assert hover(PeakPlace(1, 2), -8) == "below: m/z 450.0000, intensity 20 (33.3 %)   only here"
+    assert hover(PeakPlace(0, 0), 3) == "above: m/z 150.0000, intensity 10 (10.0 %)   only here"
+    QTest.keyClick(plot, Qt.Key.Key_Home)
+    plot._set_hovered(None)
+    assert view.readout.text().startswith("2 peaks shared")
+
+
+def test_zooming_keeps_the_axis_in_the_middle(view: MirrorView) -> None:
+    plot = view.plot
+    plot.setFocus()
+    whole = plot.upper.viewRange()
+    for key in (Qt.Key.Key_Up, Qt.Key.Key_Up, Qt.Key.Key_Plus):
+        QTest.keyClick(plot, key)
+    (low, high), (bottom, top) = plot.upper.viewRange()
+    assert top == pytest.approx(-bottom) and top < 100 and high - low < whole[0][1] - whole[0][0]
+    QTest.keyClick(plot, Qt.Key.Key_0)
+    assert np.allclose(plot.upper.viewRange(), whole)
+
+
+def test_one_spectrum_stands_alone_on_the_whole_height(view: MirrorView) -> None:
+    view.show_spectra(mirrored(None))
+    (_, _), (bottom, top) = view.plot.upper.viewRange()
+    assert bottom == 0 and top > 100 and view.plot.corner_texts == ["spectrum 7"] and view.readout.text() == "4 peaks"
+    view.show_spectra(mirrored(Half("no peaks", peaks())))
+    assert view.readout.text() == "0 peaks shared within 0.05 Da, of 4 above and 0 below"
+
+
+def test_ions_of_the_identified_spectrum_are_named_and_colour_what_is_shared(view: MirrorView) -> None:
+    of = made_peaks(n_noise=20)
+    peptide = parse("[Acetyl]-LVNELTEFM[Oxidation]K/3")
+    ions = annotate_peptidoform(peptide, 450.0, of, IonSettings(Tolerance(20, "ppm")))
+    assert len(ions.matches)
+    spectra = MirroredSpectra("both", Half("unidentified", of), Half("identified", of, ions), TOLERANCE, 1.0)
+    view.show_spectra(spectra)
+    painted(view)
+    upper, lower = view.plot._drawn
+    assert upper.kinds.tolist() == lower.kinds.tolist() and not len(upper.named) and lower.labels == ions.labels
+    assert view.plot.label_texts and set(view.plot.label_texts) <= set(ions.labels)
+    boxes, base = view.plot.label_boxes, view.plot.upper.vb.mapFromView(QPointF(500, 0)).y()
+    assert all(box.bottom() > base for box in boxes)
+    assert not any(a.intersects(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
+def test_it_says_why_there_are_no_spectra(view: MirrorView) -> None:
+    view.show_text("no stored peaks")
+    assert view.text == "no stored peaks" and not view.export_action.isEnabled() and view.spectra is None
+
+
+@pytest.mark.parametrize("ending", [".svg", ".pdf", ".png"])
+def test_the_figure_has_both_spectra_and_no_negative_intensity(view: MirrorView, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"mirror{ending}"
+    view.export_action.write(path)
+    assert path.stat().st_size > 1500
+    if ending == ".svg":
+        text = path.read_text(encoding="utf-8")
+        assert all(one in text for one in ("cosine 0.873", "spectrum 7", "consensus", ">100<", "m/z"))
+        assert ">-100<" not in text and ">−100<" not in text

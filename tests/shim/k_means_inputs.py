@@ -1,0 +1,113 @@
+"""Points and vectors as the k-means kernels take them, and what the definition says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.device import Device, twin
+from kernels.k_means_layouts import AT_THE_END, PointSums, Rounds, VectorSums, sums_of, total_sums
+from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
+
+__all__ = ["assigned", "iterated", "means_on", "plain_point_labels", "plain_vector_labels", "random_points", "random_vectors", "seeds_of"]
+
+
+def random_points(rng: np.random.Generator, n: int, d: int, *, most: int = 1 << 30) -> NDArray[np.int32]:
+    """Points of any size up to `most`, some of them the same."""
+    points = rng.integers(-most, most, (n, d), endpoint=True).astype(np.int32)
+    points[n // 2 : n // 2 + n // 10] = points[: n // 10]
+    return points
+
+
+def random_vectors(
+    rng: np.random.Generator, n: int, n_bins: int, *, most: int = 12, classes: int = 10, with_ties: bool = True
+) -> VectorArrays:
+    """Vectors of about the length UNIT_LENGTH, noisy copies of a few; for ties some are the same, and some have no element."""
+    parents = rng.random((classes, n_bins)) * (rng.random((classes, n_bins)) < most / n_bins)
+    values = parents[rng.integers(0, classes, n)] * rng.uniform(0.3, 1.5, (n, n_bins)) * (rng.random((n, n_bins)) < 0.8)
+    values[:, 0] += rng.random(n) * 0.05
+    if with_ties:
+        values[rng.random(n) < 0.03] = 0.0
+        values[n // 2 : n // 2 + n // 10] = values[: n // 10]
+    scaled = np.rint(values / np.maximum(1e-9, np.linalg.norm(values, axis=1))[:, None] * UNIT_LENGTH).astype(np.int16)
+    rows, bins = np.nonzero(scaled)
+    return VectorArrays(np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=n)))), bins.astype(np.int32), scaled[rows, bins])
+
+
+def seeds_of(vectors: VectorArrays, items: Sequence[int] | NDArray[np.int64]) -> VectorSums:
+    """Vectors as centroids."""
+    labels = np.full(len(vectors.offsets) - 1, -1)
+    labels[items] = np.arange(len(items))
+    return sums_of(vectors, labels, len(items), 0, len(labels))
+
+
+def plain_point_labels(points: NDArray[np.int32], centroids: NDArray[np.float64]) -> tuple[list[int], list[float]]:
+    """Labels and squared distances, dimension after dimension."""
+    labels, distances = [], []
+    for point in points.tolist():
+        whole = np.zeros(len(centroids))
+        for c, x in enumerate(point):
+            difference = float(x) - centroids[:, c]
+            whole += difference * difference
+        labels.append(int(whole.argmin()))
+        distances.append(float(whole.min()))
+    return labels, distances
+
+
+def plain_vector_labels(
+    vectors: VectorArrays, centroids: VectorSums, low: NDArray[np.int64] | None, high: NDArray[np.int64] | None
+) -> list[int]:
+    """Labels by whole numbers of any size and the fixed expressions."""
+    k = len(centroids.counts)
+    by_bin: dict[int, list[tuple[int, int]]] = {}
+    squares = [0] * k
+    for key, value in zip(centroids.keys.tolist(), centroids.sums.tolist(), strict=True):
+        by_bin.setdefault(key // k, []).append((key % k, value))
+        squares[key % k] += value * value
+    labels = []
+    for i, (begin, end) in enumerate(zip(vectors.offsets[:-1].tolist(), vectors.offsets[1:].tolist(), strict=True)):
+        products = [0] * k
+        for bin_, weight in zip(vectors.bins[begin:end].tolist(), vectors.weights[begin:end].tolist(), strict=True):
+            for cluster, value in by_bin.get(bin_, []):
+                products[cluster] += weight * value
+        first, last = (0, k) if low is None or high is None else (int(low[i]), int(high[i]))
+        best, label = -np.inf, -1
+        for j in range(first, last):
+            n = float(centroids.counts[j])
+            if n > 0 and products[j] * (2.0 / n) - squares[j] / n / n > best:
+                best, label = products[j] * (2.0 / n) - squares[j] / n / n, j
+        labels.append(label)
+    return labels
+
+
+def means_on(device: Device, items: Any, n_bins: int = 0, **ranges: Any) -> Any:
+    """Points, or vectors, on a device."""
+    module = twin(device, "k_means")
+    return module.VectorMeans(device, items, n_bins, **ranges) if isinstance(items, VectorArrays) else module.PointMeans(device, items)
+
+
+def assigned(
+    means: Any, centroids: Any, n: int, first: int = 0, last: int | None = None, *, told: int = AT_THE_END
+) -> tuple[NDArray[np.int32], NDArray[np.float64], PointSums | VectorSums | None, list[int]]:
+    """Labels and distances, -7 where they were left alone, the sums, and the ends that were told."""
+    labels, distances = np.full(n, -7, np.int32), np.full(n, -7.0)
+    parts, ends = [], []
+    for end, sums in means.assign(centroids, labels, distances, first, n if last is None else last, told):
+        ends.append(end)
+        if sums is not None:
+            parts.append(sums)
+    return labels, distances, total_sums(parts) if parts else None, ends
+
+
+def iterated(means: Any, centroids: Any, n: int, rounds: int, tolerance: float = 0.0) -> tuple[NDArray[np.int32], Rounds]:
+    """Labels, and what rounds came to."""
+    labels, found = np.full(n, -2, np.int32), list[Rounds]()
+
+    def work() -> Any:
+        found.append((yield from means.iterate(centroids, labels, rounds, tolerance)))
+
+    list(work())
+    return labels, found[0]
