@@ -4,15 +4,17 @@ Islands come to the device in batches. The passes over the pairs of a batch find
 complete and average linkage the host then lists the components as groups (`kernels.cpu.linkage_rounds`); the device fills the matrices of
 as many as fit, and merges each in a block of its own, groups of unlike sizes side by side.
 
-ATGPU analysis, for n vectors of m elements in all, p pairs in windows, and g groups of k members in all, with c cells and q pairs (a word
-has 4 bytes); `analysis` counts it:
+ATGPU analysis, for n vectors of m elements in all, p pairs in windows, and g groups of k members in all, with c cells and q pairs
+(a word has 4 bytes); `analysis` counts it:
 
-* rounds: the batches; in each a launch for the squares, one of names, one or three passes, and for linkage one of a pass and up to four of
-merging; * words in: 3 n + 3 m / 2 + 2 and the tiles; of the passes 2 n or more for DBSCAN; for linkage 4 k + 4 g + 1 and the tiles; out: n,
-and k; * operations: p pairs in a pass and q in that of linkage, for each of which about as many steps as the vectors have elements in
-common; for each member of a group about three searches of a row, and a merger; * memory blocks: the elements of a vector once for each tile
-of 32 whose window it is in; a row of the matrix for each search, and a row and a column for each merger; * shared memory: the table of a
-tile, 64 bytes for each row of up to `rows`, and 6 for each of its slots.
+* rounds: the batches; in each a launch for the squares, one of names, one or three passes, and for linkage one of a pass and up to four
+  of merging;
+* words in: 3 n + 3 m / 2 + 2 and the tiles; of the passes 2 n or more for DBSCAN; for linkage 4 k + 4 g + 1 and the tiles; out: n, and k;
+* operations: p pairs in a pass and q in that of linkage, for each of which about as many steps as the vectors have elements in common;
+  for each member of a group about three searches of a row, and a merger;
+* memory blocks: the elements of a vector once for each tile of 32 whose window it is in; a row of the matrix for each search, and a
+  row and a column for each merger;
+* shared memory: the table of a tile, 64 bytes for each row of up to `rows`, and 6 for each of its slots.
 """
 
 from __future__ import annotations
