@@ -24,7 +24,7 @@ class Linkage(NamedTuple):
     ----------
     method : SINGLE, COMPLETE or AVERAGE. least : least similarity (cosine) of vectors that belong together, above 0 and at most 1.
     least_neighbours : SINGLE alone; vectors that a core point has as similar as that, itself included. 2: connected components.
-    most_members : COMPLETE and AVERAGE; connected components of more are divided first (see `kernels.linkage_rounds`).
+    most_members : COMPLETE and AVERAGE; connected components of more are divided first (see `kernels.cpu.linkage_rounds`).
     """
 
     method: int

@@ -9,7 +9,7 @@ SINGLE: a vector with enough neighbours is a core point; core points that are ne
 is in that of the core neighbour most similar to it, the smallest of several, or alone (Ester et al. 1996, KDD-96, 226-231).
 
 COMPLETE, AVERAGE: nearest-neighbour chains (Murtagh 1983, Comput. J. 26:354-359) on a matrix of similarities in whole units, for each
-connected component; `merge_nearest` says how ties are broken. Components of too many vectors are divided (`kernels.linkage_rounds`).
+connected component; `merge_nearest` says how ties are broken. Components of too many vectors are divided (`kernels.cpu.linkage_rounds`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kernels.clustering_layouts import COMPLETE, SIMILARITY_UNITS, SINGLE, Groups, Linkage, islands, named_by_smallest, window_pairs
+from kernels.cpu.linkage_rounds import LinkageRounds
 from kernels.cpu.processor import Processor
 from kernels.cpu.vectors import REGISTER_BYTES, add, aligned, load, multiply, spread, store
 from kernels.device import StopFlag
-from kernels.linkage_rounds import LinkageRounds
 from kernels.partitions import equal_partitions
 from kernels.vector_layouts import VectorArrays
 

@@ -1,8 +1,8 @@
 """Clusters of sparse vectors on a GPU: those of `kernels.cpu.vector_clustering`, with the kernels of vector_clustering.cu.
 
 Islands come to the device in batches. The passes over the pairs of a batch find its connected components, or the clusters of DBSCAN. For
-complete and average linkage the host then lists the components as groups (`kernels.linkage_rounds`); the device fills the matrices of as
-many as fit, and merges each in a block of its own, groups of unlike sizes side by side.
+complete and average linkage the host then lists the components as groups (`kernels.cpu.linkage_rounds`); the device fills the matrices of
+as many as fit, and merges each in a block of its own, groups of unlike sizes side by side.
 
 ATGPU analysis, for n vectors of m elements in all, p pairs in windows, and g groups of k members in all, with c cells and q pairs
 (a word has 4 bytes); `analysis` counts it:
@@ -29,9 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.clustering_layouts import AVERAGE, COMPLETE, SINGLE, Groups, Linkage, islands, named_by_smallest, window_pairs
+from kernels.cpu.linkage_rounds import LinkageRounds
 from kernels.cuda.modules import Card, sent, struct
 from kernels.device import DeviceMemoryError, UnsupportedSearchError
-from kernels.linkage_rounds import LinkageRounds
 from kernels.partitions import equal_partitions
 from kernels.vector_layouts import VectorArrays
 
@@ -267,17 +267,33 @@ class VectorClustering:
         order = np.argsort(-groups.sizes, kind="stable")
         sizes = groups.sizes[order]
         before = np.concatenate(([0], np.cumsum(merger.cell_bytes * sizes**2 + _MEMBER_BYTES * sizes + _GROUP_BYTES)))
-        budget, begin = self._budget(), 0
-        while begin < len(order):
-            end = int(np.searchsorted(before, before[begin] + budget, side="right")) - 1
-            if end <= begin:
-                need, have = before[begin + 1] - before[begin], budget
-                raise DeviceMemoryError(f"{self._card.name} has {have / 1e6:,.0f} MB to give, and a matrix takes {need / 1e6:,.0f} MB")
-            yield from self._merged_at_once(vectors, groups, order[begin:end], merger, places)
-            begin = end
+        if not len(order):
+            return
+        budget, need = self._budget(), before[1]
+        if need > budget:
+            raise DeviceMemoryError(f"{self._card.name} has {budget / 1e6:,.0f} MB to give, and a matrix takes {need / 1e6:,.0f} MB")
+        runs, cells = self._room(sizes, before, budget, merger)
+        for first, last in runs:
+            yield from self._merged_at_once(vectors, groups, order[first:last], merger, cells, places)
+
+    def _room(
+        self, sizes: NDArray[np.int64], before: NDArray[np.int64], budget: float, merger: _Merger
+    ) -> tuple[list[tuple[int, int]], Any]:
+        """Runs of groups whose matrices are on the device together, and a buffer for those of any run."""
+        ends = [0]
+        while ends[-1] < len(sizes):
+            ends.append(int(np.searchsorted(before, before[ends[-1]] + budget, side="right")) - 1)
+        runs = list(pairwise(ends))
+        try:
+            return runs, self._card.buffer(merger.cell_bytes * max(int((sizes[first:last] ** 2).sum()) for first, last in runs))
+        except DeviceMemoryError:
+            if budget <= before[1]:
+                raise
+        # What is free may be in pieces.
+        return self._room(sizes, before, max(float(before[1]), budget / 2), merger)
 
     def _merged_at_once(
-        self, vectors: _OnCard, groups: Groups, chosen: NDArray[np.int64], merger: _Merger, places: NDArray[np.int64]
+        self, vectors: _OnCard, groups: Groups, chosen: NDArray[np.int64], merger: _Merger, cells: Any, places: NDArray[np.int64]
     ) -> Iterator[None]:
         """That of some groups, largest first, whose matrices are on the device together."""
         card, stream = self._card, self._stream
@@ -286,7 +302,7 @@ class VectorClustering:
         members = np.arange(starts[-1]) + np.repeat(groups.starts[chosen] - starts[:-1], sizes)
         begins = np.concatenate(([0], np.cumsum(sizes**2)))
         buffers = {name: card.buffer(4 * len(members)) for name in ("labels", "active", "places", "chain")}
-        buffers["cells"] = card.buffer(merger.cell_bytes * int(begins[-1]))
+        buffers["cells"] = cells
         tiles = _Tiling(vectors, groups.members[members], np.repeat(starts[1:], sizes))
         buffers |= sent(
             card,

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import resource
+import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -96,10 +97,12 @@ def main() -> None:
     small = repeated(original, 2)
     grouped_spectra(spectrum_vectors(small, parameters, resources), parameters, resources)  # compiled before
     spectra = repeated(original, options.copies)
+    print(f"{len(spectra):,} spectra are made", file=sys.stderr, flush=True)
     seconds, began = {}, time.perf_counter()
 
     def lap(name: str) -> None:
         seconds[name] = round(time.perf_counter() - began - sum(seconds.values()), 2)
+        print(f"{name}: {seconds[name]} s", file=sys.stderr, flush=True)
 
     vectors = spectrum_vectors(spectra, parameters, resources)
     lap("vectors")

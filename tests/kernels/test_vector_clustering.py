@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.cluster import DBSCAN
 
 from kernels.clustering_layouts import AVERAGE, COMPLETE, SIMILARITY_UNITS, SINGLE, Linkage, islands, named_by_smallest
 from kernels.cpu.processor import Processor
+from kernels.cpu.vector_sums import sum_vectors
 from kernels.cuda.vector_clustering import analysis
 from kernels.device import Device, DeviceMemoryError, UnsupportedSearchError, twin
 from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
@@ -147,7 +149,7 @@ def test_kinds_that_lie_far_apart_are_found_whole_though_they_are_divided():
 
 
 def test_a_vector_that_stands_for_several_has_the_usual_length():
-    from kernels.linkage_rounds import _sums
+    from kernels.cpu.linkage_rounds import _sums
 
     vectors = random_vectors(np.random.default_rng(6), 50, empty=0.0)
     sums = _sums(vectors, np.arange(50), np.arange(50) // 5, np.arange(1, 51), 10)
@@ -159,6 +161,28 @@ def test_a_vector_that_stands_for_several_has_the_usual_length():
     mine[np.repeat(np.arange(10), np.diff(sums.offsets)), sums.bins] = sums.weights
     np.testing.assert_allclose(mine, rows, atol=0.5 + 1e-9)
     assert all((np.diff(sums.bins[a:b]) > 0).all() for a, b in pairwise(sums.offsets))
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 10**6), most=st.sampled_from([1, 2, 5, 30]), largest=st.sampled_from([2, 5, 1000]))
+def test_of_a_sum_the_largest_elements_are_kept_and_of_equal_ones_the_first(seed, most, largest):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(0, 20, 12)
+    bins = [np.sort(rng.choice(25, length, replace=False)) for length in lengths]
+    weights = [rng.integers(1, largest, length) for length in lengths]
+    members, starts, counts = rng.permutation(12)[:9], np.array([0, 4, 4, 9]), rng.integers(1, 50, 9)
+    vectors = np.concatenate(([0], np.cumsum(lengths))), np.concatenate(bins).astype(np.int32), np.concatenate(weights).astype(np.int16)
+    room = int(lengths[members].sum())
+    offsets, sum_bins, sum_weights = np.empty(4, np.int64), np.empty(room, np.int32), np.empty(room, np.int16)
+    sum_vectors(*vectors, 25, members, starts, counts, 1024.0, most, offsets, sum_bins, sum_weights)
+    for cluster in range(3):
+        total = np.zeros(25)
+        for k in range(starts[cluster], starts[cluster + 1]):
+            total[bins[members[k]]] += weights[members[k]] * counts[k]
+        whole = np.floor(total * (1024.0 / max(1e-300, math.sqrt(sum(total**2)))) + 0.5)
+        expected = sorted(sorted(((b, w) for b, w in enumerate(whole) if w > 0), key=lambda one: -one[1])[:most])
+        part = slice(offsets[cluster], offsets[cluster + 1])
+        assert list(zip(sum_bins[part], sum_weights[part], strict=True)) == expected
 
 
 @settings(max_examples=50, deadline=None)
@@ -221,6 +245,27 @@ def test_matrices_that_do_not_fit_together_are_filled_one_after_the_other():
     card, asked = SmallCard(145_000), Linkage(AVERAGE, 0.5)
     assert found(card, vectors, ends, asked) == found(Processor(1), vectors, ends, asked)
     assert card.launched.count("sum_squares") == 1 and card.launched.count("fill_averages") > 1
+
+
+@needs_compiler
+def test_where_free_memory_is_in_pieces_fewer_matrices_are_filled_together():
+    class CardInPieces(ShimCard):
+        """Gives no buffer above some size, whatever is free."""
+
+        largest = 100_000
+
+        def buffer(self, n_bytes: int):
+            if n_bytes > self.largest:
+                raise DeviceMemoryError("in pieces")
+            return super().buffer(n_bytes)
+
+    vectors, ends = inputs(10, 300, 300.0, kinds=6, noise=0.1)
+    card, asked = CardInPieces(), Linkage(AVERAGE, 0.5)
+    assert found(card, vectors, ends, asked) == found(Processor(1), vectors, ends, asked)
+    assert card.launched.count("fill_averages") > 1
+    card.largest = 15_000
+    with pytest.raises(DeviceMemoryError, match="in pieces"):
+        found(card, vectors, ends, asked)
 
 
 @needs_compiler

@@ -7,7 +7,7 @@ elements of that; it stands for as many as they are, is named by the smallest of
 goes on until they are few enough; where a round leaves more than nine tenths, the chunks are clustered at the whole distance, and the
 component is done.
 
-All of that is whole numbers, and NumPy's on every device, so that a partition is the same on all of them.
+All of that is whole numbers, and the host's on every device, so that a partition is the same on all of them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.clustering_layouts import SIMILARITY_UNITS, Groups, Linkage
+from kernels.cpu.vector_sums import sum_vectors
 from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 
 __all__ = ["LinkageRounds"]
@@ -123,18 +124,12 @@ def _sums(
     vectors: VectorArrays, members: NDArray[np.int64], of_member: NDArray[np.int64], counts: NDArray[np.int64], n: int
 ) -> VectorArrays:
     """n vectors, the sums of members that stand for so many vectors, at the usual length; `of_member`: which of the n each adds to."""
-    lengths = vectors.offsets[members + 1] - vectors.offsets[members]
-    elements = np.repeat(vectors.offsets[members], lengths) + _ranks(lengths)
-    keys = np.repeat(of_member, lengths) << 32 | vectors.bins[elements]
-    order = np.argsort(keys, kind="stable")
-    keys = keys[order]
-    begins = _starts_of_runs(keys)[:-1]
-    sums = np.add.reduceat((vectors.weights[elements] * np.repeat(counts, lengths))[order], begins).astype(np.float64)
-    of_sum = keys[begins] >> 32
-    length = np.sqrt(np.bincount(of_sum, sums * sums, minlength=n))
-    weights = np.floor(sums * (UNIT_LENGTH / length[of_sum]) + 0.5).astype(np.int16)
-    largest_first = np.lexsort((-weights, of_sum))
-    is_kept = weights > 0
-    is_kept[largest_first[_ranks(np.bincount(of_sum, minlength=n)) >= _MOST_ELEMENTS]] = False
-    offsets = np.concatenate(([0], np.cumsum(np.bincount(of_sum[is_kept], minlength=n)))).astype(np.int64)
-    return VectorArrays(offsets, (keys[begins] & 0xFFFFFFFF)[is_kept].astype(np.int32), weights[is_kept])
+    order = np.argsort(of_member, kind="stable")
+    chosen = members[order]
+    starts = np.concatenate(([0], np.cumsum(np.bincount(of_member, minlength=n)))).astype(np.int64)
+    room = int((vectors.offsets[chosen + 1] - vectors.offsets[chosen]).sum())
+    sums = VectorArrays(np.zeros(n + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.int16))
+    n_bins = int(vectors.bins.max(initial=-1)) + 1
+    sum_vectors(*vectors, n_bins, chosen, starts, counts[order], float(UNIT_LENGTH), _MOST_ELEMENTS, *sums)
+    end = int(sums.offsets[-1])
+    return VectorArrays(sums.offsets, sums.bins[:end].copy(), sums.weights[:end].copy())

@@ -1,0 +1,70 @@
+"""Sums of vectors, one for each of many clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["sum_vectors"]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def sum_vectors(offsets, bins, weights, n_bins, members, member_offsets, counts, length, most, out_offsets, out_bins, out_weights):
+    """Fill the sums of members, at the usual length, or the largest elements of them.
+
+    One after the other: each element of a member is looked at three times, and only bins that a cluster has are sorted.
+
+    Parameters
+    ----------
+    offsets, bins, weights : the vectors, CSR. n_bins : none of the bins is as large.
+    members : (m,) int64, the vectors of each cluster; `member_offsets`: (n + 1,) int64, where those of each begin.
+    counts : (m,) int64, how often each is added. length : float64, of a sum. most : so many elements of a sum are kept at the most, the
+        largest, and of equal ones the first.
+    out_offsets : (n + 1,) int64, filled. out_bins, out_weights : int32 and int16, filled from the beginning; as long as all members.
+    """
+    table, seen = np.zeros(n_bins, np.int64), np.empty(n_bins, np.int32)
+    end = 0
+    out_offsets[0] = 0
+    for cluster in range(len(member_offsets) - 1):
+        n_seen = 0
+        for k in range(member_offsets[cluster], member_offsets[cluster + 1]):
+            for i in range(offsets[members[k]], offsets[members[k] + 1]):
+                if table[bins[i]] == 0:
+                    seen[n_seen] = bins[i]
+                    n_seen += 1
+                table[bins[i]] += weights[i] * counts[k]
+        own = seen[:n_seen]
+        own.sort()
+        square = 0.0
+        for b in own:
+            square += np.float64(table[b]) * np.float64(table[b])
+        factor = length / np.sqrt(square) if square > 0 else 0.0
+        begin = end
+        for b in own:
+            weight = np.int64(np.floor(np.float64(table[b]) * factor + 0.5))
+            table[b] = 0
+            if weight > 0:
+                out_bins[end], out_weights[end] = b, weight
+                end += 1
+        if end - begin > most:
+            end = _keep_largest(out_bins, out_weights, begin, end, most)
+        out_offsets[cluster + 1] = end
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _keep_largest(bins, weights, begin, end, most):
+    """Keep the `most` largest elements of `begin:end`, of equal ones the first, in their order: where they end."""
+    of_weight = np.zeros(np.iinfo(np.int16).max + 1, np.int64)
+    for i in range(begin, end):
+        of_weight[weights[i]] += 1
+    least, more = len(of_weight) - 1, 0
+    while more + of_weight[least] < most:
+        more += of_weight[least]
+        least -= 1
+    equal, kept = most - more, begin
+    for i in range(begin, end):
+        if weights[i] > least or (weights[i] == least and equal > 0):
+            equal -= weights[i] == least
+            bins[kept], weights[kept] = bins[i], weights[i]
+            kept += 1
+    return kept
