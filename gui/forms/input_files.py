@@ -98,9 +98,9 @@ class InputFiles(QWidget):
 
     def _show_pasted(self) -> None:
         count = None if self.box is None else self.box.pasted.count
-        self.note.setText("" if count is None else f"Pasted: {count_text([count])}")
+        self.note.setText("" if count is None else f"Pasted: {count_text([count], self.asked)}")
         self.note.setVisible(count is not None)
-        warning = "" if count is None else nucleotide_text("What was pasted", count, is_each_meant=True)
+        warning = "" if count is None else nucleotide_text("What was pasted", count, self.asked)
         self.warning.setText(warning)
         self.warning.setVisible(bool(warning))
         self.changed.emit()
