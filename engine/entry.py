@@ -47,8 +47,8 @@ class Input:
         alone.
     metavar, help : on the command line. option : the flag that names them there, as ``--database``; positional where it is empty.
     several : whether more than one may be given. is_kept : whether the window still has them at its next start.
-    can_be_pasted : whether the window also takes it as text. takes_nucleotides : whether its sequences may be DNA or RNA; the window warns of
-        them elsewhere.
+    can_be_pasted : whether the window also takes it as text. takes_nucleotides : whether its sequences may be DNA or RNA, of which the
+        window warns elsewhere.
     wanted, one : in the window's words: what is asked for, as ``a protein database``, and what one of them is called, as ``database``; the
         title and ``file`` where they are empty. hint : what is dropped into the empty list, where its sort does not say it.
     """

@@ -39,7 +39,7 @@ class DepthPlot(ZoomedPlot):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.depth: Depth | None = None
+        self.shown: Depth | None = None
         self.text = ""
         self.place: tuple[int, int] | None = None
         """The letters that were chosen, between two lines."""
@@ -65,7 +65,7 @@ class DepthPlot(ZoomedPlot):
 
     def show_depth(self, depth: Depth | None, text: str = "", *, keeps_range: bool = False) -> None:
         """Show a depth, or a text in its place; `keeps_range`: of the sequence that is shown already, whose part in sight stays."""
-        self.depth, self.text = depth, text
+        self.shown, self.text = depth, text
         self._forget_pull()
         described = text
         if depth is not None:
@@ -82,7 +82,7 @@ class DepthPlot(ZoomedPlot):
     def mark(self, letters: tuple[int, int] | None) -> None:
         """Mark the first and the last letter of the chosen alignment."""
         self._marked = letters
-        if letters is not None and self.depth is not None:
+        if letters is not None and self.shown is not None:
             self._bring_into_sight(((letters[0] + letters[1]) / 2,))
         self.update()
 
@@ -94,20 +94,20 @@ class DepthPlot(ZoomedPlot):
     def letters_at(self, at: QPointF) -> tuple[int, int] | None:
         """First and last letter at a place of this widget, with those a pixel beside it."""
         inner = self.inner
-        if self.depth is None or not inner.contains(at):
+        if self.shown is None or not inner.contains(at):
             return None
         low, high = (self._values_at(QPointF(at.x() + way * _NEAR, at.y()))[0] for way in (-1, 1))
         if high - low < 1:
             low = high = self._values_at(at)[0]
-        return max(1, math.floor(low + 0.5)), min(self.depth.length, math.floor(high + 0.5))
+        return max(1, math.floor(low + 0.5)), min(self.shown.length, math.floor(high + 0.5))
 
     def text_at(self, at: QPointF) -> str:
         """Which letters stand there, and how many alignments cover them."""
         letters, locale = self.letters_at(at), QLocale()
-        if letters is None or self.depth is None:
+        if letters is None or self.shown is None:
             return ""
         first, last = letters
-        mean, most = self.depth.parts(np.array([first - 0.5, last + 0.5]))
+        mean, most = self.shown.parts(np.array([first - 0.5, last + 0.5]))
         if first == last:
             return f"{locale.toString(first)}: depth {locale.toString(int(most[0]))}"
         mean_text, most_text = locale.toString(float(mean[0]), "f", 1), locale.toString(int(most[0]))
@@ -115,9 +115,9 @@ class DepthPlot(ZoomedPlot):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Choose what is in sight, or move and zoom."""
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.depth is not None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.shown is not None:
             low, high = self._ranges[0]
-            self.placeChosen.emit(max(1, math.floor(low + 0.5)), min(self.depth.length, math.ceil(high - 0.5)))
+            self.placeChosen.emit(max(1, math.floor(low + 0.5)), min(self.shown.length, math.ceil(high - 0.5)))
         else:
             super().keyPressEvent(event)
 
@@ -127,7 +127,7 @@ class DepthPlot(ZoomedPlot):
         painter = QPainter(self)
         painter.fillRect(event.rect(), colours.background)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if self.depth is None:
+        if self.shown is None:
             painter.setPen(colours.faint)
             area = self.rect().adjusted(20, 8, -20, -8)
             painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self.text)
@@ -139,7 +139,7 @@ class DepthPlot(ZoomedPlot):
         painter.end()
 
     def _whole(self) -> Ranges | None:
-        return None if self.depth is None else ((0.5, self.depth.length + 0.5),)
+        return None if self.shown is None else ((0.5, self.shown.length + 0.5),)
 
     def _least(self) -> tuple[float, ...]:
         return (_LEAST_LETTERS,)
@@ -153,7 +153,7 @@ class DepthPlot(ZoomedPlot):
             self.placeChosen.emit(*letters)
 
     def _paint(self, painter: QPainter, inner: QRectF, colours: PlotColours, font: QFont, ratio: float, title: str = "") -> None:
-        assert self.depth is not None
+        assert self.shown is not None
         low, high = self._ranges[0]
         # No more parts than letters, whose borders lie between pixels.
         n = max(1, round(inner.width() * ratio))
@@ -162,7 +162,7 @@ class DepthPlot(ZoomedPlot):
             edges = edges[np.concatenate(([True], np.diff(edges) > 0))]
         else:
             edges = np.linspace(low, high, n + 1)
-        mean, most = self.depth.parts(edges)
+        mean, most = self.shown.parts(edges)
         axes = Axes(inner, (low, high), (0.0, 1.08 * max(1, int(most.max(initial=0)))))
         pale = QColor(colours.target)
         pale.setAlpha(60)
@@ -170,7 +170,8 @@ class DepthPlot(ZoomedPlot):
         solid = QColor(colours.target)
         solid.setAlpha(150)
         paint_steps(painter, axes, edges, mean, solid, None)
-        draw_axes(painter, axes, colours, font, AxisTitles(title, "Depth", 34.0 + QFontMetricsF(font).height()), x_is_whole=True, y_is_count=True)
+        titles = AxisTitles(title, "Depth", 34.0 + QFontMetricsF(font).height())
+        draw_axes(painter, axes, colours, font, titles, x_is_whole=True, y_is_count=True)
 
     def _paint_mark(self, painter: QPainter, colours: PlotColours) -> None:
         """The chosen alignment as a band, the chosen place between two lines."""
@@ -180,7 +181,7 @@ class DepthPlot(ZoomedPlot):
             left, right = (axes.x(edge) for edge in (self._marked[0] - 0.5, self._marked[1] + 0.5))
             more = max(0.0, _LEAST_MARK - (right - left)) / 2
             band = QColor(colours.mark)
-            band.setAlpha(110)
+            band.setAlpha(90)
             painter.fillRect(QRectF(left - more, inner.top(), right - left + 2 * more, inner.height()), band)
         if self.place is not None:
             painter.setPen(QPen(colours.text, 1.0, Qt.PenStyle.DashLine))
@@ -194,11 +195,11 @@ class DepthPlot(ZoomedPlot):
         return QRectF(area.adjusted(44 + 1.4 * line, 6, -1.6 * line, -(2 if has_title else 1) * line - 8).toRect())
 
     def _figure(self) -> Figure | None:
-        if self.depth is None:
+        if self.shown is None:
             return None
-        font, title = figure_font(8), f"Position in {self.depth.name}"
+        font, title = figure_font(8), f"Position in {self.shown.name}"
 
         def paint(painter: QPainter, area: QRectF) -> None:
             self._paint(painter, self._inner(area, font, has_title=True), PAPER, font, 2.0, title)
 
-        return Figure(f"Depth of {self.depth.name}", _FIGURE_SIZE, paint)
+        return Figure(f"Depth of {self.shown.name}", _FIGURE_SIZE, paint)

@@ -68,6 +68,11 @@ class ZoomedPlot(QWidget):
         self._ranges = tuple(fitted)
         self.update()
 
+    def zoom(self, steps: int) -> None:
+        """Show less, or more where steps are negative, around the middle."""
+        if self._whole() is not None:
+            self._zoom(_ZOOM**steps, tuple((low + high) / 2 for low, high in self._ranges))
+
     def _whole(self) -> Ranges | None:
         """The ranges that hold all; None while there is nothing."""
         raise NotImplementedError
@@ -159,7 +164,7 @@ class ZoomedPlot(QWidget):
             steps = [way * _STEP * (high - low) if one == axis else 0.0 for one, (low, high) in enumerate(self._ranges)]
             self.show_range(tuple((low + step, high + step) for (low, high), step in zip(self._ranges, steps, strict=True)))
         elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus):
-            self._zoom(1 / _ZOOM if key == Qt.Key.Key_Minus else _ZOOM, tuple((low + high) / 2 for low, high in self._ranges))
+            self.zoom(-1 if key == Qt.Key.Key_Minus else 1)
         elif key in (Qt.Key.Key_0, Qt.Key.Key_Home):
             self.reset_range()
         else:
