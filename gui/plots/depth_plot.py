@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, QSize, QSizeF, Qt, Signal
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from gui.plots.axes import Axes, AxisTitles, draw_axes
@@ -23,6 +23,7 @@ _LEAST_LETTERS = 20.0
 _NEAR = 1.0
 """Pixels on both sides of the pointer whose letters are meant, too."""
 _FIGURE_SIZE = QSizeF(460, 200)
+_PALE, _SOLID = 70, 180
 _LEAST_MARK = 3.0
 """Pixels."""
 
@@ -80,9 +81,10 @@ class DepthPlot(ZoomedPlot):
             self.reset_range()
 
     def mark(self, letters: tuple[int, int] | None) -> None:
-        """Mark the first and the last letter of the chosen alignment."""
+        """Mark the first and the last letter of the chosen alignment; where none of them is in sight, its middle comes into sight."""
         self._marked = letters
-        if letters is not None and self.shown is not None:
+        low, high = self._ranges[0]
+        if letters is not None and self.shown is not None and (letters[1] < low or letters[0] > high):
             self._bring_into_sight(((letters[0] + letters[1]) / 2,))
         self.update()
 
@@ -152,25 +154,22 @@ class DepthPlot(ZoomedPlot):
         if letters is not None:
             self.placeChosen.emit(*letters)
 
-    def _paint(self, painter: QPainter, inner: QRectF, colours: PlotColours, font: QFont, ratio: float, title: str = "") -> None:
+    def _paint(self, painter: QPainter, inner: QRectF, colours: PlotColours, font: QFont, ratio: float, paper_title: str = "") -> None:
+        """Draw the depth with its axes; `ratio`: parts for one unit of the painter; `paper_title`: of the lower axis, on paper."""
         assert self.shown is not None
         low, high = self._ranges[0]
-        # No more parts than letters, whose borders lie between pixels.
-        n = max(1, round(inner.width() * ratio))
-        if high - low < n:
-            edges = np.clip(np.arange(math.floor(low + 0.5) - 0.5, high + 1.0), low, high)
-            edges = edges[np.concatenate(([True], np.diff(edges) > 0))]
-        else:
-            edges = np.linspace(low, high, n + 1)
+        edges = np.linspace(low, high, max(1, round(inner.width() * ratio)) + 1)
         mean, most = self.shown.parts(edges)
         axes = Axes(inner, (low, high), (0.0, 1.08 * max(1, int(most.max(initial=0)))))
-        pale = QColor(colours.target)
-        pale.setAlpha(60)
-        paint_steps(painter, axes, edges, most, pale, None)
-        solid = QColor(colours.target)
-        solid.setAlpha(150)
-        paint_steps(painter, axes, edges, mean, solid, None)
-        titles = AxisTitles(title, "Depth", 34.0 + QFontMetricsF(font).height())
+        fills = [QColor(colours.target) for _ in (_PALE, _SOLID)]
+        for fill, alpha in zip(fills, (_PALE, _SOLID), strict=True):
+            fill.setAlpha(alpha)
+        if paper_title:
+            for heights, fill in zip((most, mean), fills, strict=True):
+                paint_steps(painter, axes, edges, heights, fill, None)
+        else:
+            painter.drawImage(inner, _picture((most, mean), axes.y_range[1], round(inner.height() * ratio), fills))
+        titles = AxisTitles(paper_title, "Depth", 34.0 + QFontMetricsF(font).height())
         draw_axes(painter, axes, colours, font, titles, x_is_whole=True, y_is_count=True)
 
     def _paint_mark(self, painter: QPainter, colours: PlotColours) -> None:
@@ -203,3 +202,14 @@ class DepthPlot(ZoomedPlot):
             self._paint(painter, self._inner(area, font, has_title=True), PAPER, font, 2.0, title)
 
         return Figure(f"Depth of {self.shown.name}", _FIGURE_SIZE, paint)
+
+
+def _picture(series: tuple[np.ndarray, ...], highest: float, n_rows: int, fills: list[QColor]) -> QImage:
+    """What `paint_steps` draws of series, one over the other, pixel by pixel: outlines of two thousand steps take too long for a frame."""
+    row = np.arange(n_rows)[:, None]
+    pixels = np.zeros((n_rows, len(series[0])), np.uint32)
+    for heights, fill in zip(series, fills, strict=True):
+        pixels[row >= np.round(n_rows * (1 - heights / highest)).astype(np.int64)] = fill.rgba()
+    image = QImage(pixels.data, pixels.shape[1], n_rows, 4 * pixels.shape[1], QImage.Format.Format_ARGB32)
+    # The picture keeps no hold of the array.
+    return image.convertToFormat(QImage.Format.Format_ARGB32_Premultiplied)

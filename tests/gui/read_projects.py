@@ -1,4 +1,4 @@
-"""Projects with alignments of reads for tests of the window: reads cut from the genome of phage lambda, with errors and gaps, really aligned."""
+"""Projects with alignments of reads for tests of the window: reads cut from a genome, with errors and gaps, really aligned."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.project import Project
 BASES = "ACGT"
 _COMPLEMENT = str.maketrans("ACGT", "TGCA")
 N_STRANGERS = 3
-"""Reads that are of no place; with mode local most have no alignment."""
+"""Reads of chance, which are of no place."""
 
 
 def cut_reads(genome: str, n: int, seed: int = 5, length: int = 120) -> list[tuple[str, str, str]]:
@@ -51,7 +51,7 @@ def read_files(folder: Path, genome: str, n_reads: int, *, has_qualities: bool =
     size = len(genome) // n_parts
     parts = [genome[k * size : (k + 1) * size] for k in range(n_parts)]
     texts = folder / "parts.fasta"
-    texts.write_text("".join(f">part{k} of lambda\n{one}\n" for k, one in enumerate(parts)), encoding="utf-8")
+    texts.write_text("".join(f">part{k} of a genome\n{one}\n" for k, one in enumerate(parts)), encoding="utf-8")
     reads = [read for k, part in enumerate(parts) for read in cut_reads(part, n_reads // (k + 1), seed=5 + k)]
     random = np.random.default_rng(1)
     reads += [(f"stranger{k}", "".join(random.choice(list(BASES), 60)), "I" * 60) for k in range(N_STRANGERS)]
