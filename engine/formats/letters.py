@@ -179,11 +179,14 @@ class _FastqCounter:
 
     def __init__(self) -> None:
         self._lengths, self._counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        self._unfinished, self._is_begun, self._is_odd = b"", False, False
+        self._unfinished, self._held, self._is_begun, self._is_odd = b"", b"", False, False
 
     def add(self, text: bytes) -> None:
         """Count a piece."""
-        text = self._unfinished + text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        text = self._held + text
+        # A piece may end between the two letters that end a line.
+        self._held = text[-1:] if text.endswith(b"\r") else b""
+        text = self._unfinished + text.removesuffix(b"\r").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         if not self._is_begun:
             text = text.removeprefix(b"\xef\xbb\xbf").lstrip(b"\n")
             self._is_begun = bool(text)
@@ -199,8 +202,10 @@ class _FastqCounter:
 
     def result(self, *, is_whole: bool = True) -> SequenceCount | None:
         """What was counted; None where records are not of four lines."""
+        if is_whole and self._held:
+            self.add(b"\n")
         if is_whole and self._unfinished.strip(b"\n"):
-            self.add(b"\n" * (4 - self._unfinished.count(b"\n") % 4))
+            self.add(b"\n" * (4 - self._unfinished.count(b"\n")))
         lengths = np.concatenate(self._lengths)
         if self._is_odd or not len(lengths):
             return None
