@@ -34,7 +34,7 @@ class InputFiles(QWidget):
         self.asked = asked
         self.files = FileList(asked, survey)
         self.files.changed.connect(self.changed)
-        self.box = SequenceBox() if asked.can_be_pasted else None
+        self.box = SequenceBox(takes_nucleotides=asked.takes_nucleotides) if asked.can_be_pasted else None
         """Where sequences are pasted."""
         self.note = toned_label()
         self.warning = toned_label(tone="attention")

@@ -101,23 +101,28 @@ def of_place(text: ShownText, first: int, last: int) -> list[Condition]:
 
 @dataclass(frozen=True)
 class ReadSummary:
-    """What a read alignment found: rows, those with an alignment, texts and patterns that have one, and the texts that have most."""
+    """What a read alignment found: rows, those with an alignment, texts and patterns of all rows, and the texts that have most alignments.
+
+    `known`: columns that are not shown at first, since most runs leave them empty, but not this one.
+    """
 
     n_rows: int
     n_aligned: int
     n_texts: int
     n_patterns: int
     texts: tuple[ShownText, ...]
+    known: frozenset[str]
 
 
 def read_summary(source: TableSource) -> ReadSummary:
     """Count the rows of a run."""
     patterns = "pattern_row" if "pattern_row" in source.types else "pattern"
-    row = source.query(
-        f"SELECT count(*) AS n, count(text_start) AS aligned, count(DISTINCT {patterns}) AS patterns, count(DISTINCT {_text_of(source)}) "
-        "AS texts FROM alignments"
-    ).to_pylist()[0]
-    return ReadSummary(row["n"], row["aligned"], row["texts"], row["patterns"], _texts_of(source))
+    optional = [name for name in ("mapping_quality", "mate") if name in source.types]
+    different = f"count(DISTINCT {patterns}) AS patterns, count(DISTINCT {_text_of(source)}) AS texts"
+    counts = ", ".join(f"count({name}) AS {name}" for name in ("text_start", *optional))
+    row = source.query(f"SELECT count(*) AS n, {different}, {counts} FROM alignments").to_pylist()[0]
+    known = frozenset(name for name in optional if row[name])
+    return ReadSummary(row["n"], row["text_start"], row["texts"], row["patterns"], _texts_of(source), known)
 
 
 def _text_of(source: TableSource) -> str:
@@ -145,7 +150,7 @@ def depth_of(source: TableSource, text: ShownText, conditions: Iterable[Conditio
 
 def gaps_histogram(source: TableSource, chosen: ReadFilter) -> Histogram:
     """How many alignments have how many gaps, of those that pass the rest of the filter."""
-    gaps, counts, note = _counted(source, "gaps", replace(chosen, least_gaps=None, most_gaps=None))
+    gaps, counts, without = _counted(source, "gaps", replace(chosen, least_gaps=None, most_gaps=None))
     edges = np.arange(-0.5, float(gaps.max(initial=2)) + 1.0)
     in_bins = np.histogram(gaps, edges, weights=counts)[0].astype(np.int64)
     marked = None
@@ -153,12 +158,12 @@ def gaps_histogram(source: TableSource, chosen: ReadFilter) -> Histogram:
         most = edges[-1] if chosen.most_gaps is None else chosen.most_gaps + 0.5
         marked = ((chosen.least_gaps or 0) - 0.5, most)
     series = (("Alignments", in_bins),)
-    return Histogram("Gaps", "Gaps of an alignment", "Alignments", edges, series, None, _NONE, note=note, is_whole=True, chosen=marked)
+    return Histogram("Gaps", f"Gaps of an alignment{without}", "Alignments", edges, series, None, _NONE, is_whole=True, chosen=marked)
 
 
 def identity_histogram(source: TableSource, chosen: ReadFilter) -> Histogram:
     """How identical the alignments are, of those that pass the rest of the filter. A bin has its lower edge; the last has both."""
-    identity, counts, note = _counted(source, "identity", replace(chosen, least_identity=None, below_identity=None))
+    identity, counts, without = _counted(source, "identity", replace(chosen, least_identity=None, below_identity=None))
     low = int(np.floor(_WHOLE_PERCENT * identity.min(initial=0.95)))
     width = -(-(_WHOLE_PERCENT - low) // _MOST_BINS) or 1
     edges = np.arange(_WHOLE_PERCENT - width * -(-(_WHOLE_PERCENT - low) // width), _WHOLE_PERCENT + 1, width, dtype=np.float64)
@@ -169,7 +174,7 @@ def identity_histogram(source: TableSource, chosen: ReadFilter) -> Histogram:
         most = float(edges[-1]) if chosen.below_identity is None else chosen.below_identity
         marked = (chosen.least_identity or 0.0, most)
     series = (("Alignments", in_bins),)
-    return Histogram("Identity", "Identical columns (%)", "Alignments", edges, series, None, _NONE, note=note, chosen=marked)
+    return Histogram("Identity", f"Identical columns (%){without}", "Alignments", edges, series, None, _NONE, chosen=marked)
 
 
 _NONE = "No alignments pass the filter."
@@ -184,8 +189,8 @@ def _counted(source: TableSource, column: str, chosen: ReadFilter) -> tuple[np.n
     values = found["value"].to_numpy().astype(np.float64)
     counts, is_known = found["n"].to_numpy(), np.isfinite(values)
     n_without = int(counts[~is_known].sum())
-    note = f"{QLocale().toString(n_without)} without an alignment" if n_without else ""
-    return values[is_known], counts[is_known], note
+    without = f"; {QLocale().toString(n_without)} without an alignment" if n_without else ""
+    return values[is_known], counts[is_known], without
 
 
 def matrix_of(run: FinishedRun) -> Matrix | None:

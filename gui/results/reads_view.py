@@ -146,10 +146,14 @@ class ReadsView(RunView):
 
     def _show_summary(self, found: ReadSummary) -> None:
         locale = QLocale()
-        pairs = f"of {locale.toString(found.n_rows)} pair{'' if found.n_rows == 1 else 's'}: "
         patterns = f"{locale.toString(found.n_patterns)} pattern{'' if found.n_patterns == 1 else 's'}"
         texts = f"{locale.toString(found.n_texts)} text{'' if found.n_texts == 1 else 's'}"
-        self.header.show_counts([Figure(found.n_aligned, "alignment", "alignments")], f"{pairs}{patterns} with {texts}")
+        n_without = found.n_rows - found.n_aligned
+        without = f", {locale.toString(n_without)} without an alignment" if n_without else ""
+        self.header.show_counts([Figure(found.n_aligned, "alignment", "alignments")], f"of {patterns} with {texts}{without}")
+        if found.known and self.alignments.hidden_columns() is None:
+            hidden = [column.name for column in self.alignments.model.columns if not column.is_shown]
+            self.alignments.view.hide_columns([name for name in hidden if name not in found.known])
         with QSignalBlocker(self.texts):
             for text in found.texts:
                 self._offer(text)

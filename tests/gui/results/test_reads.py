@@ -80,7 +80,7 @@ def files_of(project: Project) -> tuple[dict[str, tuple[str, str]], dict[str, tu
 def test_the_first_row_is_drawn_and_the_header_counts(view: ReadsView, project: Project) -> None:
     rows = rows_of(project, "alignments")
     n_patterns = len({row["pattern"] for row in rows})
-    assert view.header.text == f"{len(rows)} alignments of {len(rows)} pairs: {n_patterns} patterns with 3 texts"
+    assert view.header.text == f"{len(rows)} alignments of {n_patterns} patterns with 3 texts"
     assert "parts of both, at most 2 gaps, both strands" in view.header.facts and "match 1, mismatch -3" in view.header.facts
     assert shown(view.alignments, "score") == [row["score"] for row in rows] and view.alignments.view.chosen == 0
     pair = view.alignment.plot.pair
@@ -185,7 +185,8 @@ def test_pairs_without_an_alignment_are_shown_and_said(within: Project, qtbot: Q
     rows = rows_of(within, "alignments")
     n_none = sum(row["score"] is None for row in rows)
     assert n_none >= 3 * N_STRANGERS - 3 and len(view.alignments.model.rows) == len(rows)
-    assert view.header.text.startswith(f"{len(rows) - n_none} alignments of {len(rows)} pairs")
+    n_patterns = len({row["pattern"] for row in rows})
+    assert view.header.text == f"{len(rows) - n_none} alignments of {n_patterns} patterns with 3 texts, {n_none} without an alignment"
     choose(view, {"rows": "none"}, qtbot)
     assert view.alignment.plot.pair is None and view.alignment.plot._text.endswith("with so few gaps.")
     assert view.coverage.marked is None and view.coverage.shown is not None and view.coverage.shown.n_alignments == 0
@@ -193,7 +194,7 @@ def test_pairs_without_an_alignment_are_shown_and_said(within: Project, qtbot: Q
     view.filters.reset()
     settle(view, qtbot)
     view.tabs.setCurrentIndex(1)
-    assert view.gaps.histogram is not None and view.gaps.histogram.note == f"{n_none} without an alignment"
+    assert view.gaps.histogram is not None and view.gaps.histogram.x_title == f"Gaps of an alignment; {n_none} without an alignment"
     view.clear()
 
 
@@ -302,13 +303,34 @@ def test_tables_that_do_not_belong_together_are_said(project: Project, tmp_path:
     view.clear()
 
 
+def test_mapping_qualities_and_mates_are_shown_where_there_are_some(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+    table = pq.read_table(project.table("alignments"))
+    for name, values in (("mapping_quality", [60] * len(table)), ("mate", [1, 2] * len(table))):
+        table = table.set_column(table.schema.get_field_index(name), name, pa.array(values[: len(table)], pa.int32()))
+    # A read that was looked for and has no place.
+    row = {**table.slice(0, 1).to_pylist()[0], "pattern": "nowhere"}
+    row |= dict.fromkeys(
+        ("text", "score", "gaps", "identity", "text_start", "text_end", "strand", "cigar", "md", "text_row", "text_length")
+    )
+    placed = Project.create_or_open(tmp_path / "placed")
+    with placed.run("reads", ReadAlignmentParameters().model_dump(mode="json")) as run:
+        run.write_table("alignments", pa.concat_tables([table, pa.Table.from_pylist([row], table.schema)]))
+        run.write_table("patterns", pq.read_table(project.table("patterns")))
+    view = view_of(placed, qtbot)
+    assert not {"mapping_quality", "mate"} & set(view.alignments.view.hidden_columns())
+    assert "mapping quality 60" in view.alignment.plot.pair.facts[0] and view.alignment.plot.pair.facts[0].endswith("mate 1")
+    choose(view, {"text": "nowhere"}, qtbot)
+    assert view.alignment.plot._text == "nowhere: no place was found for it."
+    view.clear()
+
+
 def test_without_any_alignment_all_is_said(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
     table = pq.read_table(project.table("alignments"))
     empty = Project.create_or_open(tmp_path / "empty")
     with empty.run("reads", ReadAlignmentParameters().model_dump(mode="json")) as run:
         run.write_table("alignments", table.slice(0, 0))
     view = view_of(empty, qtbot)
-    assert view.coverage.text == "No pattern has an alignment." and view.header.text == "0 alignments of 0 pairs: 0 patterns with 0 texts"
+    assert view.coverage.text == "No pattern has an alignment." and view.header.text == "0 alignments of 0 patterns with 0 texts"
     view.show_place(1, 2)
     view.clear()
 
