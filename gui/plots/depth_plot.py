@@ -165,8 +165,8 @@ class DepthPlot(ZoomedPlot):
         for fill, alpha in zip(fills, (_PALE, _SOLID), strict=True):
             fill.setAlpha(alpha)
         if paper_title:
-            for heights, fill in zip((most, mean), fills, strict=True):
-                paint_steps(painter, axes, edges, heights, fill, None)
+            paint_steps(painter, axes, edges, most, fills[0], None)
+            paint_steps(painter, axes, edges, mean, fills[1], None)
         else:
             painter.drawImage(inner, _picture((most, mean), axes.y_range[1], round(inner.height() * ratio), fills))
         titles = AxisTitles(paper_title, "Depth", 34.0 + QFontMetricsF(font).height())
