@@ -80,8 +80,9 @@ class Option:
 
     Attributes
     ----------
-    name : of the keyword. title : in the window, which offers flags and folders that have one.
-    metavar : of its value on the command line, ``DIR`` where that is a folder; a flag has none.
+    name : of the keyword. title : in the window, which offers flags, folders and files that have one.
+    metavar : of its value on the command line, ``DIR`` where that is a folder, ``FILE`` where it is a file (one with a title is read);
+        a flag has none.
     """
 
     name: str
@@ -98,6 +99,11 @@ class Option:
     def is_folder(self) -> bool:
         """Whether its value is a folder."""
         return self.metavar == "DIR"
+
+    @property
+    def is_file(self) -> bool:
+        """Whether its value is a file."""
+        return self.metavar == "FILE"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,10 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
+from engine.entry import Option
 from engine.formats.fastq import read_fastq
 from engine.formats.letters import SequenceCount, count_sequences
+from engine.read_alignment.entry import READ_ALIGNMENT
 from gui.forms.file_survey import file_kind
 from gui.forms.search_form import SearchForm
 from gui.results.export import ExportDialog
@@ -116,6 +119,30 @@ def test_the_dialog_for_patterns_offers_fasta_and_fastq(form: SearchForm) -> Non
         assert dialog is not None
         assert [one.partition(" (")[0] for one in dialog.nameFilters()] == expected
         dialog.close()
+
+
+def test_a_file_that_an_option_reads_is_typed_and_checked(
+    window: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
+) -> None:
+    option = Option("mates", "The other reads", "the other read of each fragment", metavar="FILE")
+    form = SearchForm(replace(READ_ALIGNMENT, options=(option,)), window.survey, window.devices)
+    qtbot.addWidget(form)
+    form.file_lists["texts"].add([files[0]])
+    form.file_lists["patterns"].add([files[1]])
+    line = form.given_files["mates"]
+    assert line.line.accessibleName() == "The other reads" and line.line.toolTip() == "The other read of each fragment"
+    absent = tmp_path / "none.fastq"
+    for wrong, reason in ((absent, f"There is no file {absent}"), (tmp_path, f"{tmp_path.name} is a folder; choose a file")):
+        line.line.setText(str(wrong))
+        qtbot.waitUntil(lambda reason=reason: form.reason.text() == reason)
+    line.ask()
+    dialog = line.findChild(QFileDialog)
+    assert dialog is not None and dialog.fileMode() == QFileDialog.FileMode.ExistingFile
+    dialog.fileSelected.emit(str(files[1]))
+    dialog.close()
+    qtbot.waitUntil(form.run_button.isEnabled)
+    task = form.task()
+    assert task is not None and task.request.options == {"mates": files[1]}
 
 
 def test_a_run_ends_with_its_alignments_which_are_exported(
