@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import ProteoscopeError
-from engine.read_alignment.sequences import ALPHABET, reverse_complements
 from engine.sequences.matrices import Matrix, encode
 from gui.alignment.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
-from kernels.gapsmis_layouts import Sequences
 
 __all__ = ["DIFFERENT", "UNSURE_DIFFERENT", "UNSURE_IDENTICAL", "ReadPair", "lines_of"]
 
@@ -26,6 +24,7 @@ _LEAST_QUALITY = 20
 """One wrong letter in a hundred."""
 _FIRST_QUALITY = ord("!")
 _DASH = ord("-")
+_COMPLEMENT = str.maketrans("ACGTURYSWKMBDHVN", "TGCAAYRSWMKVHDBN")
 _RUNS, _DIFFERENCES = re.compile(r"(\d+)([=XID])"), re.compile(r"(\d+)|\^?([A-Z*]+)")
 
 
@@ -102,7 +101,7 @@ class ReadPair(AlignedPair):
         first, last, is_reverse = int(str(row["pattern_start"])) - 1, int(str(row["pattern_end"])), row["strand"] == "-"
         pattern, signs = letters[first:last], np.frombuffer(qualities[first:last].encode("ascii"), np.uint8)
         if is_reverse:
-            pattern, signs = _other_strand(pattern), signs[::-1]
+            pattern, signs = pattern.translate(_COMPLEMENT)[::-1], signs[::-1]
         try:
             query, subject = lines_of(pattern, str(row["cigar"]), str(row["md"]))
         except ValueError as error:
@@ -154,11 +153,6 @@ class ReadPair(AlignedPair):
             return text
         wrong = 10 ** (-quality / 10)
         return f"{text}; quality {quality} (one of {max(1, math.floor(1 / wrong + 0.5)):,} such letters is wrong)"
-
-
-def _other_strand(letters: str) -> str:
-    codes = encode(np.frombuffer(letters.encode("ascii"), np.uint8))
-    return ALPHABET[reverse_complements(Sequences(codes, np.array([0, len(codes)]))).codes].tobytes().decode("ascii")
 
 
 def _middle(query: str, subject: str, matrix: Matrix | None) -> str:
