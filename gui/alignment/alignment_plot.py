@@ -246,7 +246,7 @@ class AlignmentPlot(QAbstractScrollArea):
         self._layout: AlignmentLayout | None = None
         self.setFrameShape(QAbstractScrollArea.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName("Alignment of the chosen hit")
+        self.setAccessibleName("Alignment")
         self.export_action = ExportAction(self, self._figure, self.message.emit)
 
     def show_pair(self, pair: AlignedPair | None, text: str = "") -> None:

@@ -18,7 +18,7 @@ from PySide6.QtGui import (
     QPen,
     QPolygonF,
 )
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui.labels import answer_tooltip
 from gui.plots.axes import Axes, AxisTitles, draw_axes
@@ -26,7 +26,7 @@ from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.distributions import Histogram
 from gui.plots.export import ExportAction, Figure, figure_font
 
-__all__ = ["HistogramPlot", "paint_histogram", "paint_steps"]
+__all__ = ["HistogramPlot", "log_counts_box", "logarithmic_page", "paint_histogram", "paint_steps"]
 
 _FIGURE_SIZE = QSizeF(340, 230)
 _FOOT = 0.5
@@ -144,6 +144,29 @@ def _paint_legend(painter: QPainter, corner: QPointF, entries: list[tuple[str, Q
             painter.drawRect(swatch)
         at -= line
     return at
+
+
+def log_counts_box(counted: str) -> QCheckBox:
+    """A box that asks for an axis of powers of ten, ticked at first. `counted`: what is counted, as ``sequences``."""
+    box = QCheckBox("&Logarithmic counts")
+    box.setChecked(True)
+    box.setToolTip(f"Draw the numbers of {counted} on an axis of powers of ten, on which few are seen beside many")
+    return box
+
+
+def logarithmic_page(plots: QWidget, box: QCheckBox) -> QWidget:
+    """Plots on a page, above them the box of their axes."""
+    page = QWidget()
+    bar = QHBoxLayout()
+    bar.setContentsMargins(8, 4, 8, 2)
+    bar.addStretch(1)
+    bar.addWidget(box)
+    layout = QVBoxLayout(page)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(0)
+    layout.addLayout(bar)
+    layout.addWidget(plots, 1)
+    return page
 
 
 class HistogramPlot(QWidget):

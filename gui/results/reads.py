@@ -148,7 +148,7 @@ def depth_of(source: TableSource, text: ShownText, conditions: Iterable[Conditio
     return Depth.of_ranges(text.name, text.length, start, end)
 
 
-def gaps_histogram(source: TableSource, chosen: ReadFilter) -> Histogram:
+def gaps_histogram(source: TableSource, chosen: ReadFilter, *, is_log: bool = False) -> Histogram:
     """How many alignments have how many gaps, of those that pass the rest of the filter."""
     gaps, counts, without = _counted(source, "gaps", replace(chosen, least_gaps=None, most_gaps=None))
     edges = np.arange(-0.5, float(gaps.max(initial=2)) + 1.0)
@@ -157,11 +157,11 @@ def gaps_histogram(source: TableSource, chosen: ReadFilter) -> Histogram:
     if (chosen.least_gaps, chosen.most_gaps) != (None, None):
         most = edges[-1] if chosen.most_gaps is None else chosen.most_gaps + 0.5
         marked = ((chosen.least_gaps or 0) - 0.5, most)
-    series = (("Alignments", in_bins),)
-    return Histogram("Gaps", f"Gaps of an alignment{without}", "Alignments", edges, series, None, _NONE, is_whole=True, chosen=marked)
+    x_title, series = f"Gaps of an alignment{without}", (("Alignments", in_bins),)
+    return Histogram("Gaps", x_title, "Alignments", edges, series, None, _NONE, is_log=is_log, is_whole=True, chosen=marked)
 
 
-def identity_histogram(source: TableSource, chosen: ReadFilter) -> Histogram:
+def identity_histogram(source: TableSource, chosen: ReadFilter, *, is_log: bool = False) -> Histogram:
     """How identical the alignments are, of those that pass the rest of the filter. A bin has its lower edge; the last has both."""
     identity, counts, without = _counted(source, "identity", replace(chosen, least_identity=None, below_identity=None))
     low = int(np.floor(_WHOLE_PERCENT * identity.min(initial=0.95)))
@@ -173,8 +173,8 @@ def identity_histogram(source: TableSource, chosen: ReadFilter) -> Histogram:
     if (chosen.least_identity, chosen.below_identity) != (None, None):
         most = float(edges[-1]) if chosen.below_identity is None else chosen.below_identity
         marked = (chosen.least_identity or 0.0, most)
-    series = (("Alignments", in_bins),)
-    return Histogram("Identity", f"Identical columns (%){without}", "Alignments", edges, series, None, _NONE, chosen=marked)
+    x_title, series = f"Identical columns (%){without}", (("Alignments", in_bins),)
+    return Histogram("Identity", x_title, "Alignments", edges, series, None, _NONE, is_log=is_log, chosen=marked)
 
 
 _NONE = "No alignments pass the filter."

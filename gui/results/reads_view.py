@@ -16,7 +16,7 @@ from gui.forms.editors import tool_button
 from gui.forms.wheel import ChoiceBox
 from gui.plots.depth import Depth
 from gui.plots.depth_plot import DepthPlot
-from gui.plots.histogram import HistogramPlot
+from gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
 from gui.results.finished_run import FinishedRun, open_finished_run
 from gui.results.reads import (
     ReadRow,
@@ -56,9 +56,10 @@ class ReadsView(RunView):
         self._drawn: ShownText | None = None
         self._place: tuple[ShownText, int, int] | None = None
         self.coverage = DepthPlot()
-        self.alignment = AlignmentView(copy_tip="Copy the alignment as text")
+        self.alignment = AlignmentView(copy_tip="Copy the alignment as text", chosen="row")
         self.gaps = HistogramPlot("Distribution of gaps", can_be_clicked=True)
         self.identity = HistogramPlot("Distribution of identity", can_be_clicked=True)
+        self.log_axis = log_counts_box("alignments")
         self.texts = ChoiceBox()
         self.texts.setAccessibleName("Text whose depth is shown")
         self.texts.setToolTip("The text whose depth of coverage is shown; those with the most alignments stand first")
@@ -69,9 +70,10 @@ class ReadsView(RunView):
         distributions = self._split(Qt.Orientation.Horizontal, {self.gaps: 1, self.identity: 1})
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
+        counted = logarithmic_page(distributions, self.log_axis)
         for widget, title, help_text in (
             (views, "Alignment", "The depth of coverage along a text, and the alignment of the chosen row"),
-            (distributions, "Distributions", "How many alignments have how many gaps, and how identical they are; a click filters by it"),
+            (counted, "Distributions", "How many alignments have how many gaps, and how identical they are; a click filters by it"),
         ):
             self.tabs.setTabToolTip(self.tabs.addTab(widget, title), help_text)
         down = self._split(Qt.Orientation.Vertical, {self.alignments: 4, self.tabs: 6})
@@ -81,6 +83,7 @@ class ReadsView(RunView):
         self.alignments.model.orderChanged.connect(self._keep_a_choice)
         self.texts.activated.connect(lambda: self._choose_text(self.texts.currentData()))
         self.coverage.placeChosen.connect(self.show_place)
+        self.log_axis.toggled.connect(lambda _: self._count())
         self.gaps.binChosen.connect(lambda low, high: self.filters.choose_gaps(round((low + high) / 2)))
         self.identity.binChosen.connect(lambda low, high: self.filters.choose_identity(low, None if high >= 100 else high))
 
@@ -233,13 +236,13 @@ class ReadsView(RunView):
         self.coverage.mark(None)
 
     def _count(self) -> None:
-        source, chosen = self._statistics, self.filters.chosen
+        source, chosen, is_log = self._statistics, self.filters.chosen, self.log_axis.isChecked()
         if source is None:
             return
         for plot, count in ((self.gaps, gaps_histogram), (self.identity, identity_histogram)):
             self._statistician.submit(
                 plot.accessibleName(),
-                partial(count, source, chosen),
+                partial(count, source, chosen, is_log=is_log),
                 plot.show_histogram,
                 partial(_say_instead, plot),
             )

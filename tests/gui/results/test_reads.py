@@ -253,6 +253,10 @@ def test_a_click_on_a_bar_filters_and_another_on_it_shows_all_again(view: ReadsV
         QTest.mouseClick(view.identity, Qt.MouseButton.LeftButton, pos=middle_of(view.identity, number))
         settle(view, qtbot)
         assert len(view.alignments.model.rows) == len(rows)
+    assert gaps.is_log and identity.is_log
+    view.log_axis.click()
+    settle(view, qtbot)
+    assert view.gaps.histogram is not None and not view.gaps.histogram.is_log
     QTest.mouseClick(view.gaps, Qt.MouseButton.LeftButton, pos=middle_of(view.gaps, 1))
     settle(view, qtbot)
     assert shown(view.alignments, "gaps") == [1] * int(gaps.series[0][1][1])
