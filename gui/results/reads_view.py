@@ -257,6 +257,8 @@ class ReadsView(RunView):
         if self._finished is None:
             return
         if len(self.alignments.model.rows) == 0:
+            # What is being read is hidden by now.
+            self._reader.cancel("row")
             self._row = None
             self.alignment.show_pair(None)
             self.coverage.mark(None)
