@@ -3,7 +3,7 @@
     xvfb-run -a -s "-screen 0 2600x1800x24" .venv/bin/python -m tests.benchmarks.depth [--alignments N] >> figures.jsonl
 
 One JSON line for each figure, in milliseconds: `median` and `longest` of 60 frames, painted by the widget as the screen shows it, with the
-whole text of three million letters in sight, a tenth of it, or a thousand letters; and what the depth takes from the ends of the alignments.
+whole text of three million letters in sight, a tenth of it, or a thousand letters; and what it takes to count the depth.
 """
 
 from __future__ import annotations
