@@ -31,7 +31,7 @@ def _use() -> None:
         rules = GapRules(np.array([[2, -3], [-3, 2]], np.int32) * factor, 5, 2, 1)
         for _ in ReadSearch(Processor(1), one, one, rules).align(pair, pair, out):
             pass
-        cigars_of(one, one, pair, pair, out)
+        cigars_of(one, one, pair, pair, out, np.frombuffer(b"AC", np.uint8))
 
 
 READS = Kernels("kernels of the read alignment", _last, _use)

@@ -63,10 +63,12 @@ READ_ALIGNMENT = Search(
         Input(
             "texts", "Texts", "proteins", "TEXTS", "FASTA file with the sequences to align with, also gzipped", several=False,
             is_kept=True, wanted="the sequences to align with", one="text", hint="a FASTA file with the sequences to align with",
+            takes_nucleotides=True,
         ),
         Input(
             "patterns", "Patterns", "proteins", "PATTERNS", "FASTA or FASTQ file with the sequences to align, also gzipped", several=False,
             can_be_pasted=True, wanted="the sequences to align", one="pattern", hint="a FASTA or FASTQ file with the sequences to align",
+            also="reads", takes_nucleotides=True,
         ),
     ),
     options=(Option("pairs", "Align pair by pair", "align the i-th pattern with the i-th text alone"),),

@@ -13,11 +13,21 @@ from numpy.typing import NDArray
 from engine.errors import ParameterError
 from engine.execution.executor import Executor, Session
 from engine.jobs.progress import Progress
+from engine.project.run import Run
 from engine.read_alignment.compilation import READS
 from engine.read_alignment.parameters import ReadAlignmentParameters
-from engine.read_alignment.results import alignment_rows, alignment_schema, better_strands, write_alignments
+from engine.read_alignment.results import (
+    Rows,
+    alignment_rows,
+    alignment_schema,
+    better_strands,
+    pattern_schema,
+    pattern_tables,
+    text_table,
+    write_alignments,
+)  # fmt: skip
 from engine.read_alignment.scoring import STEP_CELLS, align_pairs, work_of
-from engine.read_alignment.sequences import NamedSequences, check_sorts, gap_rules, read_sequences, reverse_complements
+from engine.read_alignment.sequences import ALPHABET, NamedSequences, check_sorts, gap_rules, read_sequences, reverse_complements
 from engine.read_alignment.summary import ReadAlignmentSummary
 from engine.search_run import Asked, SearchRun, search_run
 from engine.sequences.matrices import matrix_names
@@ -99,6 +109,7 @@ def align_reads(
             aligning = _Aligning(run, sequences, strands, session, is_of_both=both)
             tables = aligning.tables(rounds)
             if run.run is not None:
+                _keep_sequences(run.run, sequences)
                 tables = _kept(tables, stack.enter_context(run.run.table_writer("alignments", alignment_schema())).write)
             if out is not None:
                 # The rounds tell how far they are; the lines of one are written in a moment.
@@ -177,6 +188,8 @@ class _Aligning:
 
     def tables(self, rounds: _Rounds) -> Iterator[pa.Table]:
         """Rows of each round."""
+        from kernels.cpu.cigars import cigars_of
+
         texts, patterns, rules = self._read
         layers = (rules.most_gaps + 1) * (1 + self._is_of_both)
         for text_of, pattern_of in rounds:
@@ -188,7 +201,9 @@ class _Aligning:
                 except TooLongError as error:
                     raise ParameterError(f"{error}: too long to be traced with {rules.most_gaps} gaps; give shorter ones") from error
             with self._run.step("report"):
-                rows = alignment_rows(texts, patterns, self._strands, text_of, pattern_of, found, is_reverse)
+                aligned = pattern_of + is_reverse * len(patterns)
+                cigars = cigars_of(texts.sequences, self._strands, text_of, aligned, found, ALPHABET)
+                rows = alignment_rows(texts, patterns, Rows(text_of, pattern_of, found, is_reverse, cigars))
             self.n_aligned += int((found.score != NO_ALIGNMENT).sum())
             self.cells += cells
             yield rows
@@ -200,6 +215,14 @@ class _Aligning:
         other = pattern_of + len(self._read.patterns)
         found = align_pairs(self._session, np.concatenate([text_of, text_of]), np.concatenate([pattern_of, other]))
         return better_strands(Alignments(*(column[:n] for column in found)), Alignments(*(column[n:] for column in found)))
+
+
+def _keep_sequences(run: Run, sequences: _Read) -> None:
+    """Write what was aligned as tables of a run, which the rows of its alignments name."""
+    run.write_table("texts", text_table(sequences.texts))
+    with run.table_writer("patterns", pattern_schema()) as writer:
+        for table in pattern_tables(sequences.patterns):
+            writer.write(table)
 
 
 def _kept(tables: Iterator[pa.Table], write: Callable[[pa.Table], None]) -> Iterator[pa.Table]:

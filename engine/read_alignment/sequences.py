@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from engine.read_alignment.parameters import ReadAlignmentParameters
 from engine.sequences.matrices import LETTERS, Matrix, encode, read_matrix
 from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules, Sequences
 
-__all__ = ["NamedSequences", "check_sorts", "gap_rules", "nucleotide_matrix", "read_sequences", "reverse_complements"]
+__all__ = ["ALPHABET", "NamedSequences", "check_sorts", "gap_rules", "nucleotide_matrix", "read_sequences", "reverse_complements"]
 
 _BASES = {
     "A": "A", "C": "C", "G": "G", "T": "T", "U": "T", "R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC", "B": "CGT",
@@ -26,18 +26,26 @@ _BASES = {
 }  # fmt: skip
 """The bases that IUPAC's letter of a nucleotide stands for."""
 _COMPLEMENT = dict(zip("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN", strict=True))
+ALPHABET = np.frombuffer(LETTERS.encode(), np.uint8)
+"""The letter of each code."""
 _CERTAIN, _NUCLEOTIDE_SHARE = "ACGTUN", 0.9
 _MODES = {"prefix": PREFIX, "within": WITHIN, "local": LOCAL}
 
 
 @dataclass(frozen=True)
 class NamedSequences:
-    """Sequences of a file: their names, and codes by `engine.sequences.matrices.LETTERS`, a U of nucleotides as T."""
+    """Sequences of a file: their names, and codes by `engine.sequences.matrices.LETTERS`, a U of nucleotides as T.
+
+    `qualities`: (letters,) uint8, the characters of the file; None where it has none. `are_mates`: whether sequences 2 i and 2 i + 1 are
+    reads of one fragment.
+    """
 
     path: Path
     names: Texts
     sequences: Sequences
     are_nucleotides: bool
+    qualities: NDArray[np.uint8] | None = None
+    are_mates: bool = False
 
     def __len__(self) -> int:
         return len(self.names)
@@ -46,6 +54,14 @@ class NamedSequences:
     def lengths(self) -> NDArray[np.int64]:
         """(n,) letters of each."""
         return np.diff(self.sequences.offsets)
+
+    def letters(self) -> NDArray[np.uint8]:
+        """ASCII capitals of all."""
+        return ALPHABET[self.sequences.codes]
+
+    def mates(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """1 or 2 for each of some sequences: which of its fragment it is."""
+        return rows % 2 + 1
 
 
 def read_sequences(path: Path, progress: Progress) -> NamedSequences:
@@ -65,7 +81,7 @@ def read_sequences(path: Path, progress: Progress) -> NamedSequences:
             )
         if n_empty := int((np.diff(reads.offsets) == 0).sum()):
             progress.message(f"{path.name}: {n_empty:,} {'read is' if n_empty == 1 else 'reads are'} empty", "warning")
-        return named_sequences(path, reads.names, reads.letters, reads.offsets)
+        return replace(named_sequences(path, reads.names, reads.letters, reads.offsets), qualities=reads.qualities)
     proteins = read_proteins([path], progress=progress, every_record=True)
     return named_sequences(path, Texts(proteins.accession_bytes, proteins.accession_offsets), proteins.residues, proteins.offsets)
 

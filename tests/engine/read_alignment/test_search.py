@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -180,6 +182,48 @@ def test_a_run_of_a_project_exports_the_file_that_the_search_writes(tmp_path, ca
     assert main(["export", str(tmp_path / "project"), "--format", "tsv", "--out", str(tmp_path / "again.tsv")]) == 0
     assert (tmp_path / "again.tsv").read_bytes() == out.read_bytes()
     assert len(list(csv.reader(io.StringIO(out.read_text()), delimiter="\t"))) == 1 + 8
+
+
+def text_from(cigar: str, md: str, read: str) -> str:
+    """The aligned letters of the text, by a read in the text's direction, its CIGAR and its MD text alone."""
+    paired = []
+    place = 0
+    for count, kind in re.findall(r"(\d+)([=XID])", cigar):
+        if kind in "=X":
+            paired.append(read[place : place + int(count)])
+        place += int(count) * (kind != "D")
+    letters, of_text = iter("".join(paired)), []
+    for same, deleted, other in re.findall(r"(\d+)|\^([A-Z]+)|([A-Z])", md):
+        of_text.append("".join(islice(letters, int(same or 0))) + deleted + other)
+        if other:
+            next(letters)
+    assert next(letters, None) is None
+    return "".join(of_text)
+
+
+def test_a_project_holds_what_an_alignment_is_drawn_from(tmp_path):
+    import pyarrow.parquet as pq
+
+    random = np.random.default_rng(SEED)
+    text = BASES[random.integers(0, 4, 900)].tobytes().decode()
+    reads = [damaged(text[k : k + 80], random) for k in range(0, 800, 40)]
+    reads[1::2] = [one.translate(str.maketrans("ACGT", "TGCA"))[::-1] for one in reads[1::2]]
+    (tmp_path / "p.fq").write_text("".join(f"@s{k}\n{one}\n+\n{'ABC' * 80:.{len(one)}}\n" for k, one in enumerate(reads)))
+    asked = ReadAlignmentParameters().changed(mode="within")
+    folder = tmp_path / "project"
+    align_reads(fasta(tmp_path / "t.fa", ["ACGT", text], "t"), tmp_path / "p.fq", None, asked, project_folder=folder, device="cpu")
+    project = Project.open(folder)
+    run = project.runs()[-1].id
+    rows, patterns, texts = (pq.read_table(project.table(name, run)).to_pylist() for name in ("alignments", "patterns", "texts"))
+    assert texts == [{"text": "t0", "length": 4}, {"text": "t1", "length": 900}]
+    assert [one["letters"] for one in patterns] == reads
+    assert all(one["qualities"] == ("ABC" * 80)[: len(one["letters"])] and one["mate"] is None for one in patterns)
+    assert [(row["pattern_row"], row["text_row"]) for row in rows] == [(k, i) for k in range(len(reads)) for i in range(2)]
+    for row in rows[1::2]:
+        read = patterns[row["pattern_row"]]["letters"]
+        given = read.translate(str.maketrans("ACGT", "TGCA"))[::-1] if row["strand"] == "-" else read
+        assert text_from(row["cigar"], row["md"], given) == text[row["text_start"] - 1 : row["text_end"]]
+        assert row["mapping_quality"] is None and row["mate"] is None
 
 
 def test_what_cannot_be_computed_is_refused_with_words(tmp_path):
