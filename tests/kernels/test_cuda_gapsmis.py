@@ -1,0 +1,198 @@
+"""Alignments with a bounded number of gaps on a card are the processor's, with every plan; the kernels run through tests/shim here."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from kernels.counts import Work
+from kernels.cuda import gapsmis
+from kernels.cuda.gapsmis import ReadSearch
+from kernels.cuda.gapsmis_plan import EIGHT, FOUR, MANY, NARROW, PROFILE, SINGLE, TABLE, WIDE, Properties, Shape, Task, seconds, shapes
+from kernels.device import DeviceMemoryError, UnsupportedSearchError
+from kernels.gapsmis_layouts import LOCAL, NO_ALIGNMENT, PREFIX, WITHIN, Alignments, GapRules
+from tests.shim.read_inputs import aligned, assert_same_alignments, damaged_reads, expected_alignments, sequences
+from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.tuning import tuned
+
+pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+
+DNA = np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32)
+UNEVEN = np.array([[4, -1, 0], [-2, 3, 1], [-4, 0, 5]], np.int32)
+SMALL = Shape(MANY, 4, 3, NARROW, FOUR, 64)
+
+
+def check(texts, patterns, rules, pairs=None, *, card=None, tracing=(False, True), **options):
+    """All columns, with and without tracing, are the processor's."""
+    text_of, pattern_of = pairs or (np.arange(len(texts)),) * 2
+    card = card or ShimCard()
+    for traces in tracing:
+        expected = expected_alignments(texts, patterns, rules, text_of, pattern_of, traces=traces)
+        assert_same_alignments(aligned(card, texts, patterns, rules, text_of, pattern_of, traces=traces, **options), expected)
+    return expected
+
+
+def words(lengths, letters):
+    return [np.array(one, np.int64) for length in lengths for one in product(range(letters), repeat=length)]
+
+
+def every_pair(texts, patterns):
+    return np.divmod(np.arange(len(texts) * len(patterns)), len(patterns))
+
+
+@pytest.mark.parametrize("costs", [(DNA, 5, 2), (DNA, 0, 1), (UNEVEN, 1, 0), (DNA, 0, 0)], ids=["affine", "linear", "long", "free"])
+@pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
+def test_all_small_cases(mode, costs):
+    texts, patterns = words(range(5), 2), words(range(4), 2)
+    for most_gaps in (1, 3):
+        check(texts, patterns, GapRules(*costs, most_gaps, mode), every_pair(texts, patterns), tracing=(True,))
+
+
+@pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
+def test_reads_of_any_length_over_several_strips(mode):
+    texts, patterns = damaged_reads(60, 21)
+    for shape in (SMALL, Shape(MANY, 1, 6, NARROW, FOUR, 32), Shape(MANY, 32, 2, NARROW, EIGHT, 32)):
+        check(texts, patterns, GapRules(DNA, 5, 2, 2, mode), shape=shape)
+
+
+@pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
+@pytest.mark.parametrize("most_gaps", [0, 1, 4, 30])
+def test_any_number_of_gaps(mode, most_gaps):
+    texts, patterns = damaged_reads(30, 22, most=60)
+    check(texts, patterns, GapRules(DNA, 1, 1, most_gaps, mode))
+
+
+@pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
+def test_a_seed(mode):
+    texts, patterns = damaged_reads(40, 23, letters=3, most=50)
+    texts, patterns = [*texts, *words([0, 2, 4], 2)], [*patterns, *words([0, 2, 4], 2)]
+    for length in (1, 4):
+        found = check(texts, patterns, GapRules(DNA, 3, 1, 2, mode, length), shape=Shape(MANY, 4, 4, NARROW, FOUR, 32))
+    assert 5 < (found.score != NO_ALIGNMENT).sum() < len(texts)
+
+
+def test_the_published_recurrence():
+    texts, patterns = damaged_reads(60, 24, letters=3, most=60)
+    found = check(texts, patterns, GapRules(DNA, 1, 1, 2, is_published=True), shape=SMALL)
+    assert (found.score == NO_ALIGNMENT).any()
+    check(texts, patterns, GapRules(DNA, 1, 1, 2, PREFIX, 1, is_published=True))
+
+
+@pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
+@pytest.mark.parametrize(("letters", "numbers"), [(4, WIDE), (7, NARROW), (7, WIDE), (27, NARROW), (27, WIDE)])
+def test_letters_and_numbers(letters, numbers, mode):
+    random = np.random.default_rng(25)
+    matrix = np.where(np.eye(letters, dtype=bool), 9, random.integers(-6, 2, (letters, letters))).astype(np.int32)
+    texts, patterns = damaged_reads(30, 26, letters=letters, most=70)
+    check(texts, patterns, GapRules(matrix, 4, 1, 2, mode), numbers=numbers)
+
+
+@pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
+def test_scores_that_16_bits_do_not_hold_and_cards_without_their_instructions(mode):
+    texts, patterns = damaged_reads(20, 27)
+    check(texts, patterns, GapRules(1000 * DNA, 5000, 2000, 2, mode))
+    old = ShimCard()
+    old.capability = 80
+    check(texts, patterns, GapRules(DNA, 5, 2, 2, mode), card=old)
+    assert all("NUMBERS=2" in defines for defines in old.defines if defines)
+
+
+@pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
+def test_one_text_for_a_block(mode):
+    texts, patterns = damaged_reads(9, 28, letters=9, most=60)
+    matrix = np.where(np.eye(9, dtype=bool), 5, -4).astype(np.int32)
+    pairs = np.tile(np.arange(9), 9), np.repeat(np.arange(9), 9)
+    for lanes in (4, 8):
+        check(texts, patterns, GapRules(matrix, 4, 1, 2, mode), pairs, shape=Shape(SINGLE, lanes, 64 // lanes, NARROW, PROFILE, 64))
+
+
+def test_directions_in_little_memory_and_long_texts():
+    random = np.random.default_rng(29)
+    text = random.integers(0, 4, 900)
+    patterns = [np.delete(text[k : k + 60], slice(30, 33)) for k in (0, 100, 400, 830)] + [random.integers(0, 4, 20)]
+    short, own = damaged_reads(20, 30, most=40)
+    pairs = [*([0] * 5), *range(1, 21)], [*range(25)]
+    for mode in (PREFIX, WITHIN, LOCAL):
+        card = ShimCard()
+        check([text, *short], [*patterns, *own], GapRules(DNA, 5, 2, 2, mode), pairs, card=card, direction_bytes=3_000_000)
+        assert card.launched.count("trace_reads") > 1
+    with pytest.raises(DeviceMemoryError, match="directions"):
+        check([text], patterns[:1], GapRules(DNA, 5, 2, 2, WITHIN), ([0], [0]), tracing=(True,), direction_bytes=1000)
+
+
+@pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
+def test_tracing_on_the_host(mode):
+    texts, patterns = damaged_reads(30, 31)
+    card = ShimCard()
+    check(texts, patterns, GapRules(DNA, 5, 2, 2, mode), card=card, traces_on_host=True)
+    assert "trace_reads" not in card.launched
+
+
+def test_rows_that_are_not_asked_for_stay_and_no_pairs_are_no_work():
+    texts, patterns = damaged_reads(12, 32)
+    out, every = Alignments.none(12, 2), np.arange(12)
+    search = ReadSearch(ShimCard(descending=True), sequences(texts), sequences(patterns), GapRules(DNA, 5, 2, 2))
+    assert list(search.align(every[:0], every[:0], Alignments.none(0, 2))) == []
+    list(search.align(every, every, out, 4, 9))
+    expected = expected_alignments(texts, patterns, GapRules(DNA, 5, 2, 2), every, every)
+    np.testing.assert_array_equal(out.score[4:9], expected.score[4:9])
+    assert (np.delete(out.score, slice(4, 9)) == NO_ALIGNMENT).all()
+
+
+def test_blocks_and_an_end_in_between(monkeypatch):
+    texts, patterns = damaged_reads(40, 33)
+    monkeypatch.setattr(gapsmis, "_CELLS_OF_LAUNCH", 50_000)
+    rules, every = GapRules(DNA, 5, 2, 2), np.arange(40)
+    whole = check(texts, patterns, rules)
+    out = Alignments.none(40, 2)
+    steps = ReadSearch(ShimCard(), sequences(texts), sequences(patterns), rules).align(every, every, out)
+    end = next(end for end in steps if end > 0)
+    steps.close()
+    assert 0 < end < 40
+    np.testing.assert_array_equal(out.score[:end], whole.score[:end])
+    assert (out.score[end:] == NO_ALIGNMENT).all()
+
+
+def test_scores_that_the_card_cannot_hold_are_refused():
+    rules = GapRules(np.full((4, 4), 170_000, np.int32), 5, 2, 2)
+    with pytest.raises(UnsupportedSearchError):
+        ReadSearch(ShimCard(), sequences([[0]]), sequences([[0] * 2000]), rules)
+    with pytest.raises(ValueError, match="32 bits"):
+        ReadSearch(ShimCard(), sequences([[0]]), sequences([[0] * 2000]), rules._replace(matrix=10 * rules.matrix))
+
+
+@pytest.mark.parametrize("even", [False, True])
+@pytest.mark.parametrize("traces", [False, True])
+def test_work_that_is_counted_beforehand_is_what_is_done(even, traces):
+    texts, patterns = damaged_reads(50, 34, even=even)
+    for shape in (SMALL, Shape(SINGLE, 8, 16, NARROW, PROFILE, 64)):
+        card, every = ShimCard(), np.arange(50)
+        search = tuned(ReadSearch, shape=shape)(card, sequences(texts), sequences(patterns), GapRules(DNA, 5, 2, 2))
+        search.tables(shape, traces)
+        card.operations = card.bytes_in = card.bytes_out = card.transfers = card.shared_bytes = 0
+        card.launched.clear()
+        list(search.align(every, every, Alignments.none(50, 2), traces=traces))
+        work = search.work(every, every, traces=traces)
+        counted = Work(
+            len(card.launched), card.operations, work.memory_blocks, card.bytes_in // 4, card.bytes_out // 4, card.shared_bytes, card.transfers
+        )
+        assert work == counted
+        assert work.memory_blocks > 0
+
+
+def test_the_plan_is_the_one_that_is_predicted_to_be_fastest():
+    h200 = Properties(132, 90, 232_448)
+
+    def best(*asked, **more):
+        task = Task(*asked, **more)
+        return min(shapes(task, h200), key=lambda shape: seconds(shape, task, h200))
+
+    of_reads = 204_800, 250, 200, 2, PREFIX, NARROW
+    assert best(*of_reads, FOUR, False).plan == MANY
+    assert best(*of_reads, TABLE, False, patterns_of_text=2048, n_letters=24).plan == SINGLE
+    assert best(*of_reads, TABLE, False).plan == MANY
+    assert best(*of_reads, FOUR, False).width >= 250
+    # Few pairs are shared out among more lanes.
+    assert best(50, 250, 200, 2, PREFIX, NARROW, FOUR, False).lanes > best(*of_reads, FOUR, False).lanes
