@@ -281,8 +281,8 @@ __device__ void begin_row(const Pairs& pairs, const Pair* pair, Columns& columns
 
 // Another row. `corner`: G above and left of the first column, which becomes that of the next row. `edge`: what comes from the left, and
 // then what goes on to the right. directions: of this lane and step.
-__device__ __forceinline__ void advance_row(Columns& columns, Edge& corner, Edge& edge, const Row& row, const Word* table, Word floor, Word one,
-                                            Word* directions, int j, int base) {
+__device__ __forceinline__ void advance_row(Columns& columns, Edge& corner, Edge& edge, const Row& row, [[maybe_unused]] const Word* table,
+                                            Word floor, Word one, Word* directions, int j, int base) {
     Word diagonal[kLayers], codes[kLayers];
 #pragma unroll
     for (int q = 0; q < kLayers; ++q) diagonal[q] = corner.g[q], corner.g[q] = edge.g[q], codes[q] = 0;

@@ -28,7 +28,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernels.counts import Work, total
-from kernels.cuda.gapsmis_plan import EIGHT, FOUR, NARROW, PROFILE, SINGLE, TABLE, WIDE, Properties, Shape, Task, host_trace_seconds, seconds, shapes
+from kernels.cuda.gapsmis_plan import (
+    EIGHT,
+    FOUR,
+    NARROW,
+    ONE_TEXT,
+    PROFILE,
+    TABLE,
+    WIDE,
+    Properties,
+    Shape,
+    Task,
+    host_trace_seconds,
+    seconds,
+    shapes,
+)
 from kernels.cuda.modules import Card, sent, struct
 from kernels.device import DeviceMemoryError, UnsupportedSearchError
 from kernels.gapsmis_layouts import LETTERS, LOCAL, NO_ALIGNMENT, PREFIX, Alignments, GapRules, Sequences, score_bits, windows
@@ -128,7 +142,7 @@ class ReadSearch:
     numbers: int | None = None
     """NARROW or WIDE; NARROW where the card has instructions for it and the scores fit, when None."""
     scores: int | None = None
-    """Where scores of letters come from with plan MANY; by how many letters there are when None."""
+    """Where scores of letters come from with plan MANY_TEXTS; by how many letters there are when None."""
     traces_on_host: bool | None = None
     """Whether the processor traces; as should be faster when None."""
     host_threads: int = 1
@@ -146,9 +160,10 @@ class ReadSearch:
         self._properties = Properties(card.multiprocessors(), card.compute_capability(), card.most_shared_bytes())
         self._scales = {traces: self._scale(traces) for traces in (False, True)}
         self._lengths_differ = _differ(self._text_lengths) or _differ(self._pattern_lengths)
-        columns = {
+        columns: dict[str, NDArray[Any]] = {
             "texts": texts.codes, "patterns": patterns.codes,
-            "text_offsets": np.ascontiguousarray(texts.offsets, np.int64), "pattern_offsets": np.ascontiguousarray(patterns.offsets, np.int64),
+            "text_offsets": np.ascontiguousarray(texts.offsets, np.int64),
+            "pattern_offsets": np.ascontiguousarray(patterns.offsets, np.int64),
         }  # fmt: skip
         self._columns = sent(card, columns, self._stream)
         self._letters = [self._noted(name, len(columns[name])) for name in ("texts", "patterns")]
@@ -188,7 +203,7 @@ class ReadSearch:
         for begin, end in self._blocks(text_of, pattern_of):
             n, block = end - begin, _Block(self, text_of[begin:end], pattern_of[begin:end])
             found = 4 * _COLUMNS_FOUND * n + 4 * (2 * self._rules.most_gaps + 1) * n if traces else 8 * n
-            every.append(Work(0, 0, 0, 4 * n, found // 4, 0, 2 + (2 if traces else 2)))
+            every.append(Work(0, 0, 0, 4 * n, found // 4, 0, 4))
             every += [self._launch_work(launch, block) for launch in block.launches(None, traces, None)]
         return total(*every)
 
@@ -205,7 +220,11 @@ class ReadSearch:
         rows = m.reshape(launch.n_items, -1, shape.halves).max(axis=2).sum(axis=1)
         cells = int((strips * rows).sum()) * shape.width * (task.gaps + 1) * shape.halves
         border = int((np.maximum(strips - 1, 0) * rows).sum()) * 2 * (2 * task.gaps + 1) * 4 // 32
-        written = int((strips * rows).sum()) * shape.lanes * shape.step_words(task.gaps, floored=task.mode == LOCAL and not self._rules.seed_length)
+        written = (
+            int((strips * rows).sum())
+            * shape.lanes
+            * shape.step_words(task.gaps, floored=task.mode == LOCAL and not self._rules.seed_length)
+        )
         blocks = border + (int(n.sum() + m.sum()) // 32) + (written * 4 // 32 + int(m.sum()) if task.traces else 0)
         words_in = (0 if launch.order is None else len(launch.order)) + (0 if launch.chunks is None else launch.chunks.size)
         transfers = (launch.order is not None) + (launch.chunks is not None)
@@ -289,7 +308,7 @@ class ReadSearch:
             diagonal = np.zeros(_CODES, np.int32)
             shorter = min(rules.matrix.shape)
             diagonal[:shorter] = scale.times * np.diagonal(rules.matrix)
-            arrays = {"scores": words.astype(np.uint32, casting="unsafe"), "ranks": ranks, "diagonal": diagonal}
+            arrays: dict[str, NDArray[Any]] = {"scores": words.astype(np.uint32, casting="unsafe"), "ranks": ranks, "diagonal": diagonal}
             self._tables[source, scale.times] = sent(self._card, arrays, self._stream)
             self._card.wait(self._stream)
         return self._tables[source, scale.times]
@@ -445,7 +464,7 @@ class _Block:
                 sides = [int(side[begin:end].max() if len(side) > 1 else side[0]) for side in (n, m)]
                 task = of.task(end - begin, *sides, traces=traces, patterns_of_text=per_text * (end - begin) / count)
                 shape = of.best_shape(task)
-                needed = shape.direction_bytes(*sides, task.gaps, floored=self._floored) if traces else 0
+                needed = shape.direction_bytes(sides[0], sides[1], task.gaps, floored=self._floored) if traces else 0
                 launch = self._launch(shape, task, begin, end, order)
                 if needed * launch.n_items <= of.direction_bytes:
                     break
@@ -458,7 +477,7 @@ class _Block:
 
     def _launch(self, shape: Shape, task: Task, first: int, last: int, order: NDArray[Any] | None) -> _Launch:
         chunks = None
-        if shape.plan == SINGLE:
+        if shape.plan == ONE_TEXT:
             own = np.arange(first, last) if order is None else order[first:last]
             texts = self._text_of[own]
             by_text = np.argsort(texts, kind="stable")
@@ -522,9 +541,9 @@ class _Block:
         self._kept += [lists, room, more]
         defines = (
             f"NUMBERS={shape.numbers}", f"GAPS={task.gaps}", f"MODE={rules.mode}",
-            f"SEEDED={int(rules.seed_length > 0 and rules.mode != PREFIX)}", f"PUBLISHED={int(rules.is_published)}", f"TRACES={int(traces)}",
-            f"SCORES={shape.scores}", f"LANES={shape.lanes}", f"COLUMNS={shape.columns}", f"THREADS={shape.threads}",
-            f"OPENING={scale.opening}", f"EXTENDING={scale.extending}",
+            f"SEEDED={int(rules.seed_length > 0 and rules.mode != PREFIX)}", f"PUBLISHED={int(rules.is_published)}",
+            f"TRACES={int(traces)}", f"SCORES={shape.scores}", f"LANES={shape.lanes}", f"COLUMNS={shape.columns}",
+            f"THREADS={shape.threads}",             f"OPENING={scale.opening}", f"EXTENDING={scale.extending}",
         )  # fmt: skip
         card.launch(
             _FILE, "align_reads", blocks, shape.threads, (pairs, results, np.uint32(1)), self._stream,
@@ -532,7 +551,9 @@ class _Block:
         )  # fmt: skip
         if traces:
             threads = launch.n_items * shape.pairs_of_warp
-            card.launch(_FILE, "trace_reads", -(-threads // _TRACE_THREADS), _TRACE_THREADS, (pairs, results), self._stream, defines=defines)
+            card.launch(
+                _FILE, "trace_reads", -(-threads // _TRACE_THREADS), _TRACE_THREADS, (pairs, results), self._stream, defines=defines
+            )
 
 
 def _differ(lengths: NDArray[Any]) -> bool:

@@ -2,10 +2,10 @@
 
 Carroll's thesis (2018, chapter 5) compares four plans, by where the texts come from and where alignments are traced back. All are here:
 
-* MANY: each unit of lanes has a text of its own. Scores of letters come from a word of bytes for the pattern's letter, from which each
-  column picks that of its letter, while the texts have at most eight letters; else from a table in shared memory.
-* SINGLE: a block has one text, whose scores with each letter of the patterns it lays down in shared memory once. It wants texts that fit in
-  one strip, and several patterns for each.
+* MANY_TEXTS: each unit of lanes has a text of its own. Scores of letters come from a word of bytes for the pattern's letter, from which
+  each column picks that of its letter, while the texts have at most eight letters; else from a table in shared memory.
+* ONE_TEXT: a block has one text, whose scores with each letter of the patterns it lays down in shared memory once. It wants texts that fit
+  in one strip, and several patterns for each.
 * Alignments are traced back on the card, from directions that lie in its memory; or on the host, which gets the places where alignments end
   and aligns what lies before them again.
 
@@ -23,11 +23,23 @@ from functools import lru_cache
 from kernels.gapsmis_layouts import LOCAL
 
 __all__ = [
-    "EIGHT", "FOUR", "MANY", "NARROW", "PROFILE", "SINGLE", "TABLE", "WIDE", "Properties", "Shape", "Task", "host_trace_seconds", "seconds",
+    "EIGHT",
+    "FOUR",
+    "MANY_TEXTS",
+    "NARROW",
+    "ONE_TEXT",
+    "PROFILE",
+    "TABLE",
+    "WIDE",
+    "Properties",
+    "Shape",
+    "Task",
+    "host_trace_seconds",
+    "seconds",
     "shapes",
 ]  # fmt: skip
 
-MANY, SINGLE = "many", "single"
+MANY_TEXTS, ONE_TEXT = "many texts", "one text"
 NARROW, WIDE = 1, 2
 """Two pairs in a word of 32 bits, or one."""
 TABLE, PROFILE, FOUR, EIGHT = 0, 1, 4, 8
@@ -98,26 +110,29 @@ class Shape:
 
     @property
     def pairs_of_warp(self) -> int:
+        """Of all its units."""
         return 32 // self.lanes * self.halves
 
     @property
     def pairs_of_block(self) -> int:
+        """Of all its warps."""
         return self.threads // 32 * self.pairs_of_warp
 
     def items(self, task: Task) -> int:
         """Warps that have something to do."""
-        if self.plan == SINGLE:  # blocks whose text has no more patterns are not full
+        if self.plan == ONE_TEXT:  # blocks whose text has no more patterns are not full
             of_text = max(1.0, task.patterns_of_text)
             blocks = -(-int(of_text) // self.pairs_of_block) * max(1, round(task.n_pairs / of_text))
             return blocks * (self.threads // 32)
         return -(-task.n_pairs // self.pairs_of_warp)
 
     def strips(self, n: int) -> int:
+        """Of a text of so many letters."""
         return -(-n // self.width)
 
     def shared_bytes(self, n_letters: int) -> int:
         """Dynamic, of a block."""
-        if self.plan != SINGLE:
+        if self.plan != ONE_TEXT:
             return 0
         return (n_letters + 1) * (-(-self.columns // 8)) * max(8, self.lanes) * 16
 
@@ -146,8 +161,8 @@ def shapes(task: Task, properties: Properties) -> Iterator[Shape]:
     """Every shape that can do it."""
     for columns in _columns(task.gaps, task.mode, task.traces):
         for lanes in _LANES:
-            yield Shape(MANY, lanes, columns, task.numbers, task.scores)
-            single = Shape(SINGLE, lanes, columns, task.numbers, PROFILE)
+            yield Shape(MANY_TEXTS, lanes, columns, task.numbers, task.scores)
+            single = Shape(ONE_TEXT, lanes, columns, task.numbers, PROFILE)
             is_possible = task.numbers == NARROW and columns % 8 == 0 and task.n <= single.width
             if is_possible and task.patterns_of_text >= 2 and single.shared_bytes(task.n_letters) <= properties.most_shared_bytes - 2048:
                 yield single
