@@ -370,11 +370,13 @@ __device__ void note_last_column(const Columns& columns, const Pair& pair, Best&
 __device__ void fill_scores(const Pairs& pairs, const Pair& first, Word* table, signed char* ranks) {
     for (int k = threadIdx.x; k < kCodes; k += THREADS) ranks[k] = pairs.ranks[k];
     if (kScores == kProfile) {
-        // Of the block's text: pairs.scores is a table by the rank of the pattern's letter and the text's letter.
+        // Of the block's text, as far as any of its patterns goes: pairs.scores is by the rank of the pattern's letter and the text's letter.
+        const Place text = first.number < 0 ? 0 : pairs.text_of[first.number];
+        const Place n = first.number < 0 ? 0 : pairs.text_offsets[text + 1] - pairs.text_offsets[text] - pairs.seed;
         for (int k = threadIdx.x; k < (pairs.n_letters + 1) * kLoads * kPlaces * 8; k += THREADS) {
             const int place = k / 8 % kPlaces, load = k / 8 / kPlaces % kLoads, letter = k / 8 / kPlaces / kLoads;
             const int c = place % kLanes * kColumns + load * 8 + k % 8;
-            const int code = c < first.n ? static_cast<int>(first.text[c]) : kPadding;
+            const int code = c < n ? static_cast<int>(first.text[c]) : kPadding;
             reinterpret_cast<unsigned short*>(dynamic_shared)[k] = static_cast<unsigned short>(pairs.scores[letter * kCodes + code]);
         }
     } else {

@@ -31,6 +31,7 @@ from kernels.counts import Work, total
 from kernels.cuda.gapsmis_plan import (
     EIGHT,
     FOUR,
+    MANY_TEXTS,
     NARROW,
     ONE_TEXT,
     PROFILE,
@@ -232,7 +233,7 @@ class ReadSearch:
 
     def best_shape(self, task: Task) -> Shape:
         """The plan that should be fastest."""
-        if self.shape is not None:
+        if self.shape is not None and (self.shape.plan == MANY_TEXTS or (task.n <= self.shape.width and task.patterns_of_text > 1)):
             return self.shape
         key = replace(task, patterns_of_text=float(round(task.patterns_of_text))), True
         if key not in self._best:
@@ -456,7 +457,9 @@ class _Block:
             by_length = np.lexsort((_compact(n), _compact(m)))
             order = by_length if chosen is None else chosen[by_length]
             n, m = n[by_length], m[by_length]
-        per_text = count / max(1, len(np.unique(self._text_of))) if len(self._text_of) > len(of._text_lengths) else 1.0
+        # Windows of one text are as many texts.
+        is_shared = window is None and self._n > len(of._text_lengths)
+        per_text = count / max(1, len(np.unique(self._text_of))) if is_shared else 1.0
         begin = 0
         while begin < count:
             end = count
@@ -543,7 +546,7 @@ class _Block:
             f"NUMBERS={shape.numbers}", f"GAPS={task.gaps}", f"MODE={rules.mode}",
             f"SEEDED={int(rules.seed_length > 0 and rules.mode != PREFIX)}", f"PUBLISHED={int(rules.is_published)}",
             f"TRACES={int(traces)}", f"SCORES={shape.scores}", f"LANES={shape.lanes}", f"COLUMNS={shape.columns}",
-            f"THREADS={shape.threads}",             f"OPENING={scale.opening}", f"EXTENDING={scale.extending}",
+            f"THREADS={shape.threads}", f"OPENING={scale.opening}", f"EXTENDING={scale.extending}",
         )  # fmt: skip
         card.launch(
             _FILE, "align_reads", blocks, shape.threads, (pairs, results, np.uint32(1)), self._stream,

@@ -23,6 +23,7 @@ DNA = np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32)
 def check(device: Any, texts: Any, patterns: Any, rules: GapRules, pairs: Any = None, **options: Any) -> None:
     """With and without tracing."""
     text_of, pattern_of = pairs or (np.arange(len(texts)),) * 2
+    options = {"traces_on_host": False} | options
     for traces in (False, True):
         expected = expected_alignments(texts, patterns, rules, text_of, pattern_of, traces=traces)
         assert_same_alignments(aligned(device, texts, patterns, rules, text_of, pattern_of, traces=traces, **options), expected)

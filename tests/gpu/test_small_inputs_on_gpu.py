@@ -18,7 +18,7 @@ from kernels.cpu.processor import Processor
 from kernels.cuda import digestion as cuda_digestion
 from kernels.cuda import vector_clustering as cuda_vector_clustering
 from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
-from kernels.cuda.gapsmis_plan import FOUR, NARROW, PROFILE, WIDE, Shape
+from kernels.cuda.gapsmis_plan import FOUR, MANY_TEXTS, NARROW, ONE_TEXT, PROFILE, WIDE, Shape
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
 from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
@@ -124,4 +124,4 @@ def test_reads_with_gaps(mode, device):
     for options in ({}, {"numbers": WIDE}, *({"shape": shape} for shape in forms)):
         rules = GapRules(matrix, 5, 2, 2, mode)
         expected = expected_alignments(texts, patterns, rules, every, every)
-        assert_same_alignments(aligned(device, texts, patterns, rules, every, every, **options), expected)
+        assert_same_alignments(aligned(device, texts, patterns, rules, every, every, traces_on_host=False, **options), expected)

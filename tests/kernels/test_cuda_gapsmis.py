@@ -41,7 +41,7 @@ SMALL = Shape(MANY_TEXTS, 4, 3, NARROW, FOUR, 64)
 def check(texts, patterns, rules, pairs=None, *, card=None, tracing=(False, True), **options):
     """All columns, with and without tracing, are the processor's."""
     text_of, pattern_of = pairs or (np.arange(len(texts)),) * 2
-    card = card or ShimCard()
+    card, options = card or ShimCard(), {"traces_on_host": False} | options
     for traces in tracing:
         expected = expected_alignments(texts, patterns, rules, text_of, pattern_of, traces=traces)
         assert_same_alignments(aligned(card, texts, patterns, rules, text_of, pattern_of, traces=traces, **options), expected)
@@ -123,6 +123,14 @@ def test_one_text_for_a_block(mode):
         check(texts, patterns, GapRules(matrix, 4, 1, 2, mode), pairs, shape=Shape(ONE_TEXT, lanes, 64 // lanes, NARROW, PROFILE, 64))
 
 
+def test_patterns_of_one_text_reach_differently_far_into_it():
+    random = np.random.default_rng(35)
+    texts, rules = [random.integers(0, 4, 60) for _ in range(2)], GapRules(DNA, 5, 9, 2)
+    patterns = [texts[k % 2][: 3 + 2 * k] for k in range(24)]
+    pairs = np.tile([0, 1], 24), np.repeat(np.arange(24), 2)
+    check(texts, patterns, rules, pairs, shape=Shape(ONE_TEXT, 8, 8, NARROW, PROFILE, 64))
+
+
 def test_directions_in_little_memory_and_long_texts():
     random = np.random.default_rng(29)
     text = random.integers(0, 4, 900)
@@ -182,15 +190,16 @@ def test_scores_that_the_card_cannot_hold_are_refused():
 @pytest.mark.parametrize("traces", [False, True])
 def test_work_that_is_counted_beforehand_is_what_is_done(even, traces):
     texts, patterns = damaged_reads(50, 34, even=even)
-    texts = [text[: 2 * len(pattern) + 64] for text, pattern in zip(texts, patterns, strict=True)]
+    texts, text_of, pattern_of = [text[:64] for text in texts[:10]], np.arange(50) // 5, np.arange(50)  # short: traced in one pass
     for shape in (SMALL, Shape(ONE_TEXT, 8, 16, NARROW, PROFILE, 64)):
-        card, every = ShimCard(), np.arange(50)
-        search = tuned(ReadSearch, shape=shape)(card, sequences(texts), sequences(patterns), GapRules(DNA, 5, 2, 2))
+        card = ShimCard()
+        kind = tuned(ReadSearch, shape=shape, traces_on_host=False)
+        search = kind(card, sequences(texts), sequences(patterns), GapRules(DNA, 5, 2, 2))
         search.tables(shape, traces)
         card.operations = card.bytes_in = card.bytes_out = card.transfers = card.shared_bytes = 0
         card.launched.clear()
-        list(search.align(every, every, Alignments.none(50, 2), traces=traces))
-        work = search.work(every, every, traces=traces)
+        list(search.align(text_of, pattern_of, Alignments.none(50, 2), traces=traces))
+        work = search.work(text_of, pattern_of, traces=traces)
         counted = Work(
             len(card.launched),
             card.operations,
