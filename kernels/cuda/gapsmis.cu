@@ -64,7 +64,6 @@ constexpr int kTable = 0, kProfile = 1, kFour = 4, kEight = 8;  // a table by bo
 constexpr int kLanes = LANES, kColumns = COLUMNS, kWidth = kLanes * kColumns;
 constexpr int kUnits = 32 / kLanes;                         // of a warp
 constexpr int kScale = kTraces ? 4 : 1;
-constexpr int kPreferPair = kTraces ? 2 : 0;
 constexpr Word kEveryLane = 0xffffffffu;
 constexpr int kCodes = 32, kPadding = 31;                   // letters, and the row of what is behind the end of a pattern
 constexpr int kBitsOfCode = 4, kCodesOfWord = kNarrow ? 4 : 8;
@@ -73,6 +72,7 @@ constexpr int kWords = (kColumns + kCodesOfWord - 1) / kCodesOfWord, kStepWords 
 constexpr int kFromText = 0, kFromPattern = 1, kFromPair = 2, kFromStart = 3, kTextLeft = 4, kPatternLeft = 8;
 constexpr int kBorderWords = 2 * kGaps + 1;
 constexpr int kPlaces = kLanes < 8 ? 8 : kLanes, kLoads = (kColumns + 7) / 8;  // of a table of the text: 8 columns in a load
+static_assert(kScores == kTable || kScores == kProfile || kScores == kFour || kScores == kEight, "scores come from one of these");
 static_assert(kScores != kProfile || (kNarrow && kColumns % 8 == 0), "a load of a profile is of eight columns");
 
 __host__ __device__ constexpr Word both(int value) { return kNarrow ? static_cast<Word>(value) * 0x10001u : static_cast<Word>(value); }
@@ -131,7 +131,7 @@ struct Pairs {
 struct Results {
     int *found, *runs;
     Word *border, *directions;
-    int strips, steps, border_rows, unused;
+    int strips, steps, border_rows;
 };
 
 // A pair as it is aligned: behind the seed. text_begin is where its part of the text begins, the seed included.
@@ -386,58 +386,136 @@ __device__ void fill_scores(const Pairs& pairs, const Pair& first, Word* table, 
     __syncthreads();
 }
 
+// The pairs of a unit, and the best of each that this lane has met. begun: G before the first letters; n, m: of the longest.
+struct Unit {
+    Pair pair[kHalves];
+    Best best[kHalves];
+    Word begun;
+    int n, m;
+};
+
+__device__ __forceinline__ Unit unit_at(const Pairs& pairs, int place, int last, int lane) {
+    Unit unit;
+    unit.begun = 0, unit.n = 0, unit.m = 0;
+#pragma unroll
+    for (int half = 0; half < kHalves; ++half) {
+        const Pair pair = unit.pair[half] = pair_at(pairs, place + half, last);
+        const int begun = begun_at(pairs, pair, 0);
+        unit.begun |= in_half(begun, half);
+        unit.n = unit.n < pair.n ? pair.n : unit.n;
+        unit.m = unit.m < pair.m ? pair.m : unit.m;
+        Best& best = unit.best[half];
+        best = Best{kMode == kLocal ? pairs.zero : pairs.lowest, -1, -1, 0};
+        if (lane > 0 || !pair.is_alive) continue;
+        // Before the first letter of the text: nothing, or letters of the pattern alone.
+        if (kMode == kLocal || pair.m == 0) note(best, begun, 0, 0, 0);
+        if (kMode != kLocal && pair.m > 0 && kGaps > 0) note(best, begun - kOpening - (pair.m - 1) * kExtending, 0, pair.m, 1);
+    }
+    return unit;
+}
+
+// What the first lane has on its left: what an earlier strip left there, or what is before the first letter of the text. `side`: G of letters
+// of the pattern alone.
+__device__ __forceinline__ void enter(Edge& edge, Word& side, const Word* border, Word begun, Word zero, int strip, int j) {
+    if (strip > 0) {
+#pragma unroll
+        for (int q = 0; q < kLayers; ++q) edge.g[q] = border[(j * kBorderWords + q) * kUnits];
+#pragma unroll
+        for (int q = 0; q < kGaps; ++q) edge.e[q] = border[(j * kBorderWords + kLayers + q) * kUnits];
+        return;
+    }
+    if (j > 0) side = sum_or(side, kMinusExtending, kNone);
+    edge.g[0] = kFloored ? zero : j == 0 ? begun : kNone;
+#pragma unroll
+    for (int q = 0; q < kGaps; ++q) {
+        edge.g[q + 1] = kFloored ? zero : j == 0 ? begun : side;
+        edge.e[q] = (kPublished && j > 0 ? kNone : edge.g[q]) - both(kOpening);
+    }
+}
+
+__device__ __forceinline__ void leave(const Edge& edge, Word* border, int j) {
+#pragma unroll
+    for (int q = 0; q < kLayers; ++q) border[(j * kBorderWords + q) * kUnits] = edge.g[q];
+#pragma unroll
+    for (int q = 0; q < kGaps; ++q) border[(j * kBorderWords + kLayers + q) * kUnits] = edge.e[q];
+}
+
+// Looks at a row for ends of alignments.
+__device__ __forceinline__ void note_row(Columns& columns, Unit& unit, int base, int j) {
+    if (kMode == kLocal && !kTraces) {
+#pragma unroll
+        for (int c = 0; c < kColumns; ++c) {
+            Word& most = columns.most[kMode == kLocal ? c : 0];
+            most = greatest_of(most, columns.g[kGaps][c], 0);
+        }
+    }
+#pragma unroll
+    for (int half = 0; half < kHalves; ++half) {
+        if (kMode == kLocal && kTraces) {
+            if (j <= unit.pair[half].m) note_last_column(columns, unit.pair[half], unit.best[half], half, base, j);
+        } else if (j == unit.pair[half].m) {
+            note_columns(columns, unit.pair[half], unit.best[half], half, base);
+        }
+    }
+}
+
+// The best of all lanes of a unit: of the same score the one that ends first in the text.
+__device__ __forceinline__ void write_best(const Pairs& pairs, const Results& results, Unit& unit, int lane) {
+#pragma unroll
+    for (int half = 0; half < kHalves; ++half) {
+        Best& mine = unit.best[half];
+        for (int bits = kLanes / 2; bits > 0; bits /= 2) {
+            const int score = __shfl_xor_sync(kEveryLane, mine.score, bits), end = __shfl_xor_sync(kEveryLane, mine.text_end, bits);
+            const int pattern_end = __shfl_xor_sync(kEveryLane, mine.pattern_end, bits), gaps = __shfl_xor_sync(kEveryLane, mine.gaps, bits);
+            if (score > mine.score || (score == mine.score && end >= 0 && (mine.text_end < 0 || end < mine.text_end))) {
+                mine = Best{score, end, pattern_end, gaps};
+            }
+        }
+        const Pair& pair = unit.pair[half];
+        if (lane > 0 || pair.number < 0) continue;
+        const bool is_none = mine.text_end < 0;
+        int* const found = results.found + pair.number;
+        found[0] = is_none ? static_cast<int>(0x80000000u) : (mine.score - pairs.zero) / kScale;
+        found[2 * pairs.n] = is_none ? -1 : static_cast<int>(pair.text_begin) + mine.text_end + pairs.seed;
+        found[5 * pairs.n] = is_none ? -1 : kTraces ? mine.gaps : 0;
+        if (kTraces) found[4 * pairs.n] = is_none ? -1 : mine.pattern_end + pairs.seed;
+    }
+}
+
+// The greatest of all lanes of a warp.
+__device__ __forceinline__ int greatest_of_warp(int value) {
+    for (int bits = 16; bits > 0; bits /= 2) {
+        const int other = __shfl_xor_sync(kEveryLane, value, bits);
+        value = value < other ? other : value;
+    }
+    return value;
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS) align_reads(const Pairs pairs, const Results results, Word one) {
     __shared__ Word table[kScores == kTable ? kCodes * kCodes : 2 * kCodes];
     __shared__ signed char ranks[kCodes];
-    constexpr int kWarps = THREADS / 32, kPlacesOfWarp = kUnits * kHalves;
-    const int lane_of_warp = threadIdx.x % 32, lane = lane_of_warp % kLanes, unit = lane_of_warp / kLanes;
+    constexpr int kWarps = THREADS / 32;
+    const int lane_of_warp = threadIdx.x % 32, lane = lane_of_warp % kLanes;
     const int first_of_block = pairs.chunks != nullptr ? pairs.chunks[2 * blockIdx.x] : 0;
     const int last_of_block = pairs.chunks != nullptr ? pairs.chunks[2 * blockIdx.x + 1] : pairs.n_places;
     fill_scores(pairs, pair_at(pairs, first_of_block, last_of_block), table, ranks);
     const int slot = blockIdx.x * kWarps + threadIdx.x / 32;
     const Word zero = both(pairs.zero);
     const Word floor = kFloored ? zero | (kTraces ? both_bits(3) : 0) : kNone;
+    Word* const border = results.border + static_cast<Place>(slot) * results.border_rows * kBorderWords * kUnits + lane_of_warp / kLanes;
     for (int item = slot; item < pairs.n_items; item += gridDim.x * kWarps) {
         const int of_block = pairs.chunks != nullptr ? item - blockIdx.x * kWarps : item;
-        const int place = first_of_block + of_block * kPlacesOfWarp + unit * kHalves;
-        Pair pair[kHalves];
-        Best best[kHalves];
-        Word begun = 0;
-        int n = 0, m = 0;
-#pragma unroll
-        for (int half = 0; half < kHalves; ++half) {
-            pair[half] = pair_at(pairs, place + half, last_of_block);
-            const int begun_first = begun_at(pairs, pair[half], 0);
-            begun |= in_half(begun_first, half);
-            best[half] = Best{kMode == kLocal ? pairs.zero : pairs.lowest, -1, -1, 0};
-            n = n < pair[half].n ? pair[half].n : n;
-            m = m < pair[half].m ? pair[half].m : m;
-            // Before the first letter of the text: an empty text or pattern, or letters of the pattern alone.
-            if (lane == 0 && pair[half].is_alive) {
-                if (kMode == kLocal) {
-                    note(best[half], begun_first, 0, 0, 0);
-                } else if (pair[half].m == 0) {
-                    note(best[half], begun_first, 0, 0, 0);
-                } else if (kGaps > 0) {
-                    note(best[half], begun_first - kOpening - (pair[half].m - 1) * kExtending, 0, pair[half].m, 1);
-                }
-            }
-        }
-        int steps = m + kLanes, strips = (n + kWidth - 1) / kWidth;
-        for (int bits = 16; bits > 0; bits /= 2) {
-            const int other_steps = __shfl_xor_sync(kEveryLane, steps, bits), other_strips = __shfl_xor_sync(kEveryLane, strips, bits);
-            steps = steps < other_steps ? other_steps : steps;
-            strips = strips < other_strips ? other_strips : strips;
-        }
-        Word* const border = results.border + static_cast<Place>(slot) * results.border_rows * kBorderWords * kUnits + unit;
+        Unit unit = unit_at(pairs, first_of_block + (of_block * kUnits + lane_of_warp / kLanes) * kHalves, last_of_block, lane);
+        const int steps = greatest_of_warp(unit.m) + kLanes, strips = greatest_of_warp((unit.n + kWidth - 1) / kWidth);
+        const Pair &low_pair = unit.pair[0], &high_pair = unit.pair[kHalves - 1];
         for (int strip = 0; strip < strips; ++strip) {
             const int base = strip * kWidth + lane * kColumns;
             Columns columns;
             Edge corner, edge;
 #pragma unroll
             for (int c = 0; c < kColumns; ++c) {
-                const int low = base + c < pair[0].n ? pair[0].text[base + c] : 0;
-                const int high = base + c < pair[kHalves - 1].n ? pair[kHalves - 1].text[base + c] : 0;
+                const int low = base + c < low_pair.n ? low_pair.text[base + c] : 0;
+                const int high = base + c < high_pair.n ? high_pair.text[base + c] : 0;
                 columns.code[c] = column_code(ranks, low, high);
                 if (kMode == kLocal) columns.most[kMode == kLocal ? c : 0] = 0;
             }
@@ -445,13 +523,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) align_reads(const Pairs pa
             for (int q = 0; q < kLayers; ++q) edge.g[q] = corner.g[q] = kNone;
 #pragma unroll
             for (int q = 0; q < kGapRoom; ++q) edge.e[q] = kNone;
-            Word side = begun - both(kOpening) + both(kExtending);
+            Word side = unit.begun - both(kOpening) + both(kExtending);
             int next_low = kPadding, next_high = kPadding;
-            Word* directions = nullptr;
-            if (kTraces) {
-                const Place step = (static_cast<Place>(item) * results.strips + strip) * results.steps;
-                directions = results.directions + step * kStepWords * 32 + lane_of_warp;
-            }
+            const Place first_step = (static_cast<Place>(item) * results.strips + strip) * results.steps;
+            Word* directions = kTraces ? results.directions + first_step * kStepWords * 32 + lane_of_warp : nullptr;
             for (int step = 0; step < steps; ++step) {
                 const int j = step - lane;
                 if (kLanes > 1) {
@@ -460,78 +535,25 @@ extern "C" __global__ void __launch_bounds__(THREADS) align_reads(const Pairs pa
 #pragma unroll
                     for (int q = 0; q < kGaps; ++q) edge.e[q] = __shfl_up_sync(kEveryLane, edge.e[q], 1, kLanes);
                 }
-                if (j >= 0 && j <= m) {
+                if (j >= 0 && j <= unit.m) {
                     const int low = next_low, high = next_high;
-                    next_low = j < pair[0].m ? pair[0].pattern[j] : kPadding;
-                    next_high = j < pair[kHalves - 1].m ? pair[kHalves - 1].pattern[j] : kPadding;
-                    if (lane == 0) {
-                        if (strip > 0) {
-#pragma unroll
-                            for (int q = 0; q < kLayers; ++q) edge.g[q] = border[(j * kBorderWords + q) * kUnits];
-#pragma unroll
-                            for (int q = 0; q < kGaps; ++q) edge.e[q] = border[(j * kBorderWords + kLayers + q) * kUnits];
-                        } else {
-                            // Before the first letter of the text: where alignments begin, and letters of the pattern alone.
-                            if (j > 0) side = sum_or(side, kMinusExtending, kNone);
-                            edge.g[0] = kFloored ? zero : j == 0 ? begun : kNone;
-#pragma unroll
-                            for (int q = 0; q < kGaps; ++q) {
-                                edge.g[q + 1] = kFloored ? zero : j == 0 ? begun : side;
-                                edge.e[q] = (kPublished && j > 0 ? kNone : edge.g[q]) - both(kOpening);
-                            }
-                        }
-                    }
+                    next_low = j < low_pair.m ? low_pair.pattern[j] : kPadding;
+                    next_high = j < high_pair.m ? high_pair.pattern[j] : kPadding;
+                    if (lane == 0) enter(edge, side, border, unit.begun, zero, strip, j);
                     if (j == 0) {
                         corner = edge;
-                        begin_row(pairs, pair, columns, edge, base);
+                        begin_row(pairs, unit.pair, columns, edge, base);
                     } else {
                         advance_row(columns, corner, edge, row_of(table, ranks, low, high, lane_of_warp), table, floor, one, directions, j, base);
                     }
-                    if (kMode == kLocal && !kTraces) {
-#pragma unroll
-                        for (int c = 0; c < kColumns; ++c) {
-                            Word& most = columns.most[kMode == kLocal ? c : 0];
-                            most = greatest_of(most, columns.g[kGaps][c], 0);
-                        }
-                    }
-#pragma unroll
-                    for (int half = 0; half < kHalves; ++half) {
-                        if (kMode == kLocal && kTraces) {
-                            if (j <= pair[half].m) note_last_column(columns, pair[half], best[half], half, base, j);
-                        } else if (j == pair[half].m) {
-                            note_columns(columns, pair[half], best[half], half, base);
-                        }
-                    }
-                    if (lane == kLanes - 1 && strip + 1 < strips) {
-#pragma unroll
-                        for (int q = 0; q < kLayers; ++q) border[(j * kBorderWords + q) * kUnits] = edge.g[q];
-#pragma unroll
-                        for (int q = 0; q < kGaps; ++q) border[(j * kBorderWords + kLayers + q) * kUnits] = edge.e[q];
-                    }
+                    note_row(columns, unit, base, j);
+                    if (lane == kLanes - 1 && strip + 1 < strips) leave(edge, border, j);
                 }
                 if (kTraces) directions += kStepWords * 32;
             }
             __syncwarp();
         }
-#pragma unroll
-        for (int half = 0; half < kHalves; ++half) {
-            Best& mine = best[half];
-            for (int bits = kLanes / 2; bits > 0; bits /= 2) {
-                const int score = __shfl_xor_sync(kEveryLane, mine.score, bits), end = __shfl_xor_sync(kEveryLane, mine.text_end, bits);
-                const int pattern_end = __shfl_xor_sync(kEveryLane, mine.pattern_end, bits), gaps = __shfl_xor_sync(kEveryLane, mine.gaps, bits);
-                if (score > mine.score || (score == mine.score && end >= 0 && (mine.text_end < 0 || end < mine.text_end))) {
-                    mine = Best{score, end, pattern_end, gaps};
-                }
-            }
-            if (lane == 0 && pair[half].number >= 0) {
-                const bool is_none = mine.text_end < 0;
-                int* const found = results.found + pair[half].number;
-                found[0] = is_none ? static_cast<int>(0x80000000u) : (mine.score - pairs.zero) / kScale;
-                found[2 * pairs.n] = is_none ? -1 : static_cast<int>(pair[half].text_begin) + mine.text_end + pairs.seed;
-                found[5 * pairs.n] = is_none ? -1 : kTraces ? mine.gaps : 0;
-                if (kTraces) found[4 * pairs.n] = is_none ? -1 : mine.pattern_end + pairs.seed;
-            }
-        }
+        write_best(pairs, results, unit, lane);
     }
 }
 

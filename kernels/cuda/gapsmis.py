@@ -5,7 +5,7 @@ the plan that `kernels.cuda.gapsmis_plan` predicts to be the fastest for it. As 
 one pass, and others in a window before their end that a first pass finds.
 
 ATGPU analysis, for k pairs of a pattern of m letters with a text of n, at most z gaps, strips of w columns (a word has 4 bytes);
-`ReadSearch.work` counts it:
+`ReadSearch._work` counts it:
 
 * rounds: a launch for each block of pairs; with tracing two for as many pairs as the directions have room for, and of long texts one more;
 * words in: (n + m) / 4 of each text and pattern once, 2 for where each begins; 4 k, and k more where lengths differ; out: 2 k, and with
@@ -21,6 +21,7 @@ Directions take at most `direction_bytes`, or half of what is free.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,6 +57,7 @@ _PADDING = LETTERS
 _CELLS_OF_LAUNCH = 2e11  # between two looks at a cancel: a tenth of a second on an H200
 _PAIRS_OF_BLOCK = 1 << 20
 _TRACE_THREADS, _NOTING_THREADS = 128, 256
+_SENDERS = 6  # threads
 _BLOCKS = 8  # on each multiprocessor, where warps take one unit after the other
 _BORDER_BYTES = 1 << 29
 _SINGLE_PASS = 2, 64  # texts up to twice the pattern and 64 letters are traced in one pass, as on the processor
@@ -75,8 +77,9 @@ _PAIRS = np.dtype(
 _RESULTS = np.dtype(
     [
         *[(name, np.uint64) for name in ("found", "runs", "border", "directions")],
-        *[(name, np.int32) for name in ("strips", "steps", "border_rows", "unused")],
-    ]
+        *[(name, np.int32) for name in ("strips", "steps", "border_rows")],
+    ],
+    align=True,
 )
 """The struct Results."""
 
@@ -150,6 +153,8 @@ class ReadSearch:
     """That trace then."""
     direction_bytes: int = 4 << 30
     """Of device memory for directions, at most."""
+    staged_bytes: int = 1 << 22
+    """Of what is sent by each of several threads at a time; less than four times as much goes in one piece."""
 
     def __init__(self, device: Card, texts: Sequences, patterns: Sequences, rules: GapRules) -> None:
         card = self._card = device
@@ -166,7 +171,9 @@ class ReadSearch:
             "text_offsets": np.ascontiguousarray(texts.offsets, np.int64),
             "pattern_offsets": np.ascontiguousarray(patterns.offsets, np.int64),
         }  # fmt: skip
-        self._columns = sent(card, columns, self._stream)
+        self._columns = {name: card.buffer(values.nbytes) for name, values in columns.items()}
+        for name, values in columns.items():
+            _send(card, self._columns[name], values, self._stream, self.staged_bytes)
         self._letters = [self._noted(name, len(columns[name])) for name in ("texts", "patterns")]
         self._tables: dict[tuple[int, int], dict[str, Any]] = {}
         self._best: dict[tuple[Task, bool], Shape] = {}
@@ -198,7 +205,7 @@ class ReadSearch:
         finally:
             self._card.wait(self._stream)
 
-    def work(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64], *, traces: bool = True) -> Work:
+    def _work(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64], *, traces: bool = True) -> Work:
         """What it takes to align these pairs, whose texts are short enough to be traced in one pass. Operations are cells."""
         every = []
         for begin, end in self._blocks(text_of, pattern_of):
@@ -231,7 +238,7 @@ class ReadSearch:
         transfers = (launch.order is not None) + (launch.chunks is not None)
         return Work(1 + task.traces, cells, blocks, words_in, 0, shape.shared_bytes(task.n_letters), transfers)
 
-    def best_shape(self, task: Task) -> Shape:
+    def _best_shape(self, task: Task) -> Shape:
         """The plan that should be fastest."""
         if self.shape is not None and (self.shape.plan == MANY_TEXTS or (task.n <= self.shape.width and task.patterns_of_text > 1)):
             return self.shape
@@ -240,15 +247,15 @@ class ReadSearch:
             self._best[key] = min(shapes(task, self._properties), key=lambda shape: seconds(shape, task, self._properties))
         return self._best[key]
 
-    def is_traced_on_host(self, task: Task) -> bool:
+    def _is_traced_on_host(self, task: Task) -> bool:
         """Whether the processor should be faster at tracing than the card."""
         if self.traces_on_host is not None:
             return self.traces_on_host
         scores = replace(task, traces=False)
-        here = seconds(self.best_shape(scores), scores, self._properties) + host_trace_seconds(task, self.host_threads)
-        return here < seconds(self.best_shape(task), task, self._properties)
+        here = seconds(self._best_shape(scores), scores, self._properties) + host_trace_seconds(task, self.host_threads)
+        return here < seconds(self._best_shape(task), task, self._properties)
 
-    def task(self, n_pairs: int, n: int, m: int, *, traces: bool, patterns_of_text: float = 1.0) -> Task:
+    def _task(self, n_pairs: int, n: int, m: int, *, traces: bool, patterns_of_text: float = 1.0) -> Task:
         """So many pairs, of which the longest text has `n` letters and the longest pattern `m`, behind the seed."""
         rules, scale = self._rules, self._scales[traces]
         return Task(
@@ -288,7 +295,7 @@ class ReadSearch:
         n = len(self._letters_of(0))
         return FOUR if is_small and n <= 4 else EIGHT if is_small and n <= 8 else TABLE
 
-    def tables(self, shape: Shape, traces: bool) -> dict[str, Any]:
+    def _score_tables(self, shape: Shape, traces: bool) -> dict[str, Any]:
         """Scores on the device as the plan takes them; see the struct Pairs."""
         source, scale, rules = shape.scores, self._scales[traces], self._rules
         if (source, scale.times) not in self._tables:
@@ -353,8 +360,8 @@ class _Block:
             self._write_ends(out)
             return
         sides = self.sides(None, None)
-        task = self._of.task(n, int(np.max(sides[0])), int(np.max(sides[1])), traces=True)
-        if self._of.is_traced_on_host(task):
+        task = self._of._task(n, int(np.max(sides[0])), int(np.max(sides[1])), traces=True)
+        if self._of._is_traced_on_host(task):
             yield from self._pass(None, False)
             self._write_ends(out)
             yield from self._trace_on_host(out)
@@ -402,7 +409,7 @@ class _Block:
         out.score[:], out.text_end[:] = self._downloaded(0), self._downloaded(_TEXT_END)
         for column in (out.text_start, out.pattern_start, out.pattern_end):
             column[:] = -1
-        out.gaps[:] = np.where(out.text_end < 0, -1, 0)
+        np.minimum(out.text_end, 0, out=out.gaps)  # -1 where there is none
         out.runs[:] = 0
 
     def _trace_on_host(self, out: Alignments) -> Generator[None, None, None]:
@@ -459,14 +466,14 @@ class _Block:
             n, m = n[by_length], m[by_length]
         # Windows of one text are as many texts.
         is_shared = window is None and self._n > len(of._text_lengths)
-        per_text = count / max(1, len(np.unique(self._text_of))) if is_shared else 1.0
+        per_text = count / max(1, int(np.count_nonzero(np.bincount(self._text_of)))) if is_shared else 1.0
         begin = 0
         while begin < count:
             end = count
             while True:
                 sides = [int(side[begin:end].max() if len(side) > 1 else side[0]) for side in (n, m)]
-                task = of.task(end - begin, *sides, traces=traces, patterns_of_text=per_text * (end - begin) / count)
-                shape = of.best_shape(task)
+                task = of._task(end - begin, *sides, traces=traces, patterns_of_text=per_text * (end - begin) / count)
+                shape = of._best_shape(task)
                 needed = shape.direction_bytes(sides[0], sides[1], task.gaps, floored=self._floored) if traces else 0
                 launch = self._launch(shape, task, begin, end, order)
                 if needed * launch.n_items <= of.direction_bytes:
@@ -483,7 +490,7 @@ class _Block:
         if shape.plan == ONE_TEXT:
             own = np.arange(first, last) if order is None else order[first:last]
             texts = self._text_of[own]
-            by_text = np.argsort(texts, kind="stable")
+            by_text = np.argsort(_compact(texts), kind="stable")
             own, texts = own[by_text], texts[by_text]
             starts = np.flatnonzero(np.concatenate([[True], texts[1:] != texts[:-1]]))
             ends = np.append(starts[1:], len(texts))
@@ -532,13 +539,13 @@ class _Block:
             "loss": max(rules.gap_extend, -int(rules.matrix.min(initial=0))), "n_letters": task.n_letters,
         }  # fmt: skip
         of_pairs = {name: self._buffers[name] for name in ("text_of", "pattern_of")}
-        pairs = struct(card, _PAIRS, {**of._columns, **of_pairs, **of.tables(shape, traces), **lists, **more, **numbers})
+        pairs = struct(card, _PAIRS, {**of._columns, **of_pairs, **of._score_tables(shape, traces), **lists, **more, **numbers})
         results = struct(
             card,
             _RESULTS,
             {
                 "found": self._buffers["found"], "runs": self._buffers.get("runs", 0), **room, "strips": strips, "steps": steps,
-                "border_rows": task.m + 1, "unused": 0,
+                "border_rows": task.m + 1,
             },
         )  # fmt: skip
         self._kept += [lists, room, more]
@@ -557,6 +564,29 @@ class _Block:
             card.launch(
                 _FILE, "trace_reads", -(-threads // _TRACE_THREADS), _TRACE_THREADS, (pairs, results), self._stream, defines=defines
             )
+
+
+def _send(card: Card, buffer: Any, values: NDArray[Any], stream: Any, staged_bytes: int) -> None:
+    """Copy an array to a buffer. Much is staged in pinned memory by several threads: one alone copies slower than the card takes it."""
+    if values.nbytes < 4 * staged_bytes:
+        card.upload(buffer, values, stream)
+        return
+    sent_bytes = values.view(np.uint8)
+
+    def work(share: int) -> None:
+        streams, rooms = [card.stream() for _ in range(2)], [card.pinned(staged_bytes) for _ in range(2)]
+        for turn, begin in enumerate(range(share * staged_bytes, len(sent_bytes), _SENDERS * staged_bytes)):
+            own, room = streams[turn % 2], rooms[turn % 2]
+            card.wait(own)
+            piece = sent_bytes[begin : begin + staged_bytes]
+            room[: len(piece)] = piece
+            card.upload(buffer, room[: len(piece)], own, offset=begin)
+        for own in streams:
+            card.wait(own)
+
+    with ThreadPoolExecutor(_SENDERS) as pool:
+        for _ in pool.map(work, range(_SENDERS)):
+            pass
 
 
 def _differ(lengths: NDArray[Any]) -> bool:

@@ -45,16 +45,17 @@ NARROW, WIDE = 1, 2
 TABLE, PROFILE, FOUR, EIGHT = 0, 1, 4, 8
 """Where scores of letters come from: a table; the table of a block's text; words of bytes for texts of so many letters."""
 
-_REGISTERS, _MOST_OF_THREAD, _FIXED = 65_536, 200, 56
+_MOST_OF_THREAD, _FIXED = 168, 56  # registers: with more, a multiprocessor has two blocks instead of three
 _COLUMNS = (2, 4, 6, 8, 12, 16, 20, 24, 28)
 _LANES = (4, 8, 16, 32)
 _THREADS = 128
-_SCORE_SLOTS = {TABLE: 9.0, PROFILE: 1.6, FOUR: 1.0, EIGHT: 4.0}
+_SCORE_SLOTS = {TABLE: 17.0, PROFILE: 2.6, FOUR: 1.0, EIGHT: 4.0}  # with conflicts of banks
 _WARPS_PER_CYCLE = 2.0  # instructions of maxima that a multiprocessor issues for whole warps
 _CYCLES_PER_SECOND = 1.6e9
 _CYCLES_OF_LONE_WARP = 3.0  # for an instruction, where no other warp fills the gaps
 _DIRECTION_BYTES_PER_SECOND = {True: 2.5e12, False: 6e11}  # from compute capability 9.0 on, and before
 _SECONDS_OF_LAUNCH = 1e-5
+_SECONDS_OF_CHUNKS, _SECONDS_OF_CHUNKED_PAIR = 1.5e-4, 1.5e-8  # on the host, to sort pairs by their texts
 _SECONDS_OF_STEP = 1.2e-6  # of tracing back: one read that waits for the one before
 _HOST_CELLS_PER_SECOND = 1.5e9
 
@@ -171,10 +172,13 @@ def shapes(task: Task, properties: Properties) -> Iterator[Shape]:
 def row_slots(shape: Shape, task: Task) -> float:
     """Instructions of a lane for a row."""
     sum_or, greatest = (1.0, 1.0) if shape.numbers == NARROW else (2.0, 2.0)
-    layer = 3 * sum_or + greatest + 0.6 + (8.0 if task.traces else 0.0)
+    layer = 3 * sum_or + greatest + 0.6 + (6.6 if task.traces else 0.0)
     column = _SCORE_SLOTS[shape.scores] + sum_or + task.gaps * layer
     column += greatest / 2 + (1.0 if task.traces else 0.0) if task.mode == LOCAL else 0.0
-    return shape.columns * column + 34.0 + 5.0 * (2 * task.gaps + 1)
+    # Units of a warp read, and write, in different places.
+    units = 32 // shape.lanes
+    scattered = 9.0 * units if task.traces else 7.0 * max(0, units - 4)
+    return shape.columns * column + (0.0 if task.traces else 18.0) + 5.0 * (2 * task.gaps + 1) + scattered
 
 
 def seconds(shape: Shape, task: Task, properties: Properties) -> float:
@@ -188,6 +192,8 @@ def seconds(shape: Shape, task: Task, properties: Properties) -> float:
     if task.traces:
         written = items * shape.direction_bytes(task.n, task.m, task.gaps, floored=task.mode == LOCAL)
         found = max(found, written / _DIRECTION_BYTES_PER_SECOND[properties.capability >= 90]) + task.m * _SECONDS_OF_STEP
+    if shape.plan == ONE_TEXT:
+        found += _SECONDS_OF_CHUNKS + task.n_pairs * _SECONDS_OF_CHUNKED_PAIR
     return found + _SECONDS_OF_LAUNCH
 
 

@@ -93,8 +93,8 @@ def table(options: argparse.Namespace, about: dict[str, Any]) -> None:
             align.append(done - opened)
             both.append(done - began)
             found = out
-        task = search.task(n, 250, 200, traces=traces)
-        predicted = seconds(search.best_shape(task), task, search._properties)
+        task = search._task(n, 250, 200, traces=traces)
+        predicted = seconds(search._best_shape(task), task, search._properties)
         timed = TimedCard(0)
         aligned(ReadSearch(timed, texts, patterns, rules), pairs, rules, traces=traces)
         timed.kernel_seconds()
@@ -109,7 +109,7 @@ def table(options: argparse.Namespace, about: dict[str, Any]) -> None:
         with Executor(Resources(threads, [device], False)).session(work_of(texts, patterns, rules)) as session:
             engine_s = least_seconds(partial(align_pairs, session, every, every, traces=traces), options.repeats)
         emit(
-            size, shape=str(search.best_shape(task)), opening_s=round(min(opening[1:]), 5), align_s=round(min(align[1:]), 5),
+            size, shape=str(search._best_shape(task)), opening_s=round(min(opening[1:]), 5), align_s=round(min(align[1:]), 5),
             with_opening_s=round(min(both[1:]), 5), first_s=round(both[0], 3), engine_s=round(engine_s, 5), kernels_ms=kernels,
             gcups_with_opening=round(cells / min(both[1:]) / 1e9), gcups_align=round(cells / min(align[1:]) / 1e9),
             gcups_kernels=round(cells / sum(kernels.values()) / 1e6), predicted_ms=round(1e3 * predicted, 3),
@@ -147,7 +147,7 @@ def laid(options: argparse.Namespace, about: dict[str, Any]) -> None:
     rules, pairs = GapRules(MATRIX, 5, 2, 2), (np.arange(n), np.arange(n))
     for traces in (False, True):
         plain = ReadSearch(card(0), texts, patterns, rules)
-        task = plain.task(n, 250, 200, traces=traces, patterns_of_text=4)
+        task = plain._task(n, 250, 200, traces=traces, patterns_of_text=4)
         every = [one for one in shapes(task, plain._properties) if one.width >= 64 and one.strips(250) * one.width <= 400]
         for shape in every:
             if shape.plan == ONE_TEXT and (traces or shape.lanes > 16):
@@ -238,15 +238,15 @@ def one_task(
     device = card(0)
     plain, n, traces = ReadSearch(device, *columns, rules), len(pairs[0]), asked["traces"]
     per_text = n / len(np.unique(pairs[0]))
-    task = plain.task(n, asked["text"], asked["pattern"], traces=traces, patterns_of_text=per_text)
+    task = plain._task(n, asked["text"], asked["pattern"], traces=traces, patterns_of_text=per_text)
 
     def of_plan(task: Task, plan: str) -> Shape | None:
         found = [one for one in shapes(task, plain._properties) if one.plan == plan]
         return min(found, key=lambda one: seconds(one, task, plain._properties)) if found else None
 
-    on_host = traces and plain.is_traced_on_host(task)
+    on_host = traces and plain._is_traced_on_host(task)
     scores = replace(task, traces=False)
-    times["chosen"] = f"{plain.best_shape(scores if on_host else task).plan}{', host' if on_host else ', card' if traces else ''}"
+    times["chosen"] = f"{plain._best_shape(scores if on_host else task).plan}{', host' if on_host else ', card' if traces else ''}"
     for plan in (MANY_TEXTS, ONE_TEXT):
         for host in (False, True) if traces else (False,):
             shape = of_plan(scores if host else task, plan)

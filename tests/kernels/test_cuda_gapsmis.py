@@ -164,6 +164,11 @@ def test_rows_that_are_not_asked_for_stay_and_no_pairs_are_no_work():
     assert (np.delete(out.score, slice(4, 9)) == NO_ALIGNMENT).all()
 
 
+def test_much_is_sent_in_pieces_by_several_threads():
+    texts, patterns = damaged_reads(40, 36)
+    check(texts, patterns, GapRules(DNA, 5, 2, 2, WITHIN), staged_bytes=100)
+
+
 def test_blocks_and_an_end_in_between(monkeypatch):
     texts, patterns = damaged_reads(40, 33)
     monkeypatch.setattr(gapsmis, "_CELLS_OF_LAUNCH", 50_000)
@@ -195,11 +200,11 @@ def test_work_that_is_counted_beforehand_is_what_is_done(even, traces):
         card = ShimCard()
         kind = tuned(ReadSearch, shape=shape, traces_on_host=False)
         search = kind(card, sequences(texts), sequences(patterns), GapRules(DNA, 5, 2, 2))
-        search.tables(shape, traces)
+        search._score_tables(shape, traces)
         card.operations = card.bytes_in = card.bytes_out = card.transfers = card.shared_bytes = 0
         card.launched.clear()
         list(search.align(text_of, pattern_of, Alignments.none(50, 2), traces=traces))
-        work = search.work(text_of, pattern_of, traces=traces)
+        work = search._work(text_of, pattern_of, traces=traces)
         counted = Work(
             len(card.launched),
             card.operations,
