@@ -54,7 +54,7 @@ __all__ = ["ReadSearch"]
 _FILE = "gapsmis.cu"
 _CODES = LETTERS + 1
 _PADDING = LETTERS
-_CELLS_OF_LAUNCH = 2e11  # between two looks at a cancel: a tenth of a second on an H200
+_CELLS_OF_LAUNCH = 1e11  # between two looks at a cancel: 20 to 50 ms on an H200
 _PAIRS_OF_BLOCK = 1 << 20
 _TRACE_THREADS, _NOTING_THREADS = 128, 256
 _SENDERS = 6  # threads
@@ -174,6 +174,7 @@ class ReadSearch:
         self._columns = {name: card.buffer(values.nbytes) for name, values in columns.items()}
         for name, values in columns.items():
             _send(card, self._columns[name], values, self._stream, self.staged_bytes)
+        self._direction_bytes = min(self.direction_bytes, card.free_bytes() // 2)
         self._letters = [self._noted(name, len(columns[name])) for name in ("texts", "patterns")]
         self._tables: dict[tuple[int, int], dict[str, Any]] = {}
         self._best: dict[tuple[Task, bool], Shape] = {}
@@ -476,9 +477,9 @@ class _Block:
                 shape = of._best_shape(task)
                 needed = shape.direction_bytes(sides[0], sides[1], task.gaps, floored=self._floored) if traces else 0
                 launch = self._launch(shape, task, begin, end, order)
-                if needed * launch.n_items <= of.direction_bytes:
+                if needed * launch.n_items <= of._direction_bytes:
                     break
-                fewer = begin + min((end - begin) // 2, max(1, int((end - begin) * 0.95 * of.direction_bytes / (needed * launch.n_items))))
+                fewer = begin + min((end - begin) // 2, max(1, int((end - begin) * 0.95 * of._direction_bytes / (needed * launch.n_items))))
                 if fewer == begin:
                     raise DeviceMemoryError(f"{of._card.name} has no room for the directions of {sides[1]:,} letters with {sides[0]:,}")
                 end = fewer

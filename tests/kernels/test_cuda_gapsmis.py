@@ -140,11 +140,11 @@ def test_directions_in_little_memory_and_long_texts():
     random = np.random.default_rng(29)
     text = random.integers(0, 4, 900)
     patterns = [np.delete(text[k : k + 60], slice(30, 33)) for k in (0, 100, 400, 830)] + [random.integers(0, 4, 20)]
-    short, own = damaged_reads(20, 30, most=40)
-    pairs = [*([0] * 5), *range(1, 21)], [*range(25)]
+    short, own = damaged_reads(80, 30, most=40)
+    pairs = [*([0] * 5), *range(1, 81)], [*range(85)]
     for mode in (PREFIX, WITHIN, LOCAL):
         card = ShimCard()
-        check([text, *short], [*patterns, *own], GapRules(DNA, 5, 2, 2, mode), pairs, card=card, direction_bytes=900_000)
+        check([text, *short], [*patterns, *own], GapRules(DNA, 5, 2, 2, mode), pairs, card=card, direction_bytes=500_000)
         assert card.launched.count("trace_reads") > 1
     with pytest.raises(DeviceMemoryError, match="directions"):
         check([text], patterns[:1], GapRules(DNA, 5, 2, 2, WITHIN), ([0], [0]), tracing=(True,), direction_bytes=1000)
