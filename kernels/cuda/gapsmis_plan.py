@@ -55,7 +55,7 @@ _CYCLES_PER_SECOND = 1.6e9
 _CYCLES_OF_LONE_WARP = 3.0  # for an instruction, where no other warp fills the gaps
 _DIRECTION_BYTES_PER_SECOND = {True: 2.5e12, False: 6e11}  # from compute capability 9.0 on, and before
 _SECONDS_OF_LAUNCH = 1e-5
-_SECONDS_OF_CHUNKS, _SECONDS_OF_CHUNKED_PAIR = 1.5e-4, 1.5e-8  # on the host, to sort pairs by their texts
+_SECONDS_OF_CHUNKS, _SECONDS_OF_CHUNKED_PAIR = 1.2e-4, 3e-8  # on the host, to sort pairs by their texts
 _SECONDS_OF_STEP = 1.2e-6  # of tracing back: one read that waits for the one before
 _HOST_CELLS_PER_SECOND = 1.5e9
 
