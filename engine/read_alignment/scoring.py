@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from engine.execution.executor import Session
 from engine.execution.work import Piece, Rows, Work, by_item
-from kernels.device import Device, UnsupportedSearchError, twin
+from kernels.device import Device, twin
 from kernels.gapsmis_layouts import Alignments, GapRules, Sequences
 
 if TYPE_CHECKING:
@@ -60,11 +60,8 @@ class TextsAgainstPatterns:
 
         Raises
         ------
-        DeviceError : the device is a card.
+        DeviceError : they do not fit there, or the scores do not fit into its numbers; the executor gives the pairs to others.
         """
-        if not device.is_processor:
-            # There are no kernels for cards; the executor gives the pairs to the processor.
-            raise UnsupportedSearchError("reads are aligned on the processor alone")
         rules = GapRules(work.sources["matrix"]["scores"], **work.settings)
         texts, patterns = Sequences(**work.sources["texts"]), Sequences(**work.sources["patterns"])
         yield _Opened(twin(device, "gapsmis").ReadSearch(device, texts, patterns, rules), rules.most_gaps)

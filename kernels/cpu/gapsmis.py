@@ -42,7 +42,7 @@ from kernels.device import StopFlag
 from kernels.gapsmis_layouts import LETTERS, LOCAL, NO_ALIGNMENT, PREFIX, Alignments, GapRules, Sequences, TooLongError, score_bits, windows
 from kernels.partitions import equal_partitions
 
-__all__ = ["ReadSearch", "align_groups"]
+__all__ = ["ReadSearch"]
 
 _PADDING = LETTERS
 _TABLE_ROW = LETTERS + 1  # elements of a row of the table

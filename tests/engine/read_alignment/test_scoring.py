@@ -10,8 +10,9 @@ from engine.execution.resources import Resources
 from engine.execution.work import kind_of
 from engine.jobs.progress import Progress
 from engine.read_alignment.scoring import KIND, align_pairs, work_of
-from kernels.device import DeviceError
+from kernels.device import UnsupportedSearchError
 from kernels.gapsmis_layouts import GapRules, Sequences
+from tests.shim.shim_card import ShimCard, missing_compiler
 
 RULES = GapRules(np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32), 5, 2, 1)
 
@@ -21,15 +22,29 @@ def sequences(n, length, seed):
     return Sequences(codes, np.arange(n + 1) * length)
 
 
-class Card:
-    name, kernels, is_processor = "cuda:0", "kernels.cuda", False
-
-
-def test_a_card_is_told_that_it_cannot():
-    work = work_of(sequences(3, 10, 1), sequences(3, 8, 2), RULES)
+@pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+@pytest.mark.parametrize("n_threads", [0, 1])
+def test_a_card_alone_and_with_the_processor_gives_the_same_rows(n_threads):
+    work = work_of(sequences(40, 30, 1), sequences(40, 24, 2), RULES)
     assert work.kind == KIND
-    with pytest.raises(DeviceError, match="on the processor alone"), kind_of(work).open(work, Card(), is_shared=False):
+    every, progress = np.arange(40), Progress()
+    found = []
+    for resources in (Resources(1, progress=progress), Resources(max(1, n_threads), [ShimCard()], n_threads > 0, progress)):
+        with Executor(resources).session(work) as session:
+            found.append(align_pairs(session, every, every))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_card_whose_numbers_do_not_hold_the_scores_leaves_them_to_the_processor():
+    wide = RULES._replace(matrix=5_000_000 * RULES.matrix)
+    work, every, progress = work_of(sequences(4, 30, 1), sequences(4, 24, 2), wide), np.arange(4), Progress()
+    with pytest.raises(UnsupportedSearchError), kind_of(work).open(work, ShimCard(), is_shared=False):
         pass
+    with Executor(Resources(1, [ShimCard()], False, progress)).session(work) as session:
+        found = align_pairs(session, every, every)
+    with Executor(Resources(1, progress=progress)).session(work) as session:
+        np.testing.assert_array_equal(found.score, align_pairs(session, every, every).score)
 
 
 def test_rounds_of_different_pairs_do_not_disturb_each_other():
