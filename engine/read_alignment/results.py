@@ -125,8 +125,8 @@ def pattern_tables(patterns: NamedSequences) -> Iterator[pa.Table]:
     while begin < n:
         end = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + _LETTERS, side="right")) - 1)
         places = offsets[begin : end + 1]
-        has_qualities = patterns.qualities is not None
-        qualities = Texts(patterns.qualities, places) if has_qualities else Texts(letters[:0], np.zeros(end - begin + 1, np.int64))
+        no_qualities = Texts(letters[:0], np.zeros(end - begin + 1, np.int64))
+        qualities = no_qualities if patterns.qualities is None else Texts(patterns.qualities, places)
         rows = np.arange(begin, end)
         mates = pa.array(patterns.mates(rows), pa.int32()) if patterns.are_mates else pa.nulls(end - begin, pa.int32())
         columns = [patterns.names[begin:end].arrow(), Texts(letters, places).arrow(), qualities.arrow(), mates]

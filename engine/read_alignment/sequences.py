@@ -82,7 +82,7 @@ def read_sequences(path: Path, progress: Progress) -> NamedSequences:
         if n_empty := int((np.diff(reads.offsets) == 0).sum()):
             progress.message(f"{path.name}: {n_empty:,} {'read is' if n_empty == 1 else 'reads are'} empty", "warning")
         return replace(named_sequences(path, reads.names, reads.letters, reads.offsets), qualities=reads.qualities)
-    proteins = read_proteins([path], progress=progress, every_record=True)
+    proteins = read_proteins([path], progress=progress, every_record=True, with_chromosomes=True)
     return named_sequences(path, Texts(proteins.accession_bytes, proteins.accession_offsets), proteins.residues, proteins.offsets)
 
 
