@@ -158,9 +158,7 @@ class Block:
     consumed: int
 
 
-def blocks(
-    source: ByteSource, cut: Callable[[bytes], int], size: int = BLOCK_BYTES, *, most: int = MOST_RECORD_BYTES
-) -> Iterator[Block]:
+def blocks(source: ByteSource, cut: Callable[[bytes], int], size: int = BLOCK_BYTES, *, most: int = MOST_RECORD_BYTES) -> Iterator[Block]:
     """Cut a file into blocks of about `size` bytes.
 
     `cut` says behind which byte of a text a record ends (the last such place, 0: nowhere); a block grows until there is one, or until it

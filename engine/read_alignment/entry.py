@@ -37,9 +37,11 @@ def _run(request: SearchRequest, progress: Progress) -> ReadAlignmentSummary:
     from engine.read_alignment.search import align_reads
 
     assert isinstance(request.parameters, ReadAlignmentParameters)
+    options = dict(request.options)
     return align_reads(
-        request.inputs["texts"][0], request.inputs["patterns"][0], request.out, request.parameters, project_folder=request.project,
-        device=request.device, threads=request.threads, progress=progress, **request.options,
+        request.inputs["texts"][0], request.inputs["patterns"][0], request.out, request.parameters, format=request.format or "tsv",
+        is_sorted=bool(options.pop("sorted", False)), project_folder=request.project, device=request.device, threads=request.threads,
+        progress=progress, **options,
     )  # fmt: skip
 
 
@@ -69,14 +71,23 @@ READ_ALIGNMENT = Search(
             can_be_pasted=True, wanted="the sequences to align", one="pattern", hint="a FASTA or FASTQ file with the sequences to align",
         ),
     ),
-    options=(Option("pairs", "Align pair by pair", "align the i-th pattern with the i-th text alone"),),
+    options=(
+        Option("pairs", "Align pair by pair", "align the i-th pattern with the i-th text alone"),
+        Option("mates", "", "FASTQ or FASTA file with the other read of each fragment, in the order of PATTERNS", metavar="FILE"),
+        Option("sorted", "", "of SAM: the records are sorted by their place in the texts"),
+    ),
     shortcuts=(
-        "max_gaps", "mode", "strands", "seed_length", "match", "mismatch", "matrix", "gap_open", "gap_extend",
+        "max_gaps", "mode", "strands", "places", "seed_length", "match", "mismatch", "matrix", "gap_open", "gap_extend",
     ),
     writes="file",
     run=_run,
     modules=("engine.read_alignment.search",),
     tables="engine.read_alignment.tables:TABLES",
-    exports=(Export("tsv", "Table, tab-separated", (".tsv",)),),
+    exports=(
+        Export("tsv", "Table, tab-separated", (".tsv",)),
+        Export("sam", "Alignments as SAM", (".sam",)),
+        Export("sorted-sam", "Alignments as SAM, sorted by place", (".sam",)),
+        Export("paf", "Alignments as PAF", (".paf",)),
+    ),
     export=_export,
 )  # fmt: skip
