@@ -119,7 +119,9 @@ def _tell_other_names(ones: NamedSequences, others: NamedSequences, progress: Pr
     if differ.any():
         n = int(np.flatnonzero(differ)[0])
         name, other = (shortened(one.names[n : n + 1].strings()[0]) for one in (ones, others))
-        told = f"{int(differ.sum()):,} mates have other names than their reads, the first in record {n + 1:,}: {name} and {other}"
+        count = int(differ.sum())
+        has = "mate has another name than its read" if count == 1 else "mates have other names than their reads"
+        told = f"{count:,} {has}, the first in record {n + 1:,}: {name} and {other}"
         progress.message(f"{others.path.name}: {told}", "warning")
 
 

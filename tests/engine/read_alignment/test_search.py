@@ -47,14 +47,6 @@ def damaged(read: str, random: np.random.Generator, n_gaps: int = 2) -> str:
     return letters.tobytes().decode()
 
 
-@pytest.fixture
-def genome(shared_data) -> str:
-    path = shared_data / "dna" / "dna_lambda.fasta"
-    if not path.exists():
-        pytest.skip("the genome of lambda is not there")
-    return "".join(path.read_text().splitlines()[1:])
-
-
 @pytest.mark.parametrize("mode", ["prefix", "within", "local"])
 def test_with_gaps_enough_reads_score_as_biopython_aligns_them(genome, tmp_path, mode):
     from Bio.Align import PairwiseAligner
