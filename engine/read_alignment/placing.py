@@ -34,7 +34,8 @@ _READS_OF_ROUND = 1 << 17
 _PAIRS_TO_LEARN = 1 << 14
 _READS_OF_PIECE = 1 << 12  # some hundredths of a second
 _WORDS_OF_PIECE = 1 << 22
-_CODES = [LETTERS.index(letter) for letter in "ACGT"]
+_SLACKS = 6, 16  # diagonals beside those of the window, first few of them
+_CODES = np.array([LETTERS.index(letter) for letter in "ACGT"])
 
 
 def are_looked_for(texts: NamedSequences, patterns: NamedSequences, parameters: ReadAlignmentParameters, *, pairs: bool) -> bool:
@@ -228,14 +229,28 @@ class Placing:
     def _traced(
         self, session: Session, windows: Sequences, strands: Sequences, candidates: Places, chosen: NDArray[np.int64]
     ) -> Alignments:
-        """Alignments of the chosen candidates. Most reads need no gap, and then comparing letters often shows that none is better."""
+        """Alignments of the chosen candidates.
+
+        Most reads need no gap, and comparing letters often shows that none is better. Without cards, the processor then aligns near the
+        diagonals, where that shows the same. What is left goes to the devices.
+        """
+        from kernels.cpu.banded import align_where_near
         from kernels.cpu.ungapped import align_where_sure
 
+        slacks = () if self._resources.cards else _SLACKS
         lengths = np.diff(strands.offsets)
         pattern_of = candidates.read[chosen] + candidates.is_other[chosen] * (len(lengths) // 2)
 
         def sure(part: slice) -> tuple[Alignments, NDArray[np.bool_]]:
-            return align_where_sure(windows, strands, self._rules, chosen[part], pattern_of[part])
+            found, is_sure = align_where_sure(windows, strands, self._rules, chosen[part], pattern_of[part])
+            for slack in slacks:
+                others = np.flatnonzero(~is_sure)
+                pairs = chosen[part][others], pattern_of[part][others]
+                near, is_near = align_where_near(windows, strands, self._rules, *pairs, _CODES, slack)
+                for column, values in zip(found, near, strict=True):
+                    column[others[is_near]] = values[is_near]
+                is_sure[others[is_near]] = True
+            return found, is_sure
 
         pieces = [slice(first, first + _READS_OF_PIECE) for first in range(0, len(chosen), _READS_OF_PIECE)]
         parts = run_on_threads(sure, pieces, self._resources.threads, self._quiet)

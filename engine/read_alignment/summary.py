@@ -13,7 +13,7 @@ __all__ = ["ReadAlignmentSummary"]
 class ReadAlignmentSummary(Summary):
     """What was aligned.
 
-    `n_aligned`: pairs that have an alignment with so few gaps. `cells`: of all layers, of the alignments that were computed.
+    `n_aligned`: pairs that have an alignment with so few gaps. `cells`: of all layers, of the alignments that were computed whole.
     `has_places`: whether a place was looked for, so that each pattern has one row; else pairs have rows.
     """
 
@@ -37,8 +37,9 @@ class ReadAlignmentSummary(Summary):
         speed = f", {self.cells / score / 1e6:,.0f} million cells a second" if score > 0 else ""
         if self.has_places:
             share = f" ({self.n_aligned / self.n_patterns:.1%})" if self.n_patterns else ""
+            rate = f", {self.n_patterns / score:,.0f} a second" if score > 0 else ""
             return [
-                f"{patterns.number:,} {patterns.noun}, {texts.number:,} {texts.noun}{speed}",
+                f"{patterns.number:,} {patterns.noun}, {texts.number:,} {texts.noun}{rate}",
                 f"{self.n_aligned:,} of them {'has' if self.n_aligned == 1 else 'have'} a place{share}",
             ]
         return [
