@@ -22,6 +22,12 @@ Modes: prefix, the whole pattern with a prefix of the text; within, the whole pa
 pattern with any part of the text, where that scores above 0. With --seed-length K, the first K letters of the pattern are paired with the
 same letters of the text.
 
+Places: where the texts are nucleotides, 20,000 letters or more, and a hundred times as long as the longest read, the modes within and
+local look for the place of each read by minimisers on both strands: a row for each read, with the best place. --places every or seeds says
+it otherwise. --mates R2.fastq gives the other read of each fragment; fragments' lengths are learnt, or said by --set most_insert=600.
+
+Formats: --out FILE.tsv, FILE.sam or FILE.paf, or --format. SAM holds every read, with mapping qualities where places were looked for.
+
 Letters: U counts as T. A letter of IUPAC that stands for several nucleotides scores what they score on average, rounded down.
 Proteins: give --matrix BLOSUM62 or another (whole numbers, NCBI's format), which brings its gap costs.
 
@@ -55,7 +61,7 @@ READ_ALIGNMENT = Search(
     kind="reads",
     name="read alignment",
     purpose="Align reads with a bounded number of gaps",
-    description="Align every pattern with every text, or pair by pair, with at most so many gaps; the best alignment, exactly.",
+    description="Align every pattern with every text, pair by pair, or each read where it belongs, with at most so many gaps, exactly.",
     epilog=_EPILOG,
     job="Align {patterns} with {texts}",
     icon="reads",
@@ -73,7 +79,7 @@ READ_ALIGNMENT = Search(
     ),
     options=(
         Option("pairs", "Align pair by pair", "align the i-th pattern with the i-th text alone"),
-        Option("mates", "", "FASTQ or FASTA file with the other read of each fragment, in the order of PATTERNS", metavar="FILE"),
+        Option("mates", "Mates", "FASTQ or FASTA file with the other read of each fragment, in the order of PATTERNS", metavar="FILE"),
         Option("sorted", "", "of SAM: the records are sorted by their place in the texts"),
     ),
     shortcuts=(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Placing", "are_looked_for", "index_texts"]
 
 _LEAST_LETTERS, _LEAST_TIMES = 20_000, 100
-_READS_OF_ROUND = 1 << 17
+_READS_OF_ROUND, _LETTERS_OF_ROUND = 1 << 17, 1 << 26
 _PAIRS_TO_LEARN = 1 << 14
 _READS_OF_PIECE = 1 << 12  # some hundredths of a second
 _WORDS_OF_PIECE = 1 << 22
@@ -119,7 +119,8 @@ class Placing:
         if parameters.most_insert:
             self._inserts = Inserts(parameters.least_insert, parameters.most_insert)
             return
-        self._inserts = learnt_inserts(self.rows(0, min(len(self._patterns), 2 * _PAIRS_TO_LEARN)))
+        first, last = next(self.rounds(), (0, 0))
+        self._inserts = learnt_inserts(self.rows(first, min(last, 2 * _PAIRS_TO_LEARN)))
         self.cells = 0
         self._resources.progress.message(self._inserts.told)
 
@@ -130,8 +131,13 @@ class Placing:
 
     def rounds(self) -> Iterator[tuple[int, int]]:
         """Reads that are placed together: the first, and the one behind the last."""
-        for first in range(0, len(self._patterns), _READS_OF_ROUND):
-            yield first, min(len(self._patterns), first + _READS_OF_ROUND)
+        offsets, n, first = self._patterns.sequences.offsets, len(self._patterns), 0
+        while first < n:
+            last = int(np.searchsorted(offsets, offsets[first] + _LETTERS_OF_ROUND, side="right")) - 1
+            # Mates stay together.
+            last = min(n, first + min(_READS_OF_ROUND, max(2, (last - first) // 2 * 2)))
+            yield first, last
+            first = last
 
     def rows(self, first: int, last: int) -> Rows:
         """Rows of the reads `first:last`.

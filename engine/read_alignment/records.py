@@ -27,7 +27,7 @@ __all__ = ["Aligned", "paf_lines", "sam_lines", "write_paf", "write_sam"]
 _IS_PAIRED, _IS_PROPER, _IS_UNPLACED, _MATE_IS_UNPLACED, _IS_REVERSE, _MATE_IS_REVERSE = 1, 2, 4, 8, 16, 32
 _IS_FIRST, _IS_SECOND, _IS_SECONDARY = 64, 128, 256
 _NO_QUALITY = 255
-_ROWS = 1 << 15  # whose lines are made at a time
+_ROWS, _LETTERS = 1 << 15, 1 << 24  # whose lines are made at a time
 _COPIED_BYTES = 1 << 26
 _PHRED_64_SHIFT = 31
 _NOWHERE = np.int64(np.iinfo(np.int64).max)
@@ -123,10 +123,11 @@ def _starts(rows: pa.Table) -> NDArray[np.int64]:
 
 
 def _pieces(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Tables of some ten thousand rows, or of a pattern that has more."""
+    """Tables of some ten thousand rows, fewer of long patterns, or of a pattern that has more."""
     for table in tables:
-        starts = np.append(_starts(table), len(table))
-        cuts = np.unique(starts[np.searchsorted(starts, np.arange(0, len(table), _ROWS))])
+        starts, longest = np.append(_starts(table), len(table)), int(_numbers(table, "pattern_length").max(initial=1))
+        rows = max(1, min(_ROWS, _LETTERS // max(1, longest)))
+        cuts = np.unique(starts[np.searchsorted(starts, np.arange(0, len(table), rows))])
         for first, last in zip(cuts, np.append(cuts[1:], len(table)), strict=True):
             if first < last:
                 yield table[int(first) : int(last)].combine_chunks()

@@ -141,7 +141,7 @@ def _check(
     ParameterError : scores could pass 32 bits, texts and patterns cannot be paired, or places cannot be looked for.
     InputError : places of proteins are asked for, or of what is too long for it.
     """
-    from kernels.cpu.minimisers import LONGEST_READ
+    from kernels.cpu.minimisers import LONGEST_READ, MOST_TEXTS
 
     longest = int(patterns.lengths.max(initial=0))
     if not score_bits(rules, longest):
@@ -157,6 +157,9 @@ def _check(
         raise ParameterError("--pairs says with which text each pattern is aligned; leave it out, or --places seeds")
     if has_places and len(texts.sequences.codes) and not texts.are_nucleotides:
         raise InputError(texts.path, "holds proteins, whose places are not looked for", remedy="Give --places every")
+    if has_places and len(texts) > MOST_TEXTS:
+        reason = f"holds {len(texts):,} sequences; places are looked for in up to {MOST_TEXTS:,}"
+        raise InputError(texts.path, reason, remedy="Give fewer, or --places every")
     if has_places and longest > LONGEST_READ:
         raise InputError(
             patterns.path, f"a pattern has {longest:,} letters; places are looked for up to {LONGEST_READ:,}", remedy="Give --places every"

@@ -23,13 +23,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 __all__ = [
-    "CANDIDATE_FIELDS", "LONGEST_READ", "MOST_CANDIDATES", "SPACING", "MinimiserIndex", "find_candidates", "find_minimisers",
+    "CANDIDATE_FIELDS", "LONGEST_READ", "MOST_CANDIDATES", "MOST_TEXTS", "SPACING", "MinimiserIndex", "find_candidates", "find_minimisers",
     "index_of",
 ]  # fmt: skip
 
 LONGEST_READ = (1 << 20) - 1
-SPACING = 1 << 22
+SPACING = 1 << 21
 """Between two texts, so that no read lies on two."""
+MOST_TEXTS = 1_000_000
+"""So many fit into the diagonal of a hit."""
 MOST_CANDIDATES = 8
 CANDIDATE_FIELDS = 5
 """Of a candidate: whether it is of the reverse complement, number of the text, begin and end of the window in it, votes."""

@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.execution.devices import chosen_device
+from engine.execution.devices import chosen_device, processor
 from engine.execution.executor import Executor
 from engine.execution.opening import cards
 from engine.execution.resources import Resources
@@ -92,8 +92,8 @@ def measured(command: list[str]) -> tuple[str, dict[str, float]]:
     began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return printed, {"seconds": round(time.perf_counter() - began, 2), "processor_seconds": round(processor, 2)}
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return printed, {"seconds": round(time.perf_counter() - began, 2), "processor_seconds": round(spent, 2)}
 
 
 def placed_here(genome: Path, reads: Path, folder: Path, n: int, asked: argparse.Namespace) -> Placed:
@@ -133,8 +133,8 @@ PROGRAMS = {"Proteoscope": placed_here, "minimap2": placed_by_peer}
 def circumstances(asked: argparse.Namespace) -> dict[str, object]:
     """What figures depend on."""
     return {
-        "date": time.strftime("%Y-%m-%d"), "threads": asked.threads, "device": asked.device, "version": VERSION,
-        "load": round(os.getloadavg()[0], 1), **({"remark": asked.remark} if asked.remark else {}),
+        "date": time.strftime("%Y-%m-%d"), "machine": processor().description, "threads": asked.threads, "device": asked.device,
+        "version": VERSION, "load": round(os.getloadavg()[0], 1), **({"remark": asked.remark} if asked.remark else {}),
     }  # fmt: skip
 
 
