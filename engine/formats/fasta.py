@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InputError, shortened
-from engine.formats.letters import are_nucleotides
+from engine.formats.letters import are_nucleotides, letter_counts
 from engine.formats.proteins import Proteins
 from engine.formats.recognition import recognise
 from engine.formats.sources import Block, ByteSource, blocks
@@ -155,7 +155,7 @@ def _begins_a_chromosome(text: bytes) -> bool:
 
 def _are_of_chromosome(letters: NDArray[np.uint8]) -> bool:
     """Whether nine of ten letters, of capitals and what else there may be, are A, C, G, T, U or N."""
-    counts = np.bincount(letters, minlength=256)
+    counts = letter_counts(letters)
     return bool(counts[list(b"ACGTUN")].sum() >= _NUCLEOTIDE_SHARE * counts[ord("A") : ord("Z") + 1].sum() > 0)
 
 

@@ -13,6 +13,7 @@ from engine.arrays import Texts, take_runs
 from engine.errors import InputError, shortened
 from engine.formats.fasta import read_proteins
 from engine.formats.fastq import is_fastq, read_fastq
+from engine.formats.letters import letter_counts
 from engine.formats.sources import ByteSource
 from engine.jobs.progress import Progress
 from engine.read_alignment.parameters import ReadAlignmentParameters
@@ -156,7 +157,7 @@ def named_sequences(path: Path, names: Texts, letters: NDArray[np.uint8], offset
     ------
     InputError : nearly all letters are of nucleotides, and one is not.
     """
-    counts = np.bincount(letters, minlength=256)
+    counts = letter_counts(letters)
     total, certain = int(counts.sum()), int(counts[np.frombuffer(_CERTAIN.encode(), np.uint8)].sum())
     is_allowed = np.zeros(256, np.bool_)
     is_allowed[np.frombuffer("".join(_BASES).encode(), np.uint8)] = True
