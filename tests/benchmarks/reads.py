@@ -84,10 +84,10 @@ class Placed(NamedTuple):
     start: NDArray[np.int64]
     is_reverse: NDArray[np.bool_]
     quality: NDArray[np.int64]
-    cost: dict[str, float]
+    cost: dict[str, object]
 
 
-def measured(command: list[str]) -> tuple[str, dict[str, float]]:
+def measured(command: list[str]) -> tuple[str, dict[str, object]]:
     """What a process prints, and its seconds and processor seconds."""
     began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -115,8 +115,8 @@ def placed_here(genome: Path, reads: Path, folder: Path, n: int, asked: argparse
 def placed_by_peer(genome: Path, reads: Path, folder: Path, n: int, asked: argparse.Namespace) -> Placed:
     """Places by minimap2."""
     out = folder / "places.tsv"
-    _, cost = measured([asked.mappy, str(PEER), str(genome), str(reads), str(out), str(asked.threads)])
-    found = Placed(np.full(n, -1), np.zeros(n, np.bool_), np.zeros(n, np.int64), cost)
+    version, cost = measured([asked.mappy, str(PEER), str(genome), str(reads), str(out), str(asked.threads)])
+    found = Placed(np.full(n, -1), np.zeros(n, np.bool_), np.zeros(n, np.int64), {**cost, "mappy": version.strip()})
     with out.open() as file:
         for line in file:
             name, _, start, strand, quality = line.split("\t")

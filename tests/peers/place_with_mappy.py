@@ -1,15 +1,12 @@
 """Place the reads of one FASTQ file with minimap2: place_with_mappy.py GENOME.fasta READS.fastq PLACES.tsv THREADS.
 
 Run by the Python of the peers' environment. PLACES gets a line for each read: name, reference, first letter from 0 less what is clipped
-before it, strand, mapping quality; a read without a place has ``*``, -1, ``*``, 0. What is printed last is a JSON line of the version and
-the seconds spent.
+before it, strand, mapping quality; a read without a place has ``*``, -1, ``*``, 0. What is printed is the version.
 """
 
 from __future__ import annotations
 
-import json
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
 from itertools import chain
@@ -23,7 +20,6 @@ READS_OF_PIECE = 5000
 def main() -> None:
     """Index, place, write."""
     genome, reads, places, threads = sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
-    began, spent = time.perf_counter(), time.process_time()
     aligner = mappy.Aligner(genome, preset="sr", n_threads=threads)
     given = [(name, letters) for name, letters, _ in mappy.fastx_read(reads)]
 
@@ -41,8 +37,7 @@ def main() -> None:
     with ThreadPoolExecutor(threads) as pool:
         lines = list(pool.map(placed, range(0, len(given), READS_OF_PIECE)))
     places.write_text("".join(chain.from_iterable(lines)))
-    seconds, processor = time.perf_counter() - began, time.process_time() - spent
-    print(json.dumps({"version": version("mappy"), "seconds": round(seconds, 2), "processor_seconds": round(processor, 2)}))
+    print(version("mappy"))
 
 
 if __name__ == "__main__":
