@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 
 from engine.errors import InputError, ParameterError
+from engine.execution.resources import Resources
 from engine.jobs.progress import Cancelled, Progress
 from engine.read_alignment import placing
 from engine.read_alignment.parameters import ReadAlignmentParameters
 from engine.read_alignment.search import align_reads
+from engine.read_alignment.sequences import gap_rules, read_sequences
 from kernels.gapsmis_layouts import Alignments
 from tests.engine.read_alignment import sam_check
 from tests.engine.read_alignment.test_search import BASES, SEED, damaged, fasta, rows_of
+from tests.shim.shim_card import ShimCard, missing_compiler
 
 OTHER = str.maketrans("ACGT", "TGCA")
 WITHIN = ReadAlignmentParameters().changed(mode="within")
@@ -74,6 +77,22 @@ def test_what_is_sure_without_layers_changes_nothing(genome, tmp_path, monkeypat
     slow = align_reads(*files, tmp_path / "two.sam", WITHIN, format="sam", device="cpu")
     assert (tmp_path / "one.sam").read_bytes() == (tmp_path / "two.sam").read_bytes()
     assert fast.cells < 0.1 * slow.cells
+
+
+@pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+@pytest.mark.parametrize("mode", ["within", "local"])
+def test_a_card_places_reads_as_the_processor_does(genome, tmp_path, mode):
+    reads, _ = simulated(genome, 30, np.random.default_rng(SEED))
+    asked, progress = ReadAlignmentParameters().changed(mode=mode), Progress()
+    texts, patterns = (read_sequences(path, progress) for path in (fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "p.fq", reads)))
+    index, rules = placing.index_texts(texts, asked, 1, progress), gap_rules(asked, of_nucleotides=True)
+    here, there = (
+        placing.Placing(texts, patterns, index, rules, asked, Resources(1, cards=cards, progress=progress)).rows(0, 30)
+        for cards in ([], [ShimCard()])
+    )
+    for one, other in zip(here.found, there.found, strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(here.mapping_quality, there.mapping_quality)
 
 
 def test_repeats_are_told_where_the_first_is_with_mapping_quality_nought(tmp_path):
