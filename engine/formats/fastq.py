@@ -13,7 +13,7 @@ from engine.errors import InputError, shortened
 from engine.formats.sources import BLOCK_BYTES, ByteSource
 from engine.jobs.progress import Progress
 
-__all__ = ["Reads", "is_fastq", "read_fastq"]
+__all__ = ["Reads", "is_fastq", "looks_like_phred_64", "read_fastq"]
 
 _LEAST_RECORD_BYTES = 5  # of a block: @, a letter, and three ends of lines
 _MOST_RECORD_BYTES = 64 << 20
@@ -83,9 +83,16 @@ def read_fastq(path: str | Path, *, progress: Progress | None = None) -> Reads:
         np.concatenate([part.names.letters for part in parts]),
         offsets_of(np.concatenate([np.diff(part.names.offsets) for part in parts])),
     )
-    found = np.flatnonzero(np.bincount(qualities, minlength=1)) if len(qualities) else np.zeros(1, np.int64)
-    is_phred_64 = bool(found[0] >= _LEAST_OF_64 and _SURELY_64 <= found[-1] <= _GREATEST_OF_64)
-    return Reads(names, letters, qualities, offsets_of(np.concatenate([part.lengths for part in parts])), is_phred_64)
+    offsets = offsets_of(np.concatenate([part.lengths for part in parts]))
+    return Reads(names, letters, qualities, offsets, looks_like_phred_64(qualities))
+
+
+def looks_like_phred_64(qualities: NDArray[np.uint8]) -> bool:
+    """Whether qualities look as if they began at 64, as Illumina's did before 2011, and not at 33."""
+    if not len(qualities):
+        return False
+    least, greatest = int(qualities.min()), int(qualities.max())
+    return least >= _LEAST_OF_64 and _SURELY_64 <= greatest <= _GREATEST_OF_64
 
 
 def _parts(source: ByteSource, progress: Progress) -> list[_Records]:

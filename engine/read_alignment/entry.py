@@ -22,6 +22,12 @@ Modes: prefix, the whole pattern with a prefix of the text; within, the whole pa
 pattern with any part of the text, where that scores above 0. With --seed-length K, the first K letters of the pattern are paired with the
 same letters of the text.
 
+Places: where the texts are nucleotides, 20,000 letters or more, and a hundred times as long as the longest read, the modes within and
+local look for the place of each read by minimisers on both strands: a row for each read, with the best place. --places every or seeds says
+it otherwise. --mates R2.fastq gives the other read of each fragment; fragments' lengths are learnt, or said by --set most_insert=600.
+
+Formats: --out FILE.tsv, FILE.sam or FILE.paf, or --format. SAM holds every read, with mapping qualities where places were looked for.
+
 Letters: U counts as T. A letter of IUPAC that stands for several nucleotides scores what they score on average, rounded down.
 Proteins: give --matrix BLOSUM62 or another (whole numbers, NCBI's format), which brings its gap costs.
 
@@ -37,9 +43,11 @@ def _run(request: SearchRequest, progress: Progress) -> ReadAlignmentSummary:
     from engine.read_alignment.search import align_reads
 
     assert isinstance(request.parameters, ReadAlignmentParameters)
+    options = dict(request.options)
     return align_reads(
-        request.inputs["texts"][0], request.inputs["patterns"][0], request.out, request.parameters, project_folder=request.project,
-        device=request.device, threads=request.threads, progress=progress, **request.options,
+        request.inputs["texts"][0], request.inputs["patterns"][0], request.out, request.parameters, format=request.format or "tsv",
+        is_sorted=bool(options.pop("sorted", False)), project_folder=request.project, device=request.device, threads=request.threads,
+        progress=progress, **options,
     )  # fmt: skip
 
 
@@ -53,7 +61,7 @@ READ_ALIGNMENT = Search(
     kind="reads",
     name="read alignment",
     purpose="Align reads with a bounded number of gaps",
-    description="Align every pattern with every text, or pair by pair, with at most so many gaps; the best alignment, exactly.",
+    description="Align every pattern with every text, pair by pair, or each read where it belongs, with at most so many gaps, exactly.",
     epilog=_EPILOG,
     job="Align {patterns} with {texts}",
     icon="reads",
@@ -71,14 +79,23 @@ READ_ALIGNMENT = Search(
             also="reads", takes_nucleotides=True,
         ),
     ),
-    options=(Option("pairs", "Align pair by pair", "align the i-th pattern with the i-th text alone"),),
+    options=(
+        Option("pairs", "Align pair by pair", "align the i-th pattern with the i-th text alone"),
+        Option("mates", "Mates", "FASTQ or FASTA file with the other read of each fragment, in the order of PATTERNS", metavar="FILE"),
+        Option("sorted", "", "of SAM: the records are sorted by their place in the texts"),
+    ),
     shortcuts=(
-        "max_gaps", "mode", "strands", "seed_length", "match", "mismatch", "matrix", "gap_open", "gap_extend",
+        "max_gaps", "mode", "strands", "places", "seed_length", "match", "mismatch", "matrix", "gap_open", "gap_extend",
     ),
     writes="file",
     run=_run,
     modules=("engine.read_alignment.search",),
     tables="engine.read_alignment.tables:TABLES",
-    exports=(Export("tsv", "Table, tab-separated", (".tsv",)),),
+    exports=(
+        Export("tsv", "Table, tab-separated", (".tsv",)),
+        Export("sam", "Alignments as SAM", (".sam",)),
+        Export("sorted-sam", "Alignments as SAM, sorted by place", (".sam",)),
+        Export("paf", "Alignments as PAF", (".paf",)),
+    ),
     export=_export,
 )  # fmt: skip

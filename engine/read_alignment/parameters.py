@@ -14,7 +14,7 @@ from kernels.gapsmis_layouts import MOST_GAPS
 
 __all__ = ["ReadAlignmentParameters"]
 
-_ALIGNMENT, _SCORING = "Alignment", "Scoring"
+_ALIGNMENT, _PLACES, _SCORING = "Alignment", "Places", "Scoring"
 _MOST_SCORE = 1_000_000
 
 
@@ -35,6 +35,31 @@ class ReadAlignmentParameters(SearchParameters):
     seed_length: int = parameter(
         0, ge=0, le=10_000, title="Seed", unit="letters", group=_ALIGNMENT, advanced=True,
         help="So many letters at the beginning of the pattern are paired with the same letters of the text, without a gap.",
+    )  # fmt: skip
+    places: Literal["auto", "every", "seeds"] = parameter(
+        "auto", title="Places", group=_PLACES,
+        help="Align each pattern with every text; or look, by seeds that both share, for the place where it belongs; auto: by the letters"
+        " of both.",
+    )  # fmt: skip
+    minimiser_length: int = parameter(
+        15, ge=10, le=28, title="Letters of a minimiser", unit="letters", group=_PLACES, advanced=True,
+        help="A pattern's place is looked for by words of so many letters that it shares with a text.",
+    )  # fmt: skip
+    minimiser_window: int = parameter(
+        8, ge=1, le=64, title="Window of a minimiser", unit="words", group=_PLACES, advanced=True,
+        help="Of so many neighbouring words one is looked up: more are faster, and find less.",
+    )  # fmt: skip
+    place_tolerance: int = parameter(
+        32, ge=0, le=1000, title="Tolerance of a place", unit="letters", group=_PLACES, advanced=True,
+        help="Words of one place agree about where the pattern begins, but for so many letters in each gap.",
+    )  # fmt: skip
+    least_insert: int = parameter(
+        0, ge=0, le=1_000_000, title="Shortest fragment", unit="letters", group=_PLACES, advanced=True,
+        help="Mates lie at least so far apart, both counted; where the longest fragment is 0, it is learnt from the reads.",
+    )  # fmt: skip
+    most_insert: int = parameter(
+        0, ge=0, le=1_000_000, title="Longest fragment", unit="letters", group=_PLACES, advanced=True,
+        help="Mates lie at most so far apart, both counted; 0: learnt from the reads.",
     )  # fmt: skip
     match: int = parameter(
         2, ge=-_MOST_SCORE, le=_MOST_SCORE, title="Match", group=_SCORING, help="Score of two letters that are the same."
@@ -71,6 +96,12 @@ class ReadAlignmentParameters(SearchParameters):
     def _published_is_of_prefixes(self) -> Self:
         if self.recurrence == "published" and (self.mode != "prefix" or self.strands != "forward"):
             raise ValueError("the published recurrence is of mode prefix and of the forward strand")
+        return self
+
+    @model_validator(mode="after")
+    def _prefixes_have_no_place(self) -> Self:
+        if self.places == "seeds" and self.mode == "prefix":
+            raise ValueError("mode prefix aligns with the beginning of each text; to look for places, give mode within or local")
         return self
 
     @classmethod

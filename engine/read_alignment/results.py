@@ -36,7 +36,8 @@ class Rows(NamedTuple):
     ----------
     text_of, pattern_of : (n,) int64, numbers of the text, -1 where the pattern has no place, and of the pattern.
     found : the alignments; places in the texts, and in the patterns or their reverse complements. is_reverse : (n,) which it is.
-    cigars : how they run along the text. mapping_quality : (n,) int32; None where no places were looked for.
+    cigars : how they run along the text. mapping_quality : (n,) int32; None where no places were looked for. is_proper_pair : (n,) whether
+        both mates have places as reads of one fragment have; None where there are no mates.
     """
 
     text_of: NDArray[np.int64]
@@ -45,6 +46,7 @@ class Rows(NamedTuple):
     is_reverse: NDArray[np.bool_]
     cigars: Cigars
     mapping_quality: NDArray[np.int32] | None = None
+    is_proper_pair: NDArray[np.bool_] | None = None
 
 
 def alignment_schema() -> pa.Schema:
@@ -54,7 +56,7 @@ def alignment_schema() -> pa.Schema:
     texts, parts = {"text", "pattern", "strand", "cigar"}, {"identity"}
     shown = [(name, pa.string() if name in texts else pa.float64() if name in parts else pa.int32()) for name in COLUMNS]
     more = [("mapping_quality", pa.int32()), ("mate", pa.int32()), ("md", pa.string())]
-    return pa.schema([*shown, *more, ("pattern_row", pa.int64()), ("text_row", pa.int64())])
+    return pa.schema([*shown, *more, ("pattern_row", pa.int64()), ("text_row", pa.int64()), ("is_proper_pair", pa.bool_())])
 
 
 def pattern_schema() -> pa.Schema:
@@ -85,7 +87,7 @@ def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: Rows) 
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    text_of, pattern_of, found, is_reverse, cigars, mapping_quality = rows
+    text_of, pattern_of, found, is_reverse, cigars, mapping_quality, is_proper_pair = rows
     is_none, has_text = found.score == NO_ALIGNMENT, text_of >= 0
     text_length, pattern_length = texts.lengths[text_of], patterns.lengths[pattern_of]
     start, end = found.pattern_start.astype(np.int64), found.pattern_end.astype(np.int64)
@@ -113,6 +115,7 @@ def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: Rows) 
     known["mapping_quality"] = nothing if mapping_quality is None else pa.array(mapping_quality, pa.int32())
     known["mate"] = pa.array(patterns.mates(pattern_of), pa.int32()) if patterns.are_mates else nothing
     known["pattern_row"], known["text_row"] = pa.array(pattern_of), pa.array(text_of, mask=~has_text)
+    known["is_proper_pair"] = pa.nulls(len(text_of), pa.bool_()) if is_proper_pair is None else pa.array(is_proper_pair)
     return pa.table([known[name] for name in schema.names], schema=schema)
 
 
@@ -125,8 +128,8 @@ def pattern_tables(patterns: NamedSequences) -> Iterator[pa.Table]:
     while begin < n:
         end = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + _LETTERS, side="right")) - 1)
         places = offsets[begin : end + 1]
-        has_qualities = patterns.qualities is not None
-        qualities = Texts(patterns.qualities, places) if has_qualities else Texts(letters[:0], np.zeros(end - begin + 1, np.int64))
+        no_qualities = Texts(letters[:0], np.zeros(end - begin + 1, np.int64))
+        qualities = no_qualities if patterns.qualities is None else Texts(patterns.qualities, places)
         rows = np.arange(begin, end)
         mates = pa.array(patterns.mates(rows), pa.int32()) if patterns.are_mates else pa.nulls(end - begin, pa.int32())
         columns = [patterns.names[begin:end].arrow(), Texts(letters, places).arrow(), qualities.arrow(), mates]

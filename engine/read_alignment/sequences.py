@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import Texts
+from engine.arrays import Texts, take_runs
 from engine.errors import InputError, shortened
 from engine.formats.fasta import read_proteins
 from engine.formats.fastq import is_fastq, read_fastq
+from engine.formats.letters import letter_counts
 from engine.formats.sources import ByteSource
 from engine.jobs.progress import Progress
 from engine.read_alignment.parameters import ReadAlignmentParameters
 from engine.sequences.matrices import LETTERS, Matrix, encode, read_matrix
 from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules, Sequences
 
-__all__ = ["ALPHABET", "NamedSequences", "check_sorts", "gap_rules", "nucleotide_matrix", "read_sequences", "reverse_complements"]
+__all__ = [
+    "ALPHABET", "NamedSequences", "bases", "check_sorts", "complemented_letters", "gap_rules", "nucleotide_matrix", "read_patterns",
+    "read_sequences", "with_other_strands",
+]  # fmt: skip
 
 _BASES = {
     "A": "A", "C": "C", "G": "G", "T": "T", "U": "T", "R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC", "B": "CGT",
@@ -64,6 +69,63 @@ class NamedSequences:
         return rows % 2 + 1
 
 
+def read_patterns(path: Path, mates: Path | None, progress: Progress) -> NamedSequences:
+    """Read patterns, and their mates from a second file, behind each its own.
+
+    Raises
+    ------
+    InputError : a file cannot be read, or the two do not go together. Cancelled : the user asked to stop.
+    """
+    ones = read_sequences(path, progress)
+    if mates is None:
+        return ones
+    others = read_sequences(mates, progress)
+    if len(ones) != len(others):
+        longer, shorter = (ones, others) if len(ones) > len(others) else (others, ones)
+        n = len(shorter)
+        alone = shortened(longer.names[n : n + 1].strings()[0])
+        reason = f"holds {len(longer):,} reads, and {shorter.path.name} {n:,}: {alone} (record {n + 1:,}) has no mate"
+        raise InputError(longer.path, reason, remedy="Give both files of one run, with the reads in the same order")
+    if (ones.qualities is None) != (others.qualities is None):
+        plain, other = (ones, others) if ones.qualities is None else (others, ones)
+        raise InputError(plain.path, f"has no qualities, and {other.path.name} has", remedy="Give two FASTQ files, or two of FASTA")
+    check_sorts(ones, others)
+    _tell_other_names(ones, others, progress)
+    order = np.arange(2 * len(ones)).reshape(2, -1).T.ravel()
+    both = ones.sequences, others.sequences
+    codes, offsets = take_runs(*_joined(both[0].codes, both[0].offsets, both[1].codes, both[1].offsets), order)
+    qualities = None
+    if ones.qualities is not None and others.qualities is not None:
+        qualities, _ = take_runs(*_joined(ones.qualities, both[0].offsets, others.qualities, both[1].offsets), order)
+    names = Texts(*_joined(ones.names.letters, ones.names.offsets, others.names.letters, others.names.offsets)).take(order)
+    are_nucleotides = ones.are_nucleotides or others.are_nucleotides
+    return NamedSequences(path, names, Sequences(codes, offsets), are_nucleotides, qualities, are_mates=True)
+
+
+def _joined(
+    letters: NDArray[Any], offsets: NDArray[np.int64], more: NDArray[Any], more_offsets: NDArray[np.int64]
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Runs of two arrays as runs of one."""
+    return np.concatenate([letters, more]), np.concatenate([offsets, offsets[-1] + more_offsets[1:]])
+
+
+def _tell_other_names(ones: NamedSequences, others: NamedSequences, progress: Progress) -> None:
+    """Warn where mates have names that differ in more than the last letter, as /1 and /2 do."""
+    lengths = np.diff(ones.names.offsets)
+    differ = lengths != np.diff(others.names.offsets)
+    if not differ.any():
+        odd = np.flatnonzero(ones.names.letters != others.names.letters)
+        row = np.searchsorted(ones.names.offsets, odd, side="right") - 1
+        differ[row[odd != ones.names.offsets[row + 1] - 1]] = True
+    if differ.any():
+        n = int(np.flatnonzero(differ)[0])
+        name, other = (shortened(one.names[n : n + 1].strings()[0]) for one in (ones, others))
+        count = int(differ.sum())
+        has = "mate has another name than its read" if count == 1 else "mates have other names than their reads"
+        told = f"{count:,} {has}, the first in record {n + 1:,}: {name} and {other}"
+        progress.message(f"{others.path.name}: {told}", "warning")
+
+
 def read_sequences(path: Path, progress: Progress) -> NamedSequences:
     """Read the sequences of a FASTA or FASTQ file, which is told by its content.
 
@@ -82,7 +144,7 @@ def read_sequences(path: Path, progress: Progress) -> NamedSequences:
         if n_empty := int((np.diff(reads.offsets) == 0).sum()):
             progress.message(f"{path.name}: {n_empty:,} {'read is' if n_empty == 1 else 'reads are'} empty", "warning")
         return replace(named_sequences(path, reads.names, reads.letters, reads.offsets), qualities=reads.qualities)
-    proteins = read_proteins([path], progress=progress, every_record=True)
+    proteins = read_proteins([path], progress=progress, every_record=True, with_chromosomes=True)
     return named_sequences(path, Texts(proteins.accession_bytes, proteins.accession_offsets), proteins.residues, proteins.offsets)
 
 
@@ -95,7 +157,7 @@ def named_sequences(path: Path, names: Texts, letters: NDArray[np.uint8], offset
     ------
     InputError : nearly all letters are of nucleotides, and one is not.
     """
-    counts = np.bincount(letters, minlength=256)
+    counts = letter_counts(letters)
     total, certain = int(counts.sum()), int(counts[np.frombuffer(_CERTAIN.encode(), np.uint8)].sum())
     is_allowed = np.zeros(256, np.bool_)
     is_allowed[np.frombuffer("".join(_BASES).encode(), np.uint8)] = True
@@ -162,16 +224,37 @@ def gap_rules(parameters: ReadAlignmentParameters, *, of_nucleotides: bool) -> G
     )  # fmt: skip
 
 
-def reverse_complements(sequences: Sequences) -> Sequences:
-    """The other strand of each sequence of nucleotides, in their order.
+def bases() -> NDArray[np.uint8]:
+    """(letters,) uint8: 0 to 3 for the codes of A, C, G and T, 4 for the others."""
+    found = np.full(len(LETTERS) + 1, 4, np.uint8)
+    for number, letter in enumerate("ACGT"):
+        found[LETTERS.index(letter)] = number
+    return found
+
+
+def complemented_letters() -> NDArray[np.uint8]:
+    """(256,) uint8: by an ASCII capital of a nucleotide, its partner; others stay."""
+    partners = np.arange(256, dtype=np.uint8)
+    for one, other in _COMPLEMENT.items():
+        partners[ord(one)] = ord(other)
+    return partners
+
+
+def with_other_strands(sequences: Sequences) -> Sequences:
+    """Sequences of nucleotides, and behind them the reverse complement of each.
 
     >>> codes = np.array([LETTERS.index(letter) for letter in "AACGR"], np.int8)
-    >>> "".join(LETTERS[code] for code in reverse_complements(Sequences(codes, np.array([0, 2, 5]))).codes)
-    'TTYCG'
+    >>> "".join(LETTERS[code] for code in with_other_strands(Sequences(codes, np.array([0, 2, 5]))).codes)
+    'AACGRTTYCG'
     """
+    from kernels.cpu.strands import write_reverse_complements
+
     complement = np.arange(len(LETTERS), dtype=np.int8)
     for one, other in _COMPLEMENT.items():
         complement[LETTERS.index(one)] = LETTERS.index(other)
-    lengths = np.diff(sequences.offsets)
-    ends = np.repeat(sequences.offsets[:-1] + sequences.offsets[1:] - 1, lengths)
-    return Sequences(complement[sequences.codes[ends - np.arange(len(sequences.codes))]], sequences.offsets)
+    first, last = int(sequences.offsets[0]), int(sequences.offsets[-1])
+    codes = np.empty(2 * (last - first), np.int8)
+    codes[: last - first] = sequences.codes[first:last]
+    write_reverse_complements(sequences.codes, sequences.offsets, complement, codes[last - first :])
+    offsets = sequences.offsets - first
+    return Sequences(codes, np.concatenate([offsets, offsets[1:] + (last - first)]))

@@ -30,7 +30,7 @@ _MORE = (
     Column("md", "MD", "The text's letters where they differ, as SAM's field MD has them", width=24, is_shown=False),
 )  # fmt: skip
 
-TABLES = (Table("alignments", "Alignments", (*_COLUMNS, *_MORE), links=("pattern_row", "text_row")),)
+TABLES = (Table("alignments", "Alignments", (*_COLUMNS, *_MORE), links=("pattern_row", "text_row", "is_proper_pair")),)
 PATTERNS = Table(
     "patterns",
     "Patterns",

@@ -221,7 +221,7 @@ def _read_spectra(path: Path, chance: random.Random) -> int:
 
 
 def _read_proteins(path: Path, chance: random.Random) -> int:
-    proteins = read_proteins([path], every_record=chance.random() < 0.3)
+    proteins = read_proteins([path], every_record=chance.random() < 0.3, with_chromosomes=chance.random() < 0.3)
     assert proteins.offsets[-1] == len(proteins.residues)
     assert np.isin(proteins.residues, np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ*", np.uint8)).all()
     for i in (0, len(proteins) - 1):

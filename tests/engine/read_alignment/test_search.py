@@ -47,14 +47,6 @@ def damaged(read: str, random: np.random.Generator, n_gaps: int = 2) -> str:
     return letters.tobytes().decode()
 
 
-@pytest.fixture
-def genome(shared_data) -> str:
-    path = shared_data / "dna" / "dna_lambda.fasta"
-    if not path.exists():
-        pytest.skip("the genome of lambda is not there")
-    return "".join(path.read_text().splitlines()[1:])
-
-
 @pytest.mark.parametrize("mode", ["prefix", "within", "local"])
 def test_with_gaps_enough_reads_score_as_biopython_aligns_them(genome, tmp_path, mode):
     from Bio.Align import PairwiseAligner
@@ -157,14 +149,14 @@ def test_the_published_recurrence_is_a_preset(tmp_path):
 
 
 def test_threads_and_the_size_of_rounds_change_nothing(tmp_path, monkeypatch):
-    from engine.read_alignment import search
+    from engine.read_alignment import pairing
 
     random = np.random.default_rng(SEED)
     texts = [BASES[random.integers(0, 4, n)].tobytes().decode() for n in random.integers(30, 90, 12)]
     files = fasta(tmp_path / "t.fa", texts), fasta(tmp_path / "p.fa", [damaged(one[:25] + one[:20], random) for one in texts])
     asked = ReadAlignmentParameters().changed(mode="within")
     align_reads(*files, tmp_path / "one.tsv", asked, threads=1, device="cpu")
-    monkeypatch.setattr(search, "_PAIRS_OF_ROUND", 7)
+    monkeypatch.setattr(pairing, "_PAIRS_OF_ROUND", 7)
     align_reads(*files, tmp_path / "two.tsv", asked, threads=2, device="cpu")
     assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
 

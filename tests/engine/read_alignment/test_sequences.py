@@ -8,8 +8,9 @@ import pytest
 from engine.errors import InputError
 from engine.jobs.progress import Progress
 from engine.read_alignment.parameters import ReadAlignmentParameters
-from engine.read_alignment.sequences import check_sorts, gap_rules, nucleotide_matrix, read_sequences, reverse_complements
+from engine.read_alignment.sequences import check_sorts, gap_rules, nucleotide_matrix, read_sequences, with_other_strands
 from engine.sequences.matrices import LETTERS, read_matrix
+from kernels.gapsmis_layouts import Sequences
 
 BASES = {"A": "A", "C": "C", "G": "G", "T": "T", "R": "AG", "Y": "CT", "B": "CGT", "N": "ACGT"}
 
@@ -57,9 +58,14 @@ def test_letters_of_several_bases_score_what_these_score_on_average_rounded_down
 
 def test_the_other_strand_of_the_other_strand_is_the_sequence(tmp_path):
     found = read(tmp_path, ">a\nACGTTNRYKM\n>b\n\n>c\nGATTACA\n").sequences
-    other = reverse_complements(found)
+    n = len(found.codes)
+    both = with_other_strands(found)
+    np.testing.assert_array_equal(both.codes[:n], found.codes)
+    other = Sequences(both.codes[n:], both.offsets[3:] - n)
     assert letters_of(other) == "KMRYNAACGT" + "TGTAATC"
-    np.testing.assert_array_equal(reverse_complements(other).codes, found.codes)
+    np.testing.assert_array_equal(with_other_strands(other).codes[n:], found.codes)
+    part = with_other_strands(Sequences(found.codes, found.offsets[1:]))
+    assert letters_of(part) == "GATTACA" + "TGTAATC"
 
 
 def test_a_matrix_takes_the_place_of_match_and_mismatch():
