@@ -82,7 +82,7 @@ READ_ALIGNMENT = Search(
     ),
     options=(
         Option("pairs", "Align pair by pair", "align the i-th pattern with the i-th text alone"),
-        Option("mates", "Mates (the other reads of pairs)", "FASTQ or FASTA file with the other read of each fragment, in the order of PATTERNS", metavar="FILE"),
+        Option("mates", "Mates", "FASTQ or FASTA file with the other read of each fragment, in the order of PATTERNS", metavar="FILE"),
         Option("sorted", "", "of SAM: the records are sorted by their place in the texts"),
     ),
     shortcuts=(
