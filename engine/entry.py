@@ -31,7 +31,7 @@ __all__ = [
     "SearchRequest",
 ]
 
-FileSort = Literal["spectra", "proteins", "structures", "structure database", "project"]
+FileSort = Literal["spectra", "proteins", "reads", "structures", "structure database", "project"]
 """What is known of a file: spectra in any format, sequences, structures (also a folder or a list of them), or a database of them; or that
 it is the folder of a project."""
 
@@ -47,7 +47,8 @@ class Input:
         alone.
     metavar, help : on the command line. option : the flag that names them there, as ``--database``; positional where it is empty.
     several : whether more than one may be given. is_kept : whether the window still has them at its next start.
-    can_be_pasted : whether the window also takes it as text.
+    can_be_pasted : whether the window also takes it as text. takes_nucleotides : whether its sequences may be DNA or RNA, of which the
+        window warns elsewhere.
     wanted, one : in the window's words: what is asked for, as ``a protein database``, and what one of them is called, as ``database``; the
         title and ``file`` where they are empty. hint : what is dropped into the empty list, where its sort does not say it.
     """
@@ -65,6 +66,7 @@ class Input:
     one: str = "file"
     hint: str = ""
     also: FileSort | None = None
+    takes_nucleotides: bool = False
 
     @property
     def sorts(self) -> tuple[FileSort, ...]:
@@ -78,8 +80,9 @@ class Option:
 
     Attributes
     ----------
-    name : of the keyword. title : in the window, which offers flags and folders that have one.
-    metavar : of its value on the command line, ``DIR`` where that is a folder; a flag has none.
+    name : of the keyword. title : in the window, which offers flags, folders and files that have one.
+    metavar : of its value on the command line, ``DIR`` where that is a folder, ``FILE`` where it is a file (one with a title is read);
+        a flag has none.
     """
 
     name: str
@@ -96,6 +99,11 @@ class Option:
     def is_folder(self) -> bool:
         """Whether its value is a folder."""
         return self.metavar == "DIR"
+
+    @property
+    def is_file(self) -> bool:
+        """Whether its value is a file."""
+        return self.metavar == "FILE"
 
 
 @dataclass(frozen=True)
@@ -219,6 +227,11 @@ class Search:
         """Its tables; loaded when first asked for."""
         tables: tuple[Table, ...] = _loaded(self.tables)
         return tables
+
+    def format_of(self, name: str) -> str:
+        """The format that the name of a file tells by its ending; the first one where it tells none."""
+        endings = ((ending, one.name) for one in self.exports for ending in one.endings if name.lower().endswith(ending))
+        return max(endings, key=lambda pair: len(pair[0]), default=("", self.exports[0].name))[1]
 
     def exported_as(self, name: str) -> Export | None:
         """The format of this name, if it has it."""

@@ -28,8 +28,8 @@ from gui.bridge import JobBridge
 from gui.forms.field import Outlined
 from gui.forms.file_list import FileList
 from gui.forms.file_survey import FileSurvey
-from gui.forms.folder_line import FolderLine
 from gui.forms.numbers import NumberBox
+from gui.forms.path_line import FolderLine
 from gui.forms.sections import Card
 from gui.icons import set_icon
 from gui.labels import toned_label
@@ -146,7 +146,7 @@ class DatabaseDialog(QDialog):
             return "Add the files or folders with the structures"
         if problem := self.sources.problem():
             return problem
-        if self.folder.folder is None:
+        if self.folder.path is None:
             return "Choose a folder for the database"
         if problem := self.folder.problem():
             return problem
@@ -167,7 +167,7 @@ class DatabaseDialog(QDialog):
 
     def build(self) -> None:
         """Ask for the build, if it can be done."""
-        folder = self.folder.folder
+        folder = self.folder.path
         if not self.what_is_missing() and folder is not None:
             self._folder = folder
             self.left_out.hide()
@@ -198,7 +198,7 @@ class DatabaseDialog(QDialog):
     def _suggest_folder(self) -> None:
         """A folder beside the first source, for who has not named one."""
         paths = self.sources.paths
-        if paths and self.folder.folder is None:
+        if paths and self.folder.path is None:
             self.folder.line.setText(str(paths[0].parent / f"{paths[0].name.partition('.')[0]}_database"))
 
     def _on_started(self, job: Job) -> None:

@@ -14,6 +14,7 @@ from gui.results.cluster_view import ClusterView
 from gui.results.explanation_view import ExplanationView
 from gui.results.hits_view import HitsView
 from gui.results.identification_view import IdentificationView
+from gui.results.reads_view import ReadsView
 from gui.results.run_view import RunView
 from gui.results.standard_view import StandardView
 from gui.results.structure_view import StructureView
@@ -26,6 +27,7 @@ _OWN_VIEWS: dict[str, Callable[[Search], RunView]] = {
     "structures": StructureView,
     "cluster": ClusterView,
     "explain": ExplanationView,
+    "reads": ReadsView,
 }
 """Views of results, by kind, where the standard one does not do. Here alone the window asks which search it is."""
 

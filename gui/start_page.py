@@ -61,7 +61,7 @@ class StartPage(QWidget):
         choices.addStretch(1)
         choices.addLayout(buttons)
         choices.addStretch(1)
-        hint = toned_label("or drop spectra, FASTA files or a project anywhere on this window")
+        hint = toned_label("or drop spectra, FASTA or FASTQ files or a project anywhere on this window")
         hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.recent_title = QLabel("Recent projects")
         self.recent = QListWidget()

@@ -55,7 +55,7 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
             help="file for the results; - for standard output, where then nothing else is printed",
         )  # fmt: skip
         formats = [one.name for one in search.exports]
-        parser.add_argument("--format", choices=formats, default=formats[0], help="what to write there (default: %(default)s)")
+        parser.add_argument("--format", choices=formats, help=f"what to write there (default: by the ending of FILE, else {formats[0]})")
         parser.add_argument("--project", metavar="DIR", help="also record the run and its tables in this project folder")
     add_search_options(parser, search, explains=explains)
     parser.set_defaults(command=lambda options: run_search(search, options))
@@ -172,7 +172,7 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
             parameters,
             None if project is None else Path(project),
             out,
-            options.format if search.writes == "file" else "",
+            (options.format or search.format_of(options.out)) if search.writes == "file" else "",
             {one.name: getattr(options, one.name) for one in search.options},
             options.device,
             options.threads,

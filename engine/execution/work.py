@@ -32,6 +32,7 @@ KINDS = (
     ("vector-groups", "engine.clustering.grouping:VectorGroups"),
     ("points", "engine.clustering.assignment:PointsToCentroids"),
     ("vectors", "engine.clustering.assignment:VectorsToCentroids"),
+    ("reads", "engine.read_alignment.scoring:TextsAgainstPatterns"),
 )
 """What can be computed: the name of each kind, and where its `Kind` is."""
 

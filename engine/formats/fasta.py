@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InputError, shortened
-from engine.formats.letters import are_nucleotides
+from engine.formats.letters import are_nucleotides, letter_counts
 from engine.formats.proteins import Proteins
 from engine.formats.recognition import recognise
 from engine.formats.sources import Block, ByteSource, blocks
@@ -23,11 +23,16 @@ _BEGIN_WITH_A_NAME = "Give a FASTA file: begin each sequence with a line > and a
 
 MOST_RESIDUES = 1_000_000
 """Of one protein; the largest known have 45,000. What is longer is a chromosome."""
+MOST_NUCLEOTIDES = 300_000_000
+"""Of one sequence of nucleotides, where these are wanted; the longest human chromosome has 249,000,000."""
 MOST_HEADER_BYTES = 1 << 20
 """Of one record: databases that put the names of all organisms with one sequence behind each other come to a third of it."""
 _MOST_RECORD_BYTES = 16 << 20
 """A part of the file in which no record ends: a header, and a protein with blanks between its residues, are shorter."""
+_MOST_CHROMOSOME_BYTES = 400 << 20
 _LEAST_RECORD_BYTES = 8
+_NUCLEOTIDE_SHARE = 0.9
+"""Of the letters of a sequence that may be as long as a chromosome; the others may be IUPAC's for several bases."""
 _FREE_RECORDS, _MOST_RECORDS_PER_BYTE = 1 << 17, 0.5
 """What a file may hold for each of its bytes, gzipped or not: a name alone takes several."""
 
@@ -47,7 +52,9 @@ class _Records:
     """Records of the block, those without residues too."""
 
 
-def read_proteins(paths: Sequence[str | Path], *, progress: Progress | None = None, every_record: bool = False) -> Proteins:
+def read_proteins(
+    paths: Sequence[str | Path], *, progress: Progress | None = None, every_record: bool = False, with_chromosomes: bool = False
+) -> Proteins:
     """Read the proteins of FASTA files, in the order given.
 
     Letters become capitals; blanks, digits and gaps (``-``, ``.``) within a sequence are dropped, ``*`` at its end too. Lines that begin
@@ -60,13 +67,14 @@ def read_proteins(paths: Sequence[str | Path], *, progress: Progress | None = No
     every_record : keep each record of the files, in their order, those without residues and those of a name that stood before too, and
         take nucleotides for what they look like to the caller: for searches that tell records apart by their place. They read no spectra,
         so that remedies speak of FASTA alone.
+    with_chromosomes : sequences of nucleotides may have up to `MOST_NUCLEOTIDES` letters.
 
     Raises
     ------
     InputError
         Naming the file, the line, the reason and the remedy: a file that is missing, unreadable, empty, cut off or no FASTA, a character
         that is no residue, a record without a name, two sequences of one name, nucleotides instead of proteins, no sequence at all, a
-        sequence of more than `MOST_RESIDUES`.
+        sequence of more than `MOST_RESIDUES`, or `MOST_NUCLEOTIDES`.
     Cancelled
         When the user asked to stop.
     """
@@ -80,7 +88,7 @@ def read_proteins(paths: Sequence[str | Path], *, progress: Progress | None = No
             _check_kind(source, every_record)
             total += source.size
     progress.stage("Reading proteins", total)
-    parts = [part for path in files for part in _read_file(path, progress, every_record)]
+    parts = [part for path in files for part in _read_file(path, progress, every_record, with_chromosomes)]
     if every_record:
         return _join(parts, every_record)
     letters = np.zeros(256, dtype=np.int64)
@@ -108,20 +116,21 @@ def _cut(text: bytes) -> int:
     return max(text.rfind(b"\n>"), text.rfind(b"\r>")) + 1
 
 
-def _read_file(path: Path, progress: Progress, every_record: bool) -> list[_Records]:
+def _read_file(path: Path, progress: Progress, every_record: bool, with_chromosomes: bool) -> list[_Records]:
     parts = []
     n_lines = n_records = 0
+    most_bytes = _MOST_CHROMOSOME_BYTES if with_chromosomes else _MOST_RECORD_BYTES
 
     def cut(text: bytes) -> int:
         end = _cut(text)
-        if not end and len(text) > _MOST_RECORD_BYTES:
-            raise _endless(path, text, n_lines)
+        if not end and (len(text) > most_bytes or (len(text) > _MOST_RECORD_BYTES and not _begins_a_chromosome(text))):
+            raise _endless(path, text, n_lines, with_chromosomes=with_chromosomes)
         return end
 
     with ByteSource(path) as source:
         _check_kind(source, every_record)
-        for block in blocks(source, cut):
-            records, lines = _parse(path, block, n_lines, every_record)
+        for block in blocks(source, cut, most=2 * most_bytes):
+            records, lines = _parse(path, block, n_lines, every_record, with_chromosomes)
             n_lines += lines
             n_records += records.n_read
             if n_records > _FREE_RECORDS + _MOST_RECORDS_PER_BYTE * source.consumed:
@@ -137,12 +146,25 @@ def _read_file(path: Path, progress: Progress, every_record: bool) -> list[_Reco
     return parts
 
 
-def _endless(path: Path, text: bytes, n_lines: int) -> InputError:
+def _begins_a_chromosome(text: bytes) -> bool:
+    """Whether a text that begins with a record goes on with nucleotides, as far as a protein would go."""
+    rest = text[: _MOST_RECORD_BYTES >> 2].upper()
+    header_end = max(rest.find(b"\n"), 0) or max(rest.find(b"\r"), 0)
+    return bool(header_end) and _are_of_chromosome(np.frombuffer(rest[header_end:], dtype=np.uint8))
+
+
+def _are_of_chromosome(letters: NDArray[np.uint8]) -> bool:
+    """Whether nine of ten letters, of capitals and what else there may be, are A, C, G, T, U or N."""
+    counts = letter_counts(letters)
+    return bool(counts[list(b"ACGTUN")].sum() >= _NUCLEOTIDE_SHARE * counts[ord("A") : ord("Z") + 1].sum() > 0)
+
+
+def _endless(path: Path, text: bytes, n_lines: int, *, with_chromosomes: bool) -> InputError:
     """What to say of a text that begins with a record and in which none ends."""
     header, _, rest = text.partition(b"\n") if b"\n" in text else text.partition(b"\r")
     if len(header) > MOST_HEADER_BYTES:
         return _too_long_header(path, n_lines + 1)
-    return _too_long(path, np.frombuffer(rest.upper(), dtype=np.uint8), n_lines + 1)
+    return _too_long(path, np.frombuffer(rest.upper(), dtype=np.uint8), n_lines + 1, with_chromosomes=with_chromosomes)
 
 
 def _too_long_header(path: Path, line: int) -> InputError:
@@ -150,8 +172,11 @@ def _too_long_header(path: Path, line: int) -> InputError:
     return InputError(path, reason, place=f"line {line}", remedy="Is it a FASTA file of proteins? Shorten the header")
 
 
-def _too_long(path: Path, letters: NDArray[np.uint8], line: int) -> InputError:
+def _too_long(path: Path, letters: NDArray[np.uint8], line: int, *, with_chromosomes: bool = False) -> InputError:
     """What to say of the sequence of a record, or its beginning: capitals, and what else there may be."""
+    if with_chromosomes and _are_of_chromosome(letters):
+        reason = f"the sequence has more than {MOST_NUCLEOTIDES:,} nucleotides"
+        return InputError(path, reason, place=f"line {line}", remedy="Split it")
     counts = np.bincount(letters[(letters >= ord("A")) & (letters <= ord("Z"))], minlength=256)
     if counts.sum() > MOST_RESIDUES and are_nucleotides(counts):
         reason, remedy = "the sequence is a chromosome of nucleotides, not a protein", "Translate it, or give a protein database"
@@ -162,7 +187,7 @@ def _too_long(path: Path, letters: NDArray[np.uint8], line: int) -> InputError:
     return InputError(path, reason, place=f"line {line}", remedy=remedy)
 
 
-def _parse(path: Path, block: Block, n_lines: int, every_record: bool) -> tuple[_Records, int]:
+def _parse(path: Path, block: Block, n_lines: int, every_record: bool, with_chromosomes: bool) -> tuple[_Records, int]:
     """The records of a block (those that have residues, or every one), and the number of its lines."""
     from kernels.cpu import text as kernels
 
@@ -186,10 +211,11 @@ def _parse(path: Path, block: Block, n_lines: int, every_record: bool) -> tuple[
     long_headers = np.flatnonzero(headers[:n, 1] - headers[:n, 0] > MOST_HEADER_BYTES)
     if len(long_headers):
         raise _too_long_header(path, n_lines + int(headers[long_headers[0], 2]))
-    too_long = np.flatnonzero(np.diff(offsets[: n + 1]) > MOST_RESIDUES)
-    if len(too_long):
-        i = int(too_long[0])
-        raise _too_long(path, residues[offsets[i] : offsets[i + 1]], n_lines + int(headers[i, 2]))
+    lengths = np.diff(offsets[: n + 1])
+    for i in np.flatnonzero(lengths > MOST_RESIDUES).tolist():
+        letters = residues[offsets[i] : offsets[i + 1]]
+        if not (with_chromosomes and lengths[i] <= MOST_NUCLEOTIDES and _are_of_chromosome(letters)):
+            raise _too_long(path, letters, n_lines + int(headers[i, 2]), with_chromosomes=with_chromosomes)
     accessions, descriptions = [], []
     for start, stop in headers[:n, :2].tolist():
         words = data[start:stop].split(None, 1)
@@ -197,7 +223,6 @@ def _parse(path: Path, block: Block, n_lines: int, every_record: bool) -> tuple[
         descriptions.append(words[1].rstrip() if len(words) == 2 else b"")
     if not data.isascii():
         accessions, descriptions = [_utf8(a) for a in accessions], [_utf8(d) for d in descriptions]
-    lengths = np.diff(offsets[: n + 1])
     kept = np.flatnonzero((lengths > 0) | every_record)
     if len(kept) < n:
         # An empty record has no residues to move: only its offset goes.

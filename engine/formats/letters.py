@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engine.arrays import pieces
 from engine.errors import ProteoscopeError
+from engine.formats.fastq import is_fastq
 from engine.formats.sources import ByteSource, blocks
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "are_nucleotides",
     "count_letters",
     "count_sequences",
+    "letter_counts",
     "looks_like_nucleotides",
     "nucleotide_counts",
     "worth_a_warning",
@@ -45,6 +47,14 @@ def are_nucleotides(letters: NDArray[np.int64]) -> bool:
     letters : (256,) int64, how often each ASCII capital occurs in it.
     """
     return bool(letters.sum() >= _LETTERS_TO_JUDGE_ALL) and not letters[~_IS_NUCLEOTIDE].any()
+
+
+def letter_counts(letters: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """(256,) how often each character occurs; in pieces, since NumPy makes eight bytes of each."""
+    counts = np.zeros(256, np.int64)
+    for first in range(0, len(letters), _MOST_JUDGED):
+        counts += np.bincount(letters[first : first + _MOST_JUDGED], minlength=256)
+    return counts
 
 
 def looks_like_nucleotides(lengths: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -109,10 +119,14 @@ class SequenceCount:
 
 
 def count_sequences(path: Path, most_bytes: int = _MOST_COUNTED, is_wanted: Callable[[], bool] = lambda: True) -> SequenceCount | None:
-    """Count the sequences and residues of a FASTA file, up to so many bytes; None where it cannot be read or is not wanted any more."""
-    counter, n_read = _Counter(), 0
+    """Count the sequences and residues of a FASTA or FASTQ file, up to so many bytes.
+
+    None where it cannot be read or is not wanted any more, or where the records of a FASTQ file have more lines than four.
+    """
+    n_read = 0
     try:
         with ByteSource(path) as source:
+            counter = _FastqCounter() if is_fastq(source) else _Counter()
             for block in blocks(source, lambda text: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1, _BLOCK):
                 if not is_wanted():
                     return None
@@ -167,3 +181,42 @@ class _Counter:
         offsets = np.append(0, np.cumsum(is_residue))[np.append(starts, len(read))]
         self._lengths.append(np.diff(offsets))
         self._counts.append(nucleotide_counts(read[is_residue], offsets))
+
+
+class _FastqCounter:
+    """Counts what a FASTQ text holds that comes in pieces of whole lines, four to a record, as nearly all have."""
+
+    def __init__(self) -> None:
+        self._lengths, self._counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        self._unfinished, self._held, self._is_begun, self._is_odd = b"", b"", False, False
+
+    def add(self, text: bytes) -> None:
+        """Count a piece."""
+        text = self._held + text
+        # A piece may end between the two letters that end a line.
+        self._held = text[-1:] if text.endswith(b"\r") else b""
+        text = self._unfinished + text.removesuffix(b"\r").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        if not self._is_begun:
+            text = text.removeprefix(b"\xef\xbb\xbf").lstrip(b"\n")
+            self._is_begun = bool(text)
+        read = np.frombuffer(text, np.uint8)
+        ends = np.flatnonzero(read == ord("\n"))
+        ends = ends[: len(ends) // 4 * 4]
+        starts = np.concatenate(([0], ends + 1))
+        self._unfinished = text[int(starts[-1]) :]
+        self._is_odd |= bool((read[starts[0:-1:4]] != ord("@")).any() or (read[starts[2:-1:4]] != ord("+")).any())
+        is_nucleotide = np.concatenate(([0], np.cumsum(_IS_NUCLEOTIDE[read & ~np.uint8(32)])))
+        self._lengths.append(ends[1::4] - starts[1:-1:4])
+        self._counts.append(is_nucleotide[ends[1::4]] - is_nucleotide[starts[1:-1:4]])
+
+    def result(self, *, is_whole: bool = True) -> SequenceCount | None:
+        """What was counted; None where records are not of four lines."""
+        if is_whole and self._held:
+            self.add(b"\n")
+        if is_whole and self._unfinished.strip(b"\n"):
+            self.add(b"\n" * (4 - self._unfinished.count(b"\n")))
+        lengths = np.concatenate(self._lengths)
+        if self._is_odd or not len(lengths):
+            return None
+        n_nucleotides = int(looks_like_nucleotides(lengths, np.concatenate(self._counts)).sum())
+        return SequenceCount(len(lengths), int(lengths.sum()), n_nucleotides, is_whole)

@@ -7,10 +7,10 @@ double quotes with those inside doubled (RFC 4180), tabs and line breaks within 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from engine.files import atomic_file
 from engine.formats.spreadsheet import FORMULA
@@ -19,14 +19,14 @@ from engine.jobs.progress import Progress
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["write_separated"]
+__all__ = ["write_lines", "write_separated"]
 
 _ROWS = 1 << 16  # of a piece in memory
 
 
 def write_separated(
     out: Path,
-    tables: Sequence[pa.Table] | pa.Table,
+    tables: Iterable[pa.Table] | pa.Table,
     columns: Sequence[str],
     progress: Progress,
     *,
@@ -38,6 +38,7 @@ def write_separated(
 
     Parameters
     ----------
+    tables : a table, or its parts, which may come as they are made.
     columns : their names, in order. decimals : of columns of numbers with a fraction; six where it does not say.
     progress : told the rows, and asked whether the user wants to stop.
     spreadsheet_safe : an apostrophe stands before texts that a spreadsheet would take for formulas.
@@ -47,29 +48,52 @@ def write_separated(
     ------
     StorageError : the disk refused. Cancelled : the user asked to stop.
     """
-    parts = tables if isinstance(tables, Sequence) else [tables]
+    import pyarrow as pa
+
+    parts = [tables] if isinstance(tables, pa.Table) else tables
     pieces = (part.slice(first, _ROWS) for part in parts for first in range(0, len(part), _ROWS))
     digits = [decimals.get(name, 6) for name in columns]
 
     def lines(piece: pa.Table) -> bytes:
         return _lines([piece[name] for name in columns], digits, is_safe=spreadsheet_safe)
 
+    write_lines(out, ("\t".join(columns) + "\n").encode(), pieces, lines, progress, threads=threads)
+
+
+def write_lines(
+    out: Path,
+    header: bytes,
+    pieces: Iterable[pa.Table],
+    lines: Callable[[pa.Table], Any],
+    progress: Progress,
+    *,
+    threads: int = 1,
+    then: Callable[[Any], bytes] = bytes,
+) -> None:
+    """Write a header and the lines of pieces of a table, in their order, to the file `out`, which appears whole or not at all.
+
+    `lines` makes them, for several pieces at a time; `then` turns what it made into bytes, for one piece after the other.
+
+    Raises
+    ------
+    StorageError : the disk refused. Cancelled : the user asked to stop.
+    """
     with atomic_file(out) as file, ThreadPoolExecutor(max(1, threads), thread_name_prefix="table-writer") as pool:
-        file.write(("\t".join(columns) + "\n").encode())
-        waiting: deque[tuple[int, Future[bytes]]] = deque()
+        file.write(header)
+        waiting: deque[tuple[int, Future[Any]]] = deque()
+
+        def write_next() -> None:
+            n, future = waiting.popleft()
+            file.write(then(future.result()))
+            progress.advance(n)
+            progress.check()
+
         for piece in pieces:
             waiting.append((len(piece), pool.submit(lines, piece)))
             while len(waiting) > threads:
-                _write_next(waiting, file, progress)
+                write_next()
         while waiting:
-            _write_next(waiting, file, progress)
-
-
-def _write_next(waiting: deque[tuple[int, Future[bytes]]], file: BinaryIO, progress: Progress) -> None:
-    n, future = waiting.popleft()
-    file.write(future.result())
-    progress.advance(n)
-    progress.check()
+            write_next()
 
 
 def _lines(columns: list[Any], decimals: list[int], *, is_safe: bool) -> bytes:

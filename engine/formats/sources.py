@@ -158,11 +158,11 @@ class Block:
     consumed: int
 
 
-def blocks(source: ByteSource, cut: Callable[[bytes], int], size: int = BLOCK_BYTES) -> Iterator[Block]:
+def blocks(source: ByteSource, cut: Callable[[bytes], int], size: int = BLOCK_BYTES, *, most: int = MOST_RECORD_BYTES) -> Iterator[Block]:
     """Cut a file into blocks of about `size` bytes.
 
     `cut` says behind which byte of a text a record ends (the last such place, 0: nowhere); a block grows until there is one, or until it
-    is longer than `MOST_RECORD_BYTES`, which is an `InputError`.
+    is longer than `most` bytes, which is an `InputError`.
     """
     carried, start, taken, is_first = b"", 0, 0, True
     while True:
@@ -177,10 +177,10 @@ def blocks(source: ByteSource, cut: Callable[[bytes], int], size: int = BLOCK_BY
         if end:
             yield Block(text[:end], start, is_first, False, consumed)
             start, is_first = start + end, False
-        elif len(text) > MOST_RECORD_BYTES:
+        elif len(text) > most:
             raise InputError(
                 source.path,
-                f"no record ends within {MOST_RECORD_BYTES >> 20} MB",
+                f"no record ends within {most >> 20} MB",
                 place=f"after byte {start}",
                 remedy="Is it what its beginning looks like? Convert or download it again",
             )

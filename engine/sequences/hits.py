@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, replace
-from itertools import chain, count, repeat
+from itertools import chain, repeat
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, get_args, get_type_hints
@@ -27,6 +27,7 @@ from engine.files import atomic_file
 from engine.formats.spreadsheet import no_formula
 from engine.jobs.progress import Progress
 from engine.sequences.alignment import AlignedPairs
+from engine.sequences.sam_names import LONGEST_READ_NAME, SamNames
 from engine.sequences.statistics import ScoreStatistics
 from engine.version import VERSION
 
@@ -66,8 +67,6 @@ _LEAST_EXPECTED = 1e-3
 _CLUSTAL_NAME = 30
 _SPOOLED_BYTES, _COPIED_BYTES = 16 << 20, 4 << 20
 _UNMAPPED, _SECONDARY, _NO_QUALITY = 4, 256, 255
-_NOT_IN_SAM_NAMES = re.compile(r"[^0-9A-Za-z!#$%&+./:;?@^_|~*=-]")
-_LONGEST_SAM_NAME = 254  # of a query; those of subjects may be of any length
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _HITS_OF_A_PIECE = 512  # that are formatted together, between two looks at a cancel
 
@@ -404,7 +403,7 @@ class _Sam(_Writer):
 
     def begin(self) -> None:
         # The header names the subjects of all records, so that the records wait.
-        self._queries, self._subjects = _SamNames(_LONGEST_SAM_NAME), _SamNames(sys.maxsize)
+        self._queries, self._subjects = SamNames(LONGEST_READ_NAME), SamNames(sys.maxsize)
         self._lengths: dict[str, int] = {}
         self._records = tempfile.SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115 - it lives as long as the writer
 
@@ -447,45 +446,6 @@ class _Sam(_Writer):
 
     def close(self) -> None:
         self._records.close()
-
-
-class _SamNames:
-    """Names as SAM allows them, one for each sequence: where several would have one name, all but the first are told by their place."""
-
-    def __init__(self, longest: int) -> None:
-        self._longest = longest
-        self._names: dict[int, str] = {}
-        self._taken: set[str] = set()
-
-    def names(self, indexes: Integers, accessions: Texts) -> list[str]:
-        """The names of the sequences at places in the files."""
-        _, first = np.unique(indexes, return_index=True)
-        first = np.sort(first)
-        found = dict(zip(indexes[first].tolist(), accessions.take(first).strings(), strict=True))
-        for known in found.keys() & self._names.keys():
-            del found[known]
-        new = set(found.values())
-        if len(new) == len(found) and new.isdisjoint(self._taken) and self._are_allowed(new):
-            self._names |= found
-            self._taken |= new
-        else:
-            for index, accession in found.items():
-                self._add(index, accession)
-        return list(map(self._names.__getitem__, indexes.tolist()))
-
-    def _are_allowed(self, names: set[str]) -> bool:
-        """Whether SAM allows all of them as they are."""
-        starred = any(map(str.startswith, names, repeat(("*", "="))))
-        return not (starred or "" in names or _NOT_IN_SAM_NAMES.search("".join(names))) and max(map(len, names), default=0) <= self._longest
-
-    def _add(self, index: int, accession: str) -> None:
-        plain = _NOT_IN_SAM_NAMES.sub("_", accession).lstrip("*=") or "_"
-        for ending in chain(("", f"_{index + 1}"), (f"_{index + 1}_{n}" for n in count(2))):
-            name = plain[: self._longest - len(ending)] + ending
-            if name not in self._taken:
-                break
-        self._taken.add(name)
-        self._names[index] = name
 
 
 class _Html(_Writer):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -43,8 +44,13 @@ class AlignedPair:
     """What the two are called beside their lines."""
     has_states: ClassVar[bool] = False
     """Whether secondary structure is drawn above and below."""
-    legend: ClassVar[tuple[tuple[int, str], ...]] = ((IDENTICAL, "identical"), (POSITIVE, "positive (+)"), (GAP, "gap (-)"))
-    """What the colours of the kinds mean."""
+    kind_names: ClassVar[Mapping[int, str]] = {IDENTICAL: "identical", POSITIVE: "positive", MISMATCH: "not alike", GAP: "gap"}
+    """What a column of a kind is called."""
+
+    @property
+    def legend(self) -> tuple[tuple[int, str], ...]:
+        """What the colours of the kinds mean."""
+        return ((IDENTICAL, "identical"), (POSITIVE, "positive (+)"), (GAP, "gap (-)"))
 
     def __len__(self) -> int:
         return len(self.query)
@@ -125,9 +131,11 @@ class AlignedPair:
     def column_text(self, column: int) -> str:
         """What stands in a column: ``Query L45, subject V52: positive``."""
         (query, _), (subject, _) = self.numbers(column, column + 1)
-        names = {IDENTICAL: "identical", POSITIVE: "positive", MISMATCH: "not alike", GAP: "gap"}
         parts = [
             f"{who} gap after {number}" if letter == "-" else f"{who} {letter}{number}"
-            for who, letter, number in (("Query", self.query[column], query), ("subject", self.subject[column], subject))
+            for who, letter, number in (
+                (self.titles[0], self.query[column], query),
+                (self.titles[1].lower(), self.subject[column], subject),
+            )
         ]
-        return f"{parts[0]}, {parts[1]}: {names[int(self.kinds[column])]}"
+        return f"{parts[0]}, {parts[1]}: {self.kind_names[int(self.kinds[column])]}"

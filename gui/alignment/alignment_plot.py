@@ -26,6 +26,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
 from gui.alignment.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
+from gui.alignment.read_pair import DIFFERENT, UNSURE_DIFFERENT, UNSURE_IDENTICAL
 from gui.alignment.secondary_structure import paint_helix, paint_states, paint_strand, state_colours
 from gui.alignment.structure_pair import BEYOND, WITHIN, StructurePair
 from gui.labels import answer_tooltip
@@ -37,7 +38,12 @@ __all__ = ["AlignmentLayout", "AlignmentPlot", "paint_alignment"]
 _GROUP = 10
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-_ALPHA = {IDENTICAL: 90, POSITIVE: 36, GAP: 70, **dict(zip(WITHIN, (150, 104, 62, 28), strict=True)), BEYOND: 90}
+_ALPHA = {
+    IDENTICAL: 90, POSITIVE: 36, GAP: 70, **dict(zip(WITHIN, (150, 104, 62, 28), strict=True)), BEYOND: 90,
+    DIFFERENT: 150, UNSURE_IDENTICAL: 32, UNSURE_DIFFERENT: 60,
+}  # fmt: skip
+_APART = (BEYOND, DIFFERENT, UNSURE_DIFFERENT)
+"""Kinds in the colour of what does not go together."""
 _TRACK = 1.15
 """Height of a line of secondary structure, in lines of letters."""
 _SHAPES = (("H", "helix"), ("E", "strand"))
@@ -67,7 +73,7 @@ class AlignmentLayout:
         self.line = metrics.height()
         # A mean over many, since a row of letters is drawn as one text.
         self.cell = metrics.horizontalAdvance("W" * 100) / 100
-        self.name = metrics.horizontalAdvance(pair.titles[1]) + 2 * self.cell
+        self.name = max(map(metrics.horizontalAdvance, pair.titles)) + 2 * self.cell
         self.number = metrics.horizontalAdvance("0" * pair.widest_label) + self.cell
         self.margin = 1.2 * self.cell
         room = width - 2 * self.margin - self.name - 2 * self.number
@@ -154,7 +160,7 @@ def _placed_legend(pair: AlignedPair, metrics: QFontMetricsF, width: float) -> t
 
 
 def _fill(colours: PlotColours, kind: int) -> QColor:
-    colour = QColor(colours.mark if kind == GAP else colours.decoy if kind == BEYOND else colours.target)
+    colour = QColor(colours.mark if kind == GAP else colours.decoy if kind in _APART else colours.target)
     colour.setAlpha(_ALPHA[kind])
     return colour
 
@@ -240,7 +246,7 @@ class AlignmentPlot(QAbstractScrollArea):
         self._layout: AlignmentLayout | None = None
         self.setFrameShape(QAbstractScrollArea.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName("Alignment of the chosen hit")
+        self.setAccessibleName("Alignment")
         self.export_action = ExportAction(self, self._figure, self.message.emit)
 
     def show_pair(self, pair: AlignedPair | None, text: str = "") -> None:

@@ -21,9 +21,12 @@ class AlignmentView(QWidget):
 
     message = Signal(str)
 
-    def __init__(self, parent: QWidget | None = None, *, copy_tip: str = "Copy the alignment as text, as BLAST prints it") -> None:
+    def __init__(
+        self, parent: QWidget | None = None, *, copy_tip: str = "Copy the alignment as text, as BLAST prints it", chosen: str = "hit"
+    ) -> None:
         super().__init__(parent)
         self.plot = AlignmentPlot()
+        self.plot.setAccessibleName(f"Alignment of the chosen {chosen}")
         self.plot.message.connect(self.message)
         self.plot.zoomed.connect(self._show_zoom)
         self._title = ElidedLabel()

@@ -85,9 +85,11 @@ class StructurePair(AlignedPair):
 
     titles: ClassVar[tuple[str, str]] = ("Query", "Target")
     has_states: ClassVar[bool] = True
-    legend: ClassVar[tuple[tuple[int, str], ...]] = (
-        *((kind, f"≤ {limit:g} Å") for kind, limit in zip(WITHIN, _LIMITS.tolist(), strict=True)), (BEYOND, "farther"),
-    )  # fmt: skip
+
+    @property
+    def legend(self) -> tuple[tuple[int, str], ...]:
+        """What the colours of the distances mean."""
+        return (*((kind, f"≤ {limit:g} Å") for kind, limit in zip(WITHIN, _LIMITS.tolist(), strict=True)), (BEYOND, "farther"))
 
     @classmethod
     def of(

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 from engine.entry import FileSort, Input
 from engine.formats.letters import SequenceCount, worth_a_warning
 from gui.forms.field import Outlined
-from gui.forms.file_survey import SORTS, FileKind, FileSurvey, Survey
+from gui.forms.file_survey import SORTS, FileKind, FileSurvey, SortOfFiles, Survey
 from gui.icons import icon, set_icon
 from gui.labels import tip_text, toned_label
 from gui.theme import colours
@@ -34,7 +34,11 @@ if TYPE_CHECKING:
 __all__ = ["FileList", "count_text", "nucleotide_text", "structure_text"]
 
 _MOST_ROWS = 7
-_HELD = {"proteins": "sequences", "spectra": "spectra", "structures": "structures"}
+_COUNTED = ("proteins", "reads")
+"""Sorts of files whose sequences are counted."""
+_MOSTLY = 0.9
+"""Share of the sequences that are of one kind where it is told; an empty one is of neither."""
+_HELD = {"proteins": "sequences", "reads": "reads with qualities", "spectra": "spectra", "structures": "structures"}
 """What files of a sort hold, as it stands inside a sentence."""
 
 
@@ -61,7 +65,7 @@ class FileList(QWidget):
         self._asked, self._sort, self._survey = asked, SORTS[asked.sort], survey
         self._known: dict[Path, FileKind] = {}
         self.counts: dict[Path, SequenceCount] = {}
-        """What the FASTA files hold that have been counted."""
+        """What the FASTA and FASTQ files hold that have been counted."""
         self.structure_counts: dict[Path, StructureCount] = {}
         """What the structures hold that have been looked into."""
         # One look at the whole list for all that is learned together of many files.
@@ -182,7 +186,7 @@ class FileList(QWidget):
         """Open a file dialog."""
         dialog = QFileDialog(self, "Choose files", self.start_folder)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.setNameFilters([self._sort.name_filter, "All files (*)"])
+        dialog.setNameFilters([*self._name_filters(), "All files (*)"])
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.filesSelected.connect(self._take_chosen)
         dialog.open()
@@ -195,6 +199,12 @@ class FileList(QWidget):
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.filesSelected.connect(self._take_folder)
         dialog.open()
+
+    def _name_filters(self) -> list[str]:
+        """Of all files that may be given, and where those are of two sorts, of each."""
+        sorts = [SORTS[one] for one in self._asked.sorts if SORTS[one].suffixes]
+        every = SortOfFiles(" and ".join(one.title for one in sorts), tuple(suffix for one in sorts for suffix in one.suffixes), "", "")
+        return [one.name_filter for one in ([every, *sorts] if len(sorts) > 1 else sorts)]
 
     def _take_chosen(self, names: list[str]) -> None:
         self.start_folder = str(Path(names[0]).parent)
@@ -214,7 +224,7 @@ class FileList(QWidget):
 
     def _learn(self, found: FileKind) -> None:
         self._known[found.path] = found
-        if found.sort == self._asked.sort == "proteins" and found.path not in self.counts:
+        if found.sort in _COUNTED and found.sort in self._asked.sorts and found.path not in self.counts:
             self._survey.count(found.path, lambda count: self._learn_count(found.path, count))
         if found.sort in self._asked.sorts and self._asked.sort == "structures" and found.path not in self.structure_counts:
             self._survey.count_structures(found, lambda count: self._learn_structures(found.path, count))
@@ -265,10 +275,10 @@ class FileList(QWidget):
         """Tell what the files hold; that changes nothing of what is asked for."""
         counted = {path: self.counts[path] for path in self.paths if path in self.counts}
         looked_into = [self.structure_counts[path] for path in self.paths if path in self.structure_counts]
-        self.note.setText(structure_text(looked_into) if looked_into else count_text(list(counted.values())))
+        self.note.setText(structure_text(looked_into) if looked_into else count_text(list(counted.values()), self._asked))
         self.note.setToolTip(tip_text("\n".join(text for one in looked_into for text in one.left_out)))
         self.note.setVisible(bool(counted or looked_into))
-        warnings = (nucleotide_text(path.name, count, is_each_meant=self._asked.can_be_pasted) for path, count in counted.items())
+        warnings = (nucleotide_text(path.name, count, self._asked) for path, count in counted.items())
         warning = next(filter(None, warnings), "")
         self.warning.setText(warning)
         self.warning.setVisible(bool(warning))
@@ -331,14 +341,18 @@ class _Lines(QListWidget):
         )
 
 
-def count_text(counts: Sequence[SequenceCount]) -> str:
-    """How many sequences and residues there are, in words."""
+def count_text(counts: Sequence[SequenceCount], asked: Input) -> str:
+    """How many sequences and residues there are, in words; for an input that may be of both, also whether they are nucleotides."""
     locale = QLocale()
     n_sequences, n_residues = sum(one.n_sequences for one in counts), sum(one.n_residues for one in counts)
     parts = [
         f"{locale.toString(number)} {name}{'' if number == 1 else 's'}"
-        for number, name in ((n_sequences, "sequence"), (n_residues, "residue"))
+        for number, name in ((n_sequences, "sequence"), (n_residues, "letter" if asked.takes_nucleotides else "residue"))
     ]
+    n_nucleotides = sum(one.n_nucleotides for one in counts)
+    share = n_nucleotides / max(n_sequences, 1)
+    if asked.takes_nucleotides and n_sequences and not 1 - _MOSTLY < share < _MOSTLY:
+        parts.append("nucleotides" if share >= _MOSTLY else "proteins")
     return ("" if all(one.is_whole for one in counts) else "more than ") + ", ".join(parts)
 
 
@@ -360,10 +374,11 @@ def structure_text(counts: Sequence[StructureCount]) -> str:
     return beginning + ", ".join(parts) + ending
 
 
-def nucleotide_text(name: str, count: SequenceCount, *, is_each_meant: bool) -> str:
-    """The warning that sequences look like DNA or RNA, where it is worth one; see `worth_a_warning`."""
+def nucleotide_text(name: str, count: SequenceCount, asked: Input) -> str:
+    """The warning that sequences look like DNA or RNA where an input is of proteins, and it is worth one; see `worth_a_warning`."""
     n, n_all = count.n_nucleotides, count.n_sequences
-    if not worth_a_warning(n, n_all, is_each_meant=is_each_meant):
+    # Who pastes sequences means each of them.
+    if asked.takes_nucleotides or not worth_a_warning(n, n_all, is_each_meant=asked.can_be_pasted):
         return ""
     if n == n_all:
         return f"{name} looks like DNA or RNA, where proteins belong; translate it first"

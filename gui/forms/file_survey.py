@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine.entry import FileSort
 from engine.errors import InputError, ProteoscopeError
+from engine.formats.fastq import is_fastq
 from engine.formats.letters import SequenceCount, count_sequences
 from engine.formats.recognition import recognise
 from engine.formats.sources import ByteSource
@@ -53,7 +54,8 @@ SORTS: dict[FileSort, SortOfFiles] = {
         "mzML, mzXML, MGF, MS2, DTA or PKL files or a folder",
         "spectrum",
     ),
-    "proteins": SortOfFiles("FASTA files", (".fasta", ".fa", ".faa", ".fas"), "FASTA files", "database"),
+    "proteins": SortOfFiles("FASTA files", (".fasta", ".fa", ".faa", ".fna", ".fas"), "FASTA files", "database"),
+    "reads": SortOfFiles("FASTQ files", (".fastq", ".fq"), "FASTQ files", "reads"),
     "structures": SortOfFiles(
         "Structures", (".pdb", ".ent", ".cif", ".mmcif", ".pdbx", ".bcif"), "PDB, mmCIF or BinaryCIF files or a folder", "structure"
     ),
@@ -111,6 +113,8 @@ def file_kind(path: Path) -> FileKind:
             # Paths that begin with a slash would be taken for comments of an MGF file.
             if path.name.lower().endswith(_LISTS) and (found := _list_kind(path, source.size)):
                 return found
+            if is_fastq(source):
+                return FileKind(path, "reads", "FASTQ", source.size)
             try:
                 format_name = recognise(source)
             except InputError:
@@ -192,7 +196,7 @@ class FileSurvey(QObject):
         self._submit(lambda: _runs_of(folder, tables), tell)
 
     def count(self, path: Path, tell: Callable[[SequenceCount | None], None]) -> None:
-        """Count what a FASTA file holds."""
+        """Count what a FASTA or FASTQ file holds."""
         if self._is_open:
             self._counter.submit(lambda: self._emit(tell, count_sequences(path, is_wanted=lambda: self._is_open)))
 

@@ -34,7 +34,7 @@ class InputFiles(QWidget):
         self.asked = asked
         self.files = FileList(asked, survey)
         self.files.changed.connect(self.changed)
-        self.box = SequenceBox() if asked.can_be_pasted else None
+        self.box = SequenceBox(takes_nucleotides=asked.takes_nucleotides) if asked.can_be_pasted else None
         """Where sequences are pasted."""
         self.note = toned_label()
         self.warning = toned_label(tone="attention")
@@ -98,9 +98,9 @@ class InputFiles(QWidget):
 
     def _show_pasted(self) -> None:
         count = None if self.box is None else self.box.pasted.count
-        self.note.setText("" if count is None else f"Pasted: {count_text([count])}")
+        self.note.setText("" if count is None else f"Pasted: {count_text([count], self.asked)}")
         self.note.setVisible(count is not None)
-        warning = "" if count is None else nucleotide_text("What was pasted", count, is_each_meant=True)
+        warning = "" if count is None else nucleotide_text("What was pasted", count, self.asked)
         self.warning.setText(warning)
         self.warning.setVisible(bool(warning))
         self.changed.emit()

@@ -22,9 +22,9 @@ from gui.forms.device_choice import DeviceChoice
 from gui.forms.editors import RunEditor, tool_button
 from gui.forms.field import Outlined
 from gui.forms.file_survey import FileSurvey, SearchedRun, Survey
-from gui.forms.folder_line import FolderLine
 from gui.forms.input_files import InputFiles
 from gui.forms.parameter_form import ParameterForm
+from gui.forms.path_line import FileLine, FolderLine, PathLine
 from gui.forms.preset_files import write_preset
 from gui.forms.sections import Card, Columns
 from gui.forms.wheel import ChoiceBox
@@ -75,6 +75,8 @@ class SearchForm(QWidget):
         self.options = {one.name: QCheckBox(one.title) for one in search.options if one.title and not one.metavar}
         self.folders = {one.name: FolderLine(one.title, one.help) for one in search.options if one.title and one.is_folder}
         """Folders that may be given, by the names of the search's options."""
+        self.given_files = {one.name: FileLine(one.title, one.help) for one in search.options if one.title and one.is_file}
+        """Files that may be given, likewise."""
         self.given_project = next((one for one in self.inputs.values() if self._is_given(one)), None)
         """The input that is the project into which results go; None where the form asks for one."""
         self._runs_of: Path | None = None
@@ -127,12 +129,16 @@ class SearchForm(QWidget):
             project=self.project_folder(),
             options={
                 **{name: box.isChecked() for name, box in self.options.items()},
-                **{name: line.folder for name, line in self.folders.items() if line.folder is not None},
+                **{name: line.path for name, line in self._paths.items() if line.path is not None},
             },
             device=self.device.value(),
         )
         title = self.search.job.format(**{name: one.name for name, one in self.inputs.items()})
         return SearchTask(self.search, title, request, {name: one.pasted for name, one in self.inputs.items() if one.pasted})
+
+    @property
+    def _paths(self) -> dict[str, PathLine]:
+        return {**self.folders, **self.given_files}
 
     @property
     def sorts(self) -> set[FileSort]:
@@ -236,7 +242,7 @@ class SearchForm(QWidget):
             return "Choose a project folder"
         if self._project_problem():
             return "The project folder cannot be used"
-        for line in self.folders.values():
+        for line in self._paths.values():
             if line.problem():
                 return line.problem()
         if self.device.problem():
@@ -432,7 +438,7 @@ class SearchForm(QWidget):
     def _connect(self) -> None:
         self._checking.timeout.connect(self.check)
         changing = [one.changed for one in self.inputs.values()]
-        changing += [one.changed for one in self.folders.values()]
+        changing += [one.changed for one in self._paths.values()]
         for signal in (*changing, self.project.textChanged, self.parameters.changed, self.device.changed):
             signal.connect(self._checking.start)
         for name, one in self.file_lists.items():
@@ -507,7 +513,7 @@ class SearchForm(QWidget):
             card = Card(one.asked.title)
             card.grid.addWidget(one, 0, 0, 1, 3)
             cards.add(card)
-        if self.given_project is None or self.options or self.folders:
+        if self.given_project is None or self.options or self._paths:
             cards.add(self._project_card())
         cards.add(self._preset_card())
         device_card = Card("Device")
@@ -554,7 +560,7 @@ class SearchForm(QWidget):
             row.addWidget(tool_button("folder", "Choose a folder", self.ask_for_project))
             card.grid.addLayout(row, 0, 0, 1, 3)
             card.grid.addWidget(self.project_message, 1, 0, 1, 3)
-        for widget in (*self.options.values(), *self.folders.values()):
+        for widget in (*self.options.values(), *self._paths.values()):
             card.grid.addWidget(widget, card.grid.rowCount(), 0, 1, 3)
         self.project_message.hide()
         self.project.setAccessibleName("Project folder")

@@ -58,7 +58,7 @@ def read_pasted(text: str) -> Pasted:
 
 
 class SequenceBox(QWidget):
-    """The box, and below it what is wrong with what was pasted.
+    """The box, and below it what is wrong with what was pasted. `takes_nucleotides`: whether it is of DNA and RNA too.
 
     Signals
     -------
@@ -67,11 +67,12 @@ class SequenceBox(QWidget):
 
     changed = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, *, takes_nucleotides: bool = False) -> None:
         super().__init__()
         self.pasted = Pasted()
         self.text = QPlainTextEdit()
-        self.text.setPlaceholderText("or paste sequences here: FASTA, or the bare residues of one")
+        letters = "letters" if takes_nucleotides else "residues"
+        self.text.setPlaceholderText(f"or paste sequences here: FASTA, or the bare {letters} of one")
         self.text.setAccessibleName("Pasted sequences")
         self.text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.text.setTabChangesFocus(True)

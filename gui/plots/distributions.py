@@ -27,6 +27,7 @@ class Histogram:
     curve : name, places and heights of a line over the bins; None: no line.
     is_log : whether the counts are drawn on an axis of powers of ten.
     note : what lies beyond the last bin. is_whole : whether what is counted has whole numbers, as scores have that are sums of them.
+    chosen : a range that is shown behind the bins, as what a filter lets through; None: none.
     """
 
     title: str
@@ -40,6 +41,7 @@ class Histogram:
     is_log: bool = False
     note: str = ""
     is_whole: bool = False
+    chosen: tuple[float, float] | None = None
 
     @property
     def is_empty(self) -> bool:

@@ -1,7 +1,9 @@
 """A histogram drawn by our own painter: the same on the screen and on paper."""
-# ruff: noqa: N802 - Qt gives these names
+# ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from PySide6.QtCore import QEvent, QLineF, QLocale, QPointF, QRectF, QSize, QSizeF, Qt, Signal
@@ -9,13 +11,14 @@ from PySide6.QtGui import (
     QColor,
     QFont,
     QFontMetricsF,
+    QMouseEvent,
     QPainter,
     QPainterPath,
     QPaintEvent,
     QPen,
     QPolygonF,
 )
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from gui.labels import answer_tooltip
 from gui.plots.axes import Axes, AxisTitles, draw_axes
@@ -23,7 +26,7 @@ from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.distributions import Histogram
 from gui.plots.export import ExportAction, Figure, figure_font
 
-__all__ = ["HistogramPlot", "paint_histogram"]
+__all__ = ["HistogramPlot", "log_counts_box", "logarithmic_page", "paint_histogram", "paint_steps"]
 
 _FIGURE_SIZE = QSizeF(340, 230)
 _FOOT = 0.5
@@ -41,8 +44,13 @@ def paint_histogram(painter: QPainter, area: QRectF, histogram: Histogram, colou
     axes = Axes(inner, (float(histogram.edges[0]), float(histogram.edges[-1])), y_range, is_log=histogram.is_log)
     painter.setFont(font)
     legend = [(name, colour, False) for (name, _), colour in zip(histogram.series, (colours.target, colours.decoy), strict=False)]
+    if histogram.chosen is not None:
+        low, high = (min(max(one, axes.x_range[0]), axes.x_range[1]) for one in histogram.chosen)
+        band = QColor(colours.mark)
+        band.setAlpha(60)
+        painter.fillRect(QRectF(axes.x(low), inner.top(), axes.x(high) - axes.x(low), inner.height()), band)
     for (_, counts), (_, colour, _) in reversed(list(zip(histogram.series, legend, strict=True))):
-        _paint_steps(painter, axes, histogram.edges, counts, colour)
+        paint_steps(painter, axes, histogram.edges, counts, _light(colour), colour)
     if histogram.curve is not None:
         name, places, heights = histogram.curve
         within = (places >= histogram.edges[0]) & (places <= histogram.edges[-1]) & (heights > y_range[0])
@@ -91,7 +99,8 @@ def _light(colour: QColor) -> QColor:
     return QColor(colour.red(), colour.green(), colour.blue(), 90)
 
 
-def _paint_steps(painter: QPainter, axes: Axes, edges: np.ndarray, counts: np.ndarray, colour: QColor) -> None:
+def paint_steps(painter: QPainter, axes: Axes, edges: np.ndarray, counts: np.ndarray, fill: QColor, line: QColor | None) -> None:
+    """Draw a step for each bin, with a line along them where it has a colour."""
     x, y = axes.xs(edges), axes.ys(counts.astype(np.float64))
     path = QPainterPath(QPointF(x[0], axes.area.bottom()))
     for i in range(len(counts)):
@@ -99,9 +108,10 @@ def _paint_steps(painter: QPainter, axes: Axes, edges: np.ndarray, counts: np.nd
         path.lineTo(x[i + 1], y[i])
     path.lineTo(x[-1], axes.area.bottom())
     path.closeSubpath()
-    painter.fillPath(path, _light(colour))
-    painter.setPen(QPen(colour, 1))
-    painter.drawPath(path)
+    painter.fillPath(path, fill)
+    if line is not None:
+        painter.setPen(QPen(line, 1))
+        painter.drawPath(path)
 
 
 def _paint_curve(painter: QPainter, axes: Axes, x: np.ndarray, y: np.ndarray, colour: QColor) -> None:
@@ -136,14 +146,40 @@ def _paint_legend(painter: QPainter, corner: QPointF, entries: list[tuple[str, Q
     return at
 
 
+def log_counts_box(counted: str) -> QCheckBox:
+    """A box that asks for an axis of powers of ten, ticked at first. `counted`: what is counted, as ``sequences``."""
+    box = QCheckBox("&Logarithmic counts")
+    box.setChecked(True)
+    box.setToolTip(f"Draw the numbers of {counted} on an axis of powers of ten, on which few are seen beside many")
+    return box
+
+
+def logarithmic_page(plots: QWidget, box: QCheckBox) -> QWidget:
+    """Plots on a page, above them the box of their axes."""
+    page = QWidget()
+    bar = QHBoxLayout()
+    bar.setContentsMargins(8, 4, 8, 2)
+    bar.addStretch(1)
+    bar.addWidget(box)
+    layout = QVBoxLayout(page)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(0)
+    layout.addLayout(bar)
+    layout.addWidget(plots, 1)
+    return page
+
+
 class HistogramPlot(QWidget):
-    """Shows a histogram; a tooltip tells each bin; the context menu exports it."""
+    """Shows a histogram; a tooltip tells each bin; the context menu exports it. `can_be_clicked`: a click chooses a bin."""
 
     message = Signal(str)
+    binChosen = Signal(float, float)
+    """The two edges of a bin."""
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+    def __init__(self, name: str, parent: QWidget | None = None, *, can_be_clicked: bool = False) -> None:
         super().__init__(parent)
-        self._name = name
+        self._name, self._can_be_clicked = name, can_be_clicked
+        self.setMouseTracking(can_be_clicked)
         self._text = ""
         self._axes: Axes | None = None
         self.histogram: Histogram | None = None
@@ -171,17 +207,45 @@ class HistogramPlot(QWidget):
 
     def text_at(self, at: QPointF) -> str:
         """What the bin at a place of the widget counts."""
-        if self.histogram is None or self._axes is None or not self._axes.area.contains(at):
+        i, locale = self._bin_at(at), QLocale()
+        if self.histogram is None or i is None:
             return ""
-        edges, area = self.histogram.edges, self._axes.area
-        i = min(int((at.x() - area.left()) / area.width() * (len(edges) - 1)), len(edges) - 2)
-        locale = QLocale()
+        edges = self.histogram.edges
         counted = ", ".join(f"{name}: {locale.toString(int(counts[i]))}" for name, counts in self.histogram.series)
         if self.histogram.curve is not None:
             name, x, y = self.histogram.curve
             within = (x >= edges[i]) & (x < edges[i + 1])
             counted += f", {name.lower()}: {locale.toString(float(y[within].mean()), 'g', 3)}" if within.any() else ""
-        return f"{_number(float(edges[i]), locale)} to {_number(float(edges[i + 1]), locale)}: {counted}"
+        low, high = float(edges[i]), float(edges[i + 1])
+        if self.histogram.is_whole:
+            low, high = math.ceil(low), math.ceil(high) - 1
+        ends = dict.fromkeys(_number(float(end), locale) for end in (low, high))
+        return f"{' to '.join(ends)}: {counted}"
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Choose the bin under the pointer."""
+        i = self._bin_at(event.position())
+        if not self._can_be_clicked or self.histogram is None or i is None or event.button() != Qt.MouseButton.LeftButton:
+            super().mousePressEvent(event)
+            return
+        event.accept()
+        self.binChosen.emit(float(self.histogram.edges[i]), float(self.histogram.edges[i + 1]))
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """The second click of two chooses nothing more."""
+        event.accept()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Show what can be clicked."""
+        is_over = self._can_be_clicked and self._bin_at(event.position()) is not None
+        self.setCursor(Qt.CursorShape.PointingHandCursor if is_over else Qt.CursorShape.ArrowCursor)
+
+    def _bin_at(self, at: QPointF) -> int | None:
+        """The bin at a place of the widget."""
+        if self.histogram is None or self._axes is None or not self._axes.area.contains(at):
+            return None
+        n, area = len(self.histogram.edges) - 1, self._axes.area
+        return min(int((at.x() - area.left()) / area.width() * n), n - 1)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw it."""

@@ -12,24 +12,21 @@ from PySide6.QtGui import (
     QFontMetricsF,
     QIcon,
     QImage,
-    QKeyEvent,
     QKeySequence,
-    QMouseEvent,
     QPainter,
     QPaintEvent,
     QPen,
     QPixmap,
     QResizeEvent,
-    QWheelEvent,
 )
-from PySide6.QtWidgets import QApplication, QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
 
-from gui.labels import answer_tooltip
 from gui.plots.axes import Axes, AxisTitles, draw_axes
 from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, Figure, figure_font
 from gui.plots.ion_kinds import UNMATCHED
 from gui.plots.map_points import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints, MapView, draw_points
+from gui.plots.zoomed import Ranges, ZoomedPlot
 
 __all__ = ["RunMap"]
 
@@ -38,12 +35,9 @@ _PRINTED = 4
 """Pixels of a figure's points for one of the page (1/72 inch)."""
 _NEAR = 8.0
 """Pixels from the pointer within which a point is meant."""
-_ZOOM = 0.8
 _LEAST_RANGE = (0.002, 0.02)
 """Minutes and thomson that are shown at least."""
 _LEGEND = (IDENTIFIED, EXPLAINED, UNEXPLAINED)
-
-Ranges = tuple[tuple[float, float], tuple[float, float]]
 
 
 class RunMap(QWidget):
@@ -179,7 +173,7 @@ def _status_colours(colours: PlotColours) -> tuple[QColor, ...]:
     return colours.ions[UNMATCHED], colours.target, colours.decoy
 
 
-class _Canvas(QWidget):
+class _Canvas(ZoomedPlot):
     """The points with their axes."""
 
     spectrumChosen = Signal(int)
@@ -190,20 +184,11 @@ class _Canvas(QWidget):
         self.text = ""
         self.statuses = frozenset(_LEGEND)
         self._name_of: Callable[[int], str] | None = None
-        self._ranges: Ranges = ((0.0, 1.0), (0.0, 1.0))
+        self._ranges = ((0.0, 1.0), (0.0, 1.0))
         self._marked: int | None = None
         self._picture: tuple[object, QImage] | None = None
-        self._pressed: QPointF | None = None
-        self._pulled: QPointF | None = None
         self.setAccessibleName("Map of the run")
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setMouseTracking(True)
         self.setMinimumSize(160, 110)
-
-    @property
-    def ranges(self) -> Ranges:
-        """Times and m/z in sight."""
-        return self._ranges
 
     @property
     def inner(self) -> QRectF:
@@ -218,7 +203,8 @@ class _Canvas(QWidget):
     def show_points(self, points: MapPoints | None, text: str, name_of: Callable[[int], str] | None) -> None:
         self.points, self._name_of = (points if points is not None and len(points) else None), name_of
         self.text = text if points is None or len(points) else "No spectrum has an m/z to draw it at."
-        self._marked = self._pressed = self._pulled = self._picture = None
+        self._marked = self._picture = None
+        self._forget_pull()
         self.reset_range()
 
     def show_statuses(self, statuses: frozenset[int]) -> None:
@@ -228,24 +214,8 @@ class _Canvas(QWidget):
     def mark(self, spectrum: int | None) -> None:
         points = self.points
         self._marked = None if points is None or spectrum is None else points.point_of(spectrum)
-        self._bring_into_sight()
-        self.update()
-
-    def reset_range(self) -> None:
-        if self.points is not None:
-            self._ranges = self.points.whole
-        self.update()
-
-    def show_range(self, ranges: Ranges) -> None:
-        """Show a part, within what there is."""
-        if self.points is None:
-            return
-        whole, fitted = self.points.whole, []
-        for (low, high), (least, most), smallest in zip(ranges, whole, _LEAST_RANGE, strict=True):
-            width = min(max(high - low, smallest), most - least)
-            low = min(max((low + high - width) / 2, least), most - width)
-            fitted.append((low, low + width))
-        self._ranges = (fitted[0], fitted[1])
+        if self._marked is not None and points is not None:
+            self._bring_into_sight((float(points.x[self._marked]), float(points.mz[self._marked])))
         self.update()
 
     def place_of(self, point: int) -> QPointF:
@@ -281,7 +251,7 @@ class _Canvas(QWidget):
         assert points is not None
         inner = self._inner(area, font)
         painter.drawImage(inner, self._drawn(points, inner, colours, ratio))
-        axes = Axes(inner, *self._ranges)
+        axes = Axes(inner, self._ranges[0], self._ranges[1])
         x_title = "Retention time (min)" if points.has_times else "Spectra in the order of the files (they have no retention times)"
         if points.n_missing:
             x_title += f"; {QLocale().toString(points.n_missing)} spectra without a place are not shown"
@@ -300,104 +270,28 @@ class _Canvas(QWidget):
             self.paint_map(painter, QRectF(self.rect()), colours, self.font(), self.devicePixelRatioF())
             painter.setClipRect(self.inner)
             self._paint_mark(painter, colours)
-            if self._pulled is not None and self._pressed is not None:
-                box = QColor(colours.target)
-                box.setAlpha(40)
-                painter.setPen(QPen(colours.target, 1.0))
-                painter.setBrush(box)
-                painter.drawRect(QRectF(self._pressed, self._pulled).normalized())
+            self._paint_pull(painter, colours)
         painter.end()
-
-    def mousePressEvent(self, event: QMouseEvent) -> None:
-        event.accept()
-        if event.button() == Qt.MouseButton.LeftButton and self.inner.contains(event.position()):
-            self._pressed = event.position()
-
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        event.accept()
-        at = event.position()
-        if self._pressed is not None:
-            if self._pulled is not None or (at - self._pressed).manhattanLength() >= QApplication.startDragDistance():
-                inner = self.inner
-                self._pulled = QPointF(min(max(at.x(), inner.left()), inner.right()), min(max(at.y(), inner.top()), inner.bottom()))
-                self.update()
-            return
-        is_over = self.point_at(at) is not None
-        self.setCursor(Qt.CursorShape.PointingHandCursor if is_over else Qt.CursorShape.ArrowCursor)
-
-    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        event.accept()
-        pressed, pulled = self._pressed, self._pulled
-        self._pressed = self._pulled = None
-        if event.button() != Qt.MouseButton.LeftButton or pressed is None:
-            return
-        if pulled is not None:
-            box = QRectF(pressed, pulled).normalized()
-            left, top = self._value_at(box.topLeft())
-            right, bottom = self._value_at(box.bottomRight())
-            self.show_range(((left, right), (bottom, top)))
-            return
-        point = self.point_at(event.position())
-        if point is not None and self.points is not None:
-            self._marked = point
-            self.update()
-            self.spectrumChosen.emit(int(self.points.spectrum[point]))
-
-    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        event.accept()
-        self._pressed = None
-        self.reset_range()
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        event.accept()
-        if self.points is not None and event.angleDelta().y():
-            self._zoom(_ZOOM ** (event.angleDelta().y() / 120), self._value_at(event.position()))
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        (low, high), (bottom, top) = self._ranges
-        across, up = (high - low) * 0.2, (top - bottom) * 0.2
-        moves = {
-            Qt.Key.Key_Left: (-across, 0.0),
-            Qt.Key.Key_Right: (across, 0.0),
-            Qt.Key.Key_Up: (0.0, up),
-            Qt.Key.Key_Down: (0.0, -up),
-        }
-        key = Qt.Key(event.key())
-        if key in moves:
-            x, y = moves[key]
-            self.show_range(((low + x, high + x), (bottom + y, top + y)))
-        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Minus):
-            self._zoom(1 / _ZOOM if key == Qt.Key.Key_Minus else _ZOOM, ((low + high) / 2, (bottom + top) / 2))
-        elif key in (Qt.Key.Key_0, Qt.Key.Key_Home):
-            self.reset_range()
-        else:
-            super().keyPressEvent(event)
-
-    def event(self, event: QEvent) -> bool:
-        return answer_tooltip(event, self, self.text_at) or super().event(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._picture = None
 
-    def _zoom(self, factor: float, around: tuple[float, float]) -> None:
-        ranges = [(at - (at - low) * factor, at + (high - at) * factor) for (low, high), at in zip(self._ranges, around, strict=True)]
-        self.show_range((ranges[0], ranges[1]))
+    def _whole(self) -> Ranges | None:
+        return None if self.points is None else self.points.whole
 
-    def _value_at(self, at: QPointF) -> tuple[float, float]:
-        inner = self.inner
-        return _view(inner, self._ranges).value_at(at.x() - inner.left(), at.y() - inner.top())
+    def _least(self) -> tuple[float, ...]:
+        return _LEAST_RANGE
 
-    def _bring_into_sight(self) -> None:
-        """Move to the marked point, as far as it lies outside."""
-        if self._marked is None or self.points is None:
-            return
-        at = float(self.points.x[self._marked]), float(self.points.mz[self._marked])
-        moved = []
-        for (low, high), one in zip(self._ranges, at, strict=True):
-            by = 0.0 if low <= one <= high else one - (low + high) / 2
-            moved.append((low + by, high + by))
-        self.show_range((moved[0], moved[1]))
+    def _can_be_clicked(self, at: QPointF) -> bool:
+        return self.point_at(at) is not None
+
+    def _click(self, at: QPointF) -> None:
+        point = self.point_at(at)
+        if point is not None and self.points is not None:
+            self._marked = point
+            self.update()
+            self.spectrumChosen.emit(int(self.points.spectrum[point]))
 
     def _paint_mark(self, painter: QPainter, colours: PlotColours) -> None:
         if self._marked is None:
@@ -434,4 +328,4 @@ class _Canvas(QWidget):
 
 
 def _view(inner: QRectF, ranges: Ranges, ratio: float = 1.0) -> MapView:
-    return MapView(*ranges, max(1, round(inner.width() * ratio)), max(1, round(inner.height() * ratio)))
+    return MapView(ranges[0], ranges[1], max(1, round(inner.width() * ratio)), max(1, round(inner.height() * ratio)))

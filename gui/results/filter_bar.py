@@ -95,9 +95,14 @@ class FilterBar(QWidget):
         self._reset_fields()
         self._now()
 
-    def _add(self, field: QWidget, label: str = "", frame: QWidget | None = None) -> None:
-        """Put a field, or the frame that holds it, before the button Reset, with a label whose letter after & leads to the field."""
-        if label:
+    def _add(self, field: QWidget, label: str = "", frame: QWidget | None = None, *, folds: bool = False) -> None:
+        """Put a field, or the frame that holds it, before the button Reset, with a label whose letter after & leads to the field.
+
+        `folds`: the label stands above it where there is little room. Of a bar all fields fold, or none.
+        """
+        if folds:
+            frame = self._cell(field, label, frame or field, None)
+        elif label:
             named = QLabel(label)
             named.setBuddy(field)
             self._row.insertWidget(self._row.count() - 2, named)
@@ -106,10 +111,19 @@ class FilterBar(QWidget):
         self.setTabOrder(self._last_field, field)
         self._last_field = field
 
-    def _add_number(self, box: IntegerBox | NumberBox, label: str, name: str, help_text: str, below: QWidget | None = None) -> None:
+    def _add_number(
+        self,
+        box: IntegerBox | NumberBox,
+        label: str,
+        name: str,
+        help_text: str,
+        below: QWidget | None = None,
+        *,
+        folds: bool = False,
+    ) -> None:
         """Put a number before the button Reset. It filters when it is entered; while what stands there is no number, it is marked.
 
-        `below`: what stands under it.
+        `below`: what stands under it; then it folds, as with `folds`.
         """
         box.setAccessibleName(name)
         box.setKeyboardTracking(False)
@@ -125,13 +139,18 @@ class FilterBar(QWidget):
         box.lineEdit().textChanged.connect(mark)
         self._marks.append(mark)
         if below is None:
-            self._add(box, label, frame)
+            self._add(box, label, frame, folds=folds)
             return
-        self._cells.append(_Cell(box, label, frame, below))
-        self._add(box, frame=self._cells[-1])
+        self._add(box, frame=self._cell(box, label, frame, below))
         for beside in (self.reset_button, *self._cells):
             self._row.setAlignment(beside, Qt.AlignmentFlag.AlignTop)
         self._lines.setAlignment(self.text, Qt.AlignmentFlag.AlignTop)
+
+    def _cell(self, field: QWidget, label: str, frame: QWidget, below: QWidget | None) -> _Cell:
+        self._cells.append(_Cell(field, label, frame, below))
+        if below is None:
+            self._row.setAlignment(self.reset_button, Qt.AlignmentFlag.AlignBottom)
+        return self._cells[-1]
 
     def _choices(self, name: str, help_text: str) -> ChoiceBox:
         """A field with choices that filters at once."""
@@ -173,11 +192,11 @@ def q_value_box(metrics: QFontMetrics) -> NumberBox:
 
 
 class _Cell(QWidget):
-    """A field with a label before it, or above it where there is little room, and something below it."""
+    """A field with a label before it, or above it where there is little room, and below it, if there is, something else."""
 
-    def __init__(self, field: QWidget, label: str, frame: QWidget, below: QWidget) -> None:
+    def __init__(self, field: QWidget, label: str, frame: QWidget, below: QWidget | None) -> None:
         super().__init__()
-        self._label, self._frame, self._below = QLabel(label), frame, below
+        self._label, self._parts = QLabel(label), [frame] if below is None else [frame, below]
         self._label.setBuddy(field)
         self._grid = QGridLayout(self)
         self._grid.setContentsMargins(0, 0, 0, 0)
@@ -188,7 +207,7 @@ class _Cell(QWidget):
 
     def width_as(self, *, is_high: bool) -> int:
         """The room that it needs with its label above the field, or before it."""
-        label, *others = (one.minimumSizeHint().width() for one in (self._label, self._frame, self._below))
+        label, *others = (max(one.minimumSizeHint().width(), one.minimumWidth()) for one in (self._label, *self._parts))
         return max(label, *others) if is_high else label + self._grid.horizontalSpacing() + max(others)
 
     def stand(self, *, is_high: bool) -> bool:
@@ -197,7 +216,7 @@ class _Cell(QWidget):
             return False
         self.is_high = is_high
         places = ((0, 0), (1, 0), (2, 0)) if is_high else ((0, 0), (0, 1), (1, 1))
-        for widget, place in zip((self._label, self._frame, self._below), places, strict=True):
+        for widget, place in zip((self._label, *self._parts), places, strict=False):
             self._grid.removeWidget(widget)
             self._grid.addWidget(widget, *place, Qt.AlignmentFlag.AlignCenter)
         self.updateGeometry()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import QLocale, Qt
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTabWidget, QWidget
 
 from engine.entry import Search
 from engine.project import Project
@@ -13,7 +13,7 @@ from engine.sequence_search.entry import SEQUENCE_SEARCH
 from gui.alignment.aligned_pair import AlignedPair
 from gui.alignment.alignment_view import AlignmentView
 from gui.plots.distributions import Histogram
-from gui.plots.histogram import HistogramPlot
+from gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
 from gui.plots.hit_bars import Bars, HitBars
 from gui.results.finished_run import FinishedRun
 from gui.results.hit_filter import HitFilterBar
@@ -44,15 +44,14 @@ class HitsView(QueryHitsView):
         self.bars = HitBars()
         super().__init__(search, self.filters, AlignmentView(), parent)
         self.scores = HistogramPlot("Score distribution")
-        self.log_axis = QCheckBox("&Logarithmic counts")
-        self.log_axis.setChecked(True)
-        self.log_axis.setToolTip("Draw the numbers of sequences on an axis of powers of ten, on which few are seen beside many")
+        self.log_axis = log_counts_box("sequences")
         views = self._split(Qt.Orientation.Vertical, {self.bars: 4, self.alignment: 6})
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
+        scores = logarithmic_page(self.scores, self.log_axis)
         for widget, title, help_text in (
             (views, "Alignment", "The hits along the query, and the alignment of the chosen hit"),
-            (self._score_page(), "Scores", "Scores of all sequences with the query, and what chance lets one expect"),
+            (scores, "Scores", "Scores of all sequences with the query, and what chance lets one expect"),
         ):
             self.tabs.setTabToolTip(self.tabs.addTab(widget, title), help_text)
         down = self._split(Qt.Orientation.Vertical, {self.queries: 3, self.hits: 7})
@@ -60,19 +59,6 @@ class HitsView(QueryHitsView):
         self._arrange({"across": across, "down": down, "views": views}, (self.bars, self.alignment, self.scores))
         self.bars.hitChosen.connect(partial(self._choose_row, self.hits))
         self.log_axis.toggled.connect(lambda _: self._count_scores())
-
-    def _score_page(self) -> QWidget:
-        page = QWidget()
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 4, 8, 2)
-        bar.addStretch(1)
-        bar.addWidget(self.log_axis)
-        layout = QVBoxLayout(page)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(bar)
-        layout.addWidget(self.scores, 1)
-        return page
 
     def _read(self, project: Project, run_id: str | None) -> FinishedRun:
         return open_sequence_search(project, run_id)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QSplitter, QWidget
+from PySide6.QtWidgets import QWidget
 
 from engine.entry import Search
 from gui.alignment.aligned_pair import AlignedPair
@@ -75,15 +74,6 @@ class QueryHitsView(RunView):
 
     def _mark(self, row: int | None) -> None:
         """Mark the chosen hit where it is drawn."""
-
-    def _split(self, orientation: Qt.Orientation, parts: Mapping[QWidget, int]) -> QSplitter:
-        """Widgets beside or below each other, and the share of the room that each has."""
-        splitter = QSplitter(orientation)
-        for at, (widget, part) in enumerate(parts.items()):
-            splitter.addWidget(widget)
-            splitter.setStretchFactor(at, part)
-        splitter.setSizes([100 * part for part in parts.values()])
-        return splitter
 
     def _forget(self) -> None:
         if self._reads is not None:

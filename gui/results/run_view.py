@@ -229,6 +229,15 @@ class RunView(QWidget):
         """Why no row of a table passes the filter."""
         return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Reset the filter to see them."
 
+    def _split(self, orientation: Qt.Orientation, parts: Mapping[QWidget, int]) -> QSplitter:
+        """Widgets beside or below each other, and the share of the room that each has."""
+        splitter = QSplitter(orientation)
+        for at, (widget, part) in enumerate(parts.items()):
+            splitter.addWidget(widget)
+            splitter.setStretchFactor(at, part)
+        splitter.setSizes([100 * part for part in parts.values()])
+        return splitter
+
     def _arrange(self, splitters: Mapping[str, QSplitter], plots: tuple[_Plot, ...] = ()) -> None:
         """Lay out: header, filter bar, and below them the first of the splitters, whose sizes are kept; and connect all that is common."""
         self._splitters = dict(splitters)

@@ -56,8 +56,8 @@ class Card(Device, Protocol):
     def stream(self) -> Any:
         """A new stream."""
 
-    def upload(self, buffer: Any, values: NDArray, stream: Any) -> None:
-        """Copy a contiguous array to the start of a buffer; from pinned memory this does not wait."""
+    def upload(self, buffer: Any, values: NDArray, stream: Any, *, offset: int = 0) -> None:
+        """Copy a contiguous array into a buffer, from byte `offset` on; from pinned memory this does not wait."""
 
     def download(self, values: NDArray, buffer: Any, stream: Any, *, offset: int = 0) -> None:
         """Copy bytes of a buffer, from `offset` on, into a contiguous array; into pinned memory this does not wait."""
@@ -217,11 +217,11 @@ class CudaCard:
         with self._faults, self._device:
             return self._cupy.cuda.Stream(non_blocking=True)
 
-    def upload(self, buffer: Any, values: NDArray, stream: Any) -> None:
+    def upload(self, buffer: Any, values: NDArray, stream: Any, *, offset: int = 0) -> None:
         """See `Card`."""
         if values.nbytes:
             with self._faults, self._device:
-                buffer.data.copy_from_host_async(values.ctypes.data, values.nbytes, stream)
+                (buffer.data + offset).copy_from_host_async(values.ctypes.data, values.nbytes, stream)
 
     def download(self, values: NDArray, buffer: Any, stream: Any, *, offset: int = 0) -> None:
         """See `Card`."""

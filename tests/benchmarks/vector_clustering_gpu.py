@@ -57,8 +57,8 @@ class TimedCard:
     def launch(self, file: str, kernel: str, blocks: int, threads: int, arguments: Any, stream: Any, **options: Any) -> None:
         self._timed(kernel, stream, self._card.launch, file, kernel, blocks, threads, arguments, stream, **options)
 
-    def upload(self, buffer: Any, values: NDArray, stream: Any) -> None:
-        self._timed("upload", stream, self._card.upload, buffer, values, stream)
+    def upload(self, buffer: Any, values: NDArray, stream: Any, *, offset: int = 0) -> None:
+        self._timed("upload", stream, self._card.upload, buffer, values, stream, offset=offset)
 
     def download(self, values: NDArray, buffer: Any, stream: Any, *, offset: int = 0) -> None:
         self._timed("download", stream, self._card.download, values, buffer, stream, offset=offset)

@@ -142,6 +142,11 @@ def _fasta() -> list[bytes]:
     return [f";a comment\n{one}>P3\nPEPTIDE\n".encode(), one.encode("latin-1")]
 
 
+def _fastq() -> list[bytes]:
+    one = "@read1 first, é\nACGTNacgt.\n+\nIIII@+!~#I\n@read2\nACGT\nAC\n+read2\n@@@@\nII\n@read3\n\n+\n\n"
+    return [one.encode(), one.replace("\n", "\r\n").encode("latin-1")]
+
+
 def _presets() -> list[bytes]:
     folder = REPOSITORY / "resources" / "presets" / "identify"
     shipped = [path.read_bytes() for path in sorted(folder.glob("*.toml"))]
@@ -216,7 +221,7 @@ def _read_spectra(path: Path, chance: random.Random) -> int:
 
 
 def _read_proteins(path: Path, chance: random.Random) -> int:
-    proteins = read_proteins([path], every_record=chance.random() < 0.3)
+    proteins = read_proteins([path], every_record=chance.random() < 0.3, with_chromosomes=chance.random() < 0.3)
     assert proteins.offsets[-1] == len(proteins.residues)
     assert np.isin(proteins.residues, np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ*", np.uint8)).all()
     for i in (0, len(proteins) - 1):
@@ -258,6 +263,16 @@ def _read_preset(path: Path, chance: random.Random) -> int:
         return len(model.checked(values).model_dump(mode="json"))
     finally:
         preset.rename(path)
+
+
+def _read_reads(path: Path, chance: random.Random) -> int:
+    from engine.formats.fastq import read_fastq
+
+    del chance
+    reads = read_fastq(path)
+    assert len(reads.letters) == len(reads.qualities) == reads.offsets[-1]
+    assert len(reads.names.strings()) == len(reads)
+    return len(reads)
 
 
 def _read_matrix(path: Path, chance: random.Random) -> int:
@@ -331,6 +346,7 @@ READERS = {
     "dta": Reader(_dta, _read_spectra, _LINES, (b"1000 2", b"=", b"1 1", b"\n\n", b"+", b"0 0", b"1e3 2", b"nan inf")),
     "pkl": Reader(_pkl, _read_spectra, _LINES, (b"500 1 2", b"=", b"1 1", b"\n\n", b"+", b"0 0 0", b"nan inf 1")),
     "fasta": Reader(_fasta, _read_proteins, _LINES, (b">", b";", b"*", b">>", b"> ", b"-", b"\x01", b"ACGT", b">P2\n", b"X", b"9")),
+    "fastq": Reader(_fastq, _read_reads, _LINES, (b"@", b"+", b"@a\n", b"+\n", b"\r", b"ACGT", b"IIII", b"\x01", b".", b" ", b"\n\n")),
     "pdb": Reader(
         _pdb, _read_structure, _LINES,
         (b"ATOM", b"HETATM", b"TER", b"ENDMDL", b"MODEL", b"END", b"CA", b"A", b"-999", b"****", b"nan", b"CRYST1", b"CONECT", b"SEQRES",

@@ -18,12 +18,15 @@ from kernels.cpu.processor import Processor
 from kernels.cuda import digestion as cuda_digestion
 from kernels.cuda import vector_clustering as cuda_vector_clustering
 from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
+from kernels.cuda.gapsmis_plan import FOUR, MANY_TEXTS, NARROW, ONE_TEXT, PROFILE, WIDE, Shape
 from kernels.cuda.scoring import SpectrumSearch
+from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
 from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.alignment_inputs import plain_scores, random_sequences, scored
 from tests.shim.fragment_inputs import assert_same_answer, on_card, on_processor, random_fragment_search
 from tests.shim.k_means_inputs import iterated, means_on, random_points, seeds_of
 from tests.shim.k_means_inputs import random_vectors as random_mean_vectors
+from tests.shim.read_inputs import aligned, assert_same_alignments, damaged_reads, expected_alignments
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
 from tests.shim.tuning import tuned
 from tests.shim.vector_inputs import clustered, random_vectors, windows
@@ -111,3 +114,14 @@ def test_means_of_vectors(device):
     vectors = random_mean_vectors(np.random.default_rng(660), 1500, 60, classes=300)
     answers = [iterated(means_on(one, vectors, 60), seeds_of(vectors, np.arange(1100)), 1500, 5) for one in (Processor(2), device)]
     np.testing.assert_array_equal(answers[0][0], answers[1][0])
+
+
+@pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
+def test_reads_with_gaps(mode, device):
+    texts, patterns = damaged_reads(40, 670, most=90)
+    every, matrix = np.arange(40), np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32)
+    forms = Shape(MANY_TEXTS, 4, 4, NARROW, FOUR, 64), Shape(ONE_TEXT, 8, 16, NARROW, PROFILE)
+    for options in ({}, {"numbers": WIDE}, *({"shape": shape} for shape in forms)):
+        rules = GapRules(matrix, 5, 2, 2, mode)
+        expected = expected_alignments(texts, patterns, rules, every, every)
+        assert_same_alignments(aligned(device, texts, patterns, rules, every, every, traces_on_host=False, **options), expected)

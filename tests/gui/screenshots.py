@@ -2,13 +2,14 @@
 
 ::
 
-    xvfb-run -a -s "-screen 0 2800x2000x24" python -m tests.gui.screenshots [FOLDER]
+    xvfb-run -a -s "-screen 0 2800x2000x24" python -m tests.gui.screenshots [FOLDER] [--views VIEW ...]
 
-They are written to ``artefacts/screenshots`` unless a folder is given.
+They are written to ``artefacts/screenshots`` unless a folder is given, and are of all views unless some are named.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -27,14 +28,19 @@ ERNECFLSHKDDSPDLPKLKPDPNTLCDEFKADEKKFWGKYLYEIARRHPYFYAPELLYYANKYNGVFQECCQAEDKGAC
 """
 
 
-def main(folder: Path) -> None:
+VIEWS = ("start_and_form", "dialogs", "jobs_and_results", "sequence_search", "structure_search", "clustering", "explanation", "reads")
+"""Methods of the photographer, in the order in which they are called; the first ones go on from each other."""
+
+
+def main(folder: Path, views: list[str]) -> None:
     """Take all pictures, each look and scale in a process of its own: Qt takes its scale at the start."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         for look in LOOKS:
             for scale in SCALES:
                 environment = {**os.environ, "QT_SCALE_FACTOR": str(scale), "XDG_CONFIG_HOME": temporary}
-                command = [sys.executable, "-m", "tests.gui.screenshots", str(folder.resolve()), look, str(scale)]
+                command = [sys.executable, "-m", "tests.gui.screenshots", str(folder.resolve()), "--look", look, "--scale", str(scale)]
+                command += ["--views", *views]
                 subprocess.run(command, cwd=REPOSITORY, env=environment, check=True)
     print(f"{len(list(folder.glob('*.png')))} pictures in {folder}")
 
@@ -72,15 +78,10 @@ class Photographer:
         self.wait()
         (widget or self.window).grab().save(str(self.folder / f"{name}-{self.suffix}.png"))
 
-    def go(self) -> None:
-        """Take the pictures of all views."""
-        self.start_and_form()
-        self.dialogs()
-        self.jobs_and_results()
-        self.sequence_search()
-        self.structure_search()
-        self.clustering()
-        self.explanation()
+    def go(self, views: list[str]) -> None:
+        """Take the pictures of some views."""
+        for view in views:
+            getattr(self, view)()
         self.window.close()
 
     def start_and_form(self) -> None:
@@ -337,6 +338,52 @@ class Photographer:
         self.wait(window.form.file_lists["project"].problem)
         self.take("74-explain-form-wrong")
 
+    def reads(self) -> None:
+        """Reads aligned with parts of a made-up genome: the form, the alignment of a row, a place of the depth, distributions."""
+        import random
+
+        from tests.gui.read_projects import project_with_reads, read_files
+
+        window = self.window
+        drawn = random.Random(3)
+        genome = "".join(drawn.choice("ACGT") for _ in range(12_000))
+        texts, patterns = read_files(self.temporary / "reads of a genome", genome, 60)
+        window.menus.new["reads"].trigger()
+        form = window.form
+        self.take("80-reads-form-empty")
+        form.file_lists["texts"].add([texts])
+        form.file_lists["patterns"].add([patterns])
+        form.parameters.set_values({"mode": "within"})
+        self.wait(lambda: form.run_button.isEnabled() and form.file_lists["patterns"].counts and form.file_lists["texts"].counts)
+        self.take("81-reads-form-ready")
+        whole = {"mode": "within", "seed_length": 10, "match": 2}
+        window.open_project(project_with_reads(self.temporary / "aligned reads", genome, n_reads=300, **whole).folder)
+        results = window.searches["reads"].results
+        self.wait_for(results)
+        self.take("82-reads")
+        results.coverage.show_range(((1500.0, 2300.0),))
+        results.show_place(1840, 1850)
+        self.wait_for(results)
+        self.take("83-reads-place")
+        results.show_all("alignments")
+        results.tabs.setCurrentIndex(1)
+        results.filters.choose_gaps(1)
+        self.wait_for(results)
+        self.take("84-reads-distributions")
+        results.filters.reset()
+        results.filters.rows.setCurrentIndex(results.filters.rows.count() - 1)
+        results.filters.filterChanged.emit()
+        results.tabs.setCurrentIndex(0)
+        self.wait_for(results)
+        self.take("85-reads-not-aligned")
+        results.filters.reset()
+        self.wait_for(results)
+        window.resize(1920, 1200)
+        self.take("86-reads-large")
+        window.resize(800, 620)
+        self.take("87-reads-narrow")
+        window.resize(1280, 860)
+
     def wait_for(self, results: Any) -> None:
         """Wait until all of a run's results are shown."""
         for _ in range(2):
@@ -378,7 +425,13 @@ class Photographer:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 4:
-        Photographer(Path(sys.argv[1]), sys.argv[2], sys.argv[3]).go()
+    parser = argparse.ArgumentParser(prog="python -m tests.gui.screenshots", description="Takes pictures of the window's views.")
+    parser.add_argument("folder", nargs="?", type=Path, default=REPOSITORY / "artefacts" / "screenshots", help="where they are written to")
+    parser.add_argument("--views", nargs="+", choices=VIEWS, default=list(VIEWS), help="which ones; jobs_and_results needs start_and_form")
+    parser.add_argument("--look", choices=LOOKS, help="only this one, in this process, with --scale")
+    parser.add_argument("--scale", choices=[str(scale) for scale in SCALES], default="1", help="of the screen, as QT_SCALE_FACTOR has it")
+    given = parser.parse_args()
+    if given.look:
+        Photographer(given.folder, given.look, given.scale).go(given.views)
     else:
-        main(Path(sys.argv[1]) if len(sys.argv) > 1 else REPOSITORY / "artefacts" / "screenshots")
+        main(given.folder, given.views)

@@ -140,7 +140,7 @@ def test_a_database_is_built_told_about_and_searched(
     assert dialog.stage.text() == "Add the files or folders with the structures"
     dialog.sources.add([folder])
     qtbot.waitUntil(dialog.build_button.isEnabled)
-    assert dialog.folder.folder == folder.parent / "searched_database"
+    assert dialog.folder.path == folder.parent / "searched_database"
     dialog.folder.line.setText(str(tmp_path / "database"))
     with qtbot.waitSignal(dialog.built, timeout=120_000):
         click(dialog.build_button)

@@ -18,7 +18,7 @@ from kernels.cuda.modules import source
 
 TESTS = Path(__file__).resolve().parents[1]
 SOURCES = sorted(entry.name for entry in files("kernels.cuda").iterdir() if entry.name.endswith((".cu", ".cuh")))
-TWINS = ["alignment", "digestion", "fragment_index", "k_means", "scoring", "structure_alignment", "vector_clustering"]
+TWINS = ["alignment", "digestion", "fragment_index", "gapsmis", "k_means", "scoring", "structure_alignment", "vector_clustering"]
 every_twin = pytest.mark.parametrize("name", TWINS)
 every_source = pytest.mark.parametrize("file", SOURCES)
 
@@ -39,6 +39,8 @@ STRUCTS = [
     ("alignment", "Strip", "_STRIP"),
     ("alignment", "Strips", "_STRIPS"),
     ("alignment", "Subjects", "_SUBJECTS"),
+    ("gapsmis", "Pairs", "_PAIRS"),
+    ("gapsmis", "Results", "_RESULTS"),
     ("k_means", "Points", "_POINTS"),
     ("k_means", "Centroids", "_CENTROIDS"),
     ("k_means", "Means", "_MEANS"),
@@ -65,6 +67,8 @@ SIZES = {
         "_MOST_SERIES": "kMostSeries", "_MOST_WINDOWS": "kMostWindows", "_FOUND": "kFound", "_LETTERS": "kLetters", "_ENDS": "kEnds",
         "_NONE": "kNone", "_PROTON_MASS": "kProtonMass",
     },
+    "gapsmis": {"_CODES": "kCodes", "_PADDING": "kPadding"},
+    "gapsmis_plan": {"TABLE": "kTable", "PROFILE": "kProfile", "FOUR": "kFour", "EIGHT": "kEight"},
     "k_means": {
         "_THREADS": "kThreads", "_FLOATS_OF_CENTROIDS": "kFloats", "_SIDE": "kSide", "_DEPTH": "kDepth", "_CLUSTERS_OF_TILE": "kTile",
         "_WARPS": "kWarps",

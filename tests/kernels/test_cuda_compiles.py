@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sysconfig
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
@@ -12,8 +13,11 @@ import pytest
 
 from kernels.cuda import probe
 from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
+from kernels.cuda.gapsmis_plan import EIGHT, FOUR, NARROW, WIDE
 from kernels.cuda.modules import COMPILER_OPTIONS, header_options, source
+from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
 from tests.shim.alignment_inputs import LETTERS, random_sequences, search_with
+from tests.shim.read_inputs import aligned
 from tests.shim.shim_card import ShimCard
 
 ARCHITECTURES = ("75", "80", "86", "89", "90", "100", "120")
@@ -100,6 +104,35 @@ def test_the_forms_of_alignment_that_are_chosen_at_run_time_compile(architecture
     assert any("SUBJECTS=2" in form for form in forms) == (own != THIRTY_TWO_BITS)
     for form in forms:
         compile_for(LIBRARIES[-1], source("alignment.cu"), architecture, form)
+
+
+def forms_of_reads(architecture: str) -> set[tuple[str, ...]]:
+    """Macros with which gapsmis.cu is compiled there: each mode, with and without directions, for letters of any number."""
+    forms = set()
+    for mode, letters, seed, is_published in ((PREFIX, 4, 0, False), (WITHIN, 6, 2, False), (LOCAL, 20, 0, False), (PREFIX, 4, 0, True)):
+        matrix = np.where(np.eye(letters, dtype=bool), 2, -3).astype(np.int32)
+        texts = [np.arange(letters).repeat(4)] * 8
+        card = NotingCard(int(architecture))
+        # Nothing notes which letters there are: the table, and what is wished.
+        for scores in (None, FOUR if letters <= 4 else EIGHT):
+            options = {"traces_on_host": False, "scores": scores}
+            rules = GapRules(matrix, 5, 2, 2, mode, seed, is_published)
+            for traces in (False, True):
+                with suppress(AssertionError):  # no row is told
+                    aligned(card, texts, texts, rules, np.arange(8), np.arange(8), traces=traces, **options)
+        forms |= {defines for defines in card.defines if defines}
+    return forms
+
+
+@every_architecture
+def test_the_forms_of_reads_that_are_chosen_at_run_time_compile(architecture: str) -> None:
+    forms = forms_of_reads(architecture)
+    own = NARROW if int(architecture) >= 90 else WIDE
+    assert len(forms) >= 8
+    assert all(f"NUMBERS={own}" in form for form in forms)
+    is_fast = architecture in (ARCHITECTURES[0], ARCHITECTURES[-1])
+    for form in forms:
+        compile_for(LIBRARIES[-1], source("gapsmis.cu"), architecture, form, *(() if is_fast else ("--device-debug",)))
 
 
 @pytest.mark.parametrize("library", LIBRARIES[:-1], ids=lambda path: path.name)

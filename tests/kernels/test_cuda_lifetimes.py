@@ -82,9 +82,9 @@ class WatchingCard(ShimCard):
         self.streams.append(Stream())
         return self.streams[-1]
 
-    def upload(self, buffer, values, stream):
+    def upload(self, buffer, values, stream, *, offset=0):
         self._touch(stream, buffer, values)
-        super().upload(buffer, values, stream)
+        super().upload(buffer, values, stream, offset=offset)
 
     def download(self, values, buffer, stream, *, offset=0):
         self._touch(stream, buffer, values)

@@ -398,6 +398,17 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
     return answer;
 }
 
+// The instruction prmt, whose fourth bit of a place asks for the sign of its byte in all eight bits.
+inline unsigned signed_bytes(unsigned a, unsigned b, unsigned places) {
+    const unsigned chosen = __byte_perm(a, b, places & 0x7777u);
+    unsigned answer = 0;
+    for (int i = 0; i < 32; i += 8) {
+        const unsigned byte = chosen >> i & 255u;
+        answer |= (places >> (i / 2 + 3) & 1u ? (byte & 128u ? 255u : 0u) : byte) << i;
+    }
+    return answer;
+}
+
 // Two numbers of half precision in a word, rounded to the nearest even after each operation (_Float16 of GCC and Clang).
 namespace shim {
 inline _Float16 as_half(int bits) { return from_bits<_Float16>(static_cast<uint16_t>(bits)); }

@@ -128,9 +128,9 @@ class ShimCard:
     def stream(self) -> None:
         return None
 
-    def upload(self, buffer: NDArray[np.uint8], values: NDArray, stream: None) -> None:
-        assert values.flags.c_contiguous and values.nbytes <= self.size(buffer)
-        buffer[: values.nbytes] = values.reshape(-1).view(np.uint8)
+    def upload(self, buffer: NDArray[np.uint8], values: NDArray, stream: None, *, offset: int = 0) -> None:
+        assert values.flags.c_contiguous and offset + values.nbytes <= self.size(buffer)
+        buffer[offset : offset + values.nbytes] = values.reshape(-1).view(np.uint8)
         self.bytes_in += values.nbytes
         self.transfers += values.nbytes > 0
 

@@ -121,3 +121,23 @@ def test_where_only_sequences_belong_remedies_speak_of_fasta_alone(written: Call
     assert raised.value.remedy == "Give a FASTA file: begin each sequence with a line > and a name"
     with pytest.raises(InputError, match=r"mzML|spectra"):
         read_proteins([written(content)])
+
+
+def test_chromosomes_are_read_where_they_are_wanted(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(3)
+    chromosome = np.frombuffer(b"ACGTacgtN", np.uint8)[random.integers(0, 9, 18_000_000)].tobytes().decode()
+    wrapped = "\n".join(chromosome[k : k + 70] for k in range(0, 1_500_000, 70))
+    file = written(f">first of two\n{wrapped}\n>second\n{chromosome}\n>third\nRYNACGT\n")
+    proteins = read_proteins([file], every_record=True, with_chromosomes=True)
+    assert [proteins.sequence(k) for k in range(3)] == [wrapped.replace("\n", "").upper(), chromosome.upper(), "RYNACGT"]
+    with pytest.raises(InputError, match="the sequence is a chromosome of nucleotides, not a protein"):
+        read_proteins([file], every_record=True)
+    monkeypatch.setattr("engine.formats.fasta.MOST_NUCLEOTIDES", 17_000_000)
+    with pytest.raises(InputError, match="line 21431: the sequence has more than 17,000,000 nucleotides"):
+        read_proteins([file], every_record=True, with_chromosomes=True)
+
+
+@pytest.mark.parametrize("length", [1_000_001, 17_000_000])
+def test_proteins_as_long_as_chromosomes_are_refused_there_too(written: Callable[..., Path], length: int) -> None:
+    with pytest.raises(InputError, match="the sequence has more than 1,000,000 residues"):
+        read_proteins([written(">P1\n" + "ACDEFGHIKLMNPQRSTVWY" * (length // 20 + 1))], every_record=True, with_chromosomes=True)

@@ -167,7 +167,7 @@ def test_wheel_box_keys_and_double_click_zoom(shown: RunMap) -> None:
     canvas = shown.canvas
     whole = canvas.ranges
     at = canvas.inner.center()
-    before = canvas._value_at(at)
+    before = canvas._values_at(at)
     QApplication.sendEvent(
         canvas,
         QWheelEvent(
@@ -176,11 +176,11 @@ def test_wheel_box_keys_and_double_click_zoom(shown: RunMap) -> None:
         ),
     )  # fmt: skip
     (low, high), _ = canvas.ranges
-    assert high - low == pytest.approx(0.8 * (whole[0][1] - whole[0][0])) and canvas._value_at(at) == pytest.approx(before, rel=1e-3)
+    assert high - low == pytest.approx(0.8 * (whole[0][1] - whole[0][0])) and canvas._values_at(at) == pytest.approx(before, rel=1e-3)
     QTest.mouseDClick(canvas, Qt.MouseButton.LeftButton, pos=at.toPoint())
     assert canvas.ranges == whole
     corners = QPoint(200, 100), QPoint(400, 250)
-    wanted = [canvas._value_at(QPointF(corner)) for corner in corners]
+    wanted = [canvas._values_at(QPointF(corner)) for corner in corners]
     QTest.mousePress(canvas, Qt.MouseButton.LeftButton, pos=corners[0])
     QTest.mouseMove(canvas, QPoint(300, 200))
     QTest.mouseMove(canvas, corners[1])

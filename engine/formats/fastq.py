@@ -1,0 +1,175 @@
+"""Read sequences with qualities from FASTQ files, plain or gzipped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import Texts, offsets_of, ranges
+from engine.errors import InputError, shortened
+from engine.formats.sources import BLOCK_BYTES, ByteSource
+from engine.jobs.progress import Progress
+
+__all__ = ["Reads", "is_fastq", "looks_like_phred_64", "read_fastq"]
+
+_LEAST_RECORD_BYTES = 5  # of a block: @, a letter, and three ends of lines
+_MOST_RECORD_BYTES = 64 << 20
+_FREE_RECORDS, _MOST_RECORDS_PER_BYTE = 1 << 17, 0.5
+"""What a file may hold for each of its bytes, gzipped or not."""
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# Qualities of Illumina before 1.8 began at ; or @ and reached h. Those of Sanger's kind begin at !, and machines that write no low ones
+# write K at the most, or go up to ~.
+_LEAST_OF_64, _SURELY_64, _GREATEST_OF_64 = ord(";"), ord("L"), ord("h")
+
+
+@dataclass(frozen=True)
+class Reads:
+    """n sequences with qualities.
+
+    Attributes
+    ----------
+    names : the first word of each. letters, qualities : (total,) uint8, ASCII capitals and the characters of the file; offsets : (n + 1,)
+        int64 into both.
+    is_phred_64 : whether the qualities look as if they began at 64, as Illumina's did before 2011, and not at 33.
+    """
+
+    names: Texts
+    letters: NDArray[np.uint8]
+    qualities: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    is_phred_64: bool
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+@dataclass
+class _Records:
+    """The records of a block."""
+
+    names: Texts
+    letters: NDArray[np.uint8]
+    qualities: NDArray[np.uint8]
+    lengths: NDArray[np.int64]
+
+
+def is_fastq(source: ByteSource) -> bool:
+    """Whether a file begins as FASTQ does: with an @ at the beginning of its first line that is not blank."""
+    return source.peek(1 << 12).removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n").startswith(b"@")
+
+
+def read_fastq(path: str | Path, *, progress: Progress | None = None) -> Reads:
+    """Read a FASTQ file.
+
+    Letters become capitals and a point N. Letters and qualities may go over several lines. Empty reads are kept.
+
+    Raises
+    ------
+    InputError : naming the file, the line, the reason and the remedy: a file that is missing, unreadable, empty, cut off or no FASTQ, a
+        record without a name, a letter that is none, other numbers of qualities than of letters, a quality out of bounds.
+    Cancelled : the user asked to stop.
+    """
+    progress, path = progress or Progress(), Path(path)
+    with ByteSource(path) as source:
+        if not is_fastq(source):
+            raise InputError(path, "is no FASTQ file: it does not begin with @", place="line 1", remedy="Give FASTQ or FASTA")
+        progress.stage("Reading reads", source.size)
+        parts = _parts(source, progress)
+    letters, qualities = (np.concatenate([getattr(part, name) for part in parts]) for name in ("letters", "qualities"))
+    names = Texts(
+        np.concatenate([part.names.letters for part in parts]),
+        offsets_of(np.concatenate([np.diff(part.names.offsets) for part in parts])),
+    )
+    offsets = offsets_of(np.concatenate([part.lengths for part in parts]))
+    return Reads(names, letters, qualities, offsets, looks_like_phred_64(qualities))
+
+
+def looks_like_phred_64(qualities: NDArray[np.uint8]) -> bool:
+    """Whether qualities look as if they began at 64, as Illumina's did before 2011, and not at 33."""
+    if not len(qualities):
+        return False
+    least, greatest = int(qualities.min()), int(qualities.max())
+    return least >= _LEAST_OF_64 and _SURELY_64 <= greatest <= _GREATEST_OF_64
+
+
+def _parts(source: ByteSource, progress: Progress) -> list[_Records]:
+    """The records of a file, block by block."""
+    parts, carried, lines, told, n = list[_Records](), b"", 0, 0, 0
+    is_first, is_last = True, False
+    while not is_last:
+        piece = source.read(max(BLOCK_BYTES, len(carried)))
+        is_last = not piece
+        text = carried + piece
+        if is_first:
+            text, is_first = text.removeprefix(_BYTE_ORDER_MARK), False
+        records, consumed, n_lines = _scanned(source.path, text, lines, is_last=is_last)
+        parts.append(records)
+        carried, lines, n = text[consumed:], lines + n_lines, n + len(records.lengths)
+        if n > max(_FREE_RECORDS, _MOST_RECORDS_PER_BYTE * source.consumed):
+            reason = f"holds more than a read for every {1 / _MOST_RECORDS_PER_BYTE:g} bytes"
+            raise InputError(source.path, reason, place=f"line {lines}", remedy="Is it what its beginning looks like? Make it again")
+        if not consumed and len(carried) > _MOST_RECORD_BYTES:
+            reason = f"no record ends within {_MOST_RECORD_BYTES >> 20} MB"
+            raise InputError(source.path, reason, place=f"after line {lines}", remedy="Is it what its beginning looks like?")
+        progress.advance(source.consumed - told)
+        told = source.consumed
+        progress.check()
+    return parts
+
+
+def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[_Records, int, int]:
+    """The whole records of a text, and how many bytes and lines they take. `n_lines`: of the file before it."""
+    from kernels.cpu import fastq_text as kernels
+
+    text = np.frombuffer(data, np.uint8)
+    # Most @ stand within qualities; a record takes some bytes, the last one perhaps without an end of its line.
+    room = min(data.count(b"@"), len(data) // _LEAST_RECORD_BYTES + 1)
+    headers, offsets = np.empty((room, kernels.HEADER_FIELDS), np.int64), np.zeros(room + 1, np.int64)
+    letters, qualities = np.empty(len(data), np.uint8), np.empty(len(data), np.uint8)
+    n, consumed, lines, fault, place, line, count = kernels.scan_fastq(text, is_last, headers, letters, qualities, offsets)
+    if fault != kernels.NONE:
+        begun = data[consumed:].split(b"\n", 1)[0].rstrip(b"\r")
+        raise _error(path, data, fault, int(place), n_lines + int(line), begun, int(count))
+    offsets, total = offsets[: n + 1], int(offsets[n])
+    name_offsets, flat = ranges(headers[:n, 0], headers[:n, 1])
+    names = Texts(text[flat], name_offsets)
+    if (names.letters > 127).any():
+        names = Texts.of(map(_decoded, np.split(names.letters, name_offsets[1:-1])))
+    return _Records(names, letters[:total].copy(), qualities[:total].copy(), np.diff(offsets)), int(consumed), int(lines)
+
+
+def _decoded(name: NDArray[np.uint8]) -> str:
+    """A name in UTF-8, or, in old files, in Latin-1."""
+    try:
+        return name.tobytes().decode()
+    except UnicodeDecodeError:
+        return name.tobytes().decode("latin-1")
+
+
+def _error(path: Path, data: bytes, fault: int, place: int, line: int, begun: bytes, count: int) -> InputError:
+    """The error for a record that is not as it must be."""
+    from kernels.cpu import fastq_text as kernels
+
+    record = shortened(begun[1:].decode("latin-1").split(None, 1)[0]) if begun[1:].split() else ""
+    letter = data[place : place + 1].decode("latin-1")
+    shown = repr(letter) if letter.isprintable() else f"byte {data[place]}" if place < len(data) else ""
+    where = f"line {line}"
+    match fault:
+        case kernels.NOT_BEGUN:
+            return InputError(path, f"a record begins with {shown}, not with @", place=where, remedy="Is a line missing before it?")
+        case kernels.NO_NAME:
+            return InputError(path, "the record has no name", place=where, remedy="Put a name right after the @")
+        case kernels.BAD_LETTER:
+            remedy = "Letters and N are expected; is the line with + missing?"
+            return InputError(path, f"{shown} in {record} is no letter", place=where, remedy=remedy)
+        case kernels.OTHER_NAME:
+            return InputError(path, f"the line with + repeats another name than {record}", place=where, remedy="Leave the + alone")
+        case kernels.OTHER_LENGTH:
+            reason = f"{record} has another number of qualities ({count}) than of letters"
+            return InputError(path, reason, place=where, remedy="Each letter has one quality; copy or make the file again")
+        case kernels.BAD_QUALITY:
+            return InputError(path, f"{shown} in {record} is no quality", place=where, remedy="Qualities are the characters ! to ~")
+    return InputError(path, f"the file is cut off within {record or 'a record'}", place=where, remedy="Copy or download it again")

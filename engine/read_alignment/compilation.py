@@ -1,0 +1,51 @@
+"""The kernels of a read alignment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.execution.compilation import Kernels
+
+__all__ = ["READS"]
+
+
+def _last() -> Callable[..., Any]:
+    from kernels.cpu.alignment_lines import write_paf_lines
+
+    return write_paf_lines
+
+
+def _use() -> None:
+    """Align next to nothing, with numbers of both widths; place a read, and write it."""
+    import numpy as np
+
+    from engine.arrays import Texts
+    from engine.execution.resources import Resources
+    from engine.jobs.progress import Progress
+    from engine.read_alignment.parameters import ReadAlignmentParameters
+    from engine.read_alignment.placing import Placing, index_texts
+    from engine.read_alignment.records import Aligned, paf_lines, sam_lines
+    from engine.read_alignment.results import alignment_rows
+    from engine.read_alignment.sequences import NamedSequences, gap_rules
+    from kernels.cpu.gapsmis import ReadSearch
+    from kernels.cpu.processor import Processor
+    from kernels.gapsmis_layouts import Alignments, GapRules, Sequences
+
+    one, pair = Sequences(np.array([0, 1], np.int8), np.array([0, 2])), np.zeros(1, np.int64)
+    rules = GapRules(np.array([[2, -3], [-3, 2]], np.int32) * 100_000, 5, 2, 1)
+    for _ in ReadSearch(Processor(1), one, one, rules).align(pair, pair, Alignments.none(1, 1)):
+        pass
+    codes = np.array([0, 2, 6, 19], np.int8)[np.random.default_rng(1).integers(0, 4, 60)]
+    from pathlib import Path
+
+    text = NamedSequences(Path("text"), Texts.of(["text"]), Sequences(codes, np.array([0, 60])), True)
+    parameters, progress = ReadAlignmentParameters().changed(mode="within"), Progress()
+    index = index_texts(text, parameters, 1, progress)
+    rows = Placing(text, text, index, gap_rules(parameters, of_nucleotides=True), parameters, Resources(1, progress=progress)).rows(0, 1)
+    table, aligned = alignment_rows(text, text, rows), Aligned.of(text, text)
+    sam_lines(table, aligned)
+    paf_lines(table, aligned)
+
+
+READS = Kernels("kernels of the read alignment", _last, _use, "20 to 40 seconds")

@@ -1,0 +1,102 @@
+"""The entry of the read alignment in the list of searches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.entry import Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.jobs.progress import Progress
+
+if TYPE_CHECKING:
+    from engine.project import Project
+    from engine.read_alignment.search import ReadAlignmentSummary
+
+__all__ = ["READ_ALIGNMENT"]
+
+_EPILOG = """
+Gaps: a gap of k letters costs GAP_OPEN + k * GAP_EXTEND, and an alignment has at most MAX_GAPS of them; a gap in the text and one in the
+pattern that follow each other are two. The best alignment is found, exactly; a pair that has none gets a row with the score -inf.
+
+Modes: prefix, the whole pattern with a prefix of the text; within, the whole pattern with any part of the text; local, the best part of the
+pattern with any part of the text, where that scores above 0. With --seed-length K, the first K letters of the pattern are paired with the
+same letters of the text.
+
+Places: where the texts are nucleotides, 20,000 letters or more, and a hundred times as long as the longest read, the modes within and
+local look for the place of each read by minimisers on both strands: a row for each read, with the best place. --places every or seeds says
+it otherwise. --mates R2.fastq gives the other read of each fragment; fragments' lengths are learnt, or said by --set most_insert=600.
+
+Formats: --out FILE.tsv, FILE.sam, FILE.sorted.sam or FILE.paf, or --format. SAM holds every read, with mapping qualities where places
+were looked for.
+
+Letters: U counts as T. A letter of IUPAC that stands for several nucleotides scores what they score on average, rounded down.
+Proteins: give --matrix BLOSUM62 or another (whole numbers, NCBI's format), which brings its gap costs.
+
+--published: Carroll's recurrence as printed, where a gap cannot lead back to the main diagonal: it misses alignments with a gap in the text
+and a later one in the pattern.
+
+Positions count from 1; those of the pattern are on the pattern as it was given, also where its reverse complement is aligned (strand -).
+"""
+
+
+def _run(request: SearchRequest, progress: Progress) -> ReadAlignmentSummary:
+    from engine.read_alignment.parameters import ReadAlignmentParameters
+    from engine.read_alignment.search import align_reads
+
+    assert isinstance(request.parameters, ReadAlignmentParameters)
+    options = dict(request.options)
+    return align_reads(
+        request.inputs["texts"][0], request.inputs["patterns"][0], request.out, request.parameters, format=request.format or "tsv",
+        is_sorted=bool(options.pop("sorted", False)), project_folder=request.project, device=request.device, threads=request.threads,
+        progress=progress, **options,
+    )  # fmt: skip
+
+
+def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    from engine.read_alignment.exporting import export_alignments
+
+    return export_alignments(project, request, progress)
+
+
+READ_ALIGNMENT = Search(
+    kind="reads",
+    name="read alignment",
+    purpose="Align reads with a bounded number of gaps",
+    description="Align every pattern with every text, pair by pair, or each read where it belongs, with at most so many gaps, exactly.",
+    epilog=_EPILOG,
+    job="Align {patterns} with {texts}",
+    icon="reads",
+    parameters="engine.read_alignment.parameters:ReadAlignmentParameters",
+    preset="standard",
+    inputs=(
+        Input(
+            "texts", "Texts", "proteins", "TEXTS", "FASTA file with the sequences to align with, also gzipped", several=False,
+            is_kept=True, wanted="the sequences to align with", one="text", hint="a FASTA file with the sequences to align with",
+            takes_nucleotides=True,
+        ),
+        Input(
+            "patterns", "Patterns", "proteins", "PATTERNS", "FASTA or FASTQ file with the sequences to align, also gzipped", several=False,
+            can_be_pasted=True, wanted="the sequences to align", one="pattern", hint="a FASTA or FASTQ file with the sequences to align",
+            also="reads", takes_nucleotides=True,
+        ),
+    ),
+    options=(
+        Option("pairs", "Align pair by pair", "align the i-th pattern with the i-th text alone"),
+        Option("mates", "Mates", "FASTQ or FASTA file with the other read of each fragment, in the order of PATTERNS", metavar="FILE"),
+        Option("sorted", "", "of SAM: the records are sorted by their place in the texts"),
+    ),
+    shortcuts=(
+        "max_gaps", "mode", "strands", "places", "seed_length", "match", "mismatch", "matrix", "gap_open", "gap_extend",
+    ),
+    writes="file",
+    run=_run,
+    modules=("engine.read_alignment.search",),
+    tables="engine.read_alignment.tables:TABLES",
+    exports=(
+        Export("tsv", "Table, tab-separated", (".tsv",)),
+        Export("sam", "Alignments as SAM", (".sam",)),
+        Export("sorted-sam", "Alignments as SAM, sorted by place", (".sorted.sam",)),
+        Export("paf", "Alignments as PAF", (".paf",)),
+    ),
+    export=_export,
+)  # fmt: skip

@@ -1,0 +1,165 @@
+"""Mates: two reads of one fragment, from its ends towards each other; places are chosen for both together."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.read_alignment.places import BestPlaces, Places, are_elsewhere
+from engine.read_alignment.results import Rows
+from kernels.gapsmis_layouts import Alignments
+
+__all__ = ["Inserts", "joint_choice", "learnt_inserts", "proper_pairs", "rescue_windows"]
+
+_LEAST_PAIRS, _LEAST_QUALITY = 20, 30
+_DEFAULT_MOST = 1000
+_MOST_LEARNT = 100_000
+_SPREADS = 3  # distances between quartiles, beyond them: 4.7 standard deviations from the mean of a normal distribution
+_DIFFERENCES_OF_PAIR = 4
+"""So many letters that differ weighs a pair whose reads lie as those of one fragment do."""
+
+
+class Inserts(NamedTuple):
+    """How long fragments are, from the first letter of one read to the last of the other: `least` to `most` letters, by `pairs` pairs."""
+
+    least: int
+    most: int
+    pairs: int = 0
+
+    @property
+    def told(self) -> str:
+        """The same in a sentence."""
+        learnt = f"as {self.pairs:,} pairs are" if self.pairs else f"assumed: fewer than {_LEAST_PAIRS} pairs are placed well"
+        return f"Mates belong together from {self.least:,} to {self.most:,} letters, {learnt}"
+
+    def hold(self, lengths: NDArray[np.int64], tolerance: int = 0) -> NDArray[np.bool_]:
+        """Which fragments are so long."""
+        return (lengths >= self.least - tolerance) & (lengths <= self.most + tolerance)
+
+
+def learnt_inserts(rows: Rows) -> Inserts:
+    """How long fragments are, from pairs of which both reads are placed well: the quartiles, and three times their distance beyond."""
+    found, quality = rows.found, rows.mapping_quality
+    assert quality is not None
+    one, other = slice(0, None, 2), slice(1, None, 2)
+    sure = (quality[one] >= _LEAST_QUALITY) & (quality[other] >= _LEAST_QUALITY) & (rows.text_of[one] == rows.text_of[other])
+    lengths = _fragments(found, rows.is_reverse)
+    lengths = lengths[sure & (rows.is_reverse[one] != rows.is_reverse[other]) & (lengths > 0) & (lengths < _MOST_LEARNT)]
+    if len(lengths) < _LEAST_PAIRS:
+        return Inserts(0, _DEFAULT_MOST)
+    low, high = np.percentile(lengths, (25, 75), method="closest_observation").astype(np.int64).tolist()
+    spread = _SPREADS * max(1, high - low)
+    return Inserts(max(0, low - spread), high + spread, len(lengths))
+
+
+def _fragments(found: Alignments, is_reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """(pairs,) from the first letter of the forward read to the last of the reverse one; both are on one text."""
+    start, end = found.text_start.astype(np.int64), found.text_end.astype(np.int64)
+    forward_start = np.where(is_reverse[0::2], start[1::2], start[0::2])
+    return np.where(is_reverse[0::2], end[0::2], end[1::2]) - forward_start
+
+
+def proper_pairs(
+    text_of: NDArray[np.int64], found: Alignments, is_reverse: NDArray[np.bool_], inserts: Inserts | None
+) -> NDArray[np.bool_]:
+    """Which reads lie with their mates as two ends of one fragment."""
+    one, other = slice(0, None, 2), slice(1, None, 2)
+    if inserts is None:
+        return np.zeros(len(text_of), np.bool_)
+    are_placed = (text_of[one] >= 0) & (text_of[one] == text_of[other]) & (is_reverse[one] != is_reverse[other])
+    return np.repeat(are_placed & inserts.hold(_fragments(found, is_reverse)), 2)
+
+
+def _first_of(places: Places, n: int) -> NDArray[np.int64]:
+    """(n,) the first place of each read, -1 where it has none."""
+    first = np.full(n, -1, np.int64)
+    reads, at = np.unique(places.read, return_index=True)
+    first[reads] = at
+    return first
+
+
+def rescue_windows(places: Places, lengths: NDArray[np.int64], text_lengths: NDArray[np.int64], inserts: Inserts, tolerance: int) -> Places:
+    """Where reads would have to be to belong to the first place of their mates, unless they have a place there already.
+
+    Parameters
+    ----------
+    places : of reads 2 i and 2 i + 1, which are mates, read by read, the one with most votes first. lengths : (reads,) letters.
+    tolerance : in letters.
+    """
+    n = len(lengths)
+    first = _first_of(places, n)
+    # Each place beside the first place of the read's mate.
+    mate = first[places.read ^ 1]
+    beside = np.flatnonzero(mate >= 0)
+    mate = mate[beside]
+    forward = np.where(places.is_other[beside] == 1, mate, beside)
+    reverse = np.where(places.is_other[beside] == 1, beside, mate)
+    is_proper = (places.text[forward] == places.text[reverse]) & (places.is_other[beside] != places.is_other[mate])
+    is_proper &= inserts.hold(places.end[reverse] - places.begin[forward], 2 * tolerance)
+    has_one = np.zeros(n, np.bool_)
+    has_one[places.read[beside[is_proper]]] = True
+    read = np.flatnonzero(~has_one & (first[np.arange(n) ^ 1] >= 0) & (lengths > 0))
+    of = first[read ^ 1]
+    own = lengths[read]
+    is_after = places.is_other[of] == 0
+    begin = np.where(is_after, places.begin[of] + inserts.least - own, places.end[of] - inserts.most) - tolerance
+    end = np.where(is_after, places.begin[of] + inserts.most, places.end[of] - inserts.least + own) + tolerance
+    text = places.text[of]
+    begin, end = np.maximum(0, begin), np.minimum(text_lengths[text], end)
+    kept = np.flatnonzero(2 * (end - begin) > own)
+    found = Places(read, is_after.astype(np.int64), text, begin, end, places.votes[of])
+    return found.some(kept)
+
+
+def joint_choice(
+    places: Places,
+    scores: NDArray[np.int32],
+    ends: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    inserts: Inserts,
+    difference: int,
+    tolerance: int,
+) -> BestPlaces:
+    """Of each pair the two places that are best together: by the sum of the scores, and more where they lie as of one fragment.
+
+    See `engine.read_alignment.places.best_places`. A read whose mate has no place is chosen for alone. Leads are those of the sums.
+    """
+    n = len(lengths)
+    first = _first_of(places, n)
+    count = np.bincount(places.read, minlength=n)
+    # Each place of the one read, or none, with each of the other, or none.
+    ones, others = np.maximum(1, count[0::2]), np.maximum(1, count[1::2])
+    sizes = np.where(count[0::2] + count[1::2] > 0, ones * others, 0)
+    pair = np.repeat(np.arange(n // 2), sizes)
+    within = np.arange(len(pair)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    steps = np.divmod(within, others[pair])
+    one, other = (np.where(first[2 * pair + k] >= 0, first[2 * pair + k] + step, -1) for k, step in enumerate(steps))
+    both = (one >= 0) & (other >= 0)
+    starts = ends - lengths[places.read]
+    forward = np.where(places.is_other[one] == 1, other, one)
+    reverse = np.where(places.is_other[one] == 1, one, other)
+    is_proper = both & (places.text[one] == places.text[other]) & (places.is_other[one] != places.is_other[other])
+    is_proper &= inserts.hold(ends[reverse] - starts[forward], tolerance)
+    sums = sum(np.where(some >= 0, np.maximum(0, scores[some].astype(np.int64)), 0) for some in (one, other))
+    sums = sums + _DIFFERENCES_OF_PAIR * difference * is_proper
+    ties = [column[some] for some in (other, one) for column in (places.is_other, ends, places.text)]
+    order = np.lexsort((*ties, -sums, pair))
+    pairs, at = np.unique(pair[order], return_index=True)
+    best = order[at]
+    best_of = np.repeat(best, np.diff(np.append(at, len(order))))
+    reads, chosen, leads, rivals = [], [], [], []
+    for k, some in enumerate((one, other)):
+        known = np.flatnonzero(some[best] >= 0)
+        is_elsewhere = (some[order] >= 0) & (some[best_of] >= 0)
+        is_elsewhere &= are_elsewhere(places, ends, lengths, some[order], some[best_of])
+        elsewhere = order[is_elsewhere]
+        with_others, behind = np.unique(pair[elsewhere], return_index=True)
+        lead, where = np.full(len(pairs), -1, np.int64), np.searchsorted(pairs, with_others)
+        lead[where] = sums[best[where]] - sums[elsewhere[behind]]
+        reads.append(2 * pairs[known] + k)
+        chosen.append(some[best[known]])
+        leads.append(lead[known])
+        rivals.append(np.minimum(1, np.bincount(np.searchsorted(pairs, pair[elsewhere]), minlength=len(pairs)))[known])
+    return BestPlaces(*(np.concatenate(columns) for columns in (reads, chosen, leads, rivals)))

@@ -1,0 +1,117 @@
+"""Parameters of a read alignment: the one place where each exists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from pydantic import field_validator, model_validator
+
+from engine.errors import ParameterError
+from engine.parameters import SearchParameters, parameter
+from engine.sequences.matrices import matrix_name
+from kernels.gapsmis_layouts import MOST_GAPS
+
+__all__ = ["ReadAlignmentParameters"]
+
+_ALIGNMENT, _PLACES, _SCORING = "Alignment", "Places", "Scoring"
+_MOST_SCORE = 1_000_000
+
+
+class ReadAlignmentParameters(SearchParameters):
+    """All that decides the alignments, besides the texts and the patterns."""
+
+    max_gaps: int = parameter(
+        2, ge=0, le=MOST_GAPS, title="Most gaps", group=_ALIGNMENT, help="An alignment has at most so many gaps, each of any length."
+    )
+    mode: Literal["prefix", "within", "local"] = parameter(
+        "prefix", title="Mode", group=_ALIGNMENT,
+        help="The whole pattern with a prefix of the text; within: with any part of it; local: a part of the pattern with any part of it.",
+    )  # fmt: skip
+    strands: Literal["forward", "both"] = parameter(
+        "forward", title="Strands", group=_ALIGNMENT,
+        help="Of nucleotides: the pattern as it is, or the better of it and its reverse complement; the modes within and local bring both.",
+    )  # fmt: skip
+    seed_length: int = parameter(
+        0, ge=0, le=10_000, title="Seed", unit="letters", group=_ALIGNMENT, advanced=True,
+        help="So many letters at the beginning of the pattern are paired with the same letters of the text, without a gap.",
+    )  # fmt: skip
+    places: Literal["auto", "every", "seeds"] = parameter(
+        "auto", title="Places", group=_PLACES,
+        help="Align each pattern with every text; or look, by seeds that both share, for the place where it belongs; auto: by the letters"
+        " of both.",
+    )  # fmt: skip
+    minimiser_length: int = parameter(
+        15, ge=10, le=28, title="Letters of a minimiser", unit="letters", group=_PLACES, advanced=True,
+        help="A pattern's place is looked for by words of so many letters that it shares with a text.",
+    )  # fmt: skip
+    minimiser_window: int = parameter(
+        8, ge=1, le=64, title="Window of a minimiser", unit="words", group=_PLACES, advanced=True,
+        help="Of so many neighbouring words one is looked up: more are faster, and find less.",
+    )  # fmt: skip
+    place_tolerance: int = parameter(
+        32, ge=0, le=1000, title="Tolerance of a place", unit="letters", group=_PLACES, advanced=True,
+        help="Words of one place agree about where the pattern begins, but for so many letters in each gap.",
+    )  # fmt: skip
+    least_insert: int = parameter(
+        0, ge=0, le=1_000_000, title="Shortest fragment", unit="letters", group=_PLACES, advanced=True,
+        help="Mates lie at least so far apart, both counted; where the longest fragment is 0, it is learnt from the reads.",
+    )  # fmt: skip
+    most_insert: int = parameter(
+        0, ge=0, le=1_000_000, title="Longest fragment", unit="letters", group=_PLACES, advanced=True,
+        help="Mates lie at most so far apart, both counted; 0: learnt from the reads.",
+    )  # fmt: skip
+    match: int = parameter(
+        2, ge=-_MOST_SCORE, le=_MOST_SCORE, title="Match", group=_SCORING, help="Score of two letters that are the same."
+    )
+    mismatch: int = parameter(
+        -3, ge=-_MOST_SCORE, le=_MOST_SCORE, title="Mismatch", group=_SCORING, help="Score of two letters that differ."
+    )
+    matrix: str = parameter(
+        "", title="Matrix", group=_SCORING,
+        help="Scores instead of match and mismatch: BLOSUM62 and others, or a file in NCBI's format; empty for none.",
+    )  # fmt: skip
+    gap_open: int = parameter(
+        5, ge=0, le=_MOST_SCORE, title="Gap opening", group=_SCORING, help="A gap of k letters costs gap_open + k * gap_extend."
+    )
+    gap_extend: int = parameter(
+        2, ge=0, le=_MOST_SCORE, title="Gap extension", group=_SCORING, help="Cost of each letter in a gap, the first one too."
+    )
+    recurrence: Literal["exact", "published"] = parameter(
+        "exact", title="Recurrence", group=_ALIGNMENT, advanced=True,
+        help="The best alignment; or Carroll's recurrence as printed, which misses gaps that lead back to the main diagonal.",
+    )  # fmt: skip
+
+    @field_validator("matrix")
+    @classmethod
+    def _known_matrix(cls, value: str) -> str:
+        if not value.strip():
+            return ""
+        try:
+            return matrix_name(value)
+        except ParameterError as error:
+            raise ValueError(str(error)) from None
+
+    @model_validator(mode="after")
+    def _published_is_of_prefixes(self) -> Self:
+        if self.recurrence == "published" and (self.mode != "prefix" or self.strands != "forward"):
+            raise ValueError("the published recurrence is of mode prefix and of the forward strand")
+        return self
+
+    @model_validator(mode="after")
+    def _prefixes_have_no_place(self) -> Self:
+        if self.places == "seeds" and self.mode == "prefix":
+            raise ValueError("mode prefix aligns with the beginning of each text; to look for places, give mode within or local")
+        return self
+
+    @classmethod
+    def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Modes that look for a place in the text look on both strands; a matrix brings the gap costs that NCBI recommends for it."""
+        brought: dict[str, Any] = {}
+        if "mode" in changes:
+            brought["strands"] = "forward" if changes["mode"] == "prefix" else "both"
+        if str(changes.get("matrix", "")).strip():
+            from engine.sequences.statistics import default_gap_costs
+
+            brought["gap_open"], brought["gap_extend"] = default_gap_costs(matrix_name(str(changes["matrix"])))
+        return brought

@@ -1,0 +1,326 @@
+"""Alignments as SAM (Sequence Alignment/Map Format Specification 1.6) and as PAF, from rows of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import Texts, take_runs
+from engine.files import atomic_file, temporary_sibling
+from engine.formats.fastq import looks_like_phred_64
+from engine.formats.separated import write_lines
+from engine.jobs.progress import Progress
+from engine.read_alignment.sequences import NamedSequences, complemented_letters
+from engine.sequences.sam_names import LONGEST_READ_NAME, SamNames
+from engine.version import VERSION
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Aligned", "paf_lines", "sam_lines", "write_paf", "write_sam"]
+
+_IS_PAIRED, _IS_PROPER, _IS_UNPLACED, _MATE_IS_UNPLACED, _IS_REVERSE, _MATE_IS_REVERSE = 1, 2, 4, 8, 16, 32
+_IS_FIRST, _IS_SECOND, _IS_SECONDARY = 64, 128, 256
+_NO_QUALITY = 255
+_ROWS, _LETTERS = 1 << 15, 1 << 24  # whose lines are made at a time
+_COPIED_BYTES = 1 << 26
+_PHRED_64_SHIFT = 31
+_NOWHERE = np.int64(np.iinfo(np.int64).max)
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """What the rows are of, as the tables ``patterns`` and ``texts`` have it.
+
+    Attributes
+    ----------
+    letters, qualities : uint8, of all patterns; None where they have no qualities. offsets : (patterns + 1,) int64 into both.
+    text_names, text_lengths : of the texts.
+    """
+
+    letters: NDArray[np.uint8]
+    qualities: NDArray[np.uint8] | None
+    offsets: NDArray[np.int64]
+    text_names: Texts
+    text_lengths: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, texts: NamedSequences, patterns: NamedSequences) -> Aligned:
+        """The same of what was read."""
+        return cls(patterns.letters(), patterns.qualities, patterns.sequences.offsets, texts.names, texts.lengths)
+
+
+def write_sam(
+    out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress: Progress, *, is_sorted: bool = False, threads: int = 1
+) -> None:
+    """Write rows of the table ``alignments``, which come pattern by pattern, as SAM.
+
+    Of several alignments of a pattern the first with the best score is its primary one; a pattern without any has one record without a
+    place. A name ends before the first blank; what SAM does not allow in one becomes ``_``. A ``*`` of a protein becomes X.
+
+    Parameters
+    ----------
+    is_sorted : records are sorted by their place; those without one come last. They then lie in a file beside `out` until they are sorted.
+    threads : that make lines at a time.
+
+    Raises
+    ------
+    StorageError : the disk refused. Cancelled : the user asked to stop.
+    """
+    numbers = np.arange(len(aligned.text_names))
+    texts = Texts.of(SamNames(2**31).names(numbers, aligned.text_names))
+    header = [f"@HD\tVN:1.6\tSO:{'coordinate' if is_sorted else 'unsorted'}{'' if is_sorted else chr(9) + 'GO:query'}"]
+    header += map("@SQ\tSN:{}\tLN:{}".format, texts.strings(), aligned.text_lengths.tolist())
+    header.append(f"@PG\tID:proteoscope\tPN:proteoscope\tVN:{VERSION}\n")
+    written = _SamLines(aligned, texts)
+    parts = _pieces(_whole_patterns(tables))
+    if not is_sorted:
+        write_lines(out, "\n".join(header).encode(), parts, lambda piece: written.lines(piece)[0], progress, threads=threads)
+        return
+    _write_sorted(out, "\n".join(header).encode(), parts, written.lines, progress, threads)
+
+
+def write_paf(out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress: Progress, *, threads: int = 1) -> None:
+    """Write rows of the table ``alignments`` that have an alignment as PAF, with the tags NM, AS and cg.
+
+    Raises
+    ------
+    StorageError : the disk refused. Cancelled : the user asked to stop.
+    """
+
+    def lines(piece: pa.Table) -> bytes:
+        return paf_lines(piece, aligned)
+
+    write_lines(out, b"", _pieces(tables), lines, progress, threads=threads)
+
+
+def _whole_patterns(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in tables none of which ends within the rows of a pattern, or of a pair of mates."""
+    import pyarrow as pa
+
+    carried: pa.Table | None = None
+    for table in tables:
+        rows = table if carried is None else pa.concat_tables([carried, table])
+        cut = _starts(rows)[-1] if len(rows) else 0
+        if cut:
+            yield rows[:cut]
+        carried = rows[cut:]
+    if carried is not None and len(carried):
+        yield carried
+
+
+def _starts(rows: pa.Table) -> NDArray[np.int64]:
+    """Where the rows of each pattern, or pair of mates, begin."""
+    groups = rows["pattern_row"].to_numpy()
+    if len(rows) and rows["mate"][0].is_valid:
+        groups = groups // 2
+    return np.flatnonzero(np.diff(groups, prepend=-1))
+
+
+def _pieces(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Tables of some ten thousand rows, fewer of long patterns, or of a pattern that has more."""
+    for table in tables:
+        starts, longest = np.append(_starts(table), len(table)), int(_numbers(table, "pattern_length").max(initial=1))
+        rows = max(1, min(_ROWS, _LETTERS // max(1, longest)))
+        cuts = np.unique(starts[np.searchsorted(starts, np.arange(0, len(table), rows))])
+        for first, last in zip(cuts, np.append(cuts[1:], len(table)), strict=True):
+            if first < last:
+                yield table[int(first) : int(last)].combine_chunks()
+
+
+def _numbers(piece: pa.Table, name: str, missing: int = 0) -> NDArray[np.int64]:
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.fill_null(piece[name], missing).to_numpy(), np.int64)
+
+
+def _texts(piece: pa.Table, name: str) -> Texts:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = pc.fill_null(piece[name], "")
+    return Texts.of_arrow(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
+
+
+def _is_reverse(piece: pa.Table) -> NDArray[np.bool_]:
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.fill_null(pc.equal(piece["strand"], "-"), False).to_numpy(), np.bool_)
+
+
+def _is_none(piece: pa.Table) -> NDArray[np.bool_]:
+    """Which rows have no place in the text: without an alignment, or with one that has no letter of the text."""
+    return np.asarray(piece["score"].is_null().to_numpy(), np.bool_) | (_numbers(piece, "text_end") < _numbers(piece, "text_start"))
+
+
+_IN_READ_NAMES = np.arange(256, dtype=np.uint8)
+_IN_READ_NAMES[(ord("!") > _IN_READ_NAMES) | (ord("~") < _IN_READ_NAMES) | (ord("@") == _IN_READ_NAMES)] = ord("_")
+
+
+def _read_names(names: Texts, *, are_mates: bool) -> Texts:
+    """Names as SAM allows them; those of mates without /1 and /2."""
+    names = Texts(names.own, names.offsets - names.offsets[0])
+    lengths = np.diff(names.offsets)
+    if are_mates:
+        ends = names.offsets[1:]
+        is_long = lengths > 2
+        last, before = (np.where(is_long, names.letters[np.maximum(0, ends - k)] if len(names.letters) else 0, 0) for k in (1, 2))
+        lengths = lengths - 2 * ((before == ord("/")) & ((last == ord("1")) | (last == ord("2"))))
+    lengths = np.minimum(lengths, LONGEST_READ_NAME)
+    if (lengths == np.diff(names.offsets)).all():
+        return Texts(_IN_READ_NAMES[names.letters], names.offsets)
+    bounds = np.stack([names.offsets[:-1], names.offsets[:-1] + lengths], axis=1).ravel()
+    letters, offsets = take_runs(_IN_READ_NAMES[names.letters], np.append(bounds, bounds[-1:]), 2 * np.arange(len(names)))
+    return Texts(letters, offsets)
+
+
+class _SamLines:
+    """Makes lines of SAM."""
+
+    def __init__(self, aligned: Aligned, texts: Texts) -> None:
+        self._aligned, self._texts = aligned, texts
+        star, other = ord("*"), ord("X")
+        has_star = bool((aligned.letters == star).any())
+        self._letters = np.where(aligned.letters == star, np.uint8(other), aligned.letters) if has_star else aligned.letters
+        self._shift = _PHRED_64_SHIFT if aligned.qualities is not None and looks_like_phred_64(aligned.qualities) else 0
+        self._longest_name = int(np.diff(texts.offsets).max(initial=0))
+
+    def lines(self, rows: pa.Table) -> tuple[bytes, NDArray[np.int64], NDArray[np.int64]]:
+        """Lines of whole patterns: their text, where each ends, and what they are sorted by."""
+        from kernels.cpu.alignment_lines import MOST_NUMBERS, write_sam_lines
+
+        piece, is_primary = _records(rows)
+        n, is_none, is_reverse, patterns = len(piece), _is_none(piece), _is_reverse(piece), _numbers(piece, "pattern_row")
+        are_mates = n > 0 and piece["mate"][0].is_valid and np.array_equal(patterns, patterns[0] + np.arange(n)) and n % 2 == 0
+        text = np.where(is_none, -1, _numbers(piece, "text_row", -1))
+        start, end = np.where(is_none, 0, _numbers(piece, "text_start")), _numbers(piece, "text_end")
+        flags = _IS_UNPLACED * is_none + _IS_REVERSE * is_reverse + _IS_SECONDARY * ~is_primary
+        places = np.zeros((n, 6), np.int64)
+        places[:, 3] = -1
+        if are_mates:
+            flags += _mate_flags(piece, is_none, is_reverse)
+            _fill_mates(places, text, start, end, is_none)
+        places[:, 0], places[:, 1] = np.where(is_none & are_mates, places[:, 3], text), np.where(is_none & are_mates, places[:, 4], start)
+        places[:, 2] = np.where(is_none, 0, _numbers(piece, "mapping_quality", _NO_QUALITY))
+        before = _numbers(piece, "pattern_start", 1) - 1
+        behind = _numbers(piece, "pattern_length") - _numbers(piece, "pattern_end")
+        clips = np.where(is_reverse[:, None], np.stack([behind, before], axis=1), np.stack([before, behind], axis=1))
+        names, cigars, mds = _read_names(_texts(piece, "pattern"), are_mates=are_mates), _texts(piece, "cigar"), _texts(piece, "md")
+        own = np.diff(self._aligned.offsets)[patterns]
+        room = sum(len(one.own) for one in (names, cigars, mds)) + 2 * int(own.sum()) + n * (MOST_NUMBERS + 2 * self._longest_name)
+        lines, ends = np.empty(room, np.uint8), np.zeros(n, np.int64)
+        qualities = self._aligned.qualities
+        write_sam_lines(
+            names.letters, names.offsets, flags, self._texts.letters, self._texts.offsets, places, _numbers(piece, "score"),
+            cigars.letters, cigars.offsets, clips, mds.letters, mds.offsets, patterns, self._letters,
+            self._letters[:0] if qualities is None else qualities, self._aligned.offsets, complemented_letters(), self._shift, lines, ends,
+        )  # fmt: skip
+        keys = np.where(places[:, 0] < 0, _NOWHERE, places[:, 0] << 32 | places[:, 1])
+        return lines[: ends[-1] if n else 0].tobytes(), ends, keys
+
+
+def sam_lines(rows: pa.Table, aligned: Aligned) -> bytes:
+    """Lines of rows, which are of whole patterns."""
+    return _SamLines(aligned, aligned.text_names).lines(rows)[0]
+
+
+def _records(rows: pa.Table) -> tuple[pa.Table, NDArray[np.bool_]]:
+    """Of whole patterns the rows that become records, and which of these are primary: each pattern has one of them."""
+    patterns, is_none = _numbers(rows, "pattern_row"), _is_none(rows)
+    scores = np.where(is_none, np.iinfo(np.int64).min, _numbers(rows, "score"))
+    starts = np.flatnonzero(np.diff(patterns, prepend=-1))
+    if len(starts) == len(rows):
+        return rows, np.ones(len(rows), np.bool_)
+    best = np.repeat(np.maximum.reduceat(scores, starts), np.diff(np.append(starts, len(rows))))
+    candidates = np.flatnonzero(scores == best)
+    is_primary = np.zeros(len(rows), np.bool_)
+    is_primary[candidates[np.unique(patterns[candidates], return_index=True)[1]]] = True
+    kept = np.flatnonzero(is_primary | ~is_none)
+    return rows.take(kept).combine_chunks(), is_primary[kept]
+
+
+def _mate_flags(piece: pa.Table, is_none: NDArray[np.bool_], is_reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Flags that reads of pairs have besides."""
+    import pyarrow.compute as pc
+
+    other = np.arange(len(piece)) ^ 1
+    is_proper = np.asarray(pc.fill_null(piece["is_proper_pair"], False).to_numpy(), np.bool_)
+    first = _numbers(piece, "mate") == 1
+    flags = _IS_PAIRED + _IS_PROPER * is_proper + _MATE_IS_UNPLACED * is_none[other] + _MATE_IS_REVERSE * is_reverse[other]
+    return flags + np.where(first, _IS_FIRST, _IS_SECOND)
+
+
+def _fill_mates(
+    places: NDArray[np.int64], text: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64], is_none: NDArray[np.bool_]
+) -> None:
+    """The columns of a mate's place and of the fragment's length. Of a read without a place the mate has the place of the other."""
+    other = np.arange(len(text)) ^ 1
+    places[:, 3] = np.where(is_none[other], text, text[other])
+    places[:, 4] = np.where(is_none[other], start, start[other])
+    is_together = ~is_none & ~is_none[other] & (text == text[other])
+    length = np.maximum(end, end[other]) - np.minimum(start, start[other]) + 1
+    is_left = (start < start[other]) | ((start == start[other]) & (np.arange(len(text)) < other))
+    places[:, 5] = np.where(is_together, np.where(is_left, length, -length), 0)
+
+
+def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
+    """Lines of rows that have a place."""
+    from kernels.cpu.alignment_lines import MOST_NUMBERS, write_paf_lines
+
+    piece = rows.take(np.flatnonzero(~_is_none(rows))).combine_chunks()
+    text = _numbers(piece, "text_row", -1)
+    columns = [
+        _numbers(piece, "pattern_length"), _numbers(piece, "pattern_start") - 1, _numbers(piece, "pattern_end"), text,
+        _numbers(piece, "text_length"), _numbers(piece, "text_start") - 1, _numbers(piece, "text_end"),
+        _numbers(piece, "mapping_quality", _NO_QUALITY),
+    ]  # fmt: skip
+    names, cigars = _texts(piece, "pattern"), _texts(piece, "cigar")
+    longest = int(np.diff(aligned.text_names.offsets).max(initial=0))
+    room = len(names.own) + len(cigars.own) + len(piece) * (MOST_NUMBERS + longest)
+    lines, ends = np.empty(room, np.uint8), np.zeros(len(piece), np.int64)
+    write_paf_lines(
+        names.letters, names.offsets, aligned.text_names.letters, aligned.text_names.offsets, _is_reverse(piece),
+        np.ascontiguousarray(np.stack(columns, axis=1)), _numbers(piece, "score"), cigars.letters, cigars.offsets, lines, ends,
+    )  # fmt: skip
+    return lines[: ends[-1] if len(piece) else 0].tobytes()
+
+
+def _write_sorted(
+    out: Path, header: bytes, pieces: Iterable[pa.Table], lines: Callable[[pa.Table], Any], progress: Progress, threads: int
+) -> None:
+    """Write lines in the order of their keys: first into a file beside `out`, then from there."""
+    ends, keys = [np.zeros(1, np.int64)], [np.zeros(0, np.int64)]
+
+    def noted(piece: pa.Table) -> tuple[bytes, Any, Any]:
+        found: tuple[bytes, Any, Any] = lines(piece)
+        return found
+
+    def note(found: tuple[bytes, Any, Any]) -> bytes:
+        ends.append(found[1] + ends[-1][-1])
+        keys.append(found[2])
+        return found[0]
+
+    unsorted = temporary_sibling(out)
+    try:
+        write_lines(unsorted, b"", pieces, noted, progress, threads=threads, then=note)
+        offsets, order = np.concatenate([one for one in ends if len(one)]), np.argsort(np.concatenate(keys), kind="stable")
+        lengths = np.diff(offsets)[order]
+        with atomic_file(out) as file:
+            file.write(header)
+            if len(order):
+                records = np.memmap(unsorted, np.uint8, "r")
+                marks = np.append(0, np.cumsum(lengths))
+                begin = 0
+                while begin < len(order):
+                    end = max(begin + 1, int(np.searchsorted(marks, marks[begin] + _COPIED_BYTES, side="right")) - 1)
+                    file.write(take_runs(records, offsets, order[begin:end])[0].tobytes())
+                    progress.check()
+                    begin = end
+                del records
+    finally:
+        unsorted.unlink(missing_ok=True)

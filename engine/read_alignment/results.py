@@ -1,0 +1,166 @@
+"""Alignments of pairs as rows of the table, what the rows are of as tables, and the file of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import Texts
+from engine.formats.separated import write_separated
+from engine.jobs.progress import Progress
+from engine.read_alignment.sequences import NamedSequences
+from engine.read_alignment.tables import COLUMNS, DECIMALS
+from kernels.gapsmis_layouts import NO_ALIGNMENT, Alignments
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kernels.cpu.cigars import Cigars
+
+__all__ = [
+    "Rows", "alignment_rows", "alignment_schema", "better_strands", "pattern_schema", "pattern_tables", "text_schema", "text_table",
+    "write_alignments",
+]  # fmt: skip
+
+_LETTERS = 1 << 27  # of patterns in a table in memory
+
+
+class Rows(NamedTuple):
+    """n alignments, each a row of the table.
+
+    Attributes
+    ----------
+    text_of, pattern_of : (n,) int64, numbers of the text, -1 where the pattern has no place, and of the pattern.
+    found : the alignments; places in the texts, and in the patterns or their reverse complements. is_reverse : (n,) which it is.
+    cigars : how they run along the text. mapping_quality : (n,) int32; None where no places were looked for. is_proper_pair : (n,) whether
+        both mates have places as reads of one fragment have; None where there are no mates.
+    """
+
+    text_of: NDArray[np.int64]
+    pattern_of: NDArray[np.int64]
+    found: Alignments
+    is_reverse: NDArray[np.bool_]
+    cigars: Cigars
+    mapping_quality: NDArray[np.int32] | None = None
+    is_proper_pair: NDArray[np.bool_] | None = None
+
+
+def alignment_schema() -> pa.Schema:
+    """Columns of the table ``alignments``."""
+    import pyarrow as pa
+
+    texts, parts = {"text", "pattern", "strand", "cigar"}, {"identity"}
+    shown = [(name, pa.string() if name in texts else pa.float64() if name in parts else pa.int32()) for name in COLUMNS]
+    more = [("mapping_quality", pa.int32()), ("mate", pa.int32()), ("md", pa.string())]
+    return pa.schema([*shown, *more, ("pattern_row", pa.int64()), ("text_row", pa.int64()), ("is_proper_pair", pa.bool_())])
+
+
+def pattern_schema() -> pa.Schema:
+    """Columns of the table ``patterns``."""
+    import pyarrow as pa
+
+    return pa.schema([("pattern", pa.string()), ("letters", pa.string()), ("qualities", pa.string()), ("mate", pa.int32())])
+
+
+def text_schema() -> pa.Schema:
+    """Columns of the table ``texts``."""
+    import pyarrow as pa
+
+    return pa.schema([("text", pa.string()), ("length", pa.int32())])
+
+
+def better_strands(forward: Alignments, reverse: Alignments) -> tuple[Alignments, NDArray[np.bool_]]:
+    """Of each pair the better alignment of both strands, the forward one where they score the same, and whether it is the reverse one."""
+    is_reverse = reverse.score > forward.score
+    chosen = [
+        np.where(is_reverse[:, None] if one.ndim == 2 else is_reverse, other, one) for one, other in zip(forward, reverse, strict=True)
+    ]
+    return Alignments(*chosen), is_reverse
+
+
+def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: Rows) -> pa.Table:
+    """Rows of the table ``alignments``."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text_of, pattern_of, found, is_reverse, cigars, mapping_quality, is_proper_pair = rows
+    is_none, has_text = found.score == NO_ALIGNMENT, text_of >= 0
+    text_length, pattern_length = texts.lengths[text_of], patterns.lengths[pattern_of]
+    start, end = found.pattern_start.astype(np.int64), found.pattern_end.astype(np.int64)
+    # The places of a reverse complement, counted on the pattern as it was given.
+    given_start, given_end = np.where(is_reverse, pattern_length - end, start), np.where(is_reverse, pattern_length - start, end)
+    signs = Texts.of(["+", "-"]).take(is_reverse.astype(np.int64))
+    numbers = {
+        "score": found.score, "gaps": found.gaps, "identity": cigars.same / np.maximum(1, cigars.columns),
+        "text_start": found.text_start + 1, "text_end": found.text_end, "pattern_start": given_start + 1, "pattern_end": given_end,
+    }  # fmt: skip
+    schema = alignment_schema()
+    known = {name: pa.array(values, schema.field(name).type, mask=is_none) for name, values in numbers.items()}
+    empty = pa.scalar(None, pa.string())
+    written = {
+        "strand": signs, "cigar": Texts(cigars.cigars, cigars.cigar_offsets), "md": Texts(cigars.mds, cigars.md_offsets)
+    }  # fmt: skip
+    for name, column in written.items():
+        known[name] = pc.if_else(pa.array(is_none), empty, column.arrow())
+    names = texts.names.take(np.maximum(0, text_of)).arrow()
+    known["text"] = names if has_text.all() else pc.if_else(pa.array(has_text), names, empty)
+    known["pattern"] = patterns.names.take(pattern_of).arrow()
+    known["text_length"] = pa.array(text_length, pa.int32(), mask=~has_text)
+    known["pattern_length"] = pa.array(pattern_length, pa.int32())
+    nothing = pa.nulls(len(text_of), pa.int32())
+    known["mapping_quality"] = nothing if mapping_quality is None else pa.array(mapping_quality, pa.int32())
+    known["mate"] = pa.array(patterns.mates(pattern_of), pa.int32()) if patterns.are_mates else nothing
+    known["pattern_row"], known["text_row"] = pa.array(pattern_of), pa.array(text_of, mask=~has_text)
+    known["is_proper_pair"] = pa.nulls(len(text_of), pa.bool_()) if is_proper_pair is None else pa.array(is_proper_pair)
+    return pa.table([known[name] for name in schema.names], schema=schema)
+
+
+def pattern_tables(patterns: NamedSequences) -> Iterator[pa.Table]:
+    """The table ``patterns``, in pieces."""
+    import pyarrow as pa
+
+    letters, offsets, n = patterns.letters(), patterns.sequences.offsets, len(patterns)
+    begin = 0
+    while begin < n:
+        end = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + _LETTERS, side="right")) - 1)
+        places = offsets[begin : end + 1]
+        no_qualities = Texts(letters[:0], np.zeros(end - begin + 1, np.int64))
+        qualities = no_qualities if patterns.qualities is None else Texts(patterns.qualities, places)
+        rows = np.arange(begin, end)
+        mates = pa.array(patterns.mates(rows), pa.int32()) if patterns.are_mates else pa.nulls(end - begin, pa.int32())
+        columns = [patterns.names[begin:end].arrow(), Texts(letters, places).arrow(), qualities.arrow(), mates]
+        yield pa.table(columns, schema=pattern_schema())
+        begin = end
+
+
+def text_table(texts: NamedSequences) -> pa.Table:
+    """The table ``texts``."""
+    import pyarrow as pa
+
+    return pa.table([texts.names.arrow(), pa.array(texts.lengths, pa.int32())], schema=text_schema())
+
+
+def write_alignments(
+    out: Path, tables: Iterable[pa.Table], progress: Progress, *, spreadsheet_safe: bool = False, threads: int = 1
+) -> None:
+    """Write rows as ``alignments.tsv``, as they come: a pair without an alignment has the score ``-inf`` and no places.
+
+    Raises
+    ------
+    StorageError : the disk refused. Cancelled : the user asked to stop.
+    """
+    write_separated(
+        out, map(_with_infinite_scores, tables), COLUMNS, progress, decimals=DECIMALS, spreadsheet_safe=spreadsheet_safe, threads=threads
+    )
+
+
+def _with_infinite_scores(table: pa.Table) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    scores = pc.fill_null(pc.cast(table["score"], pa.string()), "-inf")
+    return table.set_column(table.schema.get_field_index("score"), "score", scores)

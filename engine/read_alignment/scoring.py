@@ -1,0 +1,98 @@
+"""Score: pairs of texts and patterns with a bounded number of gaps, on any devices, as a kind of work."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.execution.executor import Session
+from engine.execution.work import Piece, Rows, Work, by_item
+from kernels.device import Device, twin
+from kernels.gapsmis_layouts import Alignments, GapRules, Sequences
+
+if TYPE_CHECKING:
+    from kernels.cpu.gapsmis import ReadSearch
+
+__all__ = ["KIND", "STEP_CELLS", "TextsAgainstPatterns", "align_pairs", "work_of"]
+
+KIND = "reads"
+STEP_CELLS = 1_000_000
+"""Cells in a step of the progress."""
+
+
+def work_of(texts: Sequences, patterns: Sequences, rules: GapRules) -> Work:
+    """Texts and patterns, to align any pairs of them."""
+    settings = rules._asdict()
+    matrix = settings.pop("matrix")
+    return Work(KIND, {"texts": texts._asdict(), "patterns": patterns._asdict(), "matrix": {"scores": matrix}}, settings)
+
+
+def align_pairs(session: Session, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64], *, traces: bool = True) -> Alignments:
+    """Alignments of pairs, given by the numbers of their texts and patterns.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
+    """
+    state = {"text": text_of, "pattern": pattern_of, "traces": traces}
+    # The pairs are named, since a round has others than the one before: none has a device where it belongs.
+    return Alignments(**session.run(state, np.arange(len(text_of)), step_cost=STEP_CELLS))
+
+
+class TextsAgainstPatterns:
+    """Items are the pairs of a round, which are its state."""
+
+    parts_of_worker = 0
+
+    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+        """Cells of all layers."""
+        texts, patterns = (np.diff(work.sources[name]["offsets"]) + 1.0 for name in ("texts", "patterns"))
+        cells: NDArray[np.float64] = texts[state["text"]] * patterns[state["pattern"]] * (work.settings["most_gaps"] + 1)
+        return cells
+
+    @contextmanager
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
+        """Texts and patterns on the device.
+
+        Raises
+        ------
+        DeviceError : they do not fit there, or the scores do not fit into its numbers; the executor gives the pairs to others.
+        """
+        rules = GapRules(work.sources["matrix"]["scores"], **work.settings)
+        texts, patterns = Sequences(**work.sources["texts"]), Sequences(**work.sources["patterns"])
+        yield _Opened(twin(device, "gapsmis").ReadSearch(device, texts, patterns, rules), rules.most_gaps)
+
+    def empty(self, work: Work, state: Any, n: int) -> Rows:
+        """No alignments."""
+        return Alignments.none(n, work.settings["most_gaps"])._asdict()
+
+    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
+        """By pair."""
+        by_item(into, first, end, rows)
+
+
+class _Opened:
+    """Texts and patterns on a device."""
+
+    def __init__(self, search: ReadSearch, most_gaps: int) -> None:
+        self._search, self._most_gaps, self._state = search, most_gaps, dict[str, Any]()
+        self._out = Alignments.none(0, most_gaps)
+
+    def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
+        """Pairs come."""
+        chosen = slice(None) if items is None else items
+        self._state = {**state, "text": state["text"][chosen], "pattern": state["pattern"][chosen]}
+        self._out = Alignments.none(len(self._state["text"]), self._most_gaps)
+
+    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+        """Align the pairs `first:last`."""
+        asked = self._state["text"], self._state["pattern"], self._out, first, last
+        with closing(self._search.align(*asked, traces=bool(self._state["traces"]))) as ends:
+            begun = first
+            for end in ends:
+                yield Piece(end, {name: column[begun:end].copy() for name, column in self._out._asdict().items()})
+                begun = end

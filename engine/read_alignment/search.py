@@ -1,0 +1,223 @@
+"""Align reads with a bounded number of gaps: read -> index -> plan -> score -> report, from files of sequences to a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from engine.errors import InputError, ParameterError
+from engine.execution.resources import Resources
+from engine.jobs.progress import Progress
+from engine.project.run import Run
+from engine.read_alignment.compilation import READS
+from engine.read_alignment.exporting import check_format, write_as
+from engine.read_alignment.pairing import EveryPair
+from engine.read_alignment.parameters import ReadAlignmentParameters
+from engine.read_alignment.placing import Placing, are_looked_for, index_texts
+from engine.read_alignment.records import Aligned
+from engine.read_alignment.results import Rows, alignment_rows, alignment_schema, pattern_schema, pattern_tables, text_table
+from engine.read_alignment.sequences import NamedSequences, check_sorts, gap_rules, read_patterns, read_sequences
+from engine.read_alignment.summary import ReadAlignmentSummary
+from engine.search_run import Asked, SearchRun, search_run
+from engine.sequences.matrices import matrix_names
+from kernels.gapsmis_layouts import NO_ALIGNMENT, GapRules, TooLongError, score_bits
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kernels.cpu.minimisers import MinimiserIndex
+
+__all__ = ["align_reads"]
+
+
+class _Read(NamedTuple):
+    """What the files hold, what the alignments are to be, and whether places are looked for."""
+
+    texts: NamedSequences
+    patterns: NamedSequences
+    rules: GapRules
+    has_places: bool
+
+
+def align_reads(
+    texts: str | Path,
+    patterns: str | Path,
+    out: str | Path | None,
+    parameters: ReadAlignmentParameters,
+    *,
+    format: str = "tsv",
+    is_sorted: bool = False,
+    pairs: bool = False,
+    mates: str | Path | None = None,
+    project_folder: str | Path | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> ReadAlignmentSummary:
+    """Align every pattern with every text, or the i-th with the i-th, or each where it belongs, with at most so many gaps.
+
+    Parameters
+    ----------
+    texts, patterns : FASTA or FASTQ files of nucleotides or proteins, also gzipped.
+    out : file for the alignments, in `format`: ``tsv``, ``sam``, ``sorted-sam`` or ``paf``; None for none. is_sorted : of ``sam``.
+    pairs : the i-th pattern is aligned with the i-th text alone. mates : file with the other read of each fragment, in the same order.
+    project_folder : a project to which a run with its tables is added.
+    device, threads : see `engine.execution.devices.chosen_device`; all threads when None.
+
+    Raises
+    ------
+    InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
+    """
+    check_format(format, is_sorted=is_sorted)
+    own_matrix = [parameters.matrix] if parameters.matrix and parameters.matrix not in matrix_names() else []
+    asked = Asked(
+        "reads",
+        {"texts": [texts], "patterns": [patterns], "mates": [] if mates is None else [mates], "matrix": own_matrix},
+        {"texts": "TEXTS.fasta", "patterns": "PATTERNS.fasta"},
+        parameters,
+        are_distinct=False,
+        outputs=[] if out is None else [Path(out)],
+        project=project_folder,
+        device=device,
+        threads=threads,
+    )
+
+    def read(progress: Progress, threads: int) -> _Read:
+        found = read_sequences(Path(texts), progress), read_patterns(Path(patterns), None if mates is None else Path(mates), progress)
+        check_sorts(*found)
+        rules = gap_rules(parameters, of_nucleotides=found[0].are_nucleotides or found[1].are_nucleotides)
+        has_places = are_looked_for(*found, parameters, pairs=pairs)
+        _check(*found, rules, parameters, pairs=pairs, has_places=has_places)
+        return _Read(*found, rules, has_places)
+
+    with search_run(asked, read, READS, progress) as run:
+        sequences = run.read()
+        with run.step("index"):
+            index = index_texts(sequences.texts, parameters, run.threads, run.progress) if sequences.has_places else None
+        with run.step("plan"):
+            resources = run.resources()
+            aligning = _plan(sequences, parameters, resources, index, pairs=pairs)
+        with ExitStack() as stack:
+            stack.enter_context(aligning.opened())
+            rounds = _Rounds(run, sequences, aligning)
+            tables = rounds.tables()
+            if run.run is not None:
+                _keep_sequences(run.run, sequences)
+                tables = _kept(tables, stack.enter_context(run.run.table_writer("alignments", alignment_schema())).write)
+            if out is not None:
+                # The rounds tell how far they are; the lines of one are written in a moment.
+                aligned = Aligned.of(sequences.texts, sequences.patterns)
+                write_as(Path(out), "sorted-sam" if is_sorted else format, tables, aligned, Progress(), threads=run.threads)
+            else:
+                for _ in tables:
+                    pass
+            # The last look: when this block is left, what was written is kept.
+            run.progress.stage("Writing")
+            run.device = "+".join(aligning.devices)
+        n_texts, n_patterns = len(sequences.texts), len(sequences.patterns)
+        counts = {"texts": n_texts, "patterns": n_patterns, "pairs": rounds.n_rows, "aligned": rounds.n_aligned}
+        told = f"{rounds.n_aligned:,} {'alignment' if rounds.n_aligned == 1 else 'alignments'}"
+        run.record(counts, told, is_of_pairs=pairs, has_places=sequences.has_places)
+        return ReadAlignmentSummary(
+            **run.told,
+            n_texts=n_texts,
+            n_patterns=n_patterns,
+            n_pairs=rounds.n_rows,
+            n_aligned=rounds.n_aligned,
+            cells=aligning.cells,
+            has_places=sequences.has_places,
+        )
+
+
+def _check(
+    texts: NamedSequences, patterns: NamedSequences, rules: GapRules, parameters: ReadAlignmentParameters, *, pairs: bool, has_places: bool
+) -> None:
+    """Refuse what cannot be computed.
+
+    Raises
+    ------
+    ParameterError : scores could pass 32 bits, texts and patterns cannot be paired, or places cannot be looked for.
+    InputError : places of proteins are asked for, or of what is too long for it.
+    """
+    from kernels.cpu.minimisers import LONGEST_READ, MOST_TEXTS
+
+    longest = int(patterns.lengths.max(initial=0))
+    if not score_bits(rules, longest):
+        raise ParameterError(f"scores of patterns of {longest:,} letters could pass 32 bits; scale the scores and the gap costs down")
+    if pairs and len(texts) != len(patterns):
+        raise ParameterError(
+            f"--pairs: {texts.path.name} has {len(texts):,} sequences and {patterns.path.name} {len(patterns):,}; "
+            "give as many texts as patterns"
+        )
+    if patterns.are_mates and (not has_places or parameters.strands != "both"):
+        raise ParameterError("--mates is for reads whose places are looked for: give --places seeds, --strands both and no --pairs")
+    if has_places and pairs:
+        raise ParameterError("--pairs says with which text each pattern is aligned; leave it out, or --places seeds")
+    if has_places and len(texts.sequences.codes) and not texts.are_nucleotides:
+        raise InputError(texts.path, "holds proteins, whose places are not looked for", remedy="Give --places every")
+    if has_places and len(texts) > MOST_TEXTS:
+        reason = f"holds {len(texts):,} sequences; places are looked for in up to {MOST_TEXTS:,}"
+        raise InputError(texts.path, reason, remedy="Give fewer, or --places every")
+    if has_places and longest > LONGEST_READ:
+        raise InputError(
+            patterns.path, f"a pattern has {longest:,} letters; places are looked for up to {LONGEST_READ:,}", remedy="Give --places every"
+        )
+
+
+def _plan(
+    sequences: _Read, parameters: ReadAlignmentParameters, resources: Resources, index: MinimiserIndex | None, *, pairs: bool
+) -> EveryPair | Placing:
+    """How the reads are aligned: in rounds of pairs, or of reads whose places are looked for."""
+    texts, patterns, rules, _ = sequences
+    if index is None:
+        return EveryPair(texts, patterns, rules, resources, pairs=pairs, both_strands=parameters.strands == "both")
+    resources.progress.message("The place of each read is looked for by minimisers; --places every aligns it with every text")
+    placing = Placing(texts, patterns, index, rules, parameters, resources)
+    if patterns.are_mates:
+        placing.learn_inserts(parameters)
+    return placing
+
+
+class _Rounds:
+    """The rounds of a run, aligned one after the other."""
+
+    def __init__(self, run: SearchRun[_Read], read: _Read, aligning: EveryPair | Placing) -> None:
+        self._run, self._read, self._aligning = run, read, aligning
+        self.n_rows = self.n_aligned = 0
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Rows of each round."""
+        texts, patterns, rules, has_places = self._read
+        progress = self._run.progress
+        if has_places:
+            progress.stage("Placing reads", len(patterns))
+        for first, last in self._aligning.rounds():
+            with self._run.step("score"):
+                try:
+                    rows: Rows = self._aligning.rows(first, last)
+                except TooLongError as error:
+                    raise ParameterError(f"{error}: too long to be traced with {rules.most_gaps} gaps; give shorter ones") from error
+            with self._run.step("report"):
+                table = alignment_rows(texts, patterns, rows)
+            self.n_rows += len(table)
+            self.n_aligned += int((rows.found.score != NO_ALIGNMENT).sum())
+            yield table
+            if has_places:
+                progress.advance(last - first)
+
+
+def _keep_sequences(run: Run, sequences: _Read) -> None:
+    """Write what was aligned as tables of a run, which the rows of its alignments name."""
+    run.write_table("texts", text_table(sequences.texts))
+    with run.table_writer("patterns", pattern_schema()) as writer:
+        for table in pattern_tables(sequences.patterns):
+            writer.write(table)
+
+
+def _kept(tables: Iterator[pa.Table], write: Callable[[pa.Table], None]) -> Iterator[pa.Table]:
+    """The tables, each written before it is given on."""
+    for table in tables:
+        write(table)
+        yield table

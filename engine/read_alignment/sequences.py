@@ -1,0 +1,260 @@
+"""Texts and patterns: which are nucleotides, their codes, what their letters score, and their reverse complements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import Texts, take_runs
+from engine.errors import InputError, shortened
+from engine.formats.fasta import read_proteins
+from engine.formats.fastq import is_fastq, read_fastq
+from engine.formats.letters import letter_counts
+from engine.formats.sources import ByteSource
+from engine.jobs.progress import Progress
+from engine.read_alignment.parameters import ReadAlignmentParameters
+from engine.sequences.matrices import LETTERS, Matrix, encode, read_matrix
+from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules, Sequences
+
+__all__ = [
+    "ALPHABET", "NamedSequences", "bases", "check_sorts", "complemented_letters", "gap_rules", "nucleotide_matrix", "read_patterns",
+    "read_sequences", "with_other_strands",
+]  # fmt: skip
+
+_BASES = {
+    "A": "A", "C": "C", "G": "G", "T": "T", "U": "T", "R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC", "B": "CGT",
+    "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT",
+}  # fmt: skip
+"""The bases that IUPAC's letter of a nucleotide stands for."""
+_COMPLEMENT = dict(zip("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN", strict=True))
+ALPHABET = np.frombuffer(LETTERS.encode(), np.uint8)
+"""The letter of each code."""
+_CERTAIN, _NUCLEOTIDE_SHARE = "ACGTUN", 0.9
+_MODES = {"prefix": PREFIX, "within": WITHIN, "local": LOCAL}
+
+
+@dataclass(frozen=True)
+class NamedSequences:
+    """Sequences of a file: their names, and codes by `engine.sequences.matrices.LETTERS`, a U of nucleotides as T.
+
+    `qualities`: (letters,) uint8, the characters of the file; None where it has none. `are_mates`: whether sequences 2 i and 2 i + 1 are
+    reads of one fragment.
+    """
+
+    path: Path
+    names: Texts
+    sequences: Sequences
+    are_nucleotides: bool
+    qualities: NDArray[np.uint8] | None = None
+    are_mates: bool = False
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """(n,) letters of each."""
+        return np.diff(self.sequences.offsets)
+
+    def letters(self) -> NDArray[np.uint8]:
+        """ASCII capitals of all."""
+        return ALPHABET[self.sequences.codes]
+
+    def mates(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """1 or 2 for each of some sequences: which of its fragment it is."""
+        return rows % 2 + 1
+
+
+def read_patterns(path: Path, mates: Path | None, progress: Progress) -> NamedSequences:
+    """Read patterns, and their mates from a second file, behind each its own.
+
+    Raises
+    ------
+    InputError : a file cannot be read, or the two do not go together. Cancelled : the user asked to stop.
+    """
+    ones = read_sequences(path, progress)
+    if mates is None:
+        return ones
+    others = read_sequences(mates, progress)
+    if len(ones) != len(others):
+        longer, shorter = (ones, others) if len(ones) > len(others) else (others, ones)
+        n = len(shorter)
+        alone = shortened(longer.names[n : n + 1].strings()[0])
+        reason = f"holds {len(longer):,} reads, and {shorter.path.name} {n:,}: {alone} (record {n + 1:,}) has no mate"
+        raise InputError(longer.path, reason, remedy="Give both files of one run, with the reads in the same order")
+    if (ones.qualities is None) != (others.qualities is None):
+        plain, other = (ones, others) if ones.qualities is None else (others, ones)
+        raise InputError(plain.path, f"has no qualities, and {other.path.name} has", remedy="Give two FASTQ files, or two of FASTA")
+    check_sorts(ones, others)
+    _tell_other_names(ones, others, progress)
+    order = np.arange(2 * len(ones)).reshape(2, -1).T.ravel()
+    both = ones.sequences, others.sequences
+    codes, offsets = take_runs(*_joined(both[0].codes, both[0].offsets, both[1].codes, both[1].offsets), order)
+    qualities = None
+    if ones.qualities is not None and others.qualities is not None:
+        qualities, _ = take_runs(*_joined(ones.qualities, both[0].offsets, others.qualities, both[1].offsets), order)
+    names = Texts(*_joined(ones.names.letters, ones.names.offsets, others.names.letters, others.names.offsets)).take(order)
+    are_nucleotides = ones.are_nucleotides or others.are_nucleotides
+    return NamedSequences(path, names, Sequences(codes, offsets), are_nucleotides, qualities, are_mates=True)
+
+
+def _joined(
+    letters: NDArray[Any], offsets: NDArray[np.int64], more: NDArray[Any], more_offsets: NDArray[np.int64]
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Runs of two arrays as runs of one."""
+    return np.concatenate([letters, more]), np.concatenate([offsets, offsets[-1] + more_offsets[1:]])
+
+
+def _tell_other_names(ones: NamedSequences, others: NamedSequences, progress: Progress) -> None:
+    """Warn where mates have names that differ in more than the last letter, as /1 and /2 do."""
+    lengths = np.diff(ones.names.offsets)
+    differ = lengths != np.diff(others.names.offsets)
+    if not differ.any():
+        odd = np.flatnonzero(ones.names.letters != others.names.letters)
+        row = np.searchsorted(ones.names.offsets, odd, side="right") - 1
+        differ[row[odd != ones.names.offsets[row + 1] - 1]] = True
+    if differ.any():
+        n = int(np.flatnonzero(differ)[0])
+        name, other = (shortened(one.names[n : n + 1].strings()[0]) for one in (ones, others))
+        count = int(differ.sum())
+        has = "mate has another name than its read" if count == 1 else "mates have other names than their reads"
+        told = f"{count:,} {has}, the first in record {n + 1:,}: {name} and {other}"
+        progress.message(f"{others.path.name}: {told}", "warning")
+
+
+def read_sequences(path: Path, progress: Progress) -> NamedSequences:
+    """Read the sequences of a FASTA or FASTQ file, which is told by its content.
+
+    Raises
+    ------
+    InputError : the file cannot be read, or holds letters that do not go together. Cancelled : the user asked to stop.
+    """
+    with ByteSource(path) as source:
+        has_qualities = is_fastq(source)
+    if has_qualities:
+        reads = read_fastq(path, progress=progress)
+        if reads.is_phred_64:
+            progress.message(
+                f"{path.name}: the qualities look as if they began at 64, as Illumina's did before 2011; scores do not use them"
+            )
+        if n_empty := int((np.diff(reads.offsets) == 0).sum()):
+            progress.message(f"{path.name}: {n_empty:,} {'read is' if n_empty == 1 else 'reads are'} empty", "warning")
+        return replace(named_sequences(path, reads.names, reads.letters, reads.offsets), qualities=reads.qualities)
+    proteins = read_proteins([path], progress=progress, every_record=True, with_chromosomes=True)
+    return named_sequences(path, Texts(proteins.accession_bytes, proteins.accession_offsets), proteins.residues, proteins.offsets)
+
+
+def named_sequences(path: Path, names: Texts, letters: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NamedSequences:
+    """Sequences by their ASCII capitals.
+
+    They are of nucleotides where nine of ten letters are A, C, G, T, U or N; then every letter must be IUPAC's of a nucleotide.
+
+    Raises
+    ------
+    InputError : nearly all letters are of nucleotides, and one is not.
+    """
+    counts = letter_counts(letters)
+    total, certain = int(counts.sum()), int(counts[np.frombuffer(_CERTAIN.encode(), np.uint8)].sum())
+    is_allowed = np.zeros(256, np.bool_)
+    is_allowed[np.frombuffer("".join(_BASES).encode(), np.uint8)] = True
+    are_nucleotides = total > 0 and certain >= _NUCLEOTIDE_SHARE * total
+    codes = encode(letters)
+    if are_nucleotides:
+        odd = np.flatnonzero(~is_allowed[letters])
+        if len(odd):
+            name = names[(k := int(np.searchsorted(offsets, odd[0], side="right")) - 1) : k + 1].strings()[0]
+            reason = f"'{chr(letters[odd[0]])}' at position {int(odd[0] - offsets[k]) + 1} of {shortened(name)} is no nucleotide"
+            remedy = "The other letters are nucleotides: give IUPAC's letters (N for any), or proteins alone"
+            raise InputError(path, reason, remedy=remedy)
+        codes[codes == LETTERS.index("U")] = LETTERS.index("T")
+    return NamedSequences(path, names, Sequences(codes, offsets), are_nucleotides)
+
+
+def check_sorts(texts: NamedSequences, patterns: NamedSequences) -> None:
+    """Refuse proteins against nucleotides.
+
+    Raises
+    ------
+    InputError : one file is of nucleotides and the other is not.
+    """
+    if texts.are_nucleotides != patterns.are_nucleotides and len(texts.sequences.codes) and len(patterns.sequences.codes):
+        proteins, others = (patterns, texts) if texts.are_nucleotides else (texts, patterns)
+        reason = f"holds proteins, and {others.path.name} nucleotides"
+        raise InputError(proteins.path, reason, remedy="Translate one of them: both must be of one sort")
+
+
+def nucleotide_matrix(match: int, mismatch: int) -> Matrix:
+    """What IUPAC's letters of nucleotides score.
+
+    A letter that stands for several bases scores what two bases drawn from both letters score on average, rounded down: so an N is nearly a
+    mismatch with anything. By the best of what it may be, a run of N would attract every read.
+    """
+    scores = np.full((len(LETTERS), len(LETTERS)), mismatch, np.int64)
+    for one, bases in _BASES.items():
+        for other, others in _BASES.items():
+            same, pairs = len(set(bases) & set(others)), len(bases) * len(others)
+            scores[LETTERS.index(one), LETTERS.index(other)] = (match * same + mismatch * (pairs - same)) // pairs
+    return Matrix("nucleotides", scores.astype(np.int32), "".join(_BASES))
+
+
+def _matrix(parameters: ReadAlignmentParameters, *, of_nucleotides: bool) -> Matrix:
+    if parameters.matrix:
+        return read_matrix(parameters.matrix)
+    if of_nucleotides:
+        return nucleotide_matrix(parameters.match, parameters.mismatch)
+    scores = np.full((len(LETTERS), len(LETTERS)), parameters.mismatch, np.int32)
+    np.fill_diagonal(scores, parameters.match)
+    return Matrix("identity", scores, LETTERS)
+
+
+def gap_rules(parameters: ReadAlignmentParameters, *, of_nucleotides: bool) -> GapRules:
+    """The parameters as the kernels take them.
+
+    Raises
+    ------
+    ParameterError, InputError : there is no such matrix.
+    """
+    return GapRules(
+        _matrix(parameters, of_nucleotides=of_nucleotides).scores, parameters.gap_open, parameters.gap_extend, parameters.max_gaps,
+        _MODES[parameters.mode], parameters.seed_length, parameters.recurrence == "published",
+    )  # fmt: skip
+
+
+def bases() -> NDArray[np.uint8]:
+    """(letters,) uint8: 0 to 3 for the codes of A, C, G and T, 4 for the others."""
+    found = np.full(len(LETTERS) + 1, 4, np.uint8)
+    for number, letter in enumerate("ACGT"):
+        found[LETTERS.index(letter)] = number
+    return found
+
+
+def complemented_letters() -> NDArray[np.uint8]:
+    """(256,) uint8: by an ASCII capital of a nucleotide, its partner; others stay."""
+    partners = np.arange(256, dtype=np.uint8)
+    for one, other in _COMPLEMENT.items():
+        partners[ord(one)] = ord(other)
+    return partners
+
+
+def with_other_strands(sequences: Sequences) -> Sequences:
+    """Sequences of nucleotides, and behind them the reverse complement of each.
+
+    >>> codes = np.array([LETTERS.index(letter) for letter in "AACGR"], np.int8)
+    >>> "".join(LETTERS[code] for code in with_other_strands(Sequences(codes, np.array([0, 2, 5]))).codes)
+    'AACGRTTYCG'
+    """
+    from kernels.cpu.strands import write_reverse_complements
+
+    complement = np.arange(len(LETTERS), dtype=np.int8)
+    for one, other in _COMPLEMENT.items():
+        complement[LETTERS.index(one)] = LETTERS.index(other)
+    first, last = int(sequences.offsets[0]), int(sequences.offsets[-1])
+    codes = np.empty(2 * (last - first), np.int8)
+    codes[: last - first] = sequences.codes[first:last]
+    write_reverse_complements(sequences.codes, sequences.offsets, complement, codes[last - first :])
+    offsets = sequences.offsets - first
+    return Sequences(codes, np.concatenate([offsets, offsets[1:] + (last - first)]))

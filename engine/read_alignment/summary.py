@@ -1,0 +1,48 @@
+"""What a read alignment tells when it is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.summary import Count, Summary
+
+__all__ = ["ReadAlignmentSummary"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadAlignmentSummary(Summary):
+    """What was aligned.
+
+    `n_aligned`: pairs that have an alignment with so few gaps. `cells`: of all layers, of the alignments that were computed whole.
+    `has_places`: whether a place was looked for, so that each pattern has one row; else pairs have rows.
+    """
+
+    n_texts: int
+    n_patterns: int
+    n_pairs: int
+    n_aligned: int
+    cells: int
+    has_places: bool = False
+
+    def counts(self) -> list[Count]:
+        """Alignments."""
+        one, several = ("placed pattern", "placed patterns") if self.has_places else ("alignment", "alignments")
+        return [Count(self.n_aligned, one, several, total=self.n_pairs)]
+
+    def lines(self) -> list[str]:
+        """What was aligned, and how much of it could be."""
+        texts, patterns = Count(self.n_texts, "text", "texts"), Count(self.n_patterns, "pattern", "patterns")
+        pairs = Count(self.n_pairs, "pair", "pairs")
+        score = self.stages.get("score", {}).get("seconds", 0.0)
+        speed = f", {self.cells / score / 1e6:,.0f} million cells a second" if score > 0 else ""
+        if self.has_places:
+            share = f" ({self.n_aligned / self.n_patterns:.1%})" if self.n_patterns else ""
+            rate = f", {self.n_patterns / score:,.0f} a second" if score > 0 else ""
+            return [
+                f"{patterns.number:,} {patterns.noun}, {texts.number:,} {texts.noun}{rate}",
+                f"{self.n_aligned:,} of them {'has' if self.n_aligned == 1 else 'have'} a place{share}",
+            ]
+        return [
+            f"{patterns.number:,} {patterns.noun}, {texts.number:,} {texts.noun}: {pairs.number:,} {pairs.noun}{speed}",
+            f"{self.n_aligned:,} of them {'has' if self.n_aligned == 1 else 'have'} an alignment",
+        ]

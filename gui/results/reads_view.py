@@ -1,0 +1,270 @@
+"""The results of a read alignment: its rows, the depth along a text, the alignment of a row, and how gaps and identity are distributed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from PySide6.QtCore import QLocale, QSignalBlocker, Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QTabWidget, QVBoxLayout, QWidget
+
+from engine.entry import Search
+from engine.project import Project
+from gui.alignment.alignment_view import AlignmentView
+from gui.forms.editors import tool_button
+from gui.forms.wheel import ChoiceBox
+from gui.plots.depth import Depth
+from gui.plots.depth_plot import DepthPlot
+from gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
+from gui.results.finished_run import FinishedRun, open_finished_run
+from gui.results.reads import (
+    ReadRow,
+    ReadSummary,
+    ShownText,
+    depth_of,
+    gaps_histogram,
+    identity_histogram,
+    matrix_of,
+    of_place,
+    read_conditions,
+    read_facts,
+    read_row,
+    read_summary,
+)
+from gui.results.reads_filter import ReadFilterBar
+from gui.results.run_view import RunView
+from gui.results.summary_header import Figure
+from gui.tables.elided_label import ElidedLabel
+from gui.tables.source import TableSource
+
+__all__ = ["ReadsView"]
+
+
+class ReadsView(RunView):
+    """Shows a finished read alignment.
+
+    The depth is of the alignments that pass the filter, with the text that is chosen above it or that of the chosen row.
+    """
+
+    def __init__(self, search: Search, parent: QWidget | None = None) -> None:
+        self.filters = ReadFilterBar()
+        super().__init__(search, self.filters, parent)
+        self.alignments = self.panels["alignments"]
+        self._sources: dict[str, TableSource] | None = None
+        self._row: ReadRow | None = None
+        self._drawn: ShownText | None = None
+        self._place: tuple[ShownText, int, int] | None = None
+        self.coverage = DepthPlot()
+        self.alignment = AlignmentView(copy_tip="Copy the alignment as text", chosen="row")
+        self.gaps = HistogramPlot("Distribution of gaps", can_be_clicked=True)
+        self.identity = HistogramPlot("Distribution of identity", can_be_clicked=True)
+        self.log_axis = log_counts_box("alignments")
+        self.texts = ChoiceBox()
+        self.texts.setAccessibleName("Text whose depth is shown")
+        self.texts.setToolTip("The text whose depth of coverage is shown; those with the most alignments stand first")
+        self.texts.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.texts.setMinimumContentsLength(16)
+        self.depth_label = ElidedLabel()
+        views = self._split(Qt.Orientation.Vertical, {self._depth_page(): 3, self.alignment: 5})
+        distributions = self._split(Qt.Orientation.Horizontal, {self.gaps: 1, self.identity: 1})
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        counted = logarithmic_page(distributions, self.log_axis)
+        for widget, title, help_text in (
+            (views, "Alignment", "The depth of coverage along a text, and the alignment of the chosen row"),
+            (counted, "Distributions", "How many alignments have how many gaps, and how identical they are; a click filters by it"),
+        ):
+            self.tabs.setTabToolTip(self.tabs.addTab(widget, title), help_text)
+        down = self._split(Qt.Orientation.Vertical, {self.alignments: 4, self.tabs: 6})
+        splitters = {"down": down, "views": views, "distributions": distributions}
+        self._arrange(splitters, (self.coverage, self.alignment, self.gaps, self.identity))
+        self.alignments.rowChosen.connect(self._show_row)
+        self.alignments.model.orderChanged.connect(self._keep_a_choice)
+        self.texts.activated.connect(lambda: self._choose_text(self.texts.currentData()))
+        self.coverage.placeChosen.connect(self.show_place)
+        self.log_axis.toggled.connect(lambda _: self._count())
+        self.gaps.binChosen.connect(lambda low, high: self.filters.choose_gaps(round((low + high) / 2)))
+        self.identity.binChosen.connect(lambda low, high: self.filters.choose_identity(low, None if high >= 100 else high))
+
+    def show_place(self, first: int, last: int) -> None:
+        """Show the alignments alone that cover some of these letters of the text whose depth is shown."""
+        text = self._drawn
+        if text is None:
+            return
+        locale = QLocale()
+        letters = locale.toString(first) + ("" if first == last else f" to {locale.toString(last)}")
+        self._place = (text, first, last)
+        self.coverage.show_place((first, last))
+        self.alignments.show_rows(scope=of_place(text, first, last), scope_text=f"at {letters} of {text.name}", takes_first=True)
+
+    def show_all(self, name: str) -> None:
+        """Show all rows, wherever they lie."""
+        super().show_all(name)
+        self._place = None
+        self.coverage.show_place(None)
+
+    def _depth_page(self) -> QWidget:
+        page = QWidget()
+        bar = QHBoxLayout()
+        bar.setContentsMargins(8, 4, 6, 2)
+        bar.setSpacing(6)
+        label = QLabel("&Depth of")
+        label.setBuddy(self.texts)
+        bar.addWidget(label)
+        bar.addWidget(self.texts)
+        bar.addWidget(self.depth_label, 1)
+        for icon, tip, key in (("remove", "Show more of the text (-)", -1), ("add", "Show less of the text (+)", 1)):
+            bar.addWidget(tool_button(icon, tip, partial(self.coverage.zoom, key)))
+        bar.addWidget(tool_button("reset", "Show the whole text (0)", self.coverage.reset_range))
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(bar)
+        layout.addWidget(self.coverage, 1)
+        return page
+
+    def _read(self, project: Project, run_id: str | None) -> FinishedRun:
+        return open_finished_run(project, self.search, run_id, optional=("patterns",))
+
+    def _forget(self) -> None:
+        for source in (self._sources or {}).values():
+            source.close()
+        self._sources = self._row = self._drawn = self._place = None
+        self.texts.clear()
+        self.depth_label.set_text("")
+        self.coverage.show_depth(None)
+        self.alignment.show_pair(None)
+        for plot in (self.gaps, self.identity):
+            plot.show_histogram(None)
+
+    def _begin(self, run: FinishedRun, source: TableSource) -> None:
+        self.filters.open()
+        self.coverage.show_depth(None, "Counting…")
+        self.alignment.show_pair(None, "Choose a row to see its alignment.")
+        self.alignments.show_rows(takes_first=True)
+        self.header.show_facts(read_facts(run))
+        self._statistician.submit("summary", lambda: read_summary(source), self._show_summary, self._fail_softly)
+        self._count()
+
+    def _show_summary(self, found: ReadSummary) -> None:
+        locale = QLocale()
+        patterns = f"{locale.toString(found.n_patterns)} pattern{'' if found.n_patterns == 1 else 's'}"
+        texts = f"{locale.toString(found.n_texts)} text{'' if found.n_texts == 1 else 's'}"
+        n_without = found.n_rows - found.n_aligned
+        without = f", {locale.toString(n_without)} without an alignment" if n_without else ""
+        self.header.show_counts([Figure(found.n_aligned, "alignment", "alignments")], f"of {patterns} with {texts}{without}")
+        if found.known and self.alignments.hidden_columns() is None:
+            hidden = [column.name for column in self.alignments.model.columns if not column.is_shown]
+            self.alignments.view.hide_columns([name for name in hidden if name not in found.known])
+        with QSignalBlocker(self.texts):
+            for text in found.texts:
+                self._offer(text)
+        if self._drawn is not None:
+            self._choose_text(self._drawn)
+        elif found.texts:
+            self._choose_text(found.texts[0])
+        else:
+            self.coverage.show_depth(None, "No pattern has an alignment.")
+
+    def _offer(self, text: ShownText) -> int:
+        """The place of a text in the choice; one that is not there yet is added."""
+        for at in range(self.texts.count()):
+            if text.is_same(self.texts.itemData(at)):
+                return at
+        self.texts.addItem(text.name, text)
+        return self.texts.count() - 1
+
+    def _choose_text(self, text: ShownText) -> None:
+        """Show the depth of a text."""
+        is_other = not text.is_same(self._drawn)
+        self._drawn = text
+        with QSignalBlocker(self.texts):
+            self.texts.setCurrentIndex(self._offer(text))
+        if is_other or self.coverage.shown is None:
+            self._draw_depth(keeps_range=False)
+
+    def _draw_depth(self, *, keeps_range: bool) -> None:
+        source, text, conditions = self._statistics, self._drawn, read_conditions(self.filters.chosen)
+        if source is not None and text is not None:
+            self._statistician.submit(
+                "depth",
+                lambda: depth_of(source, text, conditions),
+                partial(self._show_depth, keeps_range=keeps_range),
+                lambda error: self.coverage.show_depth(None, str(error)),
+            )
+
+    def _show_depth(self, depth: Depth, *, keeps_range: bool) -> None:
+        locale = QLocale()
+        self.coverage.show_depth(depth, keeps_range=keeps_range)
+        n = f"{locale.toString(depth.n_alignments)} alignment{'' if depth.n_alignments == 1 else 's'}"
+        share = locale.toString(100 * depth.covered, "f", 1)
+        self.depth_label.set_text(
+            f"{locale.toString(depth.length)} letters, {share} % covered by {n}, depth {locale.toString(depth.mean, 'f', 1)} on average, "
+            f"{locale.toString(depth.most)} at most"
+        )
+        self._mark_depth()
+
+    def _mark_depth(self) -> None:
+        """Show in the depth where the chosen row and the chosen place lie, if that is in its text."""
+        row, text, place = self._row, self._drawn, self._place
+        self.coverage.mark(row.letters if row is not None and row.text is not None and row.text.is_same(text) else None)
+        self.coverage.show_place(place[1:] if place is not None and place[0].is_same(text) else None)
+
+    def _show_row(self, row: int, values: Mapping[str, Any]) -> None:
+        run = self._finished
+        if run is not None:
+            self._reader.submit("row", lambda: self._read_row(run, row), self._show_read, self._fail_row)
+
+    def _read_row(self, run: FinishedRun, row: int) -> ReadRow:
+        """Runs in the thread that reads rows, which alone uses these sources."""
+        if self._sources is None:
+            names = [name for name in ("alignments", "patterns") if name in run.tables.paths]
+            self._sources = {name: run.tables.source(name) for name in names}
+        return read_row(self._sources["alignments"], self._sources.get("patterns"), row, matrix_of(run))
+
+    def _show_read(self, found: ReadRow) -> None:
+        self._row = found
+        self.alignment.show_pair(found.pair, found.said)
+        if found.text is not None:
+            self._choose_text(found.text)
+        self._mark_depth()
+
+    def _fail_row(self, error: Exception) -> None:
+        self._row = None
+        self.alignment.show_pair(None, str(error))
+        self.coverage.mark(None)
+
+    def _count(self) -> None:
+        source, chosen, is_log = self._statistics, self.filters.chosen, self.log_axis.isChecked()
+        if source is None:
+            return
+        for plot, count in ((self.gaps, gaps_histogram), (self.identity, identity_histogram)):
+            self._statistician.submit(
+                plot.accessibleName(),
+                partial(count, source, chosen, is_log=is_log),
+                plot.show_histogram,
+                partial(_say_instead, plot),
+            )
+
+    def _filter(self) -> None:
+        self.alignments.show_rows(filter=read_conditions(self.filters.chosen))
+        self._draw_depth(keeps_range=True)
+        self._count()
+
+    def _keep_a_choice(self) -> None:
+        """After a filter hid the chosen row, the first one is chosen, and where there is none nothing is shown."""
+        if self._finished is None:
+            return
+        if len(self.alignments.model.rows) == 0:
+            # What is being read is hidden by now.
+            self._reader.cancel("row")
+            self._row = None
+            self.alignment.show_pair(None)
+            self.coverage.mark(None)
+        elif self.alignments.view.chosen is None:
+            self.alignments.view.choose(0)
+
+
+def _say_instead(plot: HistogramPlot, error: Exception) -> None:
+    plot.show_histogram(None, str(error))

@@ -1,0 +1,195 @@
+"""Lines of SAM and PAF from columns (SAM: Sequence Alignment/Map Format Specification 1.6; PAF: Li 2016, Bioinformatics 32:2103)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["MOST_NUMBERS", "write_paf_lines", "write_sam_lines"]
+
+MOST_NUMBERS = 256
+"""Bytes of a line that its numbers, tabs and the names of its tags take at the most."""
+_TAB, _NEWLINE, _STAR, _EQUAL, _MINUS, _PLUS, _ZERO = ord("\t"), ord("\n"), ord("*"), ord("="), ord("-"), ord("+"), ord("0")
+_CLIPPED, _OTHER, _PATTERN_ALONE, _TEXT_ALONE = ord("S"), ord("X"), ord("I"), ord("D")
+_IS_REVERSE, _IS_UNPLACED = 16, 4
+_LEAST_QUALITY = 33
+_EDITS = np.frombuffer(b"\tNM:i:", np.uint8)
+_SCORE = np.frombuffer(b"\tAS:i:", np.uint8)
+_DIFFERENCES = np.frombuffer(b"\tMD:Z:", np.uint8)
+_STEPS = np.frombuffer(b"\tcg:Z:", np.uint8)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def write_sam_lines(
+    names, name_offsets, flags, text_names, text_offsets, places, scores, cigars, cigar_offsets, clips, mds, md_offsets, rows, letters,
+    qualities, offsets, complement, quality_shift, lines, ends,
+):  # fmt: skip
+    """Write a line for each of n records.
+
+    Parameters
+    ----------
+    names, cigars, mds : uint8, letters of all, and (n + 1,) int64 where each begins. text_names, text_offsets : the same of all texts.
+    flags : (n,) int64, of SAM. scores : (n,) int64.
+    places : (n, 6) int64: number of the text, -1 for none; position, from 1; mapping quality; number of the mate's text, -1 for none; its
+        position; length of the fragment. clips : (n, 2) int64, letters left out at both ends, in the text's direction.
+    rows : (n,) int64, which pattern each is. letters : uint8, of all patterns, qualities : uint8, empty where there are none; offsets.
+    complement : (256,) uint8. quality_shift : taken from each quality.
+    lines : uint8, to fill, with `MOST_NUMBERS` for each line besides its texts. ends : (n,) int64, filled: where each line ends.
+    """
+    place = 0
+    for k in range(len(flags)):
+        place = _write_text(names, name_offsets[k], name_offsets[k + 1], lines, place)
+        place = _write_field(flags[k], lines, place)
+        text, mate_text = places[k, 0], places[k, 3]
+        place = _write_name(text_names, text_offsets, text, lines, place)
+        place = _write_field(places[k, 1], lines, place)
+        place = _write_field(places[k, 2], lines, place)
+        lines[place] = _TAB
+        place += 1
+        is_placed = flags[k] & _IS_UNPLACED == 0
+        if is_placed:
+            place = _write_clip(clips[k, 0], lines, place)
+            place = _write_text(cigars, cigar_offsets[k], cigar_offsets[k + 1], lines, place)
+            place = _write_clip(clips[k, 1], lines, place)
+        else:
+            lines[place] = _STAR
+            place += 1
+        if mate_text >= 0 and mate_text == text:
+            lines[place], lines[place + 1] = _TAB, _EQUAL
+            place += 2
+        else:
+            place = _write_name(text_names, text_offsets, mate_text, lines, place)
+        place = _write_field(places[k, 4], lines, place)
+        place = _write_field(places[k, 5], lines, place)
+        lines[place] = _TAB
+        place += 1
+        begin, end = offsets[rows[k]], offsets[rows[k] + 1]
+        is_reverse = flags[k] & _IS_REVERSE != 0
+        if begin == end:
+            lines[place], lines[place + 1], lines[place + 2] = _STAR, _TAB, _STAR
+            place += 3
+        else:
+            if is_reverse:
+                for j in range(end - 1, begin - 1, -1):
+                    lines[place] = complement[letters[j]]
+                    place += 1
+            else:
+                place = _write_text(letters, begin, end, lines, place)
+            lines[place] = _TAB
+            place += 1
+            if len(qualities) == 0:
+                lines[place] = _STAR
+                place += 1
+            for j in range(end - begin if len(qualities) else 0):
+                quality = np.int64(qualities[end - 1 - j if is_reverse else begin + j]) - quality_shift
+                lines[place] = max(quality, _LEAST_QUALITY)
+                place += 1
+        if is_placed:
+            place = _write_text(_EDITS, 0, len(_EDITS), lines, place)
+            place = _write_number(_edits(cigars, cigar_offsets[k], cigar_offsets[k + 1])[0], lines, place)
+            place = _write_text(_SCORE, 0, len(_SCORE), lines, place)
+            place = _write_number(scores[k], lines, place)
+            place = _write_text(_DIFFERENCES, 0, len(_DIFFERENCES), lines, place)
+            place = _write_text(mds, md_offsets[k], md_offsets[k + 1], lines, place)
+        lines[place] = _NEWLINE
+        place += 1
+        ends[k] = place
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def write_paf_lines(
+    names, name_offsets, text_names, text_offsets, is_reverse, places, scores, cigars, cigar_offsets, lines, ends
+):  # fmt: skip
+    """Write a line for each of n records; see `write_sam_lines`.
+
+    `places` : (n, 8) int64: length of the pattern, begin and end on it; number of the text, its length, begin and end on it, all from 0;
+    mapping quality.
+    """
+    place = 0
+    for k in range(len(scores)):
+        place = _write_text(names, name_offsets[k], name_offsets[k + 1], lines, place)
+        for column in range(3):
+            place = _write_field(places[k, column], lines, place)
+        lines[place], lines[place + 1] = _TAB, _MINUS if is_reverse[k] else _PLUS
+        place = _write_name(text_names, text_offsets, places[k, 3], lines, place + 2)
+        for column in range(4, 7):
+            place = _write_field(places[k, column], lines, place)
+        edits, columns, same = _edits(cigars, cigar_offsets[k], cigar_offsets[k + 1])
+        place = _write_field(same, lines, place)
+        place = _write_field(columns, lines, place)
+        place = _write_field(places[k, 7], lines, place)
+        place = _write_text(_EDITS, 0, len(_EDITS), lines, place)
+        place = _write_number(edits, lines, place)
+        place = _write_text(_SCORE, 0, len(_SCORE), lines, place)
+        place = _write_number(scores[k], lines, place)
+        place = _write_text(_STEPS, 0, len(_STEPS), lines, place)
+        place = _write_text(cigars, cigar_offsets[k], cigar_offsets[k + 1], lines, place)
+        lines[place] = _NEWLINE
+        place += 1
+        ends[k] = place
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _edits(cigars, begin, end):
+    """Letters of a CIGAR that differ or are alone, its columns, and letters that are the same."""
+    edits, columns, same, count = 0, 0, 0, 0
+    for j in range(begin, end):
+        kind = cigars[j]
+        if _ZERO <= kind < _ZERO + 10:
+            count = 10 * count + np.int64(kind) - _ZERO
+            continue
+        columns += count
+        if kind in (_OTHER, _PATTERN_ALONE, _TEXT_ALONE):
+            edits += count
+        else:
+            same += count
+        count = 0
+    return edits, columns, same
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _write_text(letters, begin, end, lines, place):
+    for j in range(begin, end):
+        lines[place + j - begin] = letters[j]
+    return place + end - begin
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _write_name(text_names, text_offsets, text, lines, place):
+    """A tab and the name of a text, or a star."""
+    lines[place] = _TAB
+    if text < 0:
+        lines[place + 1] = _STAR
+        return place + 2
+    return _write_text(text_names, text_offsets[text], text_offsets[text + 1], lines, place + 1)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _write_field(value, lines, place):
+    """A tab and a number."""
+    lines[place] = _TAB
+    return _write_number(value, lines, place + 1)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _write_clip(count, lines, place):
+    if count == 0:
+        return place
+    place = _write_number(count, lines, place)
+    lines[place] = _CLIPPED
+    return place + 1
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _write_number(value, lines, place):
+    if value < 0:
+        lines[place] = _MINUS
+        place, value = place + 1, -value
+    digits, rest = 1, value
+    while rest >= 10:
+        rest //= 10
+        digits += 1
+    for digit in range(digits):
+        lines[place + digits - 1 - digit] = _ZERO + value % 10
+        value //= 10
+    return place + digits

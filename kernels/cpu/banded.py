@@ -1,0 +1,230 @@
+"""Alignments of patterns with texts that are hardly longer, near their diagonals alone, where nothing farther away can score as much.
+
+The recurrence is that of `kernels.cpu.gapsmis`, mode WITHIN, in its layers and by its rule for ties. The text is longer than the pattern by
+some letters, so that an alignment without gaps lies on one of as many diagonals. To leave these by more than the slack, as many letters of
+the pattern must be alone: that costs a gap and the gain of these letters. Where the best alignment of the band scores more than is left
+then, it is the best of all.
+
+::
+
+    column b of the band at the pattern's letter j is the text's letter  i = j + b - slack
+    a pair comes from the same column, a letter of the pattern alone from the next one, a letter of the text alone from the one before
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.cpu.vectors import (
+    REGISTER_BYTES,
+    add,
+    add_saturated,
+    aligned,
+    load,
+    maximum,
+    spread,
+    store,
+    store_anywhere,
+    subtract_saturated,
+    where_equal,
+    where_greater,
+)  # fmt: skip
+from kernels.gapsmis_layouts import LETTERS, WITHIN, Alignments, GapRules, Sequences, score_bits
+
+__all__ = ["align_near_diagonals", "align_where_near"]
+
+_FROM_PAIR, _FROM_PATTERN, _FROM_TEXT, _SOURCE, _PATTERN_GROWS, _TEXT_GROWS = 1, 2, 3, 3, 4, 8
+_NO_TEXT, _NO_PATTERN = -1, -2  # letters that are no letter's like
+_LANES = REGISTER_BYTES // 2
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def align_near_diagonals(
+    texts, text_begins, text_lengths, patterns, pattern_begins, pattern_lengths, order, costs, most_gaps, slack, g, f, s, text_lanes,
+    pattern_lanes, directions, score, ends, runs,
+):  # fmt: skip
+    """Align pairs, as many at a time as a vector has lanes.
+
+    Parameters
+    ----------
+    texts, patterns : int8 codes. The other arrays of them : (n,) int64. order : (k,) int64, the pairs to align, those of similar lengths
+        beside one another. costs : (4,) int64: scores of the same letter and of others, costs of a gap's first letter and of each other.
+    g, f, s, text_lanes, pattern_lanes : int16, aligned work space; directions : uint8.
+    score : (n,) int32, filled. ends : (5, n) int32, filled: text start, text end, pattern start, pattern end, gaps.
+    runs : (n, 2 * most gaps + 1) int32, filled.
+    """
+    lanes = _LANES
+    least, zero = spread(g, np.iinfo(np.int16).min), spread(g, 0)
+    same, other, opening, extending = spread(g, costs[0]), spread(g, costs[1]), spread(g, costs[2]), spread(g, costs[3])
+    from_pair, from_pattern, from_text = spread(g, _FROM_PAIR), spread(g, _FROM_PATTERN), spread(g, _FROM_TEXT)
+    pattern_grows, text_grows = spread(g, _PATTERN_GROWS), spread(g, _TEXT_GROWS)
+    for first in range(0, len(order), lanes):
+        pairs = order[first : first + lanes]
+        longest, excess = np.int64(0), np.int64(0)
+        for pair in pairs:
+            longest = max(longest, pattern_lengths[pair])
+            excess = max(excess, text_lengths[pair] - pattern_lengths[pair])
+        width = excess + 2 * slack + 1
+        for place in range(0, (longest + width) * lanes, lanes):
+            store(text_lanes, place, spread(g, _NO_TEXT))
+        for place in range(0, longest * lanes, lanes):
+            store(pattern_lanes, place, spread(g, _NO_PATTERN))
+        for lane in range(len(pairs)):
+            pair = pairs[lane]
+            for k in range(min(text_lengths[pair], longest + width - slack - 1)):
+                text_lanes[(k + slack + 1) * lanes + lane] = texts[text_begins[pair] + k]
+            for k in range(pattern_lengths[pair]):
+                pattern_lanes[k * lanes + lane] = patterns[pattern_begins[pair] + k]
+        for q in range(most_gaps + 1):
+            for b in range(width):
+                store(g, (q * width + b) * lanes, zero if b >= slack else least)
+                store(f, (q * (width + 1) + b) * lanes, subtract_saturated(zero, opening) if b >= slack else least)
+            store(f, (q * (width + 1) + width) * lanes, least)
+        for j in range(1, longest + 1):
+            own = load(pattern_lanes, (j - 1) * lanes)
+            for b in range(width):
+                found = where_equal(load(text_lanes, (j + b) * lanes), own, same, other)
+                store(s, b * lanes, found)
+                store(g, b * lanes, add_saturated(load(g, b * lanes), found))
+            for q in range(1, most_gaps + 1):
+                e = least
+                row, below = q * width * lanes, (q - 1) * width * lanes
+                f_row, traced = q * (width + 1) * lanes, ((j - 1) * most_gaps + q - 1) * width * lanes
+                for b in range(0, width * lanes, lanes):
+                    paired = add_saturated(load(g, row + b), load(s, b))
+                    alone = load(f, f_row + b + lanes)
+                    value = maximum(paired, maximum(e, alone))
+                    store(g, row + b, value)
+                    opened = subtract_saturated(load(g, below + b), opening)
+                    text_grown, pattern_grown = subtract_saturated(e, extending), subtract_saturated(alone, extending)
+                    source = where_equal(value, paired, from_pair, where_equal(value, alone, from_pattern, from_text))
+                    source = add(source, where_greater(text_grown, opened, text_grows, zero))
+                    source = add(source, where_greater(pattern_grown, opened, pattern_grows, zero))
+                    store_anywhere(directions, traced + b, source)
+                    e = maximum(text_grown, opened)
+                    store(f, f_row + b, maximum(pattern_grown, opened))
+            for lane in range(len(pairs)):
+                pair = pairs[lane]
+                if pattern_lengths[pair] == j:
+                    _note_end(g, lanes, lane, width, most_gaps, slack, j, text_lengths[pair], pair, score, ends)
+        for lane in range(len(pairs)):
+            _walk(lanes, lane, width, most_gaps, slack, pairs[lane], directions, ends, runs)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _note_end(g, lanes, lane, width, most_gaps, slack, j, text_length, pair, score, ends):
+    """The best score of a pattern's last letter, where it is first, and with how many gaps at the least."""
+    best, column = np.int64(np.iinfo(np.int32).min), np.int64(-1)
+    for b in range(max(0, slack - j), min(width, text_length - j + slack + 1)):
+        found = np.int64(g[(most_gaps * width + b) * lanes + lane])
+        if found > best:
+            best, column = found, b
+    q = 0
+    while g[(q * width + column) * lanes + lane] != best:
+        q += 1
+    score[pair], ends[1, pair], ends[2, pair], ends[3, pair], ends[4, pair] = best, j + column - slack, 0, j, q
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _walk(lanes, lane, width, most_gaps, slack, pair, directions, ends, runs):
+    """Follow the directions of a pair from its end to the beginning of the pattern."""
+    i, j, q = np.int64(ends[1, pair]), np.int64(ends[3, pair]), np.int64(ends[4, pair])
+    runs[pair, :] = 0
+    while j > 0:
+        if q == 0:
+            runs[pair, 0], i, j = j, i - j, 0
+            break
+        source = directions[_place(i, j, q, lanes, lane, width, most_gaps, slack)] & _SOURCE
+        if source == _FROM_PAIR:
+            runs[pair, 2 * q] += 1
+            i, j = i - 1, j - 1
+            continue
+        length, grows = 0, True
+        while grows and source == _FROM_PATTERN:
+            j, length = j - 1, length + 1
+            grows = j > 0 and directions[_place(i, j, q, lanes, lane, width, most_gaps, slack)] & _PATTERN_GROWS != 0
+        while grows and source == _FROM_TEXT:
+            i, length = i - 1, length - 1
+            grows = directions[_place(i, j, q, lanes, lane, width, most_gaps, slack)] & _TEXT_GROWS != 0
+        runs[pair, 2 * q - 1] = length
+        q -= 1
+    ends[0, pair] = i
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _place(i, j, q, lanes, lane, width, most_gaps, slack):
+    return (((j - 1) * most_gaps + q - 1) * width + i - j + slack) * lanes + lane
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _are_plain(codes, offsets, chosen, is_plain, found):
+    """Whether all letters of the chosen sequences are plain; `found` stays false where it is."""
+    for k in range(len(chosen)):
+        for j in range(offsets[chosen[k]], offsets[chosen[k] + 1]):
+            if not is_plain[codes[j]]:
+                found[k] = False
+                break
+
+
+def align_where_near(
+    texts: Sequences,
+    patterns: Sequences,
+    rules: GapRules,
+    text_of: NDArray[np.int64],
+    pattern_of: NDArray[np.int64],
+    letters: NDArray[np.integer],
+    slack: int,
+) -> tuple[Alignments, NDArray[np.bool_]]:
+    """Alignments of pairs, and which of them are known to be those of the definition, mode WITHIN; the others mean nothing.
+
+    Parameters
+    ----------
+    letters : codes, such as those of A, C, G and T; pairs with other letters are left. slack : so many diagonals on each side.
+    """
+    n = len(text_of)
+    found, is_sure = Alignments.none(n, rules.most_gaps), np.ones(n, np.bool_)
+    text_begins, pattern_begins = texts.offsets[text_of], patterns.offsets[pattern_of]
+    text_lengths, pattern_lengths = texts.offsets[text_of + 1] - text_begins, patterns.offsets[pattern_of + 1] - pattern_begins
+    costs = _plain_costs(rules, letters)
+    if costs is None or not n or score_bits(rules, int(pattern_lengths.max())) != 16:
+        return found, np.zeros(n, np.bool_)
+    is_plain = np.zeros(LETTERS + 1, np.bool_)
+    is_plain[letters] = True
+    _are_plain(texts.codes, texts.offsets, text_of, is_plain, is_sure)
+    _are_plain(patterns.codes, patterns.offsets, pattern_of, is_plain, is_sure)
+    excess = text_lengths - pattern_lengths
+    # Else the whole is as soon computed.
+    is_sure &= (excess >= 0) & (excess + 2 * slack + 1 < pattern_lengths)
+    chosen = np.flatnonzero(is_sure)
+    if not len(chosen):
+        return found, is_sure
+    order = chosen[np.lexsort((excess[chosen], pattern_lengths[chosen]))]
+    longest, width = int(pattern_lengths[chosen].max()), int(excess[chosen].max()) + 2 * slack + 1
+    layers, lanes = rules.most_gaps + 1, _LANES
+    sizes = (layers * width, layers * (width + 1), width, longest + width, longest)
+    space: list[Any] = [aligned(size * lanes, np.int16) for size in sizes]
+    ends = np.full((5, n), -1, np.int32)
+    align_near_diagonals(
+        texts.codes, text_begins, text_lengths, patterns.codes, pattern_begins, pattern_lengths, order, costs, rules.most_gaps, slack,
+        *space, np.empty(longest * rules.most_gaps * width * lanes, np.uint8), found.score, ends, found.runs,
+    )  # fmt: skip
+    for column, values in zip(found[1:6], ends, strict=True):
+        column[:] = values
+    # What leaves the band has so many letters of the pattern alone, which gain nothing.
+    beyond = pattern_lengths * costs[0] - rules.gap_open - (slack + 1) * (rules.gap_extend + costs[0])
+    return found, is_sure & (found.score > beyond)
+
+
+def _plain_costs(rules: GapRules, letters: NDArray[np.integer]) -> NDArray[np.int64] | None:
+    """Scores of the same letter and of others, costs of a gap's first letter and of each further one; None where it is not as simple."""
+    matrix = rules.matrix[np.ix_(letters, letters)]
+    same, other = int(matrix[0, 0]), int(matrix[0, 1])
+    is_plain = np.array_equal(matrix, np.where(np.eye(len(letters), dtype=bool), same, other)) and same > max(0, other)
+    # A gap that costs nothing may stand before the alignment begins.
+    if not is_plain or rules.mode != WITHIN or rules.seed_length or rules.is_published or rules.gap_open + rules.gap_extend == 0:
+        return None
+    return np.array([same, other, rules.gap_open + rules.gap_extend, rules.gap_extend], np.int64)

@@ -1,0 +1,131 @@
+"""CIGARs and MD texts of alignments of which the lengths of pairs and gaps are known, and how many of the pairs are of the same letter.
+
+CIGAR and MD are those of the SAM format's specification and of its optional fields.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.gapsmis_layouts import Alignments, Sequences
+
+__all__ = ["Cigars", "cigars_of", "write_cigars"]
+
+_SAME, _OTHER, _PATTERN_ALONE, _TEXT_ALONE, _ZERO, _DELETED = ord("="), ord("X"), ord("I"), ord("D"), ord("0"), ord("^")
+
+
+class Cigars(NamedTuple):
+    """How n alignments run along the text.
+
+    `cigars`, `mds` uint8, the letters of all; `cigar_offsets`, `md_offsets` (n + 1,) int64 where each begins. `same`, `columns` (n,) int64:
+    pairs of the same letter, and steps.
+    """
+
+    cigars: NDArray[np.uint8]
+    cigar_offsets: NDArray[np.int64]
+    mds: NDArray[np.uint8]
+    md_offsets: NDArray[np.int64]
+    same: NDArray[np.int64]
+    columns: NDArray[np.int64]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def write_cigars(texts, text_begins, patterns, pattern_begins, runs, alphabet, cigars, cigar_offsets, mds, md_offsets, same, columns):
+    """Write the CIGAR and the MD text of each alignment behind its offset, or only measure them.
+
+    Parameters
+    ----------
+    texts, patterns : int8 codes. text_begins, pattern_begins : (n,) int64, the first letter of each alignment. runs : (n, 2 z + 1) int32
+        of `kernels.gapsmis_layouts.Alignments`. alphabet : uint8, the letter of each code.
+    cigars, mds : uint8, to fill; where `cigars` is empty both are only measured.
+    cigar_offsets, md_offsets : (n + 1,) int64, where each begins; filled where they are measured.
+    same, columns : (n,) int64, filled: pairs of the same letter, steps.
+    """
+    writes = len(cigars) > 0
+    cigar_offsets[0] = md_offsets[0] = 0
+    for k in range(len(text_begins)):
+        i, j, place, at = text_begins[k], pattern_begins[k], cigar_offsets[k], md_offsets[k]
+        same[k] = columns[k] = 0
+        alike = 0  # pairs of the same letter since the last letter of the MD text
+        for r in range(runs.shape[1]):
+            length = np.int64(runs[k, r])
+            if r % 2 == 0:
+                step = 0
+                while step < length:
+                    is_same, first = texts[i] == patterns[j], step
+                    while step < length and (texts[i] == patterns[j]) == is_same:
+                        if not is_same:
+                            at = _write_number(alike, mds, at, writes)
+                            if writes:
+                                mds[at] = alphabet[texts[i]]
+                            at, alike = at + 1, 0
+                        i, j, step = i + 1, j + 1, step + 1
+                    if is_same:
+                        same[k] += step - first
+                        alike += step - first
+                    place = _write_number(step - first, cigars, place, writes)
+                    if writes:
+                        cigars[place] = _SAME if is_same else _OTHER
+                    place += 1
+            elif length != 0:
+                place = _write_number(abs(length), cigars, place, writes)
+                if writes:
+                    cigars[place] = _PATTERN_ALONE if length > 0 else _TEXT_ALONE
+                place += 1
+                if length > 0:
+                    j += length
+                else:
+                    at = _write_number(alike, mds, at, writes)
+                    if writes:
+                        mds[at] = _DELETED
+                        for step in range(-length):
+                            mds[at + 1 + step] = alphabet[texts[i + step]]
+                    at, alike = at + 1 - length, 0
+                    i -= length
+            columns[k] += abs(length)
+        if columns[k]:
+            at = _write_number(alike, mds, at, writes)
+        if not writes:
+            cigar_offsets[k + 1], md_offsets[k + 1] = place, at
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _write_number(count, letters, place, writes):
+    """Write a number: the place behind it."""
+    digits, rest = 1, count
+    while rest >= 10:
+        rest //= 10
+        digits += 1
+    if writes:
+        for digit in range(digits):
+            letters[place + digits - 1 - digit] = _ZERO + count % 10
+            count //= 10
+    return place + digits
+
+
+def cigars_of(
+    texts: Sequences,
+    patterns: Sequences,
+    text_of: NDArray[np.int64],
+    pattern_of: NDArray[np.int64],
+    found: Alignments,
+    alphabet: NDArray[np.uint8],
+) -> Cigars:
+    """The CIGARs of alignments (``=`` a pair of the same letter, ``X`` of others, ``I`` the pattern's letter alone, ``D`` the text's).
+
+    `alphabet` : uint8, the letter of each code. Both texts of a pair without an alignment are empty.
+    """
+    n = len(text_of)
+    begins = texts.offsets[text_of] + found.text_start, patterns.offsets[pattern_of] + found.pattern_start
+    cigar_offsets, md_offsets = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    same, columns, none = np.zeros(n, np.int64), np.zeros(n, np.int64), np.empty(0, np.uint8)
+    given: Any = texts.codes, begins[0], patterns.codes, begins[1], found.runs, alphabet
+    write_cigars(*given, none, cigar_offsets, none, md_offsets, same, columns)
+    cigars, mds = np.empty(cigar_offsets[-1], np.uint8), np.empty(md_offsets[-1], np.uint8)
+    if len(cigars):
+        write_cigars(*given, cigars, cigar_offsets, mds, md_offsets, same, columns)
+    return Cigars(cigars, cigar_offsets, mds, md_offsets, same, columns)

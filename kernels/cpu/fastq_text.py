@@ -1,0 +1,134 @@
+"""Find the records of a FASTQ text: names, letters and qualities (Cock et al. 2010, Nucleic Acids Res 38:1767).
+
+::
+
+    @name and more      one line
+    letters             one line or several, up to one that begins with +
+    +                   and nothing else, or the first line once more
+    qualities           as many as letters; in one line where the letters are in one
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+__all__ = [
+    "BAD_LETTER", "BAD_QUALITY", "CUT_OFF", "HEADER_FIELDS", "NONE", "NOT_BEGUN", "NO_NAME", "OTHER_LENGTH", "OTHER_NAME", "scan_fastq",
+]  # fmt: skip
+
+NONE, NOT_BEGUN, NO_NAME, BAD_LETTER, OTHER_NAME, OTHER_LENGTH, BAD_QUALITY, CUT_OFF = range(8)
+"""What is wrong with a record."""
+HEADER_FIELDS = 3
+"""Columns of `headers`: where the name begins and ends, and the line of the record, from 1."""
+_AT, _PLUS, _DOT, _BLANK, _TAB, _N = ord("@"), ord("+"), ord("."), ord(" "), ord("\t"), ord("N")
+_NEWLINE, _RETURN = ord("\n"), ord("\r")
+_LEAST_QUALITY, _GREATEST_QUALITY = 33, 126
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def scan_fastq(text, is_last, headers, letters, qualities, offsets):
+    """Find the whole records of a text that begins with one.
+
+    Parameters
+    ----------
+    text : (bytes,) uint8. is_last : whether the file ends with it; else its last record may go on behind it, and is left.
+    headers : (n, HEADER_FIELDS) int64, to fill, with room for as many records as there are @ in the text.
+    letters, qualities : uint8, to fill, with room for every byte of the text: capitals, a
+        point as N; and what stands in the file. offsets : (n + 1,) int64, to fill.
+
+    Returns
+    -------
+    n : records. consumed : bytes of them. lines : of them. fault : what is wrong with the next one, `NONE` where nothing is; place, line :
+        where; count : of its letters, or qualities.
+    """
+    size = len(text)
+    position, line, n, written = 0, 0, 0, 0
+    consumed, lines = 0, 0
+    while True:
+        while position < size and (text[position] == _NEWLINE or text[position] == _RETURN):
+            line += text[position] == _NEWLINE
+            position += 1
+        if is_last or position < size:
+            consumed, lines = position, line
+        if position == size:
+            return n, consumed, lines, NONE, position, line, 0
+        line += 1
+        begun = line
+        if text[position] != _AT:
+            return n, consumed, lines, NOT_BEGUN, position, line, 0
+        start, stop, position = _line(text, position + 1, is_last)
+        if position < 0:
+            return n, consumed, lines, CUT_OFF if is_last else NONE, size - 1, line, 0
+        name = start
+        while name < stop and text[name] != _BLANK and text[name] != _TAB:
+            name += 1
+        if name == start:
+            return n, consumed, lines, NO_NAME, start, line, 0
+        headers[n, 0], headers[n, 1], headers[n, 2] = start, name, begun
+        first, n_lines = written, 0
+        while True:
+            line += 1
+            if position < size and text[position] == _PLUS:
+                break
+            place, end, position = _line(text, position, is_last)
+            if position < 0:
+                return n, consumed, lines, CUT_OFF if is_last else NONE, size - 1, line, 0
+            n_lines += 1
+            for k in range(place, end):
+                letter = text[k]
+                if 97 <= letter <= 122:
+                    letter -= 32
+                if letter == _DOT:
+                    letter = _N
+                if letter < 65 or letter > 90:
+                    return n, consumed, lines, BAD_LETTER, k, line, 0
+                letters[written] = letter
+                written += 1
+        place, end, position = _line(text, position + 1, is_last)
+        if position < 0 and not (is_last and written == first):
+            return n, consumed, lines, CUT_OFF if is_last else NONE, size - 1, line, 0
+        if end > place:
+            is_other = end - place != stop - start
+            for k in range(min(end - place, stop - start)):
+                is_other = is_other or text[place + k] != text[start + k]
+            if is_other:
+                return n, consumed, lines, OTHER_NAME, place, line, 0
+        length, had = written - first, 0
+        while had < length:
+            line += 1
+            place, end, position = _line(text, position, is_last)
+            if position < 0:
+                return n, consumed, lines, CUT_OFF if is_last else NONE, size - 1, line, had
+            if had + end - place > length or (n_lines == 1 and end - place != length):
+                return n, consumed, lines, OTHER_LENGTH, place, line, had + end - place
+            for k in range(place, end):
+                if text[k] < _LEAST_QUALITY or text[k] > _GREATEST_QUALITY:
+                    return n, consumed, lines, BAD_QUALITY, k, line, 0
+                qualities[first + had] = text[k]
+                had += 1
+        if length == 0:
+            if position < 0:
+                position = size
+            if position == size and not is_last:
+                return n, consumed, lines, NONE, position, line, 0
+            # The line of no qualities is blank, or is not there.
+            if position < size and text[position] != _AT and text[position] != _NEWLINE and text[position] != _RETURN:
+                return n, consumed, lines, OTHER_LENGTH, position, line + 1, _line(text, position, True)[1] - position
+        n += 1
+        offsets[n] = written
+        consumed, lines = position, line
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _line(text, position, is_last):
+    """Where the line from `position` on begins and ends, and the next one begins; -1 where that is not known yet, or no line is left."""
+    start, size = position, len(text)
+    while position < size and text[position] != _NEWLINE and text[position] != _RETURN:
+        position += 1
+    if position == size:
+        return start, position, position if is_last and position > start else -1
+    if text[position] == _RETURN:
+        if position + 1 == size:
+            return start, position, size if is_last else -1
+        return start, position, position + (2 if text[position + 1] == _NEWLINE else 1)
+    return start, position, position + 1

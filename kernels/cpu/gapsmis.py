@@ -1,0 +1,537 @@
+"""Alignment of patterns with texts, with a bounded number of gaps (the problem of GapsMis: Flouri et al. 2011; Carroll 2018, chapter 5).
+
+Layer q holds the best scores with at most q gaps. Within a layer a gap grows; it is opened from the layer below. So the maximum over all
+lengths of a gap takes two sums and a comparison, as in Gotoh's recurrence, o being the cost of a gap and x of each of its letters::
+
+    G[q, i, j] = max(G[q, i-1, j-1] + s(p_j, t_i), F[q, i, j], E[q, i, j])
+    F[q, i, j] = max(F[q, i, j-1] - x, G[q-1, i, j-1] - o - x)      letters of the pattern alone
+    E[q, i, j] = max(E[q, i-1, j] - x, G[q-1, i-1, j] - o - x)      letters of the text alone
+
+Layer 0 has neither F nor E. Where an alignment may begin, G is 0, or the score of the seed. Each lane of a vector has a pair of its own;
+pairs of nearly equal lengths stand side by side. A row of scores s is made from profiles of the patterns, one for each letter that occurs
+in the texts, by choosing in each lane the profile of its text's letter: a row serves all layers.
+
+The rule that chooses one of several best alignments is that of `kernels.gapsmis_layouts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.cpu.processor import Processor
+from kernels.cpu.vectors import (
+    REGISTER_BYTES,
+    add,
+    add_saturated,
+    aligned,
+    load,
+    maximum,
+    spread,
+    store,
+    store_anywhere,
+    subtract_saturated,
+    where_equal,
+    where_greater,
+)  # fmt: skip
+from kernels.device import StopFlag
+from kernels.gapsmis_layouts import LETTERS, LOCAL, NO_ALIGNMENT, PREFIX, Alignments, GapRules, Sequences, TooLongError, score_bits, windows
+from kernels.partitions import equal_partitions
+
+__all__ = ["ReadSearch"]
+
+_PADDING = LETTERS
+_TABLE_ROW = LETTERS + 1  # elements of a row of the table
+_FROM_START, _FROM_PAIR, _FROM_PATTERN, _FROM_TEXT = 0, 1, 2, 3
+_SOURCE, _PATTERN_GROWS, _TEXT_GROWS = 3, 4, 8  # bits of a direction: whence, and whether the gap that goes on here grows
+_BAND_ROWS, _TILE_COLUMNS = 16, 64  # between two looks at the flag; of what is computed together
+_CELLS_OF_PIECE = 150_000_000  # a tenth of a second with AVX-512
+_CELLS_OF_BLOCK = 8 * _CELLS_OF_PIECE  # of each thread, between two ends that are told
+_PIECES_OF_THREAD = 4
+_TRACED_BYTES = 1 << 30  # of directions at the most, of each thread
+_SINGLE_PASS = 2, 64  # texts up to twice the pattern and 64 letters are traced in one pass
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def align_groups(
+    texts, text_places, patterns, pattern_places, order, table, costs, settings, lowest, g, e, s, profile, letters, bands, columns,
+    directions, score, ends, runs, stop,
+):  # fmt: skip
+    """Align pairs, as many at a time as a vector has lanes.
+
+    The width of the numbers is that of the dtype of `table`, which `g`, `e`, `s`, `profile`, `letters`, `bands` and `columns` share.
+
+    Parameters
+    ----------
+    texts, patterns : int8 codes. text_places, pattern_places : (n, 2) int64, where those of each pair begin and end.
+    order : (k,) int64, the pairs to align, those of similar lengths beside one another.
+    table : (32 * 32,), ``table[code of text * 32 + code of pattern]``. costs : (2,) int64, of a gap's
+        first letter and of each further one. settings : (4,) int64: most gaps, mode, length of the seed, whether as published.
+    lowest : scores up to this are of what is not possible.
+    g, e : ((layers) * (longest pattern + 1) * lanes,), s : (one layer of it,), profile : (32 of it,), letters : (lanes,),
+        bands : ((4 + 2 * most gaps) * _BAND_ROWS * lanes,), columns as s: aligned work
+        space. directions : uint8, (longest text + 1) times g; empty where alignments are not traced.
+    score : (n,) int32, filled. ends : (5, n) int32, filled: text start, text end, pattern start, pattern end, gaps; where nothing is traced
+        only the text end. runs : (n, 2 * most gaps + 1) int32, filled where alignments are traced.
+    """
+    lanes = len(letters)
+    for first in range(0, len(order), lanes):
+        if stop[0]:
+            return
+        _align_lanes(
+            texts, text_places, patterns, pattern_places, order[first : first + lanes], table, costs, settings, lowest, g, e, s, profile,
+            letters, bands, columns, directions, score, ends, stop,
+        )  # fmt: skip
+        if len(directions) and not stop[0]:
+            _walk(text_places, pattern_places, order[first : first + lanes], lanes, settings, directions, score, ends, runs)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _align_lanes(
+    texts, text_places, patterns, pattern_places, pairs, table, costs, settings, lowest, g, e, s, profile, letters, bands, columns,
+    directions, score, ends, stop,
+):  # fmt: skip
+    """Scores and ends of at most as many pairs as a vector has lanes, and the directions in which they are traced; see `align_groups`."""
+    lanes = len(letters)
+    most_gaps, mode, seed, is_published = settings[0], settings[1], settings[2], settings[3] != 0
+    traces = len(directions) > 0
+    is_plain = not traces and not is_published
+    least, zero = spread(g, np.iinfo(g.dtype).min), spread(g, 0)
+    opening, extending = spread(g, costs[0]), spread(g, costs[1])
+    is_floored = mode == LOCAL and seed == 0
+    floor = zero if is_floored else least
+    from_start, from_pair, from_pattern, from_text = spread(g, 0), spread(g, _FROM_PAIR), spread(g, _FROM_PATTERN), spread(g, _FROM_TEXT)
+    pattern_grows, text_grows = spread(g, _PATTERN_GROWS), spread(g, _TEXT_GROWS)
+    n_pairs = len(pairs)
+    text_begins, text_lengths, pattern_lengths = np.zeros(lanes, np.int64), np.full(lanes, -1, np.int64), np.zeros(n_pairs, np.int64)
+    for lane in range(n_pairs):
+        text_begins[lane] = text_places[pairs[lane], 0]
+        text_lengths[lane] = text_places[pairs[lane], 1] - text_begins[lane]
+        pattern_lengths[lane] = pattern_places[pairs[lane], 1] - pattern_places[pairs[lane], 0]
+    longest = np.argmax(text_lengths)
+    rows, width, shortest = text_lengths[longest], pattern_lengths.max(), pattern_lengths.min()
+    layer = (width + 1) * lanes
+    profile_row = _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, width, lanes, profile, columns)
+    for place in range(0, (most_gaps + 1) * layer, lanes):
+        store(g, place, least)
+        store(e, place, least)
+    for place in range(0, layer, lanes):
+        store(s, place, least)
+    for pair in pairs:
+        score[pair] = lowest if mode != LOCAL else 0
+        ends[1, pair] = -1
+        ends[4, pair] = 0
+    band_rows, each = _BAND_ROWS, _BAND_ROWS * lanes
+    begins, band_letters = bands[:each], bands[each : 2 * each]
+    diagonals = bands[2 * each : (3 + most_gaps) * each]
+    f_left = bands[(3 + most_gaps) * each : (4 + 2 * most_gaps) * each]
+    codes, n_codes = np.zeros((band_rows, LETTERS + 4), np.int64), np.zeros(band_rows, np.int64)
+    for band in range(0, rows + 1, band_rows):
+        if stop[0]:
+            return
+        band_end = min(rows + 1, band + band_rows)
+        for i in range(band, band_end):
+            if i:
+                n_codes[i - band] = _note_letters(
+                    texts, text_begins, text_lengths, longest, i, band_letters, (i - band) * lanes, codes[i - band]
+                )  # fmt: skip
+            place = (i - band) * lanes
+            if seed == 0:
+                store(begins, place, zero if i == 0 or mode != PREFIX else least)
+                continue
+            store(begins, place, least)
+            if i == seed or (i > seed and mode != PREFIX):
+                for lane in range(len(pairs)):
+                    _seed_score(
+                        texts, text_places[pairs[lane]], patterns, pattern_places[pairs[lane]], i, seed, table, begins, place + lane
+                    )  # fmt: skip
+        # A few columns of all layers stay near the processor while the rows of the band go over them.
+        for tile in range(seed, width + 1, _TILE_COLUMNS):
+            tile_end = min(width + 1, tile + _TILE_COLUMNS)
+            first = max(tile, seed + 1)
+            for i in range(band, band_end):
+                if i:
+                    place = (i - band) * lanes
+                    _fill_scores(
+                        codes[i - band], n_codes[i - band], load(band_letters, place), first, tile_end, profile_row, profile, s, lanes
+                    )
+                for q in range(most_gaps + 1):
+                    start = q * layer
+                    below = start - layer
+                    left = ((i - band) * (most_gaps + 1) + q) * lanes
+                    traced = (i * (most_gaps + 1) + q) * layer
+                    if tile == seed:
+                        place = start + seed * lanes
+                        begun = load(begins, (i - band) * lanes)
+                        diagonal, alone = load(g, place), load(e, place)
+                        value = maximum(begun, alone)
+                        store(g, place, value)
+                        f = least
+                        if q == 0:
+                            if traces:
+                                store_anywhere(directions, traced + seed * lanes, from_start)
+                        else:
+                            opened = subtract_saturated(load(g, below + seed * lanes), opening)
+                            grown = subtract_saturated(alone, extending)
+                            if not is_published or i <= seed:
+                                f = opened
+                            if not is_published or i >= seed:
+                                store(e, place, maximum(grown, opened))
+                            if traces:
+                                source = where_equal(value, begun, from_start, from_text)
+                                source = add(source, where_greater(grown, opened, text_grows, zero))
+                                store_anywhere(directions, traced + seed * lanes, source)
+                    else:
+                        diagonal, f = load(diagonals, left), load(f_left, left)
+                    if q == 0:
+                        for j in range(first, tile_end):
+                            paired = add_saturated(diagonal, load(s, j * lanes))
+                            diagonal = load(g, start + j * lanes)
+                            value = maximum(paired, floor)
+                            store(g, start + j * lanes, value)
+                            if traces:
+                                source = where_equal(value, zero, from_start, from_pair) if is_floored else from_pair
+                                store_anywhere(directions, traced + j * lanes, source)
+                    elif is_plain:
+                        for j in range(first, tile_end):
+                            place = start + j * lanes
+                            paired = maximum(add_saturated(diagonal, load(s, j * lanes)), floor)
+                            diagonal, alone = load(g, place), load(e, place)
+                            store(g, place, maximum(paired, maximum(alone, f)))
+                            opened = subtract_saturated(load(g, below + j * lanes), opening)
+                            store(e, place, maximum(subtract_saturated(alone, extending), opened))
+                            f = maximum(subtract_saturated(f, extending), opened)
+                    else:
+                        for j in range(first, tile_end):
+                            place = start + j * lanes
+                            paired = add_saturated(diagonal, load(s, j * lanes))
+                            diagonal, alone = load(g, place), load(e, place)
+                            value = maximum(maximum(paired, floor), maximum(alone, f))
+                            store(g, place, value)
+                            opened = subtract_saturated(load(g, below + j * lanes), opening)
+                            text_grown, pattern_grown = subtract_saturated(alone, extending), subtract_saturated(f, extending)
+                            if traces:
+                                source = where_equal(value, paired, from_pair, where_equal(value, f, from_pattern, from_text))
+                                if is_floored:
+                                    source = where_equal(value, zero, from_start, source)
+                                source = add(source, where_greater(text_grown, opened, text_grows, zero))
+                                source = add(source, where_greater(pattern_grown, opened, pattern_grows, zero))
+                                store_anywhere(directions, traced + j * lanes, source)
+                            e_next, f = maximum(text_grown, opened), maximum(pattern_grown, opened)
+                            if is_published:
+                                if j < i:
+                                    f = least
+                                elif j > i:
+                                    e_next = least
+                            store(e, place, e_next)
+                    store(diagonals, left, diagonal)
+                    store(f_left, left, f)
+                if mode == LOCAL:
+                    top = least
+                    for j in range(tile, tile_end):
+                        top = maximum(top, load(g, most_gaps * layer + j * lanes))
+                    store(letters, 0, top)
+                if mode != LOCAL and (width < tile or shortest >= tile_end):
+                    continue
+                for lane in range(n_pairs):
+                    pair, n, m = pairs[lane], text_lengths[lane], pattern_lengths[lane]
+                    if i > n or m < tile or (mode != LOCAL and m >= tile_end):
+                        continue
+                    found = np.int64(letters[lane] if mode == LOCAL else g[most_gaps * layer + m * lanes + lane])
+                    # Tiles come one after the other: a later one may have the score in an earlier row.
+                    if found > score[pair] or (found == score[pair] and i < ends[1, pair]):
+                        score[pair] = found
+                        ends[1, pair] = i
+                        # Of a local alignment the text was cut at its end: the last row tells where it ends in the pattern.
+                        if traces and (mode != LOCAL or i == n):
+                            _note_end(g, layer, lanes, lane, most_gaps, found, tile if mode == LOCAL else m, pair, ends)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, width, lanes, profile, columns):
+    """Make a profile of the patterns for each letter of the texts: which one each letter has, (32,) int64, -1 for none."""
+    profile_row = np.full(LETTERS + 1, -1, np.int64)
+    is_of_pattern = np.zeros(LETTERS + 1, np.bool_)
+    for place in range(0, width * lanes, lanes):
+        store(columns, place, spread(columns, _PADDING))
+    for lane in range(len(pairs)):
+        begin, end = pattern_places[pairs[lane], 0], pattern_places[pairs[lane], 1]
+        for j in range(end - begin):
+            columns[j * lanes + lane] = patterns[begin + j]
+            is_of_pattern[patterns[begin + j]] = True
+        for place in range(text_places[pairs[lane], 0], text_places[pairs[lane], 1]):
+            profile_row[texts[place]] = 0
+    codes, n = np.flatnonzero(is_of_pattern), 0
+    for letter in range(LETTERS):
+        if profile_row[letter] == 0:
+            profile_row[letter] = n * width * lanes
+            for place in range(0, width * lanes, lanes):
+                own, found = load(columns, place), spread(profile, np.iinfo(profile.dtype).min)
+                for code in codes:
+                    found = where_equal(own, spread(profile, code), spread(profile, table[letter * _TABLE_ROW + code]), found)
+                store(profile, profile_row[letter] + place, found)
+            n += 1
+    return profile_row
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _note_letters(texts, text_begins, text_lengths, longest, i, band_letters, place, codes):
+    """Write the texts' `i`-th letters from `place` on, and the different ones into `codes`, the first of them thrice more: their number."""
+    seen, n = 0, 0
+    for lane in range(len(text_begins)):
+        # A text that has ended has the letter of the longest, whose profile is needed anyway.
+        own = lane if text_lengths[lane] >= i else longest
+        letter = np.int64(texts[text_begins[own] + i - 1])
+        band_letters[place + lane] = letter
+        if not seen >> letter & 1:
+            seen |= 1 << letter
+            codes[n] = letter
+            n += 1
+    codes[n : n + 3] = codes[0]
+    return n
+
+
+@njit(inline="always")
+def _fill_scores(codes, n, own, begin, end, profile_row, profile, s, lanes):
+    """The scores of a row's letters with those of the patterns in the columns from `begin` to `end`."""
+    for first in range(0, n, 4):
+        row_0, row_1 = profile_row[codes[first]], profile_row[codes[first + 1]]
+        row_2, row_3 = profile_row[codes[first + 2]], profile_row[codes[first + 3]]
+        code_0, code_1 = spread(s, codes[first]), spread(s, codes[first + 1])
+        code_2, code_3 = spread(s, codes[first + 2]), spread(s, codes[first + 3])
+        for j in range(begin, end):
+            place = (j - 1) * lanes
+            found = load(profile, row_0 + place)
+            if first:
+                found = where_equal(own, code_0, found, load(s, j * lanes))
+            found = where_equal(own, code_1, load(profile, row_1 + place), found)
+            found = where_equal(own, code_2, load(profile, row_2 + place), found)
+            found = where_equal(own, code_3, load(profile, row_3 + place), found)
+            store(s, j * lanes, found)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, begins, place):
+    """The score of the seed where it ends at row `i`; nothing changes where the letters differ."""
+    if i > text_place[1] - text_place[0] or seed > pattern_place[1] - pattern_place[0]:
+        return
+    found = 0
+    for k in range(seed):
+        letter = texts[text_place[0] + i - seed + k]
+        if letter != patterns[pattern_place[0] + k]:
+            return
+        found += table[letter * _TABLE_ROW + letter]
+    begins[place] = found
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _note_end(g, layer, lanes, lane, most_gaps, found, j, pair, ends):
+    """Where in the pattern, from column `j` on, and with how many gaps at the least a lane's score is reached."""
+    while g[most_gaps * layer + j * lanes + lane] != found:
+        j += 1
+    q = 0
+    while g[q * layer + j * lanes + lane] != found:
+        q += 1
+    ends[3, pair] = j
+    ends[4, pair] = q
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _walk(text_places, pattern_places, pairs, lanes, settings, directions, score, ends, runs):
+    """Follow the directions of a group from each end to the beginning."""
+    most_gaps, seed = settings[0], settings[2]
+    width = 0
+    for pair in pairs:
+        width = max(width, pattern_places[pair, 1] - pattern_places[pair, 0])
+    layer = (width + 1) * lanes
+    row = (most_gaps + 1) * layer
+    for lane in range(len(pairs)):
+        pair = pairs[lane]
+        i, j, q = np.int64(ends[1, pair]), np.int64(ends[3, pair]), np.int64(ends[4, pair])
+        runs[pair, :] = 0
+        if i < 0:
+            continue
+        while True:
+            source = directions[i * row + q * layer + j * lanes + lane] & _SOURCE
+            if source == _FROM_START:
+                break
+            if source == _FROM_PAIR:
+                runs[pair, 2 * q] += 1
+                i, j = i - 1, j - 1
+                continue
+            length, grows = 0, True
+            while grows and source == _FROM_PATTERN:
+                j, length = j - 1, length + 1
+                grows = directions[i * row + q * layer + j * lanes + lane] & _PATTERN_GROWS != 0
+            while grows and source == _FROM_TEXT:
+                i, length = i - 1, length - 1
+                grows = directions[i * row + q * layer + j * lanes + lane] & _TEXT_GROWS != 0
+            runs[pair, 2 * q - 1] = length
+            q -= 1
+        runs[pair, 0] += seed
+        ends[0, pair], ends[2, pair] = i - seed, j - seed
+
+
+class ReadSearch:
+    """Texts and patterns, ready to be aligned in any pairs.
+
+    Parameters
+    ----------
+    device : the processor. texts, patterns : codes below `LETTERS`. rules : what an alignment may be, and what it scores.
+
+    Raises
+    ------
+    ValueError : scores of these patterns could pass 32 bits.
+    """
+
+    def __init__(self, device: Processor, texts: Sequences, patterns: Sequences, rules: GapRules) -> None:
+        self._processor, self._texts, self._patterns, self._rules = device, texts, patterns, rules
+        self._text_lengths, self._pattern_lengths = np.diff(texts.offsets), np.diff(patterns.offsets)
+        self._bits = score_bits(rules, int(self._pattern_lengths.max(initial=0)))
+        if not self._bits:
+            raise ValueError("scores could pass 32 bits")
+        self._table = _table(rules.matrix, self._bits)
+        self._lanes = REGISTER_BYTES * 8 // self._bits
+
+    def align(
+        self,
+        text_of: NDArray[np.int64],
+        pattern_of: NDArray[np.int64],
+        out: Alignments,
+        first: int = 0,
+        last: int | None = None,
+        *,
+        traces: bool = True,
+    ) -> Generator[int, None, None]:
+        """Align the pairs `first:last`.
+
+        Yields the end of what is done, at least every tenth of a second. Closing the generator stops the work.
+
+        Parameters
+        ----------
+        text_of, pattern_of : (n,) numbers of the text and of the pattern of each pair.
+        out : of n pairs, whose rows `first:last` are filled. traces : whether alignments are traced back; else the score and the text's end
+            are told, and the rest is -1.
+        """
+        last = len(text_of) if last is None else last
+        cells = (self._text_lengths[text_of[first:last]] + 1.0) * (self._pattern_lengths[pattern_of[first:last]] + 1.0)
+        cells *= self._rules.most_gaps + 1
+        marks = np.concatenate([[0.0], np.cumsum(cells)])
+        most = _CELLS_OF_BLOCK * self._processor.threads
+        begin = 0
+        while begin < last - first:
+            end = max(begin + 1, int(np.searchsorted(marks, marks[begin] + most, side="right")) - 1)
+            block = _Block(self, text_of[first + begin : first + end], pattern_of[first + begin : first + end])
+            for _ in block.align(traces):
+                yield first + begin
+            block.write(out, first + begin)
+            begin = end
+            yield first + begin
+
+
+class _Block:
+    """Some pairs that are aligned together: sorted by their lengths, put side by side, shared out among threads."""
+
+    def __init__(self, search: ReadSearch, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> None:
+        # The fields of the search are the block's own: both are one thing in two lengths of time.
+        self._of, self._rules = search, search._rules
+        self._text_places, self._pattern_places = _places(search._texts, text_of), _places(search._patterns, pattern_of)
+        n = len(text_of)
+        self._score, self._ends = np.full(n, NO_ALIGNMENT, np.int32), np.full((5, n), -1, np.int32)
+        self._runs = np.zeros((n, 2 * self._rules.most_gaps + 1), np.int32)
+        self._lowest = -int(self._rules.most_loss(int(_lengths(self._pattern_places).max(initial=0)))) - 1
+        if self._rules.mode == PREFIX and self._rules.gap_extend:
+            # So many letters of the text alone cost more than they can be worth.
+            lengths = _lengths(self._pattern_places)
+            reach = lengths + (lengths * self._rules.most_gain + self._rules.most_loss(lengths)) // self._rules.gap_extend
+            self._text_places[:, 1] = np.minimum(self._text_places[:, 1], self._text_places[:, 0] + reach)
+
+    def align(self, traces: bool) -> Generator[None, None, None]:
+        """Fill `_score`, `_ends` and `_runs`; yields at least every tenth of a second."""
+        everything = np.arange(len(self._score))
+        if not traces:
+            yield from self._pass(everything, traces=False)
+            return
+        times, more = _SINGLE_PASS
+        is_short = _lengths(self._text_places) <= times * _lengths(self._pattern_places) + more
+        at_once = is_short & (self._rules.mode != LOCAL)
+        yield from self._pass(everything[at_once], traces=True)
+        later = everything[~at_once]
+        yield from self._pass(later, traces=False)
+        later = later[self._ends[1, later] >= 0]
+        # What is before the window does not change the alignment; the text ends where the alignment does.
+        begins = windows(self._rules, self._score[later], self._ends[1, later], _lengths(self._pattern_places[later]))
+        self._text_places[later, 1] = self._text_places[later, 0] + self._ends[1, later]
+        self._text_places[later, 0] += begins
+        yield from self._pass(later, traces=True)
+        self._ends[0, later] += begins.astype(np.int32)
+        self._ends[1, later] += begins.astype(np.int32)
+
+    def _pass(self, pairs: NDArray[np.int64], *, traces: bool) -> Generator[None, None, None]:
+        of, lanes = self._of, self._of._lanes
+        order = pairs[np.lexsort((_lengths(self._text_places[pairs]), _lengths(self._pattern_places[pairs])))]
+        text, pattern = _lengths(self._text_places[order]), _lengths(self._pattern_places[order])
+        groups = np.arange(0, len(order), lanes)
+        if not len(groups):
+            return
+        longest = np.maximum.reduceat(text, groups) + 1.0, np.maximum.reduceat(pattern, groups) + 1.0
+        cells = longest[0] * longest[1] * (self._rules.most_gaps + 1) * lanes
+        if traces and cells.max() > _TRACED_BYTES:
+            worst = int(cells.argmax())
+            n, m = int(longest[0][worst]) - 1, int(longest[1][worst]) - 1
+            raise TooLongError(f"a pattern of {m:,} letters with {n:,} of a text")
+
+        def work(first: int, last: int, stop: StopFlag) -> None:
+            width = int(longest[1][first:last].max()) * lanes
+            layers = (self._rules.most_gaps + 1) * width
+            directions = np.empty(int(cells[first:last].max()) if traces else 0, np.uint8)
+            dtype = of._table.dtype
+            align_groups(
+                of._texts.codes, self._text_places, of._patterns.codes, self._pattern_places, order[first * lanes : last * lanes],
+                of._table, _costs(self._rules), _settings(self._rules), self._lowest, aligned(layers, dtype), aligned(layers, dtype),
+                aligned(width, dtype), aligned(LETTERS * width, dtype), aligned(lanes, dtype),
+                aligned((4 + 2 * self._rules.most_gaps) * _BAND_ROWS * lanes, dtype), aligned(width, dtype), directions,
+                self._score, self._ends, self._runs, stop,
+            )  # fmt: skip
+
+        pieces = equal_partitions(cells, of._processor.threads, most_cost=_CELLS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        for _ in of._processor.run(work, pieces, 0):
+            yield
+
+    def write(self, out: Alignments, first: int) -> None:
+        """Put the rows where they belong."""
+        rows, is_none = slice(first, first + len(self._score)), self._ends[1] < 0
+        self._score[is_none] = NO_ALIGNMENT
+        self._ends[:, is_none] = -1
+        out.score[rows], out.runs[rows] = self._score, self._runs
+        for column, found in zip(out[1:6], self._ends, strict=True):
+            column[rows] = found
+
+
+def _places(sequences: Sequences, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(n, 2) where each of the chosen sequences begins and ends."""
+    return np.stack([sequences.offsets[chosen], sequences.offsets[chosen + 1]], axis=1).astype(np.int64)
+
+
+def _lengths(places: NDArray[np.int64]) -> NDArray[np.int64]:
+    return places[:, 1] - places[:, 0]
+
+
+def _costs(rules: GapRules) -> NDArray[np.int64]:
+    return np.array([rules.gap_open + rules.gap_extend, rules.gap_extend], np.int64)
+
+
+def _settings(rules: GapRules) -> NDArray[np.int64]:
+    return np.array([rules.most_gaps, rules.mode, rules.seed_length, rules.is_published], np.int64)
+
+
+def _table(matrix: NDArray[np.int32], bits: int) -> NDArray[Any]:
+    """The matrix by the text's letter first: ((LETTERS + 1) ** 2,)."""
+    dtype: Any = np.int16 if bits == 16 else np.int32
+    table = np.full((_TABLE_ROW, _TABLE_ROW), np.iinfo(dtype).min, dtype)
+    table[: matrix.shape[1], : matrix.shape[0]] = matrix.T
+    return table.ravel()

@@ -1,0 +1,305 @@
+"""Candidate places of reads in long texts, by minimisers that they share (Roberts et al. 2004; Li 2016).
+
+Of each word of k letters and its reverse complement the smaller one stands for both, so that one index serves both strands. A word is a
+minimiser where, of w neighbours, none has a smaller hash; several with the same hash all are. A run of w + k - 1 letters that a read and a
+text share has one at least. Letters that stand for several bases, and words that are their own reverse complement, are in no minimiser.
+
+::
+
+    texts        each has a stretch of places of its own, `SPACING` apart:  |--text 0--|..........|--text 1--|
+    keys         of minimisers, sorted; their first bits are a bucket of `starts`
+    entries      beside keys: 2 * place + whether the reverse complement was the smaller one
+
+A minimiser that a read shares with a text tells a strand and a diagonal: the place where the read's first letter would stand. Those of one
+strand whose diagonals are near one another vote for one place.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = [
+    "CANDIDATE_FIELDS", "LONGEST_READ", "MOST_CANDIDATES", "MOST_TEXTS", "SPACING", "MinimiserIndex", "find_candidates", "find_minimisers",
+    "index_of",
+]  # fmt: skip
+
+LONGEST_READ = (1 << 20) - 1
+SPACING = 1 << 21
+"""Between two texts, so that no read lies on two."""
+MOST_TEXTS = 1_000_000
+"""So many fit into the diagonal of a hit."""
+MOST_CANDIDATES = 8
+CANDIDATE_FIELDS = 5
+"""Of a candidate: whether it is of the reverse complement, number of the text, begin and end of the window in it, votes."""
+_MOST_ENTRIES = 64  # of a minimiser that are looked at; where it has more, only if no other places the read, and then these
+_MOST_HITS = 1 << 16  # of a read, or four for each of its letters
+_NONE = np.uint64(np.iinfo(np.uint64).max)
+_1, _2, _3 = np.uint64(1), np.uint64(2), np.uint64(3)
+_FACTOR_1, _FACTOR_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)  # odd, so that products can be undone
+_PLACE_BITS = 20  # of a hit that tell the place in the read
+_DIAGONAL_SHIFT = 1 << 21  # diagonals of reads that hang over a text's beginning are still above 0
+_STRAND_BIT = 62
+
+
+class MinimiserIndex(NamedTuple):
+    """Minimisers of texts.
+
+    Attributes
+    ----------
+    keys : (n,) uint64, sorted. entries : (n,) int64. starts : (2 ** bits + 1,) int64, where each bucket begins in them.
+    begins : (texts,) int64, where the stretch of each text begins. lengths : (texts,) int64.
+    k, w : letters of a word, words of a window. bits : of a key that are its bucket.
+    """
+
+    keys: NDArray[np.uint64]
+    entries: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    begins: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    k: int
+    w: int
+    bits: int
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _mixed(word, bits):
+    """A word's hash, of as many bits; different words have different ones."""
+    mask, half = (_1 << bits) - _1, bits >> _1
+    word = (word * _FACTOR_1) & mask
+    word ^= word >> half
+    word = (word * _FACTOR_2) & mask
+    return word ^ (word >> half)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _hash_words(codes, begin, end, bases, k, hashes):
+    """Write 2 * hash + strand of each word of the letters from `begin` to `end`, `_NONE` where it has none: how many words."""
+    bits, top = np.uint64(2 * k), np.uint64(2 * (k - 1))
+    mask = (_1 << bits) - _1
+    forward, reverse, known = np.uint64(0), np.uint64(0), 0
+    for i in range(begin, end):
+        base = bases[codes[i]]
+        if base > 3:
+            known = 0
+        else:
+            known += 1
+            forward = ((forward << _2) | np.uint64(base)) & mask
+            reverse = (reverse >> _2) | ((_3 - np.uint64(base)) << top)
+        n = i - begin - k + 1
+        if n >= 0:
+            if known < k or forward == reverse:
+                hashes[n] = _NONE
+            elif forward < reverse:
+                hashes[n] = _mixed(forward, bits) << _1
+            else:
+                hashes[n] = _mixed(reverse, bits) << _1 | _1
+    return max(0, end - begin - k + 1)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _choose(hashes, n, w, chosen):
+    """Write which of n words are minimisers: how many."""
+    count, last, least, place = 0, -1, _NONE, -1
+    for start in range(max(1, n - w + 1) if n else 0):
+        end = min(n, start + w)
+        if place < start:
+            least = _NONE
+            for p in range(start, end):
+                if hashes[p] >> _1 <= least >> _1:
+                    least, place = hashes[p], p
+            if least == _NONE:
+                place = end - 1
+                continue
+            for p in range(max(last + 1, start), end):
+                if hashes[p] >> _1 == least >> _1:
+                    chosen[count] = last = p
+                    count += 1
+        elif hashes[end - 1] >> _1 <= least >> _1 and hashes[end - 1] != _NONE:
+            least, place = hashes[end - 1], end - 1
+            if place > last:
+                chosen[count] = last = place
+                count += 1
+    return count
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def find_minimisers(codes, begin, end, first, last, bases, k, w, place, hashes, entries):
+    """Minimisers of a text among its words from `first` to `last`.
+
+    Parameters
+    ----------
+    codes : int8. begin, end : of the text in them. bases : (letters,) uint8, 0 to 3, or 4 for what is no single base.
+    place : of the text's first letter. hashes : uint64, entries : int64, to fill, with room for ``last - first + 2 * w`` each.
+
+    Returns
+    -------
+    How many were found.
+    """
+    n_words = max(0, end - begin - k + 1)
+    before, behind = max(0, first - w + 1), min(n_words, last + w - 1)
+    chosen = np.empty(behind - before, np.int64)
+    n = _hash_words(codes, begin + before, begin + behind + k - 1, bases, k, hashes)
+    count = 0
+    for c in range(_choose(hashes, n, w, chosen)):
+        word = before + chosen[c]
+        if first <= word < last:
+            found = hashes[chosen[c]]
+            entries[count] = 2 * (place + word) + np.int64(found & _1)
+            hashes[count] = found >> _1
+            count += 1
+    return count
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _fill_starts(keys, starts, shift):
+    bucket = 0
+    for i in range(len(keys)):
+        while bucket <= np.int64(keys[i] >> shift):
+            starts[bucket] = i
+            bucket += 1
+    while bucket < len(starts):
+        starts[bucket] = len(keys)
+        bucket += 1
+
+
+def index_of(hashes: NDArray[np.uint64], entries: NDArray[np.int64], lengths: NDArray[np.int64], k: int, w: int) -> MinimiserIndex:
+    """An index of minimisers, in the order of their places."""
+    bits = max(1, min(len(hashes).bit_length(), 2 * k - 1))
+    # The last bits of a hash are even where the first ones, of what is the least of its neighbours, are not.
+    keys = (hashes & np.uint64((1 << bits) - 1)) << np.uint64(2 * k - bits) | hashes >> np.uint64(bits)
+    order = np.argsort(keys, kind="stable")
+    keys, starts = keys[order], np.zeros((1 << bits) + 1, np.int64)
+    _fill_starts(keys, starts, np.uint64(2 * k - bits))
+    begins = np.concatenate([[0], np.cumsum(lengths + SPACING)[:-1]]).astype(np.int64)
+    return MinimiserIndex(keys, entries[order], starts, begins, lengths, k, w, bits)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _first_entry(keys, starts, key, shift):
+    """Where the entries of a key begin, and where its bucket ends."""
+    low, high = starts[np.int64(key >> shift)], starts[np.int64(key >> shift) + 1]
+    end = high
+    while high - low > 8:
+        middle = (low + high) >> 1
+        if keys[middle] < key:
+            low = middle + 1
+        else:
+            high = middle
+    while low < high and keys[low] < key:
+        low += 1
+    return low, end
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _sort(values, n):
+    if n > 64:
+        values[:n].sort()
+        return
+    for i in range(1, n):
+        value, j = values[i], i
+        while j and values[j - 1] > value:
+            values[j] = values[j - 1]
+            j -= 1
+        values[j] = value
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def find_candidates(codes, offsets, first, last, bases, index, rules, candidates, counts, stop):
+    """Candidate places of the reads `first:last`.
+
+    Parameters
+    ----------
+    codes : int8, offsets : (n + 1,) int64, of the reads. bases : as in `find_minimisers`. index : a `MinimiserIndex`.
+    rules : (5,) int64: tolerance, by which neighbouring diagonals of one place may differ; most of it that all may; what a letter that is
+        paired otherwise may change in the score; costs of a gap's opening and of each of its letters.
+    candidates : (n, MOST_CANDIDATES, CANDIDATE_FIELDS) int64, filled: the places with most votes, the most first; of as many votes the
+        + strand first, then the first in the texts.
+    counts : (n,) int64, filled: how many places have at least half the votes of the first; the others do not count.
+    """
+    keys, entries, starts, begins, lengths, k, w, bits = index
+    tolerance, extent = rules[0], rules[1]
+    shift, low_mask, low_bits = np.uint64(2 * k - bits), (_1 << np.uint64(bits)) - _1, np.uint64(bits)
+    longest = 0
+    for r in range(first, last):
+        longest = max(longest, offsets[r + 1] - offsets[r])
+    hashes, chosen, hits = np.empty(longest, np.uint64), np.empty(longest, np.int64), np.empty(max(_MOST_HITS, 4 * longest), np.int64)
+    for r in range(first, last):
+        if stop[0]:
+            return
+        counts[r] = 0
+        begin, length = offsets[r], offsets[r + 1] - offsets[r]
+        n = _choose(hashes, _hash_words(codes, begin, offsets[r + 1], bases, k, hashes), w, chosen)
+        for is_frequent in range(2):
+            n_hits = 0
+            for c in range(n):
+                found = hashes[chosen[c]] >> _1
+                key = (found & low_mask) << shift | found >> low_bits
+                place, end = _first_entry(keys, starts, key, shift)
+                if (place + _MOST_ENTRIES < end and keys[place + _MOST_ENTRIES] == key) != (is_frequent == 1):
+                    continue
+                end = min(end, place + _MOST_ENTRIES)
+                while place < end and keys[place] == key and n_hits < len(hits):
+                    entry = entries[place]
+                    is_other = (entry & 1) ^ np.int64(hashes[chosen[c]] & _1)
+                    at = chosen[c] if is_other == 0 else length - k - chosen[c]
+                    diagonal = (entry >> 1) - at + _DIAGONAL_SHIFT
+                    hits[n_hits] = is_other << _STRAND_BIT | diagonal << _PLACE_BITS | at
+                    n_hits += 1
+                    place += 1
+            _sort(hits, n_hits)
+            counts[r] = _chains(hits, n_hits, tolerance, extent, length, begins, lengths, k, rules, candidates[r])
+            if counts[r]:
+                break
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _chains(hits, n_hits, tolerance, extent, length, begins, lengths, k, rules, candidates):
+    """Join hits to places; write those with most votes into `candidates`: how many have at least half the votes of the best."""
+    count, most, i = 0, 0, 0
+    mask = (np.int64(1) << _PLACE_BITS) - 1
+    votes_of = np.empty(n_hits, np.int64)
+    n = 0
+    while i < n_hits:
+        base, j = hits[i] >> _PLACE_BITS, i + 1
+        before, left, right = base, hits[i] & mask, hits[i] & mask
+        while j < n_hits:
+            diagonal = hits[j] >> _PLACE_BITS
+            if diagonal - before > tolerance or diagonal - base > extent:
+                break
+            left, right, before = min(left, hits[j] & mask), max(right, hits[j] & mask), diagonal
+            j += 1
+        votes = j - i
+        votes_of[n] = votes
+        n += 1
+        most = max(most, votes)
+        if count < len(candidates) or votes > candidates[count - 1, 4]:
+            at = min(count, len(candidates) - 1)
+            while at and candidates[at - 1, 4] < votes:
+                candidates[at] = candidates[at - 1]
+                at -= 1
+            is_other = hits[i] >> _STRAND_BIT
+            own = (base & ((np.int64(1) << (_STRAND_BIT - _PLACE_BITS)) - 1)) - _DIAGONAL_SHIFT
+            text = np.searchsorted(begins, own + (hits[i] & mask), side="right") - 1
+            start = own - begins[text] - _reach(left, rules)
+            end = own - begins[text] + before - base + length + _reach(length - right - k, rules)
+            candidates[at, 0], candidates[at, 1], candidates[at, 4] = is_other, text, votes
+            candidates[at, 2], candidates[at, 3] = max(0, start), min(lengths[text], end)
+            count = min(count + 1, len(candidates))
+        i = j
+    total = 0
+    for c in range(n):
+        total += 2 * votes_of[c] >= most
+    return total
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _reach(letters, rules):
+    """How long a gap can be that so many letters behind it pay for; the tolerance at the most."""
+    spare = letters * rules[2] - rules[3]
+    if spare <= 0:
+        return np.int64(0)
+    return min(rules[0], spare // rules[4]) if rules[4] else rules[0]

@@ -1,0 +1,26 @@
+"""Parts of sequences, and their reverse complements."""
+
+from __future__ import annotations
+
+from numba import njit
+
+__all__ = ["copy_runs", "write_reverse_complements"]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def copy_runs(values, begins, offsets, out):
+    """Copy runs of `values`, the i-th from ``begins[i]`` on, to where ``offsets[i]`` says in `out`, up to ``offsets[i + 1]``."""
+    for i in range(len(begins)):
+        shift = begins[i] - offsets[i]
+        for j in range(offsets[i], offsets[i + 1]):
+            out[j] = values[j + shift]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def write_reverse_complements(codes, offsets, complement, out):
+    """Write the other strand of each sequence to where the sequence itself stands in `codes`, less the first offset."""
+    shift = offsets[0]
+    for i in range(len(offsets) - 1):
+        total = offsets[i] + offsets[i + 1] - 1 - shift
+        for j in range(offsets[i], offsets[i + 1]):
+            out[total - j] = complement[codes[j]]

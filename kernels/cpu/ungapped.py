@@ -1,0 +1,81 @@
+"""Alignments that are the best because no alignment with a gap can score as much: found by comparing letters, without layers.
+
+A pattern of which every letter is paired as well as it can be scores its gain. An alignment with a gap scores at most the gain less the
+cost of the shortest gap. What scores more without gaps is the best alignment of the definition in `kernels.gapsmis_layouts`, and of several
+the one that ends first. All diagonals of a text are tried, each until it has lost too much.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.gapsmis_layouts import LETTERS, LOCAL, WITHIN, Alignments, GapRules, Sequences
+
+__all__ = ["align_where_sure", "best_without_gaps"]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def best_without_gaps(
+    texts, text_offsets, patterns, pattern_offsets, text_of, pattern_of, losses, gains, shortest_gap, least_gain, score, starts
+):
+    """The best alignments without gaps, where they are the best of all.
+
+    Parameters
+    ----------
+    text_of, pattern_of : (n,) int64. losses : (letters, letters) int64, by the pattern's and the text's code, what a pair scores less than
+        the pattern's letter gains at the most; gains : (letters,) int64. shortest_gap : what has lost so much is not sure.
+    least_gain : a pattern with a letter that gains less is left.
+    score, starts : (n,) int64, filled; `starts` is -1 where none is sure.
+    """
+    for k in range(len(text_of)):
+        begin, end = text_offsets[text_of[k]], text_offsets[text_of[k] + 1]
+        first, length = pattern_offsets[pattern_of[k]], pattern_offsets[pattern_of[k] + 1] - pattern_offsets[pattern_of[k]]
+        least, starts[k] = shortest_gap, -1
+        if length == 0:
+            continue
+        for start in range(begin, end - length + 1):
+            lost, j = 0, 0
+            while j < length and lost < least:
+                lost += losses[patterns[first + j], texts[start + j]]
+                j += 1
+            if lost < least:
+                least, starts[k] = lost, start - begin
+                if lost == 0:
+                    break
+        if starts[k] < 0:
+            continue
+        gain = 0
+        for j in range(first, first + length):
+            gain += gains[patterns[j]]
+            if gains[patterns[j]] < least_gain:
+                starts[k] = -1
+        score[k] = gain - least
+
+
+def align_where_sure(
+    texts: Sequences, patterns: Sequences, rules: GapRules, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]
+) -> tuple[Alignments, NDArray[np.bool_]]:
+    """Alignments of pairs, and which of them are known to be those of the definition, mode WITHIN or LOCAL; the others are none."""
+    n = len(text_of)
+    found, score, starts = Alignments.none(n, rules.most_gaps), np.zeros(n, np.int64), np.full(n, -1, np.int64)
+    is_local = rules.mode == LOCAL
+    if rules.seed_length == 0 and not rules.is_published and rules.mode in (WITHIN, LOCAL):
+        size = max(LETTERS, len(rules.matrix))
+        matrix = np.full((size, size), rules.matrix.min(), np.int64)
+        matrix[: rules.matrix.shape[0], : rules.matrix.shape[1]] = rules.matrix
+        # A letter that can only lose is better off alone, once a gap is there.
+        gains = np.maximum(0, matrix.max(axis=1))
+        # A part of a pattern may be better than the whole as soon as anything is lost, or a letter gains nothing.
+        shortest = min(rules.gap_open + rules.gap_extend, 1 if is_local else rules.gap_open + rules.gap_extend)
+        best_without_gaps(
+            texts.codes, texts.offsets, patterns.codes, patterns.offsets, text_of, pattern_of, gains[:, None] - matrix, gains, shortest,
+            int(is_local), score, starts,
+        )  # fmt: skip
+    is_sure = starts >= 0
+    lengths = np.diff(patterns.offsets)[pattern_of[is_sure]]
+    found.score[is_sure], found.gaps[is_sure], found.runs[is_sure, 0] = score[is_sure], 0, lengths
+    found.text_start[is_sure], found.text_end[is_sure] = starts[is_sure], starts[is_sure] + lengths
+    found.pattern_start[is_sure], found.pattern_end[is_sure] = 0, lengths
+    return found, is_sure

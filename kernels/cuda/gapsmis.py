@@ -1,0 +1,599 @@
+"""Alignment with a bounded number of gaps on a GPU: the class of `kernels.cpu.gapsmis`, with the kernels of gapsmis.cu.
+
+Texts and patterns stay on the device. Pairs come in blocks; of a block, those of similar lengths stand side by side, and each launch takes
+the plan that `kernels.cuda.gapsmis_plan` predicts to be the fastest for it. As on the processor, alignments with short texts are traced in
+one pass, and others in a window before their end that a first pass finds.
+
+ATGPU analysis, for k pairs of a pattern of m letters with a text of n, at most z gaps, strips of w columns (a word has 4 bytes);
+`ReadSearch._work` counts it:
+
+* rounds: a launch for each block of pairs; with tracing two for as many pairs as the directions have room for, and of long texts one more;
+* words in: (n + m) / 4 of each text and pattern once, 2 for where each begins; 4 k, and k more where lengths differ; out: 2 k, and with
+  tracing 6 k + (2 z + 1) k;
+* operations: k m n (z + 1) cells, n rounded up to whole strips; two of them take 5 instructions, and 1 in the lowest layer;
+* memory blocks: n / 32 and m / 32 of each pair, (2 z + 1) / 8 in and out for each row between two strips; with tracing z m n / 2 bytes
+  and one block for each step back;
+* shared memory: 128 bytes of scores, 4 KB where letters are many, with one text for a block 2 bytes for each column and letter.
+
+Directions take at most `direction_bytes`, or half of what is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.counts import Work, total
+from kernels.cuda.gapsmis_plan import (
+    EIGHT,
+    FOUR,
+    MANY_TEXTS,
+    NARROW,
+    ONE_TEXT,
+    PROFILE,
+    TABLE,
+    WIDE,
+    Properties,
+    Shape,
+    Task,
+    host_trace_seconds,
+    seconds,
+    shapes,
+)
+from kernels.cuda.modules import Card, sent, struct
+from kernels.device import DeviceMemoryError, UnsupportedSearchError
+from kernels.gapsmis_layouts import LETTERS, LOCAL, NO_ALIGNMENT, PREFIX, Alignments, GapRules, Sequences, score_bits, windows
+
+__all__ = ["ReadSearch"]
+
+_FILE = "gapsmis.cu"
+_CODES = LETTERS + 1
+_PADDING = LETTERS
+_CELLS_OF_LAUNCH = 1e11  # between two looks at a cancel: 20 to 50 ms on an H200
+_PAIRS_OF_BLOCK = 1 << 20
+_TRACE_THREADS, _NOTING_THREADS = 128, 256
+_SENDERS = 6  # threads
+_BLOCKS = 8  # on each multiprocessor, where warps take one unit after the other
+_BORDER_BYTES = 1 << 29
+_SINGLE_PASS = 2, 64  # texts up to twice the pattern and 64 letters are traced in one pass, as on the processor
+_TEXT_END, _GAPS, _COLUMNS_FOUND = 2, 5, 6  # rows of what is found
+_PAIRS = np.dtype(
+    [
+        *[(name, np.uint64) for name in (
+            "texts", "patterns", "text_offsets", "pattern_offsets", "text_of", "pattern_of", "order", "window_begins", "window_ends",
+            "chunks", "scores", "ranks", "diagonal",
+        )],
+        *[(name, np.int32) for name in (
+            "n", "first", "n_places", "n_items", "seed", "zero", "lowest", "gain", "loss", "n_letters",
+        )],
+    ]
+)  # fmt: skip
+"""The struct Pairs of gapsmis.cu."""
+_RESULTS = np.dtype(
+    [
+        *[(name, np.uint64) for name in ("found", "runs", "border", "directions")],
+        *[(name, np.int32) for name in ("strips", "steps", "border_rows")],
+    ],
+    align=True,
+)
+"""The struct Results."""
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """How scores stand in the numbers of the card: multiplied, and moved so that none is negative."""
+
+    numbers: int
+    times: int
+    opening: int
+    extending: int
+    zero: int
+    lowest: int
+
+    @classmethod
+    def of(cls, rules: GapRules, longest: int, numbers: int, *, traces: bool) -> _Scale | None:
+        """None where the numbers do not hold the scores of patterns of this length.
+
+        What is not possible begins at the cost of opening a gap and is worth less than all pairs more, as `score_bits` has it.
+        """
+        times, gain, loss = 4 if traces else 1, longest * rules.most_gain, int(rules.most_loss(longest))
+        opening = times * (rules.gap_open + rules.gap_extend)
+        zero = opening + times * (loss + 2 * gain + 2)
+        most = (1 << 15 if numbers == NARROW else 1 << 31) - 1
+        span = zero + times * (gain + 2 + max(0, -int(rules.matrix.min(initial=0))))
+        return cls(numbers, times, opening, times * rules.gap_extend, zero, zero - times * (loss + 1)) if span <= most else None
+
+
+@dataclass(frozen=True)
+class _Launch:
+    """Places `first:last` of a pass. `order`, `chunks` : see the struct Pairs; `strips`, `steps` : of a warp's directions."""
+
+    shape: Shape
+    task: Task
+    first: int
+    last: int
+    order: NDArray[np.uint32] | None
+    chunks: NDArray[np.int32] | None
+
+    @property
+    def n_items(self) -> int:
+        """Warps that have something to do, or room in a chunk."""
+        if self.chunks is not None:
+            return len(self.chunks) * (self.shape.threads // 32)
+        return -(-(self.last - self.first) // self.shape.pairs_of_warp)
+
+
+class ReadSearch:
+    """Texts and patterns on a device, ready to be aligned in any pairs; see `kernels.cpu.gapsmis.ReadSearch`.
+
+    Parameters
+    ----------
+    device : the card. texts, patterns : codes below `LETTERS`. rules : what an alignment may be, and what it scores.
+
+    Raises
+    ------
+    ValueError : scores of these patterns could pass 32 bits. UnsupportedSearchError : they could here, where two bits tell directions.
+    DeviceMemoryError : texts and patterns do not fit.
+    """
+
+    shape: Shape | None = None
+    """The plan; the one that should be fastest when None."""
+    numbers: int | None = None
+    """NARROW or WIDE; NARROW where the card has instructions for it and the scores fit, when None."""
+    scores: int | None = None
+    """Where scores of letters come from with plan MANY_TEXTS; by how many letters there are when None."""
+    traces_on_host: bool | None = None
+    """Whether the processor traces; as should be faster when None."""
+    host_threads: int = 1
+    """That trace then."""
+    direction_bytes: int = 4 << 30
+    """Of device memory for directions, at most."""
+    staged_bytes: int = 1 << 22
+    """Of what is sent by each of several threads at a time; less than four times as much goes in one piece."""
+
+    def __init__(self, device: Card, texts: Sequences, patterns: Sequences, rules: GapRules) -> None:
+        card = self._card = device
+        self._texts, self._patterns, self._rules, self._stream = texts, patterns, rules, device.stream()
+        self._text_lengths, self._pattern_lengths = np.diff(texts.offsets), np.diff(patterns.offsets)
+        self._longest = int(self._pattern_lengths.max(initial=0))
+        if not score_bits(rules, self._longest):
+            raise ValueError("scores could pass 32 bits")
+        self._properties = Properties(card.multiprocessors(), card.compute_capability(), card.most_shared_bytes())
+        self._scales = {traces: self._scale(traces) for traces in (False, True)}
+        self._lengths_differ = _differ(self._text_lengths) or _differ(self._pattern_lengths)
+        columns: dict[str, NDArray[Any]] = {
+            "texts": texts.codes, "patterns": patterns.codes,
+            "text_offsets": np.ascontiguousarray(texts.offsets, np.int64),
+            "pattern_offsets": np.ascontiguousarray(patterns.offsets, np.int64),
+        }  # fmt: skip
+        self._columns = {name: card.buffer(values.nbytes) for name, values in columns.items()}
+        for name, values in columns.items():
+            _send(card, self._columns[name], values, self._stream, self.staged_bytes)
+        self._direction_bytes = min(self.direction_bytes, card.free_bytes() // 2)
+        self._letters = [self._noted(name, len(columns[name])) for name in ("texts", "patterns")]
+        self._tables: dict[tuple[int, int], dict[str, Any]] = {}
+        self._best: dict[tuple[Task, bool], Shape] = {}
+
+    def align(
+        self,
+        text_of: NDArray[np.int64],
+        pattern_of: NDArray[np.int64],
+        out: Alignments,
+        first: int = 0,
+        last: int | None = None,
+        *,
+        traces: bool = True,
+    ) -> Generator[int, None, None]:
+        """As that of the processor.
+
+        Raises
+        ------
+        DeviceError : the device failed. DeviceMemoryError : not even the directions of one warp fit.
+        """
+        last = len(text_of) if last is None else last
+        try:
+            for begin, end in self._blocks(text_of[first:last], pattern_of[first:last]):
+                rows = slice(first + begin, first + end)
+                block = _Block(self, text_of[rows], pattern_of[rows])
+                for _ in block.align(traces, Alignments(*(column[rows] for column in out))):
+                    yield first + begin
+                yield first + end
+        finally:
+            self._card.wait(self._stream)
+
+    def _work(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64], *, traces: bool = True) -> Work:
+        """What it takes to align these pairs, whose texts are short enough to be traced in one pass. Operations are cells."""
+        every = []
+        for begin, end in self._blocks(text_of, pattern_of):
+            n, block = end - begin, _Block(self, text_of[begin:end], pattern_of[begin:end])
+            found = 4 * _COLUMNS_FOUND * n + 4 * (2 * self._rules.most_gaps + 1) * n if traces else 8 * n
+            every.append(Work(0, 0, 0, 4 * n, found // 4, 0, 4))
+            every += [self._launch_work(launch, block) for launch in block.launches(None, traces, None)]
+        return total(*every)
+
+    def _launch_work(self, launch: _Launch, block: _Block) -> Work:
+        shape, task = launch.shape, launch.task
+        n, m = block.sides(launch.order if launch.order is not None else np.arange(launch.first, launch.last), None)
+        if launch.chunks is not None:  # each chunk has a block of its own
+            places = launch.chunks[:, :1] + np.arange(shape.pairs_of_block)
+            inside = places < launch.chunks[:, 1:]
+            n, m = (np.where(inside, side[np.minimum(places, len(side) - 1)], 0).ravel() for side in (n, m))
+        room = launch.n_items * shape.pairs_of_warp - len(n)
+        n, m = (np.append(side, np.zeros(max(0, room), np.int64)) for side in (n, m))
+        strips = -(-n.reshape(launch.n_items, -1).max(axis=1) // shape.width)
+        rows = m.reshape(launch.n_items, -1, shape.halves).max(axis=2).sum(axis=1)
+        cells = int((strips * rows).sum()) * shape.width * (task.gaps + 1) * shape.halves
+        border = int((np.maximum(strips - 1, 0) * rows).sum()) * 2 * (2 * task.gaps + 1) * 4 // 32
+        written = (
+            int((strips * rows).sum())
+            * shape.lanes
+            * shape.step_words(task.gaps, floored=task.mode == LOCAL and not self._rules.seed_length)
+        )
+        blocks = border + (int(n.sum() + m.sum()) // 32) + (written * 4 // 32 + int(m.sum()) if task.traces else 0)
+        words_in = (0 if launch.order is None else len(launch.order)) + (0 if launch.chunks is None else launch.chunks.size)
+        transfers = (launch.order is not None) + (launch.chunks is not None)
+        return Work(1 + task.traces, cells, blocks, words_in, 0, shape.shared_bytes(task.n_letters), transfers)
+
+    def _best_shape(self, task: Task) -> Shape:
+        """The plan that should be fastest."""
+        if self.shape is not None and (self.shape.plan == MANY_TEXTS or (task.n <= self.shape.width and task.patterns_of_text > 1)):
+            return self.shape
+        key = replace(task, patterns_of_text=float(round(task.patterns_of_text))), True
+        if key not in self._best:
+            self._best[key] = min(shapes(task, self._properties), key=lambda shape: seconds(shape, task, self._properties))
+        return self._best[key]
+
+    def _is_traced_on_host(self, task: Task) -> bool:
+        """Whether the processor should be faster at tracing than the card."""
+        if self.traces_on_host is not None:
+            return self.traces_on_host
+        scores = replace(task, traces=False)
+        here = seconds(self._best_shape(scores), scores, self._properties) + host_trace_seconds(task, self.host_threads)
+        return here < seconds(self._best_shape(task), task, self._properties)
+
+    def _task(self, n_pairs: int, n: int, m: int, *, traces: bool, patterns_of_text: float = 1.0) -> Task:
+        """So many pairs, of which the longest text has `n` letters and the longest pattern `m`, behind the seed."""
+        rules, scale = self._rules, self._scales[traces]
+        return Task(
+            n_pairs, n, m, rules.most_gaps, rules.mode, scale.numbers, self._score_source(traces), traces, patterns_of_text,
+            len(self._letters_of(1)),
+        )  # fmt: skip
+
+    def _scale(self, traces: bool) -> _Scale:
+        is_new = self._properties.capability >= 90
+        wanted = (self.numbers,) if self.numbers else (NARROW, WIDE) if is_new else (WIDE,)
+        found = next((one for one in (_Scale.of(self._rules, self._longest, numbers, traces=traces) for numbers in wanted) if one), None)
+        if found is None:
+            raise UnsupportedSearchError("these scores pass what the card's numbers hold")
+        return found
+
+    def _noted(self, name: str, n: int) -> int:
+        """A bit for each letter that occurs."""
+        card, found = self._card, np.zeros(1, np.uint32)
+        room = card.buffer(4)
+        card.clear(room, 4, self._stream)
+        blocks = min(4 * self._properties.multiprocessors, -(-n // (16 * _NOTING_THREADS)))
+        card.launch("letters.cu", "note_letters", blocks, _NOTING_THREADS, (self._columns[name], np.int64(n), room), self._stream)
+        card.download(found, room, self._stream)
+        card.wait(self._stream)
+        return int(found[0])
+
+    def _letters_of(self, which: int) -> list[int]:
+        """Of texts (0) or of patterns (1)."""
+        return [letter for letter in range(LETTERS) if self._letters[which] >> letter & 1]
+
+    def _score_source(self, traces: bool) -> int:
+        if self.scores is not None:
+            return self.scores
+        times = self._scales[traces].times
+        values = times * self._rules.matrix[:, self._letters_of(0)]
+        is_small = values.min(initial=-times) >= -128 and values.max(initial=0) + 2 <= 127
+        n = len(self._letters_of(0))
+        return FOUR if is_small and n <= 4 else EIGHT if is_small and n <= 8 else TABLE
+
+    def _score_tables(self, shape: Shape, traces: bool) -> dict[str, Any]:
+        """Scores on the device as the plan takes them; see the struct Pairs."""
+        source, scale, rules = shape.scores, self._scales[traces], self._rules
+        if (source, scale.times) not in self._tables:
+            full = np.full((_CODES, _CODES), -1, np.int64)  # by the pattern's letter; what is padding is worse than nothing
+            full[: rules.matrix.shape[0], : rules.matrix.shape[1]] = rules.matrix
+            full = scale.times * full + (2 if traces else 0)
+            ranks, texts, patterns = np.zeros(_CODES, np.int8), self._letters_of(0), self._letters_of(1)
+            if source == TABLE:
+                words = full
+            elif source == PROFILE:
+                ranks[patterns], ranks[_PADDING] = np.arange(len(patterns)), len(patterns)
+                words = full[[*patterns, _PADDING]]
+            else:
+                ranks[texts] = np.arange(len(texts))
+                some = np.zeros((_CODES, source), np.int8)
+                some[:, : len(texts)] = full[:, texts]
+                words = some.view(np.uint32)
+            diagonal = np.zeros(_CODES, np.int32)
+            shorter = min(rules.matrix.shape)
+            diagonal[:shorter] = scale.times * np.diagonal(rules.matrix)
+            arrays: dict[str, NDArray[Any]] = {"scores": words.astype(np.uint32, casting="unsafe"), "ranks": ranks, "diagonal": diagonal}
+            self._tables[source, scale.times] = sent(self._card, arrays, self._stream)
+            self._card.wait(self._stream)
+        return self._tables[source, scale.times]
+
+    def _blocks(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+        """Pairs of a launch's cells, and no more than the columns of what is found may have."""
+        n, layers = len(text_of), self._rules.most_gaps + 1
+        if not self._lengths_differ:
+            cells = layers * (float(self._text_lengths[0]) + 1) * (self._longest + 1) if n else 1.0
+            size = max(1, min(_PAIRS_OF_BLOCK, int(_CELLS_OF_LAUNCH / cells)))
+            yield from ((begin, min(n, begin + size)) for begin in range(0, n, size))
+            return
+        marks = np.cumsum(layers * (self._text_lengths[text_of] + 1.0) * (self._pattern_lengths[pattern_of] + 1.0))
+        begin = 0
+        while begin < n:
+            before = marks[begin - 1] if begin else 0.0
+            end = int(np.searchsorted(marks, before + _CELLS_OF_LAUNCH, side="right"))
+            end = min(n, begin + _PAIRS_OF_BLOCK, max(begin + 1, end))
+            yield begin, end
+            begin = end
+
+
+class _Block:
+    """Some pairs that are aligned together."""
+
+    def __init__(self, search: ReadSearch, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> None:
+        self._of, self._card, self._rules, self._stream = search, search._card, search._rules, search._stream
+        self._text_of, self._pattern_of = np.ascontiguousarray(text_of, np.int64), np.ascontiguousarray(pattern_of, np.int64)
+        self._n = len(text_of)
+        self._floored = self._rules.mode == LOCAL and not self._rules.seed_length
+        self._buffers: dict[str, Any] = {}
+        self._kept: list[Any] = []
+
+    def align(self, traces: bool, out: Alignments) -> Generator[None, None, None]:
+        """Fill the rows of `out`."""
+        card, n = self._card, self._n
+        self._buffers = sent(card, {"text_of": self._text_of, "pattern_of": self._pattern_of}, self._stream)
+        self._buffers["found"] = card.buffer(4 * _COLUMNS_FOUND * n)
+        if not traces:
+            yield from self._pass(None, False)
+            self._write_ends(out)
+            return
+        sides = self.sides(None, None)
+        task = self._of._task(n, int(np.max(sides[0])), int(np.max(sides[1])), traces=True)
+        if self._of._is_traced_on_host(task):
+            yield from self._pass(None, False)
+            self._write_ends(out)
+            yield from self._trace_on_host(out)
+            return
+        runs = 2 * self._rules.most_gaps + 1
+        self._buffers["runs"] = card.buffer(4 * runs * n)
+        times, more = _SINGLE_PASS
+        text, pattern = self._lengths()
+        later = np.zeros(0, np.int64)
+        if self._rules.mode == LOCAL or int(np.max(text)) > times * int(np.min(pattern)) + more:
+            is_short = np.broadcast_to((text <= times * pattern + more) & (self._rules.mode != LOCAL), n)
+            later = np.flatnonzero(~is_short)
+        if not len(later):
+            yield from self._pass(None, True)
+        else:
+            card.upload(self._buffers["found"], np.full(_COLUMNS_FOUND * n, -1, np.int32), self._stream)
+            card.clear(self._buffers["runs"], 4 * runs * n, self._stream)
+            at_once = np.flatnonzero(is_short)
+            if len(at_once):
+                yield from self._pass(at_once, True)
+            yield from self._pass(later, False)
+            score, ends = self._downloaded(0), self._downloaded(_TEXT_END)
+            later = later[ends[later] >= 0]
+            begins = np.zeros(n, np.int64)
+            begins[later] = windows(self._rules, score[later], ends[later], np.broadcast_to(pattern, n)[later])
+            if len(later):
+                yield from self._pass(later, True, (begins, ends))
+        found = np.empty((_COLUMNS_FOUND, n), np.int32)
+        kept = out.runs if out.runs.flags.c_contiguous else np.empty((n, runs), np.int32)
+        card.download(found, self._buffers["found"], self._stream)
+        card.download(kept, self._buffers["runs"], self._stream)
+        card.wait(self._stream)
+        for column, values in zip(out[:6], found, strict=True):
+            column[:] = values
+        if kept is not out.runs:
+            out.runs[:] = kept
+
+    def _downloaded(self, row: int) -> NDArray[np.int32]:
+        found = np.empty(self._n, np.int32)
+        self._card.download(found, self._buffers["found"], self._stream, offset=4 * row * self._n)
+        self._card.wait(self._stream)
+        return found
+
+    def _write_ends(self, out: Alignments) -> None:
+        out.score[:], out.text_end[:] = self._downloaded(0), self._downloaded(_TEXT_END)
+        for column in (out.text_start, out.pattern_start, out.pattern_end):
+            column[:] = -1
+        np.minimum(out.text_end, 0, out=out.gaps)  # -1 where there is none
+        out.runs[:] = 0
+
+    def _trace_on_host(self, out: Alignments) -> Generator[None, None, None]:
+        """Align again what lies before each end."""
+        from kernels.cpu.gapsmis import ReadSearch as OnProcessor
+        from kernels.cpu.processor import Processor
+
+        of = self._of
+        some = np.flatnonzero(out.score != NO_ALIGNMENT)
+        pattern_of = self._pattern_of[some]
+        begins = windows(self._rules, out.score[some], out.text_end[some], of._pattern_lengths[pattern_of])
+        lengths = out.text_end[some] - begins
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        first = of._texts.offsets[self._text_of[some]] + begins
+        places = np.repeat(first - offsets[:-1], lengths) + np.arange(offsets[-1])
+        cut = Sequences(of._texts.codes[places], offsets)
+        found = Alignments.none(len(some), self._rules.most_gaps)
+        search = OnProcessor(Processor(of.host_threads), cut, of._patterns, self._rules)
+        for _ in search.align(np.arange(len(some)), pattern_of, found):
+            yield
+        for column, values in zip(out, found, strict=True):
+            column[some] = values
+        for column in (out.text_start, out.text_end):
+            column[some] += begins.astype(np.int32)
+
+    def _lengths(self) -> tuple[Any, Any]:
+        """Of the pairs' texts and patterns: one number each where all are the same, else (n,)."""
+        of = self._of
+        if not of._lengths_differ:
+            return of._text_lengths[:1], of._pattern_lengths[:1]
+        return of._text_lengths[self._text_of], of._pattern_lengths[self._pattern_of]
+
+    def sides(self, chosen: NDArray[Any] | None, window: tuple[NDArray[Any], NDArray[Any]] | None) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Columns and rows of pairs, as the kernel counts them."""
+        rules = self._rules
+        n, m = self._lengths()
+        if chosen is not None:
+            n, m = (np.broadcast_to(side, self._n)[chosen] for side in (n, m))
+        if window is not None:
+            n = (window[1] - window[0])[chosen]
+        elif rules.mode == PREFIX and rules.gap_extend:
+            n = np.minimum(n, m + (m * rules.most_gain + rules.most_loss(m)) // rules.gap_extend)
+        is_alive = (n >= rules.seed_length) & (m >= rules.seed_length)
+        return tuple(np.where(is_alive, side - rules.seed_length, 0) for side in (n, m))  # type: ignore[return-value]
+
+    def launches(self, chosen: NDArray[Any] | None, traces: bool, window: tuple[NDArray[Any], NDArray[Any]] | None) -> Iterator[_Launch]:
+        """How a pass is cut and laid out: pairs of similar lengths side by side, as many as the directions have room for."""
+        of, order = self._of, chosen
+        n, m = self.sides(chosen, window)
+        count = self._n if chosen is None else len(chosen)
+        if len(n) > 1 and (_differ(n) or _differ(m)):
+            by_length = np.lexsort((_compact(n), _compact(m)))
+            order = by_length if chosen is None else chosen[by_length]
+            n, m = n[by_length], m[by_length]
+        # Windows of one text are as many texts.
+        is_shared = window is None and self._n > len(of._text_lengths)
+        per_text = count / max(1, int(np.count_nonzero(np.bincount(self._text_of)))) if is_shared else 1.0
+        begin = 0
+        while begin < count:
+            end = count
+            while True:
+                sides = [int(side[begin:end].max() if len(side) > 1 else side[0]) for side in (n, m)]
+                task = of._task(end - begin, *sides, traces=traces, patterns_of_text=per_text * (end - begin) / count)
+                shape = of._best_shape(task)
+                needed = shape.direction_bytes(sides[0], sides[1], task.gaps, floored=self._floored) if traces else 0
+                launch = self._launch(shape, task, begin, end, order)
+                if needed * launch.n_items <= of._direction_bytes:
+                    break
+                fewer = begin + min((end - begin) // 2, max(1, int((end - begin) * 0.95 * of._direction_bytes / (needed * launch.n_items))))
+                if fewer == begin:
+                    raise DeviceMemoryError(f"{of._card.name} has no room for the directions of {sides[1]:,} letters with {sides[0]:,}")
+                end = fewer
+            yield launch
+            begin = end
+
+    def _launch(self, shape: Shape, task: Task, first: int, last: int, order: NDArray[Any] | None) -> _Launch:
+        chunks = None
+        if shape.plan == ONE_TEXT:
+            own = np.arange(first, last) if order is None else order[first:last]
+            texts = self._text_of[own]
+            by_text = np.argsort(_compact(texts), kind="stable")
+            own, texts = own[by_text], texts[by_text]
+            starts = np.flatnonzero(np.concatenate([[True], texts[1:] != texts[:-1]]))
+            ends = np.append(starts[1:], len(texts))
+            blocks = -(-(ends - starts) // shape.pairs_of_block)
+            before = np.repeat(np.cumsum(blocks) - blocks, blocks)
+            begins = np.repeat(starts, blocks) + shape.pairs_of_block * (np.arange(blocks.sum()) - before)
+            chunks = np.stack([begins, np.minimum(begins + shape.pairs_of_block, np.repeat(ends, blocks))], axis=1).astype(np.int32)
+            return _Launch(shape, task, first, last, own.astype(np.uint32), chunks)
+        return _Launch(shape, task, first, last, None if order is None else order[first:last].astype(np.uint32), None)
+
+    def _pass(
+        self, chosen: NDArray[Any] | None, traces: bool, window: tuple[NDArray[Any], NDArray[Any]] | None = None
+    ) -> Generator[None, None, None]:
+        """Align pairs of the block, all or the chosen; in windows of their texts, if any."""
+        card = self._card
+        more: dict[str, Any] = {"window_begins": 0, "window_ends": 0}
+        if window is not None:
+            more = sent(card, {"window_begins": window[0], "window_ends": window[1]}, self._stream)
+        for launch in self.launches(chosen, traces, window):
+            self._start(launch, traces, more)
+            card.wait(self._stream)
+            self._kept.clear()
+            yield
+
+    def _start(self, launch: _Launch, traces: bool, more: dict[str, Any]) -> None:
+        of, card, shape, task, rules = self._of, self._card, launch.shape, launch.task, self._rules
+        scale, warps = of._scales[traces], shape.threads // 32
+        columns: dict[str, NDArray[Any]] = {}
+        if launch.order is not None:
+            columns["order"] = launch.order
+        if launch.chunks is not None:
+            columns["chunks"] = launch.chunks
+        lists = {"order": 0, "chunks": 0} | sent(card, columns, self._stream)
+        blocks = -(-launch.n_items // warps)
+        strips, border = shape.strips(task.n), 0
+        if strips > 1:
+            border = 4 * (2 * task.gaps + 1) * (32 // shape.lanes) * (task.m + 1)
+            most = max(1, _BORDER_BYTES // (border * warps))
+            blocks = min(blocks, most, _BLOCKS * of._properties.multiprocessors)
+        steps = task.m + shape.lanes
+        of_warp = shape.direction_bytes(task.n, task.m, task.gaps, floored=self._floored) if traces else 0
+        room = {"border": card.buffer(border * blocks * warps), "directions": card.buffer(of_warp * launch.n_items)}
+        numbers = {
+            "n": self._n, "first": launch.first, "n_places": launch.last - launch.first, "n_items": launch.n_items,
+            "seed": rules.seed_length, "zero": scale.zero, "lowest": scale.lowest, "gain": rules.most_gain,
+            "loss": max(rules.gap_extend, -int(rules.matrix.min(initial=0))), "n_letters": task.n_letters,
+        }  # fmt: skip
+        of_pairs = {name: self._buffers[name] for name in ("text_of", "pattern_of")}
+        pairs = struct(card, _PAIRS, {**of._columns, **of_pairs, **of._score_tables(shape, traces), **lists, **more, **numbers})
+        results = struct(
+            card,
+            _RESULTS,
+            {
+                "found": self._buffers["found"], "runs": self._buffers.get("runs", 0), **room, "strips": strips, "steps": steps,
+                "border_rows": task.m + 1,
+            },
+        )  # fmt: skip
+        self._kept += [lists, room, more]
+        defines = (
+            f"NUMBERS={shape.numbers}", f"GAPS={task.gaps}", f"MODE={rules.mode}",
+            f"SEEDED={int(rules.seed_length > 0 and rules.mode != PREFIX)}", f"PUBLISHED={int(rules.is_published)}",
+            f"TRACES={int(traces)}", f"SCORES={shape.scores}", f"LANES={shape.lanes}", f"COLUMNS={shape.columns}",
+            f"THREADS={shape.threads}", f"OPENING={scale.opening}", f"EXTENDING={scale.extending}",
+        )  # fmt: skip
+        card.launch(
+            _FILE, "align_reads", blocks, shape.threads, (pairs, results, np.uint32(1)), self._stream,
+            shared_bytes=shape.shared_bytes(task.n_letters), defines=defines,
+        )  # fmt: skip
+        if traces:
+            threads = launch.n_items * shape.pairs_of_warp
+            card.launch(
+                _FILE, "trace_reads", -(-threads // _TRACE_THREADS), _TRACE_THREADS, (pairs, results), self._stream, defines=defines
+            )
+
+
+def _send(card: Card, buffer: Any, values: NDArray[Any], stream: Any, staged_bytes: int) -> None:
+    """Copy an array to a buffer. Much is staged in pinned memory by several threads: one alone copies slower than the card takes it."""
+    if values.nbytes < 4 * staged_bytes:
+        card.upload(buffer, values, stream)
+        return
+    sent_bytes = values.view(np.uint8)
+
+    def work(share: int) -> None:
+        streams, rooms = [card.stream() for _ in range(2)], [card.pinned(staged_bytes) for _ in range(2)]
+        for turn, begin in enumerate(range(share * staged_bytes, len(sent_bytes), _SENDERS * staged_bytes)):
+            own, room = streams[turn % 2], rooms[turn % 2]
+            card.wait(own)
+            piece = sent_bytes[begin : begin + staged_bytes]
+            room[: len(piece)] = piece
+            card.upload(buffer, room[: len(piece)], own, offset=begin)
+        for own in streams:
+            card.wait(own)
+
+    with ThreadPoolExecutor(_SENDERS) as pool:
+        for _ in pool.map(work, range(_SENDERS)):
+            pass
+
+
+def _differ(lengths: NDArray[Any]) -> bool:
+    return len(lengths) > 0 and lengths.min() != lengths.max()
+
+
+def _compact(lengths: NDArray[Any]) -> NDArray[Any]:
+    """In as few bytes as hold them, which sort faster."""
+    return lengths.astype(np.uint16) if lengths.max(initial=0) < 1 << 16 else lengths

@@ -1,0 +1,202 @@
+"""How the alignment with a bounded number of gaps is laid out on a card: which plan is predicted to be the fastest, and what it costs.
+
+Carroll's thesis (2018, chapter 5) compares four plans, by where the texts come from and where alignments are traced back. All are here:
+
+* MANY_TEXTS: each unit of lanes has a text of its own. Scores of letters come from a word of bytes for the pattern's letter, from which
+  each column picks that of its letter, while the texts have at most eight letters; else from a table in shared memory.
+* ONE_TEXT: a block has one text, whose scores with each letter of the patterns it lays down in shared memory once. It wants texts that fit
+  in one strip, and several patterns for each.
+* Alignments are traced back on the card, from directions that lie in its memory; or on the host, which gets the places where alignments end
+  and aligns what lies before them again.
+
+A prediction is a count: instructions of the inner loop for each column and row of a lane, as they stand in gapsmis.cu, times rows, divided
+by what the multiprocessors issue; beside it the bytes of directions. Of a small task it is the time of one warp that counts. Constants that
+are not the card's properties stand here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from kernels.gapsmis_layouts import LOCAL
+
+__all__ = [
+    "EIGHT",
+    "FOUR",
+    "MANY_TEXTS",
+    "NARROW",
+    "ONE_TEXT",
+    "PROFILE",
+    "TABLE",
+    "WIDE",
+    "Properties",
+    "Shape",
+    "Task",
+    "host_trace_seconds",
+    "seconds",
+    "shapes",
+]  # fmt: skip
+
+MANY_TEXTS, ONE_TEXT = "many texts", "one text"
+NARROW, WIDE = 1, 2
+"""Two pairs in a word of 32 bits, or one."""
+TABLE, PROFILE, FOUR, EIGHT = 0, 1, 4, 8
+"""Where scores of letters come from: a table; the table of a block's text; words of bytes for texts of so many letters."""
+
+_MOST_OF_THREAD, _FIXED = 168, 56  # registers: with more, a multiprocessor has two blocks instead of three
+_COLUMNS = (2, 4, 6, 8, 12, 16, 20, 24, 28)
+_LANES = (4, 8, 16, 32)
+_THREADS = 128
+_SCORE_SLOTS = {TABLE: 17.0, PROFILE: 2.6, FOUR: 1.0, EIGHT: 4.0}  # with conflicts of banks
+_WARPS_PER_CYCLE = 2.0  # instructions of maxima that a multiprocessor issues for whole warps
+_CYCLES_PER_SECOND = 1.6e9
+_CYCLES_OF_LONE_WARP = 3.0  # for an instruction, where no other warp fills the gaps
+_DIRECTION_BYTES_PER_SECOND = {True: 2.5e12, False: 6e11}  # from compute capability 9.0 on, and before
+_SECONDS_OF_LAUNCH = 1e-5
+_SECONDS_OF_CHUNKS, _SECONDS_OF_CHUNKED_PAIR = 1.2e-4, 3e-8  # on the host, to sort pairs by their texts
+_SECONDS_OF_STEP = 1.2e-6  # of tracing back: one read that waits for the one before
+_HOST_CELLS_PER_SECOND = 1.5e9
+
+
+@dataclass(frozen=True)
+class Properties:
+    """Of a card."""
+
+    multiprocessors: int
+    capability: int
+    most_shared_bytes: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """Pairs that are aligned by one launch: how many, their longest text and pattern, and how.
+
+    `patterns_of_text` : pairs for each text, on average. `n_letters` : of patterns, all together.
+    """
+
+    n_pairs: int
+    n: int
+    m: int
+    gaps: int
+    mode: int
+    numbers: int
+    scores: int
+    traces: bool
+    patterns_of_text: float = 1.0
+    n_letters: int = 4
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A plan with the lanes of a unit and the columns of a lane."""
+
+    plan: str
+    lanes: int
+    columns: int
+    numbers: int
+    scores: int
+    threads: int = _THREADS
+
+    @property
+    def width(self) -> int:
+        """Columns of a strip."""
+        return self.lanes * self.columns
+
+    @property
+    def halves(self) -> int:
+        """Pairs in a word."""
+        return 2 if self.numbers == NARROW else 1
+
+    @property
+    def pairs_of_warp(self) -> int:
+        """Of all its units."""
+        return 32 // self.lanes * self.halves
+
+    @property
+    def pairs_of_block(self) -> int:
+        """Of all its warps."""
+        return self.threads // 32 * self.pairs_of_warp
+
+    def items(self, task: Task) -> int:
+        """Warps that have something to do."""
+        if self.plan == ONE_TEXT:  # blocks whose text has no more patterns are not full
+            of_text = max(1.0, task.patterns_of_text)
+            blocks = -(-int(of_text) // self.pairs_of_block) * max(1, round(task.n_pairs / of_text))
+            return blocks * (self.threads // 32)
+        return -(-task.n_pairs // self.pairs_of_warp)
+
+    def strips(self, n: int) -> int:
+        """Of a text of so many letters."""
+        return -(-n // self.width)
+
+    def shared_bytes(self, n_letters: int) -> int:
+        """Dynamic, of a block."""
+        if self.plan != ONE_TEXT:
+            return 0
+        return (n_letters + 1) * (-(-self.columns // 8)) * max(8, self.lanes) * 16
+
+    def step_words(self, gaps: int, *, floored: bool) -> int:
+        """Words of directions that a lane writes for a row."""
+        codes = 4 if self.numbers == NARROW else 8
+        return (gaps + floored) * -(-self.columns // codes)
+
+    def direction_bytes(self, n: int, m: int, gaps: int, *, floored: bool) -> int:
+        """Of a warp, for texts and patterns up to this length."""
+        return self.strips(n) * (m + self.lanes) * self.step_words(gaps, floored=floored) * 128
+
+
+def registers(columns: int, gaps: int, mode: int, *, traces: bool) -> int:
+    """Of a thread, about: G and F of all layers and the letter of each column, and what does not depend on them."""
+    return columns * (2 * gaps + 2 + (mode == LOCAL and not traces)) + _FIXED + 6 * gaps
+
+
+@lru_cache(maxsize=256)
+def _columns(gaps: int, mode: int, traces: bool) -> tuple[int, ...]:
+    fitting = tuple(one for one in _COLUMNS if registers(one, gaps, mode, traces=traces) <= _MOST_OF_THREAD)
+    return fitting or _COLUMNS[:1]
+
+
+def shapes(task: Task, properties: Properties) -> Iterator[Shape]:
+    """Every shape that can do it."""
+    for columns in _columns(task.gaps, task.mode, task.traces):
+        for lanes in _LANES:
+            yield Shape(MANY_TEXTS, lanes, columns, task.numbers, task.scores)
+            single = Shape(ONE_TEXT, lanes, columns, task.numbers, PROFILE)
+            is_possible = task.numbers == NARROW and columns % 8 == 0 and task.n <= single.width
+            if is_possible and task.patterns_of_text >= 2 and single.shared_bytes(task.n_letters) <= properties.most_shared_bytes - 2048:
+                yield single
+
+
+def row_slots(shape: Shape, task: Task) -> float:
+    """Instructions of a lane for a row."""
+    sum_or, greatest = (1.0, 1.0) if shape.numbers == NARROW else (2.0, 2.0)
+    layer = 3 * sum_or + greatest + 0.6 + (6.6 if task.traces else 0.0)
+    column = _SCORE_SLOTS[shape.scores] + sum_or + task.gaps * layer
+    column += greatest / 2 + (1.0 if task.traces else 0.0) if task.mode == LOCAL else 0.0
+    # Units of a warp read, and write, in different places.
+    units = 32 // shape.lanes
+    scattered = 9.0 * units if task.traces else 7.0 * max(0, units - 4)
+    return shape.columns * column + (0.0 if task.traces else 18.0) + 5.0 * (2 * task.gaps + 1) + scattered
+
+
+def seconds(shape: Shape, task: Task, properties: Properties) -> float:
+    """That a launch is predicted to take, with tracing back."""
+    items, strips, steps = shape.items(task), max(1, shape.strips(task.n)), task.m + shape.lanes
+    of_warp = strips * (steps * row_slots(shape, task) + 30 * shape.columns + 300)
+    of_block = shape.shared_bytes(task.n_letters) / 2 / shape.threads * 12  # filling the table of its text
+    slots = items * (of_warp + of_block)
+    cycles = max(slots / (_WARPS_PER_CYCLE * properties.multiprocessors), of_warp * _CYCLES_OF_LONE_WARP) + of_warp / 2
+    found = cycles / _CYCLES_PER_SECOND
+    if task.traces:
+        written = items * shape.direction_bytes(task.n, task.m, task.gaps, floored=task.mode == LOCAL)
+        found = max(found, written / _DIRECTION_BYTES_PER_SECOND[properties.capability >= 90]) + task.m * _SECONDS_OF_STEP
+    if shape.plan == ONE_TEXT:
+        found += _SECONDS_OF_CHUNKS + task.n_pairs * _SECONDS_OF_CHUNKED_PAIR
+    return found + _SECONDS_OF_LAUNCH
+
+
+def host_trace_seconds(task: Task, threads: int) -> float:
+    """That a processor takes to align again what lies before the ends: at least as many letters of the text as of the pattern."""
+    return task.n_pairs * (task.m + 1.0) * (min(task.n, 2 * task.m) + 1.0) * (task.gaps + 1) / (_HOST_CELLS_PER_SECOND * threads)

@@ -1,0 +1,76 @@
+"""Reads of known origin, cut from a genome."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Origins", "genome_of", "write_reads"]
+
+_BASES = np.frombuffer(b"ACGT", np.uint8)
+_COMPLEMENT = np.arange(256, dtype=np.uint8)
+_COMPLEMENT[_BASES] = _BASES[::-1]
+_READS_OF_BLOCK = 1 << 15
+_LONGEST_GAP = 6
+_MARGIN = 10  # letters at both ends without a gap
+
+
+class Origins(NamedTuple):
+    """Where reads come from: the first letter on the sequence, from 0, whether of the reverse strand, and how many gaps they have."""
+
+    start: NDArray[np.int64]
+    is_reverse: NDArray[np.bool_]
+    gaps: NDArray[np.int64]
+
+
+def genome_of(path: Path) -> list[NDArray[np.uint8]]:
+    """The letters of each sequence of a FASTA file."""
+    records = path.read_text().split(">")[1:]
+    return [np.frombuffer("".join(record.splitlines()[1:]).upper().encode(), np.uint8) for record in records]
+
+
+def write_reads(
+    out: Path, genome: list[NDArray[np.uint8]], n: int, *, length: int = 150, errors: float = 0.02, most_gaps: int = 2, seed: int = 7
+) -> Origins:
+    """Write reads as FASTQ, named by their number: of both strands, with errors, and with none to `most_gaps` gaps of 1 to 6 letters."""
+    random = np.random.default_rng(seed)
+    parts = []
+    letters_of_all = np.concatenate(genome)
+    begins = np.cumsum([0, *map(len, genome)])[:-1]
+    needed = length + most_gaps * _LONGEST_GAP
+    starts = np.concatenate([np.arange(begin, begin + max(0, len(one) - needed)) for begin, one in zip(begins, genome, strict=True)])
+    with out.open("wb") as file:
+        for first in range(0, n, _READS_OF_BLOCK):
+            count = min(_READS_OF_BLOCK, n - first)
+            letters, origins = _block(letters_of_all, random.choice(starts, count), length, errors, most_gaps, random)
+            at = np.searchsorted(begins, origins.start, side="right") - 1
+            origins = origins._replace(start=origins.start - begins[at])
+            parts.append(origins)
+            rows = letters.tobytes()
+            quality = b"I" * length
+            file.write(b"".join(b"@%d\n%b\n+\n%b\n" % (first + k, rows[k * length : (k + 1) * length], quality) for k in range(count)))
+    return Origins(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def _block(
+    genome: NDArray[np.uint8], start: NDArray[np.int64], length: int, errors: float, most_gaps: int, random: np.random.Generator
+) -> tuple[NDArray[np.uint8], Origins]:
+    n = len(start)
+    gaps = random.integers(0, most_gaps + 1, n)
+    column = np.arange(length)
+    source, is_random = start[:, None] + column, random.random((n, length)) < errors
+    for gap in range(most_gaps):
+        has_it = gaps > gap
+        place, size = random.integers(_MARGIN, length - _MARGIN, n)[:, None], random.integers(1, _LONGEST_GAP + 1, n)[:, None]
+        is_insertion = (random.random(n) < 0.5)[:, None]
+        behind = (column >= place + np.where(is_insertion, size, 0)) & has_it[:, None]
+        source += np.where(behind, np.where(is_insertion, -size, size), 0)
+        is_random |= is_insertion & has_it[:, None] & (column >= place) & (column < place + size)
+    letters = genome[np.clip(source, 0, len(genome) - 1)]
+    letters[is_random] = _BASES[random.integers(0, 4, int(is_random.sum()))]
+    is_reverse = random.random(n) < 0.5
+    letters[is_reverse] = _COMPLEMENT[letters[is_reverse, ::-1]]
+    return letters, Origins(start, is_reverse, gaps)

@@ -1,0 +1,111 @@
+"""FASTQ files are read as Biopython reads them, and told where they are not as they must be."""
+
+from __future__ import annotations
+
+import gzip
+import io
+
+import numpy as np
+import pytest
+
+from engine.errors import InputError
+from engine.formats import fastq
+from engine.formats.fastq import read_fastq
+
+
+def read(tmp_path, content: bytes | str):
+    path = tmp_path / "reads.fastq"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return read_fastq(path)
+
+
+def records_of(reads):
+    bounds = list(zip(reads.offsets[:-1], reads.offsets[1:], strict=True))
+    texts = [[column[a:b].tobytes().decode() for a, b in bounds] for column in (reads.letters, reads.qualities)]
+    return list(zip(reads.names.strings(), *texts, strict=True))
+
+
+def random_records(n, seed=3, longest=60):
+    random = np.random.default_rng(seed)
+    every = []
+    for k in range(n):
+        length = int(random.integers(1, longest))
+        letters = "".join("ACGTN"[i] for i in random.integers(0, 5, length))
+        every.append((f"read{k}", letters, random.integers(33, 127, length).astype(np.uint8).tobytes().decode()))
+    return every
+
+
+def written(records, newline="\n"):
+    return newline.join(f"@{name} more{newline}{letters}{newline}+{newline}{qualities}" for name, letters, qualities in records) + newline
+
+
+def test_it_reads_what_biopython_reads(tmp_path):
+    from Bio.SeqIO.QualityIO import FastqGeneralIterator
+
+    text = written(random_records(300))
+    peer = [(title.split()[0], letters, qualities) for title, letters, qualities in FastqGeneralIterator(io.StringIO(text))]
+    assert records_of(read(tmp_path, text)) == peer
+
+
+@pytest.mark.parametrize("size", [7, 64, 1000])
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_blocks_ends_of_lines_and_gzip_change_nothing(tmp_path, monkeypatch, size, newline, is_packed):
+    records = random_records(40)
+    monkeypatch.setattr(fastq, "BLOCK_BYTES", size)
+    content = written(records, newline).encode()
+    assert records_of(read(tmp_path, gzip.compress(content) if is_packed else content)) == records
+    assert records_of(read(tmp_path, content.rstrip(b"\r\n"))) == records
+
+
+def test_letters_and_qualities_may_go_over_lines_and_small_letters_and_points_are_letters(tmp_path):
+    found = read(tmp_path, "@a\nacg\nT.\n+a\n@@\n+II\n\n@b\nAC\n+\n@+\n")
+    assert records_of(found) == [("a", "ACGTN", "@@+II"), ("b", "AC", "@+")]
+
+
+@pytest.mark.parametrize("content", ["@a\n\n+\n\n@b\nA\n+\nI\n", "@a\n\n+\n@b\nA\n+\nI\n", "@a\n+\n\n@b\nA\n+\nI"])
+def test_an_empty_read_is_kept(tmp_path, content):
+    assert records_of(read(tmp_path, content)) == [("a", "", ""), ("b", "A", "I")]
+    assert records_of(read(tmp_path, "@a\n\n+\n")) == [("a", "", "")]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("@a\nAC\n+\nII\nb\nA\n+\nI\n", "line 5: a record begins with 'b', not with @"),
+        ("@ a\nAC\n+\nII\n", "line 1: the record has no name"),
+        ("@a\nA C\n+\nIII\n", "line 2: ' ' in a is no letter"),
+        ("@a\nAC\n@b\nAC\n+\nII\n", "line 3: '@' in a is no letter"),
+        ("@a\nAC\n+b\nII\n", r"line 3: the line with \+ repeats another name than a"),
+        ("@a\nACG\n+\nII\n@b\nA\n+\nI\n", r"line 4: a has another number of qualities \(2\) than of letters"),
+        ("@a\nACG\n+\nIIII\n", r"line 4: a has another number of qualities \(4\) than of letters"),
+        ("@a\n\n+\nII\n", r"line 4: a has another number of qualities \(2\) than of letters"),
+        ("@a\nACG\n+\nI I\n", "line 4: ' ' in a is no quality"),
+        ("@a\nAC\n+\nII\n@b\nACG\n+\n", "cut off within b"),
+        ("@a\nAC\n+\nII\n@b\nACG\n", "cut off within b"),
+        ("@a\nAC\n+\nII\n@b", "cut off within b"),
+        (">a\nAC\n", "line 1: is no FASTQ file"),
+    ],
+)
+def test_what_is_wrong_is_told_by_record_and_line(tmp_path, content, told):
+    with pytest.raises(InputError, match=told):
+        read(tmp_path, content)
+    with pytest.raises(InputError, match=told):
+        read(tmp_path, content.replace("\n", "\r\n"))
+
+
+def test_qualities_that_begin_at_64_are_recognised(tmp_path):
+    assert read(tmp_path, "@a\nACGT\n+\nhhBh\n").is_phred_64
+    for sanger in ("IIII", "FFFF", "~~~~", "#hhh"):
+        assert not read(tmp_path, f"@a\nACGT\n+\n{sanger}\n").is_phred_64
+
+
+def test_names_in_latin_1_and_marks_of_byte_order_are_read(tmp_path):
+    found = read(tmp_path, b"\xef\xbb\xbf@\xe4 x\nA\n+\nI\n")
+    assert records_of(found) == [("ä", "A", "I")]
+
+
+def test_a_small_file_that_unpacks_to_very_many_reads_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(fastq, "_FREE_RECORDS", 1000)
+    with pytest.raises(InputError, match="a read for every 2 bytes"):
+        read(tmp_path, gzip.compress(b"@a\n\n+\n\n" * 20_000))

@@ -1,0 +1,166 @@
+"""SAM and PAF as the specifications have them, by an independent reader, and by htslib where it is installed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine.command_line.main import main
+from engine.errors import ParameterError
+from engine.jobs.progress import Cancelled, Progress
+from engine.read_alignment.parameters import ReadAlignmentParameters
+from engine.read_alignment.search import align_reads
+from tests.engine.read_alignment import sam_check
+from tests.engine.read_alignment.test_search import BASES, SEED, damaged, fasta, rows_of
+
+OTHER = str.maketrans("ACGT", "TGCA")
+
+
+def simulated(tmp_path, *, n=60):
+    """Two texts, and reads of both strands with errors, gaps, qualities and odd names."""
+    random = np.random.default_rng(SEED)
+    texts = [BASES[random.integers(0, 4, length)].tobytes().decode() for length in (700, 900)]
+    records = []
+    for k in range(n):
+        start = random.integers(0, 600)
+        read = damaged(texts[k % 2][start : start + 90], random)
+        read = read.translate(OTHER)[::-1] if k % 3 == 0 else read
+        qualities = bytes(random.integers(33, 74, len(read)).astype(np.uint8)).decode()
+        records.append((f"read@{k}é\tmore\tof it", read, qualities))
+    records.append(("empty", "", ""))
+    reads = tmp_path / "reads.fastq"
+    reads.write_text("".join(f"@{name}\n{read}\n+\n{qualities}\n" for name, read, qualities in records), encoding="utf-8")
+    return fasta(tmp_path / "texts.fa", texts, "t"), reads, dict(zip(("t0", "t1"), texts, strict=True)), records
+
+
+@pytest.mark.parametrize("mode", ["within", "local", "prefix"])
+@pytest.mark.parametrize("is_sorted", [False, True])
+def test_sam_is_as_the_specification_has_it(tmp_path, mode, is_sorted):
+    texts, reads, letters, records = simulated(tmp_path)
+    out, asked = tmp_path / "found.sam", ReadAlignmentParameters().changed(mode=mode)
+    align_reads(texts, reads, out, asked, format="sam", is_sorted=is_sorted, device="cpu")
+    header, found = sam_check.read(out)
+    sam_check.check(header, found, letters)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    primary = [one for one in found if not one.flag & 256]
+    assert len(primary) == len(records)
+    if is_sorted:
+        assert "SO:coordinate" in header[0]
+        places = [(one.text == "*", one.text, one.position) for one in found]
+        assert places == sorted(places)
+    else:
+        for one, (name, read, qualities) in zip(primary, records, strict=True):
+            assert one.name == name.split("\t")[0].replace("@", "_").replace("é", "__")
+            given = (one.letters, one.qualities) if not one.flag & 16 else (one.letters.translate(OTHER)[::-1], one.qualities[::-1])
+            assert given == (read or "*", qualities or "*")
+    assert any("S" in one.cigar for one in found) == (mode == "local")
+    assert any(one.flag & 16 for one in found) == (mode != "prefix")
+
+
+def test_the_primary_record_of_a_pattern_is_its_best_and_its_row_of_the_table(tmp_path):
+    texts, reads, _, _ = simulated(tmp_path)
+    asked = ReadAlignmentParameters().changed(mode="within")
+    align_reads(texts, reads, tmp_path / "found.sam", asked, format="sam", device="cpu")
+    align_reads(texts, reads, tmp_path / "found.tsv", asked, device="cpu")
+    rows = rows_of(tmp_path / "found.tsv")
+    best: dict[str, dict] = {}
+    for row in rows:
+        if row["cigar"] and int(row["score"]) > int(best.get(row["pattern"], {"score": -(10**9)})["score"]):
+            best[row["pattern"]] = row
+    primary = [one for one in sam_check.read(tmp_path / "found.sam")[1] if one.is_placed and not one.flag & 256]
+    told = [(one.text, one.position, one.end, one.tags["AS"], "-" if one.flag & 16 else "+", one.cigar) for one in primary]
+    columns = ("text", "text_start", "text_end", "score", "strand", "cigar")
+    assert told == [tuple(type(value)(row[name]) for name, value in zip(columns, told[0], strict=True)) for row in best.values()]
+
+
+def test_paf_tells_what_the_table_tells(tmp_path):
+    texts, reads, _, _ = simulated(tmp_path)
+    asked = ReadAlignmentParameters().changed(mode="local")
+    align_reads(texts, reads, tmp_path / "found.paf", asked, format="paf", device="cpu")
+    align_reads(texts, reads, tmp_path / "found.tsv", asked, device="cpu")
+    lines = [line.split("\t") for line in (tmp_path / "found.paf").read_text(encoding="utf-8").splitlines()]
+    rows = [row for row in rows_of(tmp_path / "found.tsv") if row["cigar"]]
+    for line, row in zip(lines, rows, strict=True):
+        numbers = [int(row["pattern_length"]), int(row["pattern_start"]) - 1, int(row["pattern_end"])]
+        on_text = [int(row["text_length"]), int(row["text_start"]) - 1, int(row["text_end"])]
+        assert [line[0], *map(int, line[1:4]), line[4], line[5], *map(int, line[6:9])] == [
+            row["pattern"], *numbers, row["strand"], row["text"], *on_text,
+        ]  # fmt: skip
+        steps = [(int(count), kind) for count, kind in sam_check.STEPS.findall(row["cigar"])]
+        assert int(line[9]) == sum(count for count, kind in steps if kind == "=")
+        assert int(line[10]) == sum(count for count, _ in steps)
+        tags = dict(tag.split(":", 1) for tag in line[12:])
+        assert tags == {"NM": f"i:{int(line[10]) - int(line[9])}", "AS": f"i:{row['score']}", "cg": f"Z:{row['cigar']}"}
+
+
+def test_htslib_takes_it(tmp_path):
+    pysam = pytest.importorskip("pysam", reason="pysam is not installed")
+    texts, reads, letters, records = simulated(tmp_path)
+    asked = ReadAlignmentParameters().changed(mode="local")
+    align_reads(texts, reads, tmp_path / "found.sam", asked, format="sam", is_sorted=True, device="cpu")
+    with pysam.AlignmentFile(str(tmp_path / "found.sam"), check_sq=True) as file:
+        assert dict(zip(file.references, file.lengths, strict=True)) == {name: len(text) for name, text in letters.items()}
+        found = list(file)
+    for one in found:
+        if not one.is_unmapped:
+            start, end = one.reference_start, one.reference_end
+            assert one.get_reference_sequence().upper() == letters[one.reference_name][start:end]
+    assert len({one.query_name for one in found}) == len(records)
+
+
+@pytest.mark.parametrize("format", ["tsv", "sam", "sorted-sam", "paf"])
+def test_a_run_of_a_project_exports_what_the_search_writes(tmp_path, format):
+    texts, reads, _, _ = simulated(tmp_path)
+    out = tmp_path / f"found.{format.replace('-', '.')}"
+    arguments = ["reads", str(texts), str(reads), "--out", str(out), "--project", str(tmp_path / "p"), "--mode", "local"]
+    assert main([*arguments, "--device", "cpu", "--quiet"]) == 0
+    assert main(["export", str(tmp_path / "p"), "--format", format, "--out", str(tmp_path / "again")]) == 0
+    assert (tmp_path / "again").read_bytes() == out.read_bytes()
+    if format == "sorted-sam":
+        assert main([*arguments[:4], str(tmp_path / "flag.sam"), *arguments[5:], "--sorted", "--device", "cpu", "--quiet"]) == 0
+        assert (tmp_path / "flag.sam").read_bytes() == out.read_bytes()
+
+
+def test_names_that_sam_does_not_allow_or_that_are_given_twice_are_changed(tmp_path):
+    text = "ACGTTGACCAGTACGT"
+    (tmp_path / "t.fa").write_text(f">a,b\n{text}\n>a,b\n{text[::-1]}\n>*\n{text}\n", encoding="utf-8")
+    (tmp_path / "p.fa").write_text(f">{'n' * 300} x\n{text}\n")
+    align_reads(tmp_path / "t.fa", tmp_path / "p.fa", tmp_path / "o.sam", ReadAlignmentParameters(), format="sam", device="cpu")
+    header, records = sam_check.read(tmp_path / "o.sam")
+    names = [line.split("\t")[1][3:] for line in header if line.startswith("@SQ")]
+    sam_check.check(header, records, dict(zip(names, (text, text[::-1], text), strict=True)))
+    assert {one.name for one in records} == {"n" * 254}
+
+
+def test_proteins_become_sam_too(tmp_path):
+    texts, patterns = fasta(tmp_path / "t.fa", ["MKVLAAGILW"]), fasta(tmp_path / "p.fa", ["MKV*AAGILW"])
+    asked = ReadAlignmentParameters().changed(matrix="BLOSUM62")
+    align_reads(texts, patterns, tmp_path / "o.sam", asked, format="sam", device="cpu")
+    (record,) = sam_check.read(tmp_path / "o.sam")[1]
+    assert (record.letters, record.cigar, record.tags["MD"]) == ("MKVXAAGILW", "3=1X6=", "3L6")
+
+
+def test_what_cannot_be_written_is_refused(tmp_path):
+    texts, reads, _, _ = simulated(tmp_path, n=3)
+    with pytest.raises(ParameterError, match="there is no format 'bam'"):
+        align_reads(texts, reads, tmp_path / "o.bam", ReadAlignmentParameters(), format="bam", device="cpu")
+    with pytest.raises(ParameterError, match="--sorted is of SAM, not of paf"):
+        align_reads(texts, reads, tmp_path / "o.paf", ReadAlignmentParameters(), format="paf", is_sorted=True, device="cpu")
+
+
+def test_a_cancel_leaves_neither_a_file_nor_what_was_to_be_sorted(tmp_path):
+    texts, reads, _, _ = simulated(tmp_path, n=3)
+
+    class Stopping(Progress):
+        def stage(self, name, total=0):
+            if name == "Aligning":
+                self.cancel()
+            super().stage(name, total)
+
+    folder = tmp_path / "out"
+    folder.mkdir()
+    with pytest.raises(Cancelled):
+        align_reads(
+            texts, reads, folder / "o.sam", ReadAlignmentParameters(), format="sam", is_sorted=True, device="cpu", progress=Stopping()
+        )
+    assert list(folder.iterdir()) == []

@@ -1,0 +1,246 @@
+"""A read alignment from files to its table."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from engine.command_line.main import main
+from engine.errors import ParameterError
+from engine.jobs.progress import Cancelled, Progress
+from engine.project import Project
+from engine.read_alignment.parameters import ReadAlignmentParameters
+from engine.read_alignment.search import align_reads
+from engine.read_alignment.tables import COLUMNS
+from engine.sequences.matrices import encode
+from tests.kernels.gapsmis_definition import best_alignment, printed_recurrence
+
+BASES = np.frombuffer(b"ACGT", np.uint8)
+SEED = 20
+
+
+def fasta(path, sequences, prefix="s"):
+    path.write_text("".join(f">{prefix}{k} of a test\n{one}\n" for k, one in enumerate(sequences)))
+    return path
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def damaged(read: str, random: np.random.Generator, n_gaps: int = 2) -> str:
+    """A read with errors and up to so many gaps."""
+    letters = np.frombuffer(read.encode(), np.uint8).copy()
+    wrong = random.random(len(letters)) < 0.03
+    letters[wrong] = BASES[random.integers(0, 4, wrong.sum())]
+    for _ in range(random.integers(0, n_gaps + 1)):
+        place, length = random.integers(10, len(letters) - 10), random.integers(1, 6)
+        more = BASES[random.integers(0, 4, length)]
+        letters = np.insert(letters, place, more) if random.random() < 0.5 else np.delete(letters, slice(place, place + length))
+    return letters.tobytes().decode()
+
+
+@pytest.mark.parametrize("mode", ["prefix", "within", "local"])
+def test_with_gaps_enough_reads_score_as_biopython_aligns_them(genome, tmp_path, mode):
+    from Bio.Align import PairwiseAligner
+
+    random = np.random.default_rng(SEED)
+    starts = random.integers(0, len(genome) - 400, 60)
+    texts = [genome[k : k + 250] for k in starts]
+    skipped = 0 if mode == "prefix" else 20
+    patterns = [damaged(text[skipped : skipped + 150], random, 3) for text in texts]
+    aligner = PairwiseAligner(match_score=2, mismatch_score=-3, open_gap_score=-7, extend_gap_score=-2)
+    aligner.mode = "local" if mode == "local" else "global"
+    if mode != "local":
+        aligner.open_right_deletion_score = aligner.extend_right_deletion_score = 0
+    if mode == "within":
+        aligner.open_left_deletion_score = aligner.extend_left_deletion_score = 0
+    asked = ReadAlignmentParameters().changed(mode=mode, max_gaps=12, strands="forward")
+    out = tmp_path / "found.tsv"
+    align_reads(fasta(tmp_path / "t.fa", texts), fasta(tmp_path / "p.fa", patterns), out, asked, pairs=True, device="cpu")
+    rows = rows_of(out)
+    assert max(int(row["gaps"]) for row in rows) < 12, "the number of gaps must not bind"
+    assert [int(row["score"]) for row in rows] == [aligner.score(text, one) for text, one in zip(texts, patterns, strict=True)]
+
+
+def test_every_pair_has_a_row_that_the_definition_gives(tmp_path):
+    random = np.random.default_rng(SEED)
+    texts, patterns = (["".join("ACGT"[k] for k in random.integers(0, 4, n)) for n in lengths] for lengths in ((4, 6, 5), (3, 5, 6, 4)))
+    out, asked = tmp_path / "found.tsv", ReadAlignmentParameters().changed(max_gaps=1)
+    summary = align_reads(fasta(tmp_path / "t.fa", texts, "t"), fasta(tmp_path / "p.fa", patterns, "p"), out, asked, device="cpu")
+    rows = rows_of(out)
+    assert tuple(rows[0]) == COLUMNS
+    assert [(row["pattern"], row["text"]) for row in rows] == [(f"p{k}", f"t{i}") for k in range(4) for i in range(3)]
+    from engine.read_alignment.sequences import gap_rules
+
+    rules = gap_rules(asked, of_nucleotides=True)
+    for row in rows:
+        text, pattern = (
+            encode(np.frombuffer(some[int(row[name][1:])].encode(), np.uint8)) for some, name in ((texts, "text"), (patterns, "pattern"))
+        )
+        best = best_alignment(text, pattern, rules)
+        assert best is not None
+        assert (int(row["score"]), int(row["gaps"]), int(row["text_end"])) == (best.score, best.gaps, best.text[1])
+    assert (summary.n_pairs, summary.n_aligned) == (12, 12)
+
+
+def test_a_pair_without_an_alignment_has_the_score_minus_infinity_and_no_places(tmp_path):
+    texts, patterns = fasta(tmp_path / "t.fa", ["ACG", "ACGTACGT"]), fasta(tmp_path / "p.fa", ["ACGTACGT"])
+    out, asked = tmp_path / "found.tsv", ReadAlignmentParameters().changed(max_gaps=0)
+    summary = align_reads(texts, patterns, out, asked, project_folder=tmp_path / "project", device="cpu")
+    none, whole = rows_of(out)
+    assert none["score"] == "-inf"
+    assert {name for name, value in none.items() if value == ""} == {
+        "gaps", "identity", "text_start", "text_end", "pattern_start", "pattern_end", "strand", "cigar",
+    }  # fmt: skip
+    assert (whole["score"], whole["cigar"], whole["identity"]) == ("16", "8=", "1")
+    assert (summary.n_pairs, summary.n_aligned) == (2, 1)
+
+
+def test_reads_of_both_strands_come_back_to_their_place_with_places_on_the_read_as_it_was_given(tmp_path):
+    random = np.random.default_rng(SEED)
+    text = BASES[random.integers(0, 4, 3000)].tobytes().decode()
+    other = str.maketrans("ACGT", "TGCA")
+    reads = [text[500:560], text[1000:1060].translate(other)[::-1], "TTTTT" + text[2000:2040].translate(other)[::-1]]
+    out = tmp_path / "found.tsv"
+    texts, patterns = fasta(tmp_path / "t.fa", [text]), fasta(tmp_path / "p.fa", reads)
+    align_reads(texts, patterns, out, ReadAlignmentParameters().changed(mode="local"), device="cpu")
+    first, second, third = rows_of(out)
+    assert (first["strand"], first["text_start"], first["text_end"], first["cigar"]) == ("+", "501", "560", "60=")
+    assert (second["strand"], second["text_start"], second["text_end"], second["cigar"]) == ("-", "1001", "1060", "60=")
+    assert third["strand"] == "-"
+    assert (int(third["pattern_start"]), int(third["pattern_end"])) == (6 + 2001 - int(third["text_start"]), 45)
+
+
+def test_reads_with_qualities_are_aligned_as_without(tmp_path):
+    reads = ["ACGTTGCCAGT", "", "ACGNTGACC"]
+    texts, plain = fasta(tmp_path / "t.fa", ["ACGTTGACCAGT"]), fasta(tmp_path / "p.fa", reads)
+    qualities = "".join(f"@s{k} of a test\n{one}\n+\n{'h' * len(one)}\n" for k, one in enumerate(reads))
+    (tmp_path / "p.fq.gz").write_bytes(gzip.compress(qualities.encode()))
+    summary = align_reads(texts, tmp_path / "p.fq.gz", tmp_path / "one.tsv", ReadAlignmentParameters(), device="cpu")
+    align_reads(texts, plain, tmp_path / "two.tsv", ReadAlignmentParameters(), device="cpu")
+    assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
+    assert any("began at 64" in one for one in summary.messages)
+    assert any("1 read is empty" in one for one in summary.messages)
+
+
+def test_the_published_recurrence_is_a_preset(tmp_path):
+    random = np.random.default_rng(SEED)
+    texts = [BASES[random.integers(0, 4, 40)].tobytes().decode() for _ in range(20)]
+    patterns = [text[:12] + text[14:24] + "AC" + text[24:32] for text in texts]
+    files = [str(fasta(tmp_path / name, some)) for name, some in (("t.fa", texts), ("p.fa", patterns))]
+    scores = []
+    for more in ([], ["--published"]):
+        assert main(["reads", *files, "--out", str(tmp_path / "found.tsv"), "--pairs", "--device", "cpu", "--quiet", *more]) == 0
+        scores.append([int(row["score"]) for row in rows_of(tmp_path / "found.tsv")])
+    from engine.read_alignment.sequences import gap_rules
+
+    rules = gap_rules(ReadAlignmentParameters().changed(recurrence="published"), of_nucleotides=True)
+    coded = [[encode(np.frombuffer(one.encode(), np.uint8)) for one in some] for some in (texts, patterns)]
+    assert scores[1] == [printed_recurrence(text, pattern, rules) for text, pattern in zip(*coded, strict=True)]
+    assert sum(scores[1]) < sum(scores[0])
+
+
+def test_threads_and_the_size_of_rounds_change_nothing(tmp_path, monkeypatch):
+    from engine.read_alignment import pairing
+
+    random = np.random.default_rng(SEED)
+    texts = [BASES[random.integers(0, 4, n)].tobytes().decode() for n in random.integers(30, 90, 12)]
+    files = fasta(tmp_path / "t.fa", texts), fasta(tmp_path / "p.fa", [damaged(one[:25] + one[:20], random) for one in texts])
+    asked = ReadAlignmentParameters().changed(mode="within")
+    align_reads(*files, tmp_path / "one.tsv", asked, threads=1, device="cpu")
+    monkeypatch.setattr(pairing, "_PAIRS_OF_ROUND", 7)
+    align_reads(*files, tmp_path / "two.tsv", asked, threads=2, device="cpu")
+    assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
+
+
+def test_a_run_of_a_project_exports_the_file_that_the_search_writes(tmp_path, capsys):
+    text = "".join(f">name{k}\nACGTTGACCAGT{'ACGT'[k]}\n" for k in range(4)).encode()
+    (tmp_path / "t.fa.gz").write_bytes(gzip.compress(text))
+    patterns = fasta(tmp_path / "p.fa", ["ACGTTGCCAGT", "GGGGGGG"])
+    out = tmp_path / "found.tsv"
+    arguments = ["reads", str(tmp_path / "t.fa.gz"), str(patterns), "--out", str(out), "--project", str(tmp_path / "project")]
+    assert main([*arguments, "--device", "cpu", "--max-gaps", "0", "--json"]) == 0
+    run = Project.open(tmp_path / "project").runs()[-1]
+    assert run.kind == "reads"
+    capsys.readouterr()
+    assert main(["export", str(tmp_path / "project"), "--format", "tsv", "--out", str(tmp_path / "again.tsv")]) == 0
+    assert (tmp_path / "again.tsv").read_bytes() == out.read_bytes()
+    assert len(list(csv.reader(io.StringIO(out.read_text()), delimiter="\t"))) == 1 + 8
+
+
+def text_from(cigar: str, md: str, read: str) -> str:
+    """The aligned letters of the text, by a read in the text's direction, its CIGAR and its MD text alone."""
+    paired = []
+    place = 0
+    for count, kind in re.findall(r"(\d+)([=XID])", cigar):
+        if kind in "=X":
+            paired.append(read[place : place + int(count)])
+        place += int(count) * (kind != "D")
+    letters, of_text = iter("".join(paired)), []
+    for same, deleted, other in re.findall(r"(\d+)|\^([A-Z]+)|([A-Z])", md):
+        of_text.append("".join(islice(letters, int(same or 0))) + deleted + other)
+        if other:
+            next(letters)
+    assert next(letters, None) is None
+    return "".join(of_text)
+
+
+def test_a_project_holds_what_an_alignment_is_drawn_from(tmp_path):
+    import pyarrow.parquet as pq
+
+    random = np.random.default_rng(SEED)
+    text = BASES[random.integers(0, 4, 900)].tobytes().decode()
+    reads = [damaged(text[k : k + 80], random) for k in range(0, 800, 40)]
+    reads[1::2] = [one.translate(str.maketrans("ACGT", "TGCA"))[::-1] for one in reads[1::2]]
+    (tmp_path / "p.fq").write_text("".join(f"@s{k}\n{one}\n+\n{'ABC' * 80:.{len(one)}}\n" for k, one in enumerate(reads)))
+    asked = ReadAlignmentParameters().changed(mode="within")
+    folder = tmp_path / "project"
+    align_reads(fasta(tmp_path / "t.fa", ["ACGT", text], "t"), tmp_path / "p.fq", None, asked, project_folder=folder, device="cpu")
+    project = Project.open(folder)
+    run = project.runs()[-1].id
+    rows, patterns, texts = (pq.read_table(project.table(name, run)).to_pylist() for name in ("alignments", "patterns", "texts"))
+    assert texts == [{"text": "t0", "length": 4}, {"text": "t1", "length": 900}]
+    assert [one["letters"] for one in patterns] == reads
+    assert all(one["qualities"] == ("ABC" * 80)[: len(one["letters"])] and one["mate"] is None for one in patterns)
+    assert [(row["pattern_row"], row["text_row"]) for row in rows] == [(k, i) for k in range(len(reads)) for i in range(2)]
+    for row in rows[1::2]:
+        read = patterns[row["pattern_row"]]["letters"]
+        given = read.translate(str.maketrans("ACGT", "TGCA"))[::-1] if row["strand"] == "-" else read
+        assert text_from(row["cigar"], row["md"], given) == text[row["text_start"] - 1 : row["text_end"]]
+        assert row["mapping_quality"] is None and row["mate"] is None
+
+
+def test_what_cannot_be_computed_is_refused_with_words(tmp_path):
+    texts, patterns = fasta(tmp_path / "t.fa", ["ACGT", "ACGTA"]), fasta(tmp_path / "p.fa", ["ACG" * 500])
+    with pytest.raises(ParameterError, match=r"--pairs: t\.fa has 2 sequences and p\.fa 1"):
+        align_reads(texts, patterns, None, ReadAlignmentParameters(), pairs=True, device="cpu")
+    with pytest.raises(ParameterError, match="scores of patterns of 1,500 letters could pass 32 bits"):
+        align_reads(texts, patterns, None, ReadAlignmentParameters().changed(match=1_000_000), device="cpu")
+    with pytest.raises(ParameterError, match="published recurrence is of mode prefix"):
+        ReadAlignmentParameters().changed(recurrence="published", mode="local")
+
+
+def test_sequences_that_are_too_long_to_be_traced_are_refused_with_words(tmp_path, monkeypatch):
+    from kernels.cpu import gapsmis
+
+    monkeypatch.setattr(gapsmis, "_TRACED_BYTES", 10_000)
+    texts, patterns = fasta(tmp_path / "t.fa", ["ACGT", "ACGT" * 10]), fasta(tmp_path / "p.fa", ["ACG" * 9])
+    with pytest.raises(ParameterError, match="a pattern of 27 letters with 40 of a text: too long to be traced with 2 gaps"):
+        align_reads(texts, patterns, None, ReadAlignmentParameters(), device="cpu")
+
+
+def test_a_cancel_leaves_no_file(tmp_path):
+    progress = Progress()
+    progress.cancel()
+    files = fasta(tmp_path / "t.fa", ["ACGT"]), fasta(tmp_path / "p.fa", ["ACG"])
+    with pytest.raises(Cancelled):
+        align_reads(*files, tmp_path / "found.tsv", ReadAlignmentParameters(), progress=progress, device="cpu")
+    assert not (tmp_path / "found.tsv").exists()

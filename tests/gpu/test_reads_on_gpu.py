@@ -1,0 +1,44 @@
+"""`reads` writes the same bytes on the processor, on the card and on both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.jobs.progress import Progress
+from engine.read_alignment.parameters import ReadAlignmentParameters
+from engine.read_alignment.search import align_reads
+from tests.shim.read_inputs import damaged_reads
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Texts, and a read of each."""
+    folder = tmp_path_factory.mktemp("reads")
+    texts, patterns = damaged_reads(3000, 46, most=300)
+    letters, paths = np.frombuffer(b"ACGT", np.uint8), (folder / "texts.fasta", folder / "reads.fasta")
+    for path, every in zip(paths, (texts, patterns), strict=True):
+        lines = [f">s{k}\n{letters[np.append(one, [0, 1, 2])].tobytes().decode()}\n" for k, one in enumerate(every)]
+        path.write_text("".join(lines))
+    return paths
+
+
+@pytest.mark.parametrize("mode", ["prefix", "within", "local"])
+def test_the_table_is_the_same_on_all_devices(number, files, mode, tmp_path):
+    written = []
+    for device, threads in (("cpu", 2), (f"cuda:{number}", 2), ("all", 4)):
+        told: list[str] = []
+        out = tmp_path / f"{threads}-{device.replace(':', '')}.tsv"
+        align_reads(
+            *files, out, ReadAlignmentParameters.checked({"mode": mode}), pairs=True, device=device, threads=threads,
+            progress=Progress(lambda event, told=told: told.append(event.message)),  # type: ignore[misc]
+        )  # fmt: skip
+        assert not [text for text in told if "elsewhere" in text], told
+        written.append(out.read_bytes())
+    assert len(written[0].splitlines()) == 3001
+    assert written[1] == written[0]
+    assert written[2] == written[0]

@@ -1,0 +1,164 @@
+"""The depth of coverage against one counted letter by letter, and what a person does with its drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from gui.plots.colours import plot_colours
+from gui.plots.depth import Depth
+from gui.plots.depth_plot import DepthPlot
+from gui.plots.export import export_figure
+from gui.theme import Theme
+from tests.effort import lines_run
+
+LENGTH = 500
+
+
+def ranges(n: int, length: int = LENGTH, seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    start = random.integers(1, length - 40, n)
+    return start, np.minimum(length, start + random.integers(0, 40, n))
+
+
+def counted(start: np.ndarray, end: np.ndarray, length: int = LENGTH) -> np.ndarray:
+    """(length,) by plain loops."""
+    depth = np.zeros(length, np.int64)
+    for first, last in zip(start.tolist(), end.tolist(), strict=True):
+        for letter in range(first, last + 1):
+            depth[letter - 1] += 1
+    return depth
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 300])
+@pytest.mark.parametrize(
+    "edges",
+    [
+        np.arange(0.5, LENGTH + 1),
+        np.linspace(0.5, LENGTH + 0.5, 38),
+        np.linspace(100.3, 107.8, 30),
+        np.arange(50.5, 91),
+        np.array([139.5, 140.5]),
+    ],
+)
+def test_mean_and_most_of_parts_are_those_of_their_letters(n: int, edges: np.ndarray) -> None:
+    start, end = ranges(n)
+    depth, letters = Depth.of_ranges("t", LENGTH, start, end), counted(start, end)
+    mean, most = depth.parts(edges)
+    for part, (low, high) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
+        shares = np.clip(np.minimum(high, np.arange(LENGTH) + 1.5) - np.maximum(low, np.arange(LENGTH) + 0.5), 0, None)
+        assert mean[part] == pytest.approx((shares * letters).sum() / (high - low))
+        assert most[part] == letters[shares > 1e-9].max()
+    assert (depth.mean, depth.most) == (pytest.approx(letters.mean()), letters.max())
+    assert depth.covered == pytest.approx((letters > 0).mean()) and depth.n_alignments == n
+
+
+def test_alignments_at_both_ends_are_whole() -> None:
+    depth = Depth.of_ranges("t", 5, np.array([1, 5, 1]), np.array([1, 5, 5]))
+    assert depth.parts(np.arange(0.5, 6))[1].tolist() == [2, 1, 1, 1, 2]
+
+
+@pytest.fixture
+def shown(qtbot: QtBot, theme: Theme) -> Iterator[DepthPlot]:
+    widget = DepthPlot()
+    qtbot.addWidget(widget)
+    widget.resize(640, 160)
+    with qtbot.waitActive(widget):
+        widget.show()
+        widget.activateWindow()
+    widget.show_depth(Depth.of_ranges("genome", LENGTH, *ranges(300)))
+    yield widget
+
+
+def x_of(shown: DepthPlot, letter: float) -> float:
+    low, high = shown.ranges[0]
+    return shown.inner.left() + (letter - low) / (high - low) * shown.inner.width()
+
+
+def test_drawing_does_not_take_a_line_of_python_for_each_alignment(shown: DepthPlot) -> None:
+    efforts = []
+    for n in (100_000, 400_000):
+        shown.show_depth(Depth.of_ranges("genome", 3_000_000, *ranges(n, 3_000_000)))
+        efforts.append(lines_run(lambda: shown.grab()))
+    assert efforts[1] <= 1.1 * efforts[0]
+
+
+def test_a_click_chooses_the_letters_under_the_pointer(shown: DepthPlot, qtbot: QtBot) -> None:
+    shown.show_range(((100.5, 140.5),))
+    for letter in (101, 117, 140):
+        at = QPoint(round(x_of(shown, letter)), round(shown.inner.center().y()))
+        with qtbot.waitSignal(shown.placeChosen) as chosen:
+            QTest.mouseClick(shown, Qt.MouseButton.LeftButton, pos=at)
+        assert chosen.args == [letter, letter]
+        depth = counted(*ranges(300))[letter - 1]
+        assert shown.text_at(QPointF(at)) == f"{letter}: depth {depth}"
+    assert shown.text_at(QPointF(2, 2)) == ""
+
+
+def test_of_a_whole_chromosome_a_click_chooses_what_a_pixel_and_those_beside_it_hold(shown: DepthPlot, qtbot: QtBot) -> None:
+    shown.show_depth(Depth.of_ranges("genome", 3_000_000, *ranges(1000, 3_000_000)))
+    per_pixel = 3_000_000 / shown.inner.width()
+    at = QPoint(round(x_of(shown, 1_500_000)), round(shown.inner.center().y()))
+    with qtbot.waitSignal(shown.placeChosen) as chosen:
+        QTest.mouseClick(shown, Qt.MouseButton.LeftButton, pos=at)
+    first, last = chosen.args
+    assert first < 1_500_000 < last and last - first == pytest.approx(2 * per_pixel, rel=0.01)
+    assert shown.text_at(QPointF(at)).startswith(f"{first} to {last}: depth ") and shown.text_at(QPointF(at)).endswith("at most")
+
+
+def test_it_is_zoomed_by_a_box_by_keys_and_by_steps(shown: DepthPlot, qtbot: QtBot) -> None:
+    whole = shown.ranges
+    assert whole == ((0.5, LENGTH + 0.5),)
+    first, last = (QPoint(round(x_of(shown, letter)), 40) for letter in (200, 300))
+    wanted = tuple(shown._values_at(QPointF(at))[0] for at in (first, last))
+    QTest.mousePress(shown, Qt.MouseButton.LeftButton, pos=first)
+    QTest.mouseMove(shown, (first + last) / 2)
+    QTest.mouseMove(shown, last)
+    QTest.mouseRelease(shown, Qt.MouseButton.LeftButton, pos=last)
+    assert shown.ranges[0] == pytest.approx(wanted)
+    shown.setFocus()
+    box = shown.ranges[0]
+    QTest.keyClick(shown, Qt.Key.Key_Right)
+    assert shown.ranges[0][0] == pytest.approx(box[0] + 0.2 * (box[1] - box[0]))
+    with qtbot.waitSignal(shown.placeChosen) as chosen:
+        QTest.keyClick(shown, Qt.Key.Key_Return)
+    low, high = shown.ranges[0]
+    assert chosen.args == [round(low), round(high)]
+    QTest.keyClick(shown, Qt.Key.Key_0)
+    assert shown.ranges == whole
+    shown.zoom(3)
+    assert shown.ranges[0][1] - shown.ranges[0][0] == pytest.approx(0.8**3 * LENGTH)
+    shown.zoom(-9)
+    assert shown.ranges == whole
+    for _ in range(40):
+        shown.zoom(1)
+    assert shown.ranges[0][1] - shown.ranges[0][0] == pytest.approx(20.0)
+
+
+def test_the_chosen_alignment_is_brought_into_sight_and_another_text_begins_anew(shown: DepthPlot) -> None:
+    shown.show_range(((10.5, 60.5),))
+    shown.mark((400, 430))
+    low, high = shown.ranges[0]
+    assert low < 400 < 430 < high and high - low == pytest.approx(50)
+    where = QPointF(x_of(shown, 415), shown.inner.top() + 3)
+    assert shown.grab().toImage().pixelColor(where.toPoint()) != plot_colours(shown.palette()).background
+    shown.show_depth(Depth.of_ranges("genome", LENGTH, *ranges(10)), keeps_range=True)
+    assert shown.ranges[0] == (low, high) and shown.marked == (400, 430)
+    shown.show_depth(Depth.of_ranges("other", 80, *ranges(10, 80)))
+    assert shown.ranges == ((0.5, 80.5),) and shown.marked is None
+
+
+def test_it_is_exported_with_the_name_of_its_sequence(shown: DepthPlot, tmp_path: Path) -> None:
+    figure = shown._figure()
+    assert figure is not None
+    export_figure(tmp_path / "depth.svg", figure.size, figure.paint, title=figure.name)
+    assert "Position in genome" in (tmp_path / "depth.svg").read_text(encoding="utf-8")
+    shown.show_depth(None, "No pattern has an alignment.")
+    assert shown._figure() is None and shown.text_at(QPointF(300, 60)) == ""
+    shown.zoom(1)

@@ -1,0 +1,356 @@
+"""The results of a read alignment, driven as a person would, and compared with the tables and with the files that were aligned."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from engine.project import Project
+from engine.read_alignment.parameters import ReadAlignmentParameters
+from engine.searches import search_of_kind
+from gui.alignment.aligned_pair import IDENTICAL
+from gui.plots.histogram import HistogramPlot
+from gui.results.finished_run import open_finished_run
+from gui.results.reads import read_row
+from gui.results.reads_view import ReadsView
+from gui.theme import Theme
+from tests.gui.read_projects import N_STRANGERS, project_with_reads
+from tests.gui.result_views import click_row, cut_off, opened, overlapping, rows_of, settle, shown
+
+_OTHER = str.maketrans("ACGT", "TGCA")
+
+
+@pytest.fixture(scope="module")
+def genome(shared_data: Path) -> str:
+    path = shared_data / "dna" / "dna_lambda.fasta"
+    if not path.exists():
+        pytest.skip("the genome of lambda is not there")
+    return "".join(path.read_text().splitlines()[1:])[:6000]
+
+
+@pytest.fixture(scope="module")
+def project(genome: str, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Local alignments of reads from both strands of three parts of lambda; the parts are short, so that all pairs have one."""
+    return project_with_reads(tmp_path_factory.mktemp("reads") / "project", genome)
+
+
+@pytest.fixture(scope="module")
+def within(genome: str, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Whole reads, with a seed that few of the wrong parts have: most pairs have no alignment."""
+    folder = tmp_path_factory.mktemp("within") / "project"
+    return project_with_reads(folder, genome, mode="within", seed_length=12, has_qualities=False)
+
+
+def view_of(project: Project, qtbot: QtBot) -> ReadsView:
+    view = ReadsView(search_of_kind("reads"))
+    opened(view, project, qtbot)
+    return view
+
+
+@pytest.fixture
+def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ReadsView]:
+    widget = view_of(project, qtbot)
+    yield widget
+    widget.clear()
+
+
+def records(path: Path, *, is_fastq: bool) -> dict[str, tuple[str, str]]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if is_fastq:
+        return {lines[k][1:]: (lines[k + 1], lines[k + 3]) for k in range(0, len(lines), 4)}
+    return {lines[k][1:].split()[0]: (lines[k + 1], "") for k in range(0, len(lines), 2)}
+
+
+def files_of(project: Project) -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]]:
+    paths = {one.kind: one.path for one in project.inputs("reads-0001")}
+    return records(paths["texts"], is_fastq=False), records(paths["patterns"], is_fastq=paths["patterns"].suffix == ".fastq")
+
+
+def test_the_first_row_is_drawn_and_the_header_counts(view: ReadsView, project: Project) -> None:
+    rows = rows_of(project, "alignments")
+    n_patterns = len({row["pattern"] for row in rows})
+    assert view.header.text == f"{len(rows)} alignments of {n_patterns} patterns with 3 texts"
+    assert "parts of both, at most 2 gaps, both strands" in view.header.facts and "match 1, mismatch -3" in view.header.facts
+    assert shown(view.alignments, "score") == [row["score"] for row in rows] and view.alignments.view.chosen == 0
+    pair = view.alignment.plot.pair
+    assert pair is not None and (pair.query_name, pair.subject_name) == (rows[0]["pattern"], rows[0]["text"])
+    assert view.texts.currentText() == rows[0]["text"] and view.texts.count() == 3
+    assert view.coverage.marked == (rows[0]["text_start"], rows[0]["text_end"])
+    assert cut_off(view) == [] and overlapping(view.filters) == []
+
+
+@pytest.mark.parametrize("which", ["project", "within"])
+def test_what_is_drawn_of_every_row_stands_in_the_files(which: str, request: pytest.FixtureRequest) -> None:
+    project: Project = request.getfixturevalue(which)
+    texts, patterns = files_of(project)
+    run = open_finished_run(project, search_of_kind("reads"), None, optional=("patterns",))
+    source, letters_of = run.tables.source("alignments"), run.tables.source("patterns")
+    strands: Counter[str] = Counter()
+    for number, row in enumerate(rows_of(project, "alignments")):
+        found = read_row(source, letters_of, number, None)
+        if row["score"] is None:
+            assert found.pair is None and found.said == f"{row['pattern']}: no alignment with {row['text']} with so few gaps."
+            continue
+        strands[row["strand"]] += 1
+        pair, (read, qualities) = found.pair, patterns[row["pattern"]]
+        assert pair is not None
+        given = slice(row["pattern_start"] - 1, row["pattern_end"])
+        expected, signs = read[given], qualities[given]
+        if row["strand"] == "-":
+            expected, signs = expected.translate(_OTHER)[::-1], signs[::-1]
+        assert pair.query.replace("-", "") == expected
+        assert pair.subject.replace("-", "") == texts[row["text"]][0][row["text_start"] - 1 : row["text_end"]]
+        assert pair.quality[pair.quality >= 0].tolist() == [ord(sign) - 33 for sign in signs]
+        same = sum(one == two for one, two in zip(pair.query, pair.subject, strict=True))
+        assert row["identity"] == pytest.approx(same / len(pair)) and found.letters == (row["text_start"], row["text_end"])
+    assert min(strands["+"], strands["-"]) > 10
+    for held in (source, letters_of, run):
+        held.close()
+
+
+def test_another_row_brings_its_alignment_and_its_text(view: ReadsView, project: Project, qtbot: QtBot) -> None:
+    rows = rows_of(project, "alignments")
+    at = next(k for k, row in enumerate(rows[:9]) if row["text"] != rows[0]["text"])
+    click_row(view.alignments, at, qtbot)
+    settle(view, qtbot)
+    pair = view.alignment.plot.pair
+    assert pair is not None and pair.subject_name == rows[at]["text"] == view.texts.currentText()
+    assert view.coverage.marked == (rows[at]["text_start"], rows[at]["text_end"])
+    assert view.coverage.shown is not None and view.coverage.shown.name == rows[at]["text"]
+
+
+Passes = Callable[[dict[str, Any]], bool]
+FILTERS: dict[str, tuple[dict[str, Any], Passes]] = {
+    "score": ({"score": 40}, lambda row: (row["score"] or -1) >= 40),
+    "gaps": ({"least_gaps": 1, "most_gaps": 1}, lambda row: row["gaps"] == 1),
+    "no gaps": ({"most_gaps": 0}, lambda row: row["gaps"] == 0),
+    "identity": ({"least_identity": 95, "below_identity": 99.5}, lambda row: 0.95 <= (row["identity"] or 0) < 0.995),
+    "strand": ({"rows": "-"}, lambda row: row["strand"] == "-"),
+    "aligned": ({"rows": "aligned"}, lambda row: row["score"] is not None),
+    "not aligned": ({"rows": "none"}, lambda row: row["score"] is None),
+    "text": ({"text": "READ1"}, lambda row: "read1" in row["pattern"]),
+    "name": ({"text": "part2"}, lambda row: row["text"] == "part2"),
+    "cigar": ({"text": "1I"}, lambda row: "1I" in (row["cigar"] or "")),
+    "both": (
+        {"text": "read", "most_gaps": 1, "rows": "+"},
+        lambda row: row["strand"] == "+" and row["gaps"] <= 1 and "read" in row["pattern"],
+    ),
+}  # fmt: skip
+
+
+def choose(view: ReadsView, asked: dict[str, Any], qtbot: QtBot) -> None:
+    bar = view.filters
+    for name, value in asked.items():
+        if name == "text":
+            bar.text.setText(value)
+        elif name == "rows":
+            bar.rows.setCurrentIndex(bar.rows.findData(value))
+        else:
+            getattr(bar, name).setValue(value)
+    bar.text.returnPressed.emit()
+    settle(view, qtbot)
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_the_filter_shows_what_a_plain_loop_finds(within: Project, qtbot: QtBot, theme: Theme, name: str) -> None:
+    view = view_of(within, qtbot)
+    asked, passes = FILTERS[name]
+    rows = rows_of(within, "alignments")
+    choose(view, asked, qtbot)
+    expected = [row for row in rows if passes(row)]
+    assert shown(view.alignments, "pattern") == [row["pattern"] for row in expected]
+    assert 0 < len(expected) < len(rows)
+    depth, text = view.coverage.shown, view.texts.currentText()
+    assert depth is not None
+    assert depth.n_alignments == sum(row["text"] == text and row["score"] is not None for row in expected)
+    view.filters.reset()
+    settle(view, qtbot)
+    assert len(view.alignments.model.rows) == len(rows)
+    view.clear()
+
+
+def test_pairs_without_an_alignment_are_shown_and_said(within: Project, qtbot: QtBot, theme: Theme) -> None:
+    view = view_of(within, qtbot)
+    rows = rows_of(within, "alignments")
+    n_none = sum(row["score"] is None for row in rows)
+    assert n_none >= 3 * N_STRANGERS - 3 and len(view.alignments.model.rows) == len(rows)
+    n_patterns = len({row["pattern"] for row in rows})
+    assert view.header.text == f"{len(rows) - n_none} alignments of {n_patterns} patterns with 3 texts, {n_none} without an alignment"
+    choose(view, {"rows": "none"}, qtbot)
+    assert view.alignment.plot.pair is None and view.alignment.plot._text.endswith("with so few gaps.")
+    assert view.coverage.marked is None and view.coverage.shown is not None and view.coverage.shown.n_alignments == 0
+    assert view.gaps.histogram is None and view.gaps._text == "No alignments pass the filter."
+    view.filters.reset()
+    settle(view, qtbot)
+    view.tabs.setCurrentIndex(1)
+    assert view.gaps.histogram is not None and view.gaps.histogram.x_title == f"Gaps of an alignment; {n_none} without an alignment"
+    view.clear()
+
+
+def test_a_click_on_a_place_shows_the_rows_there_and_show_all_brings_the_others_back(
+    view: ReadsView, project: Project, qtbot: QtBot
+) -> None:
+    view.texts.setCurrentIndex(1)
+    view.texts.activated.emit(1)
+    settle(view, qtbot)
+    text = view.texts.currentText()
+    view.coverage.show_range(((1000.5, 1060.5),))
+    inner = view.coverage.inner
+    at = QPoint(round(inner.left() + (1030 - 1000.5) / 60 * inner.width()), round(inner.center().y()))
+    QTest.mouseClick(view.coverage, Qt.MouseButton.LeftButton, pos=at)
+    settle(view, qtbot)
+    rows = rows_of(project, "alignments")
+    expected = [row for row in rows if row["text"] == text and row["text_start"] <= 1030 <= row["text_end"]]
+    assert shown(view.alignments, "pattern") == [row["pattern"] for row in expected] and len(expected) > 1
+    assert view.alignments.scope_text == f"at 1030 of {text}" and view.coverage.place == (1030, 1030)
+    assert view.coverage.text_at(QPointF(at)) == f"1030: depth {len(expected)}"
+    pair = view.alignment.plot.pair
+    assert pair is not None and pair.query_name == expected[0]["pattern"]
+    choose(view, {"rows": "-"}, qtbot)
+    assert shown(view.alignments, "pattern") == [row["pattern"] for row in expected if row["strand"] == "-"]
+    view.alignments.all_button.click()
+    settle(view, qtbot)
+    assert len(view.alignments.model.rows) == sum(row["strand"] == "-" for row in rows) and view.coverage.place is None
+
+
+def middle_of(plot: HistogramPlot, number: int) -> QPoint:
+    """A place in a bin."""
+    assert plot.histogram is not None and plot._axes is not None
+    area, n = plot._axes.area, len(plot.histogram.edges) - 1
+    return QPoint(round(area.left() + (number + 0.5) / n * area.width()), round(area.center().y()))
+
+
+def test_a_click_on_a_bar_filters_and_another_on_it_shows_all_again(view: ReadsView, project: Project, qtbot: QtBot) -> None:
+    rows = rows_of(project, "alignments")
+    view.tabs.setCurrentIndex(1)
+    settle(view, qtbot)
+    view.grab()
+    gaps, identity = view.gaps.histogram, view.identity.histogram
+    assert gaps is not None and identity is not None
+    assert gaps.series[0][1].tolist() == [sum(row["gaps"] == n for row in rows) for n in range(len(gaps.edges) - 1)]
+    assert view.gaps.text_at(QPointF(middle_of(view.gaps, 2))) == f"2: Alignments: {gaps.series[0][1][2]}"
+    assert identity.series[0][1].sum() == len(rows) and identity.edges[-1] == 100
+    for number in (int(np.argmax(identity.series[0][1][:-1])), len(identity.edges) - 2):
+        n = int(identity.series[0][1][number])
+        QTest.mouseClick(view.identity, Qt.MouseButton.LeftButton, pos=middle_of(view.identity, number))
+        settle(view, qtbot)
+        assert len(view.alignments.model.rows) == n > 0
+        again = view.identity.histogram
+        assert again is not None and again.series[0][1].tolist() == identity.series[0][1].tolist()
+        assert again.chosen == (identity.edges[number], identity.edges[number + 1])
+        assert view.gaps.histogram is not None and view.gaps.histogram.series[0][1].sum() == n
+        QTest.mouseClick(view.identity, Qt.MouseButton.LeftButton, pos=middle_of(view.identity, number))
+        settle(view, qtbot)
+        assert len(view.alignments.model.rows) == len(rows)
+    assert gaps.is_log and identity.is_log
+    view.log_axis.click()
+    settle(view, qtbot)
+    assert view.gaps.histogram is not None and not view.gaps.histogram.is_log
+    QTest.mouseClick(view.gaps, Qt.MouseButton.LeftButton, pos=middle_of(view.gaps, 1))
+    settle(view, qtbot)
+    assert shown(view.alignments, "gaps") == [1] * int(gaps.series[0][1][1])
+    assert (view.filters.least_gaps.entered, view.filters.most_gaps.entered) == (1, 1)
+
+
+def test_the_alignment_is_copied_and_qualities_are_pale(view: ReadsView, project: Project, qtbot: QtBot) -> None:
+    rows = rows_of(project, "alignments")
+    at = next(k for k, row in enumerate(rows) if row["strand"] == "-" and row["score"] > 60 and row["gaps"])
+    view.alignments.view.choose(at)
+    settle(view, qtbot)
+    pair = view.alignment.plot.pair
+    assert pair is not None and (pair.kinds == IDENTICAL).any() and len(pair.legend) == 4
+    view.alignment.copy_button.click()
+    copied = QGuiApplication.clipboard().text()
+    assert copied.startswith(f"{rows[at]['pattern']} x {rows[at]['text']} (with the reverse complement)")
+    assert f"score {rows[at]['score']}, identity" in copied and f"  {rows[at]['pattern_end']}  {pair.query[:60]}" in copied
+
+
+def without(project: Project, folder: Path, *names: str, patterns: bool) -> Project:
+    """The run as one that kept less."""
+    older = Project.create_or_open(folder)
+    with older.run("reads", ReadAlignmentParameters().model_dump(mode="json")) as run:
+        run.write_table("alignments", pq.read_table(project.table("alignments")).drop_columns(list(names)))
+        if patterns:
+            run.write_table("patterns", pa.table({"pattern": pa.array([], pa.string())}))
+    return older
+
+
+def test_an_older_run_shows_its_table_and_why_no_alignment(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+    more = ("mapping_quality", "mate", "md", "pattern_row", "text_row")
+    view = view_of(without(project, tmp_path / "older", *more, patterns=False), qtbot)
+    rows = rows_of(project, "alignments")
+    assert shown(view.alignments, "score") == [row["score"] for row in rows] and view.coverage.marked is not None
+    assert view.alignment.plot._text == "This run did not keep what an alignment is drawn from. Do the search again to see it."
+    assert view.coverage.shown is not None
+    assert view.coverage.shown.n_alignments == sum(row["text"] == rows[0]["text"] for row in rows)
+    view.show_place(1, 2000)
+    settle(view, qtbot)
+    assert {*shown(view.alignments, "text")} == {rows[0]["text"]}
+    view.clear()
+
+
+def test_tables_that_do_not_belong_together_are_said(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+    view = view_of(without(project, tmp_path / "odd", patterns=True), qtbot)
+    assert view.alignment.plot.pair is None and "Run the search again" in view.alignment.plot._text
+    assert len(view.alignments.model.rows) == len(rows_of(project, "alignments"))
+    view.clear()
+
+
+def test_mapping_qualities_and_mates_are_shown_where_there_are_some(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+    table = pq.read_table(project.table("alignments"))
+    for name, values in (("mapping_quality", [60] * len(table)), ("mate", [1, 2] * len(table))):
+        table = table.set_column(table.schema.get_field_index(name), name, pa.array(values[: len(table)], pa.int32()))
+    # A read that was looked for and has no place.
+    row = {**table.slice(0, 1).to_pylist()[0], "pattern": "nowhere"}
+    row |= dict.fromkeys(
+        ("text", "score", "gaps", "identity", "text_start", "text_end", "strand", "cigar", "md", "text_row", "text_length")
+    )
+    placed = Project.create_or_open(tmp_path / "placed")
+    with placed.run("reads", ReadAlignmentParameters().model_dump(mode="json")) as run:
+        run.write_table("alignments", pa.concat_tables([table, pa.Table.from_pylist([row], table.schema)]))
+        run.write_table("patterns", pq.read_table(project.table("patterns")))
+    view = view_of(placed, qtbot)
+    assert not {"mapping_quality", "mate"} & set(view.alignments.view.hidden_columns())
+    assert "mapping quality 60" in view.alignment.plot.pair.facts[0] and view.alignment.plot.pair.facts[0].endswith("mate 1")
+    choose(view, {"text": "nowhere"}, qtbot)
+    assert view.alignment.plot._text == "nowhere: no place was found for it."
+    view.clear()
+
+
+def test_without_any_alignment_all_is_said(project: Project, tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
+    table = pq.read_table(project.table("alignments"))
+    empty = Project.create_or_open(tmp_path / "empty")
+    with empty.run("reads", ReadAlignmentParameters().model_dump(mode="json")) as run:
+        run.write_table("alignments", table.slice(0, 0))
+    view = view_of(empty, qtbot)
+    assert view.coverage.text == "No pattern has an alignment." and view.header.text == "0 alignments of 0 patterns with 0 texts"
+    view.show_place(1, 2)
+    view.clear()
+
+
+def test_sizes_and_columns_are_remembered_and_it_is_let_go(view: ReadsView, project: Project, qtbot: QtBot) -> None:
+    view.alignments.view.hide_columns(["cigar"])
+    view.alignments.view.columnsChanged.emit()
+    state = view.state()
+    again = ReadsView(search_of_kind("reads"))
+    qtbot.addWidget(again)
+    again.resize(view.size())
+    again.show()
+    again.restore_state(state)
+    again.show_run(project, None)
+    settle(again, qtbot)
+    assert again.alignments.hidden_columns() == ["cigar"]
+    again.clear()
+    assert again.text.startswith("No results yet. Run a read alignment")
+    assert again.coverage.shown is None and again.texts.count() == 0 and again.alignment.plot.pair is None

@@ -1,0 +1,172 @@
+"""An alignment of reads through the window, driven as a person does: drop, run, look, export."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QFileDialog
+from pytestqt.qtbot import QtBot
+
+from engine.entry import Option
+from engine.formats.fastq import read_fastq
+from engine.formats.letters import SequenceCount, count_sequences
+from engine.read_alignment.entry import READ_ALIGNMENT
+from gui.forms.file_survey import file_kind
+from gui.forms.search_form import SearchForm
+from gui.results.export import ExportDialog
+from gui.results.reads_view import ReadsView
+from gui.window import MainWindow
+from tests.gui.read_projects import read_files, write_fastq
+from tests.gui.result_views import cut_off, settle, shown
+from tests.gui.test_window import SEARCH_MS, click, drop
+
+
+@pytest.fixture
+def files(shared_data: Path, tmp_path: Path) -> tuple[Path, Path]:
+    path = shared_data / "dna" / "dna_lambda.fasta"
+    if not path.exists():
+        pytest.skip("the genome of lambda is not there")
+    return read_files(tmp_path / "files", "".join(path.read_text().splitlines()[1:])[:3000], 12)
+
+
+def test_a_fastq_file_is_known_plain_and_gzipped(files: tuple[Path, Path], tmp_path: Path) -> None:
+    packed = tmp_path / "packed.fq.gz"
+    packed.write_bytes(gzip.compress(files[1].read_bytes()))
+    for path in (files[1], packed):
+        assert (file_kind(path).sort, file_kind(path).format) == ("reads", "FASTQ")
+    assert file_kind(files[0]).sort == "proteins"
+
+
+@pytest.mark.parametrize("block", [16, 700, 1 << 20])
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_reads_are_counted_as_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, ending: str) -> None:
+    random = np.random.default_rng(9)
+    lengths = random.integers(0, 90, 60).tolist()
+    reads = [(f"r{k} more", "".join(random.choice(list("ACGTNacgt"), n)), "@" * n) for k, n in enumerate(lengths)]
+    path = write_fastq(tmp_path / "reads.fastq", reads)
+    # Neither blank lines around the reads nor an end without one change anything.
+    path.write_bytes(("\n" + path.read_text().rstrip("\n")).replace("\n", ending).encode())
+    monkeypatch.setattr("engine.formats.letters._BLOCK", block)
+    found, read = count_sequences(path), read_fastq(path)
+    assert found is not None and (found.n_sequences, found.n_residues) == (len(read), len(read.letters)) == (60, sum(lengths))
+    assert found.n_nucleotides == 60 - lengths.count(0)
+
+
+@pytest.mark.parametrize("text", ["@a\nACGT\nACGT\n+\nIIII\nIIII\n", "@a\nACGT\n", "@a\nACGT\n+\nIIII\nACGT\n+\nIIII\n"])
+def test_reads_in_more_lines_than_four_or_cut_off_are_not_counted(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "odd.fastq"
+    path.write_text(text, encoding="utf-8")
+    assert count_sequences(path) is None
+
+
+def test_a_large_file_of_reads_is_counted_in_part(tmp_path: Path) -> None:
+    path = tmp_path / "large.fastq"
+    path.write_text("@r\nACGTACGTACGTACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIIIIIIIIIIIIIII\n" * 60_000, encoding="utf-8")
+    found = count_sequences(path, most_bytes=1 << 20)
+    assert found is not None and not found.is_whole and 0 < found.n_sequences < 60_000
+    assert found == SequenceCount(found.n_sequences, 32 * found.n_sequences, found.n_sequences, False)
+
+
+@pytest.fixture
+def form(window: MainWindow, files: tuple[Path, Path], qtbot: QtBot) -> SearchForm:
+    """The form, after the files were dropped on the window."""
+    drop(window, files[1])
+    form = window.searches["reads"].form
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is form)
+    # Not on one of the form's parts, which would take it.
+    drop(window, files[0], at=QPoint(3, 3))
+    qtbot.waitUntil(lambda: form.file_lists["texts"].paths == [files[0]])
+    qtbot.waitUntil(lambda: bool(form.file_lists["texts"].counts and form.file_lists["patterns"].counts))
+    return form
+
+
+def test_dropped_reads_lead_to_this_search_and_are_counted_without_a_warning(
+    form: SearchForm, files: tuple[Path, Path], qtbot: QtBot
+) -> None:
+    patterns, texts = form.file_lists["patterns"], form.file_lists["texts"]
+    assert patterns.paths == [files[1]] and patterns.problem() == texts.problem() == ""
+    reads = read_fastq(files[1])
+    assert patterns.note.text() == f"{len(reads)} sequences, {len(reads.letters)} letters, nucleotides"
+    assert texts.note.text() == "3 sequences, 3000 letters, nucleotides"
+    assert not patterns.warning.isVisible() and not texts.warning.isVisible()
+    patterns.clear()
+    box = form.inputs["patterns"].box
+    assert box is not None
+    box.text.setPlainText(">mine\n" + "ACGTTGCAAGCT" * 5)
+    qtbot.waitUntil(lambda: form.inputs["patterns"].note.text() == "Pasted: 1 sequence, 60 letters, nucleotides")
+    assert form.inputs["patterns"].warning.text() == ""
+
+
+def test_reads_do_not_stand_for_proteins(window: MainWindow, files: tuple[Path, Path], qtbot: QtBot) -> None:
+    window.menus.new["align"].trigger()
+    queries = window.form.file_lists["queries"]
+    queries.add([files[1]])
+    qtbot.waitUntil(lambda: bool(queries.problem()))
+    assert queries.problem() == "reads.fastq holds reads with qualities (FASTQ), not sequences"
+
+
+def test_the_dialog_for_patterns_offers_fasta_and_fastq(form: SearchForm) -> None:
+    of_patterns = ["FASTA files and FASTQ files", "FASTA files", "FASTQ files", "All files"]
+    for name, expected in (("patterns", of_patterns), ("texts", ["FASTA files", "All files"])):
+        lists = form.file_lists[name]
+        lists.ask_for_files()
+        dialog = lists.findChild(QFileDialog)
+        assert dialog is not None
+        assert [one.partition(" (")[0] for one in dialog.nameFilters()] == expected
+        dialog.close()
+
+
+def test_a_file_that_an_option_reads_is_typed_and_checked(
+    window: MainWindow, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
+) -> None:
+    option = Option("mates", "The other reads", "the other read of each fragment", metavar="FILE")
+    form = SearchForm(replace(READ_ALIGNMENT, options=(option,)), window.survey, window.devices)
+    qtbot.addWidget(form)
+    form.file_lists["texts"].add([files[0]])
+    form.file_lists["patterns"].add([files[1]])
+    line = form.given_files["mates"]
+    assert line.line.accessibleName() == "The other reads" and line.line.toolTip() == "The other read of each fragment"
+    absent = tmp_path / "none.fastq"
+    for wrong, reason in ((absent, f"There is no file {absent}"), (tmp_path, f"{tmp_path.name} is a folder; choose a file")):
+        line.line.setText(str(wrong))
+        qtbot.waitUntil(lambda reason=reason: form.reason.text() == reason)
+    line.ask()
+    dialog = line.findChild(QFileDialog)
+    assert dialog is not None and dialog.fileMode() == QFileDialog.FileMode.ExistingFile
+    dialog.fileSelected.emit(str(files[1]))
+    dialog.close()
+    qtbot.waitUntil(form.run_button.isEnabled)
+    task = form.task()
+    assert task is not None and task.request.options == {"mates": files[1]}
+
+
+def test_a_run_ends_with_its_alignments_which_are_exported(
+    window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
+) -> None:
+    form.parameters.set_values({"mode": "local"})
+    assert form.parameters.values()["strands"] == "both"
+    form.set_project_folder(tmp_path / "project")
+    qtbot.waitUntil(form.run_button.isEnabled)
+    with qtbot.waitSignal(window.bridge.finished, timeout=SEARCH_MS) as finished:
+        click(form.run_button)
+    assert finished.args[0].state == "done", finished.args[0].error_report or finished.args[0].error
+    view = window.searches["reads"].results
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is view)
+    settle(view, qtbot)
+    assert isinstance(view, ReadsView) and view.alignment.plot.pair is not None and cut_off(view) == []
+    window.menus.export.trigger()
+    dialog = view.findChild(ExportDialog)
+    assert dialog is not None
+    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+    dialog.selectNameFilter(next(one for one in dialog.nameFilters() if "tsv" in one))
+    with qtbot.waitSignal(window.bridge.finished, timeout=20_000) as finished:
+        dialog.fileSelected.emit(str(tmp_path / "mine"))
+        dialog.close()
+    assert finished.args[0].state == "done", finished.args[0].error
+    lines = (tmp_path / "mine.tsv").read_text(encoding="utf-8").splitlines()
+    assert [line.split("\t")[1] for line in lines[1:]] == shown(view.alignments, "pattern")

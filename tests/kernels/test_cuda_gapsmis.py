@@ -1,0 +1,240 @@
+"""Alignments with a bounded number of gaps on a card are the processor's, with every plan; the kernels run through tests/shim here."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from kernels.counts import Work
+from kernels.cuda import gapsmis
+from kernels.cuda.gapsmis import ReadSearch
+from kernels.cuda.gapsmis_plan import (
+    EIGHT,
+    FOUR,
+    MANY_TEXTS,
+    NARROW,
+    ONE_TEXT,
+    PROFILE,
+    TABLE,
+    WIDE,
+    Properties,
+    Shape,
+    Task,
+    seconds,
+    shapes,
+)
+from kernels.device import DeviceMemoryError, UnsupportedSearchError
+from kernels.gapsmis_layouts import LOCAL, NO_ALIGNMENT, PREFIX, WITHIN, Alignments, GapRules
+from tests.shim.read_inputs import aligned, assert_same_alignments, damaged_reads, expected_alignments, sequences
+from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.tuning import tuned
+
+pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+
+DNA = np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32)
+UNEVEN = np.array([[4, -1, 0], [-2, 3, 1], [-4, 0, 5]], np.int32)
+SMALL = Shape(MANY_TEXTS, 4, 3, NARROW, FOUR, 64)
+
+
+def check(texts, patterns, rules, pairs=None, *, card=None, tracing=(False, True), **options):
+    """All columns, with and without tracing, are the processor's; in narrow strips, which compile soon, unless a shape is asked for."""
+    text_of, pattern_of = pairs or (np.arange(len(texts)),) * 2
+    card, options = card or ShimCard(), {"traces_on_host": False} | options
+    for traces in tracing:
+        own = options if "shape" in options else options | {"shape": small_shape(card, texts, patterns, rules, traces, options)}
+        expected = expected_alignments(texts, patterns, rules, text_of, pattern_of, traces=traces)
+        assert_same_alignments(aligned(card, texts, patterns, rules, text_of, pattern_of, traces=traces, **own), expected)
+    return expected
+
+
+def small_shape(card, texts, patterns, rules, traces, options):
+    task = tuned(ReadSearch, **options)(card, sequences(texts), sequences(patterns), rules)._task(1, 1, 1, traces=traces)
+    return Shape(MANY_TEXTS, 4, 3, task.numbers, task.scores, 64)
+
+
+def words(lengths, letters):
+    return [np.array(one, np.int64) for length in lengths for one in product(range(letters), repeat=length)]
+
+
+def every_pair(texts, patterns):
+    return np.divmod(np.arange(len(texts) * len(patterns)), len(patterns))
+
+
+@pytest.mark.parametrize("costs", [(DNA, 5, 2), (DNA, 0, 1), (UNEVEN, 1, 0), (DNA, 0, 0)], ids=["affine", "linear", "long", "free"])
+@pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
+def test_all_small_cases(mode, costs):
+    texts, patterns = words(range(5), 2), words(range(4), 2)
+    check(texts, patterns, GapRules(*costs, 2, mode), every_pair(texts, patterns), tracing=(True,))
+
+
+@pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
+def test_reads_of_any_length_over_several_strips(mode):
+    texts, patterns = damaged_reads(60, 21)
+    for shape in (None, SMALL, Shape(MANY_TEXTS, 1, 6, NARROW, FOUR, 32), Shape(MANY_TEXTS, 32, 2, NARROW, EIGHT, 32)):
+        check(texts, patterns, GapRules(DNA, 5, 2, 2, mode), shape=shape)
+
+
+@pytest.mark.parametrize(("mode", "most_gaps"), [(PREFIX, 0), (LOCAL, 0), (PREFIX, 4), (WITHIN, 1), (LOCAL, 3), (WITHIN, 30)])
+def test_any_number_of_gaps(mode, most_gaps):
+    texts, patterns = damaged_reads(30, 22, most=60)
+    check(texts, patterns, GapRules(DNA, 1, 1, most_gaps, mode))
+
+
+@pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
+def test_a_seed(mode):
+    texts, patterns = damaged_reads(40, 23, letters=3, most=50)
+    texts, patterns = [*texts, *words([0, 2, 4], 2)], [*patterns, *words([0, 2, 4], 2)]
+    for length in (1, 4):
+        found = check(texts, patterns, GapRules(DNA, 3, 1, 2, mode, length), shape=Shape(MANY_TEXTS, 4, 4, NARROW, FOUR, 32))
+    assert 5 < (found.score != NO_ALIGNMENT).sum() < len(texts)
+
+
+def test_the_published_recurrence():
+    texts, patterns = damaged_reads(60, 24, letters=3, most=60)
+    found = check(texts, patterns, GapRules(DNA, 1, 1, 2, is_published=True), shape=SMALL)
+    free = expected_alignments(texts, patterns, GapRules(DNA, 1, 1, 2), np.arange(60), np.arange(60))
+    assert (found.score < free.score).any()
+    check(texts, patterns, GapRules(DNA, 1, 1, 1, PREFIX, 1, is_published=True))
+
+
+@pytest.mark.parametrize(("letters", "numbers", "mode"), [
+    (4, WIDE, PREFIX), (7, NARROW, WITHIN), (7, WIDE, LOCAL), (27, NARROW, LOCAL), (27, NARROW, PREFIX), (27, WIDE, WITHIN),
+])  # fmt: skip
+def test_letters_and_numbers(letters, numbers, mode):
+    random = np.random.default_rng(25)
+    matrix = np.where(np.eye(letters, dtype=bool), 9, random.integers(-6, 2, (letters, letters))).astype(np.int32)
+    texts, patterns = damaged_reads(30, 26, letters=letters, most=70)
+    check(texts, patterns, GapRules(matrix, 4, 1, 2, mode), numbers=numbers)
+
+
+@pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
+def test_scores_that_16_bits_do_not_hold_and_cards_without_their_instructions(mode):
+    texts, patterns = damaged_reads(20, 27)
+    check(texts, patterns, GapRules(1000 * DNA, 5000, 2000, 2, mode))
+    old = ShimCard()
+    old.capability = 80
+    check(texts, patterns, GapRules(DNA, 5, 2, 2, mode), card=old)
+    assert all("NUMBERS=2" in defines for defines in old.defines if defines)
+
+
+@pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
+def test_one_text_for_a_block(mode):
+    texts, patterns = damaged_reads(9, 28, letters=9, most=60)
+    matrix = np.where(np.eye(9, dtype=bool), 5, -4).astype(np.int32)
+    pairs = np.tile(np.arange(9), 9), np.repeat(np.arange(9), 9)
+    for lanes in (4, 8):
+        check(texts, patterns, GapRules(matrix, 4, 1, 2, mode), pairs, shape=Shape(ONE_TEXT, lanes, 64 // lanes, NARROW, PROFILE, 64))
+
+
+def test_patterns_of_one_text_reach_differently_far_into_it():
+    random = np.random.default_rng(35)
+    texts, rules = [random.integers(0, 4, 60) for _ in range(2)], GapRules(DNA, 5, 9, 2)
+    patterns = [texts[k % 2][: 3 + 2 * k] for k in range(24)]
+    pairs = np.tile([0, 1], 24), np.repeat(np.arange(24), 2)
+    check(texts, patterns, rules, pairs, shape=Shape(ONE_TEXT, 8, 8, NARROW, PROFILE, 64))
+
+
+def test_directions_in_little_memory_and_long_texts():
+    random = np.random.default_rng(29)
+    text = random.integers(0, 4, 900)
+    patterns = [np.delete(text[k : k + 60], slice(30, 33)) for k in (0, 100, 400, 830)] + [random.integers(0, 4, 20)]
+    short, own = damaged_reads(80, 30, most=40)
+    pairs = [*([0] * 5), *range(1, 81)], [*range(85)]
+    for mode in (PREFIX, WITHIN, LOCAL):
+        card = ShimCard()
+        check([text, *short], [*patterns, *own], GapRules(DNA, 5, 2, 2, mode), pairs, card=card, direction_bytes=500_000)
+        assert card.launched.count("trace_reads") > 1
+    with pytest.raises(DeviceMemoryError, match="directions"):
+        check([text], patterns[:1], GapRules(DNA, 5, 2, 2, WITHIN), ([0], [0]), tracing=(True,), direction_bytes=1000)
+
+
+@pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
+def test_tracing_on_the_host(mode):
+    texts, patterns = damaged_reads(30, 31)
+    card = ShimCard()
+    check(texts, patterns, GapRules(DNA, 5, 2, 2, mode), card=card, traces_on_host=True)
+    assert "trace_reads" not in card.launched
+
+
+def test_rows_that_are_not_asked_for_stay_and_no_pairs_are_no_work():
+    texts, patterns = damaged_reads(12, 32)
+    out, every = Alignments.none(12, 2), np.arange(12)
+    search = ReadSearch(ShimCard(descending=True), sequences(texts), sequences(patterns), GapRules(DNA, 5, 2, 2))
+    assert list(search.align(every[:0], every[:0], Alignments.none(0, 2))) == []
+    list(search.align(every, every, out, 4, 9))
+    expected = expected_alignments(texts, patterns, GapRules(DNA, 5, 2, 2), every, every)
+    np.testing.assert_array_equal(out.score[4:9], expected.score[4:9])
+    assert (np.delete(out.score, slice(4, 9)) == NO_ALIGNMENT).all()
+
+
+def test_much_is_sent_in_pieces_by_several_threads():
+    texts, patterns = damaged_reads(40, 36)
+    check(texts, patterns, GapRules(DNA, 5, 2, 2, WITHIN), staged_bytes=100)
+
+
+def test_blocks_and_an_end_in_between(monkeypatch):
+    texts, patterns = damaged_reads(40, 33)
+    monkeypatch.setattr(gapsmis, "_CELLS_OF_LAUNCH", 50_000)
+    rules, every = GapRules(DNA, 5, 2, 2), np.arange(40)
+    whole = check(texts, patterns, rules)
+    out = Alignments.none(40, 2)
+    steps = ReadSearch(ShimCard(), sequences(texts), sequences(patterns), rules).align(every, every, out)
+    end = next(end for end in steps if end > 0)
+    steps.close()
+    assert 0 < end < 40
+    np.testing.assert_array_equal(out.score[:end], whole.score[:end])
+    assert (out.score[end:] == NO_ALIGNMENT).all()
+
+
+def test_scores_that_the_card_cannot_hold_are_refused():
+    rules = GapRules(np.full((4, 4), 170_000, np.int32), 5, 2, 2)
+    with pytest.raises(UnsupportedSearchError):
+        ReadSearch(ShimCard(), sequences([[0]]), sequences([[0] * 2000]), rules)
+    with pytest.raises(ValueError, match="32 bits"):
+        ReadSearch(ShimCard(), sequences([[0]]), sequences([[0] * 2000]), rules._replace(matrix=10 * rules.matrix))
+
+
+@pytest.mark.parametrize("even", [False, True])
+@pytest.mark.parametrize("traces", [False, True])
+def test_work_that_is_counted_beforehand_is_what_is_done(even, traces):
+    texts, patterns = damaged_reads(50, 34, even=even)
+    texts, text_of, pattern_of = [text[:64] for text in texts[:10]], np.arange(50) // 5, np.arange(50)  # short: traced in one pass
+    for shape in (SMALL, Shape(ONE_TEXT, 8, 16, NARROW, PROFILE, 64)):
+        card = ShimCard()
+        kind = tuned(ReadSearch, shape=shape, traces_on_host=False)
+        search = kind(card, sequences(texts), sequences(patterns), GapRules(DNA, 5, 2, 2))
+        search._score_tables(shape, traces)
+        card.operations = card.bytes_in = card.bytes_out = card.transfers = card.shared_bytes = 0
+        card.launched.clear()
+        list(search.align(text_of, pattern_of, Alignments.none(50, 2), traces=traces))
+        work = search._work(text_of, pattern_of, traces=traces)
+        counted = Work(
+            len(card.launched),
+            card.operations,
+            work.memory_blocks,
+            card.bytes_in // 4,
+            card.bytes_out // 4,
+            card.shared_bytes,
+            card.transfers,
+        )
+        assert work == counted
+        assert work.memory_blocks > 0
+
+
+def test_the_plan_is_the_one_that_is_predicted_to_be_fastest():
+    h200 = Properties(132, 90, 232_448)
+
+    def best(*asked, **more):
+        task = Task(*asked, **more)
+        return min(shapes(task, h200), key=lambda shape: seconds(shape, task, h200))
+
+    of_reads = 204_800, 250, 200, 2, PREFIX, NARROW
+    assert best(*of_reads, FOUR, False).plan == MANY_TEXTS
+    # Sorting pairs by their texts pays for long ones of many letters, each with many patterns.
+    of_proteins = 204_800, 500, 400, 2, PREFIX, NARROW
+    assert best(*of_proteins, TABLE, False, patterns_of_text=2048, n_letters=24).plan == ONE_TEXT
+    assert best(*of_proteins, TABLE, False).plan == MANY_TEXTS
+    # Few pairs are shared out among more lanes.
+    assert best(50, 250, 200, 2, PREFIX, NARROW, FOUR, False).lanes > best(*of_reads, FOUR, False).lanes
