@@ -21,8 +21,8 @@ from engine.sequences.matrices import LETTERS, Matrix, encode, read_matrix
 from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules, Sequences
 
 __all__ = [
-    "ALPHABET", "NamedSequences", "bases", "check_sorts", "complemented_letters", "gap_rules", "nucleotide_matrix", "read_patterns",
-    "read_sequences", "with_other_strands",
+    "ALPHABET", "NamedSequences", "bases", "check_sorts", "complemented_letters", "gap_rules", "nucleotide_matrix", "other_strand",
+    "read_patterns", "read_sequences", "with_other_strands",
 ]  # fmt: skip
 
 _BASES = {
@@ -240,6 +240,19 @@ def complemented_letters() -> NDArray[np.uint8]:
     for one, other in _COMPLEMENT.items():
         partners[ord(one)] = ord(other)
     return partners
+
+
+def other_strand(letters: str) -> str:
+    """The reverse complement of capitals of nucleotides.
+
+    Raises
+    ------
+    ValueError : there are letters that are no ASCII.
+
+    >>> other_strand("AACGR")
+    'YCGTT'
+    """
+    return letters.encode("ascii").translate(complemented_letters().tobytes())[::-1].decode("ascii")
 
 
 def with_other_strands(sequences: Sequences) -> Sequences:
