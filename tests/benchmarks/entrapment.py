@@ -1,7 +1,7 @@
 """False discovery proportions of identification, measured: is what is called 1 % at most 1 %?
 
     bash tests/peers/install.sh
-    python -m tests.benchmarks.entrapment --data FOLDER [--quick] [--out FILE.jsonl] [--compare BEFORE.jsonl]
+    python -m tests.benchmarks.entrapment --data FOLDER [--quick] [--jobs N] [--out FILE.jsonl] [--compare BEFORE.jsonl]
 
 The parts, each over the sets and seeds:
 
@@ -23,7 +23,9 @@ peers
 
 For each level (PSMs, peptides, protein groups) and reported rate: what is accepted and what of that is false, by three estimators, pooled
 over sets and seeds, with intervals that hold 95 of 100 resamples of sets, then of seeds within sets. `entrapment_estimators.py` says how
-each is made. The tables go to the standard output, every search as JSON lines to --out; --read prints such lines again.
+each is made. The tables go to the standard output, every search as JSON lines to --out; --read prints such lines again. --compare says
+of two examinations what is found at equal measured share, all sets together and each alone: whether a change pays, and whether a set
+loses by it. What is chosen by some seeds is shown on others (--first-seed). --jobs searches in so many processes, with the same figures.
 
 Whatever `engine` can be imported is measured: with PYTHONPATH naming another checkout, that one.
 """
@@ -39,8 +41,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -112,12 +117,13 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Examination:
-    """What is examined; `seeds` of the paired and foreign databases, fewer for `copied` sets and for peers."""
+    """What is examined; so many `seeds` from `first_seed` of the paired and foreign databases, fewer for `copied` sets and for peers."""
 
     data: Path
     parts: Sequence[str]
     sets: Sequence[str]
     copied: Sequence[str]
+    first_seed: int
     seeds: int
     copied_seeds: int
     peer_seeds: int
@@ -126,7 +132,12 @@ class Examination:
     comet_isotope_errors: Sequence[int]
     settings: Mapping[str, str]
     threads: int
+    jobs: int
     scratch: Path
+
+    def of_part(self, n: int) -> range:
+        """The seeds of a part that has `n` of them."""
+        return range(self.first_seed, self.first_seed + n)
 
     def spectra(self, name: str) -> list[Path]:
         """The files of a set."""
@@ -159,29 +170,38 @@ class Examination:
 # -------------------------------------------------------------------------------------------------------------- the parts
 
 
-def shuffled_parts(examination: Examination) -> Iterator[Record]:
+Task = Callable[[], list[Record]]
+"""What one process does at a time: searches that share a database."""
+
+
+def shuffled_tasks(examination: Examination) -> Iterator[Task]:
     """All parts with shuffled partners, so that each database is made once."""
     seeds = {"paired": examination.seeds, "copies": examination.copied_seeds, "noisy": examination.copied_seeds}
     seeds = {part: n for part, n in (seeds | {"peers": examination.peer_seeds}).items() if part in examination.parts}
     for name in examination.sets:
-        dataset, spectra = DATASETS[name], examination.spectra(name)
-        read = read_spectra(spectra)
-        for seed, database in enumerate(paired_databases(examination.own(name), range(1, max(seeds.values()) + 1)), start=1):
-            with tempfile.TemporaryDirectory(dir=examination.scratch) as folder:
-                for part in (part for part, n in seeds.items() if seed <= n and part != "peers"):
-                    if part != "paired" and name not in examination.copied:
-                        continue
-                    files = spectra
-                    if part == "copies":
-                        files = exact_copies(spectra, Path(folder))
-                    elif part == "noisy":
-                        files = noisy_copies(spectra, read, dataset.precursor, dataset.fragment, Path(folder), seed)
-                    levels = judged(examination.search(files, database, dataset.preset), database, examination.levels)
-                    yield from discoveries(part, name, seed, levels, database.ratio)
-                    if part == "paired" and "psm" in levels:
-                        yield curve("proteoscope", name, seed, levels["psm"], database.ratio)
-            if seed <= seeds.get("peers", 0):
-                yield from peer_curves(examination, name, seed, database)
+        of_set = {part: n for part, n in seeds.items() if part in ("paired", "peers") or name in examination.copied}
+        for seed in examination.of_part(max(of_set.values(), default=0)):
+            yield partial(shuffled, examination, name, seed, [part for part, n in of_set.items() if seed in examination.of_part(n)])
+
+
+def shuffled(examination: Examination, name: str, seed: int, parts: Sequence[str]) -> list[Record]:
+    """The parts of a set with the shuffled partners of a seed."""
+    dataset, spectra, records = DATASETS[name], examination.spectra(name), list[Record]()
+    (database,) = paired_databases(examination.own(name), [seed])
+    with tempfile.TemporaryDirectory(dir=examination.scratch) as folder:
+        for part in (part for part in parts if part != "peers"):
+            files = spectra
+            if part == "copies":
+                files = exact_copies(spectra, Path(folder))
+            elif part == "noisy":
+                files = noisy_copies(spectra, read_spectra(spectra), dataset.precursor, dataset.fragment, Path(folder), seed)
+            levels = judged(examination.search(files, database, dataset.preset), database, examination.levels)
+            records += discoveries(part, name, seed, levels, database.ratio)
+            if part == "paired" and "psm" in levels:
+                records.append(curve("proteoscope", name, seed, levels["psm"], database.ratio))
+    if "peers" in parts:
+        records += peer_curves(examination, name, seed, database)
+    return records
 
 
 def discoveries(part: str, name: str, seed: int, levels: Mapping[str, Level], ratio: float) -> Iterator[Record]:
@@ -212,49 +232,60 @@ def peer_curves(examination: Examination, name: str, seed: int, database: Entrap
                 yield curve(label, name, seed, psms, database.ratio)
 
 
-def foreign_part(examination: Examination) -> Iterator[Record]:
+def foreign_tasks(examination: Examination) -> Iterator[Task]:
     """The sets with proteins of other organisms."""
-    contaminants = examination.contaminants()
     for name in (name for name in examination.sets if name in FOREIGN):
-        foreign: dict[str, str] = {}
-        for organism in FOREIGN[name]:
-            foreign |= examination.organism(organism)
-        seeds = range(1, examination.seeds + 1)
-        for seed, database in enumerate(foreign_databases(examination.own(name), foreign, contaminants, seeds), start=1):
-            tables = examination.search(examination.spectra(name), database, DATASETS[name].preset)
-            yield from discoveries("foreign", name, seed, judged(tables, database, examination.levels), database.ratio)
+        for seed in examination.of_part(examination.seeds):
+            yield partial(with_foreign, examination, name, seed)
 
 
-def null_part(examination: Examination) -> Iterator[Record]:
-    """Spectra among proteins that their sample does not hold; what it and contaminants share with them is left out."""
-    contaminants = examination.contaminants()
-    for preset, name, organism in (one for one in NULL if one[1] in examination.sets):
-        harmless = "|".join([*examination.own(name).values(), *contaminants]).replace("I", "L")
-        database = EntrapmentDatabase(examination.organism(organism), harmless, 1.0, {})
-        psms = examination.search(examination.spectra(name), database, preset)["psms"]
-        false = np.array([database.is_entrapment(sequence) for sequence in psms["sequence"].to_pylist()], bool)
-        false &= psms["rank"].to_numpy() == 1
-        expectation, n = psms["expectation"].to_numpy()[false], int(np.count_nonzero(false))
-        accepted = psms["q_value"].to_numpy()[false] <= REPORTED[0]
-        yield {
-            "figure": "null", "part": "null", "set": name, "proteins": organism, "preset": preset, "matched": n,
-            "accepted": int(np.count_nonzero(accepted & ~psms["is_decoy"].to_numpy(zero_copy_only=False)[false])),
-            "share": {f"{limit:g}": round(float(np.count_nonzero(expectation <= limit)) / max(n, 1), 5) for limit in SMALL_E_VALUES},
-        }  # fmt: skip
+def with_foreign(examination: Examination, name: str, seed: int) -> list[Record]:
+    """A set with the foreign proteins of a seed."""
+    foreign: dict[str, str] = {}
+    for organism in FOREIGN[name]:
+        foreign |= examination.organism(organism)
+    (database,) = foreign_databases(examination.own(name), foreign, examination.contaminants(), [seed])
+    tables = examination.search(examination.spectra(name), database, DATASETS[name].preset)
+    return [*discoveries("foreign", name, seed, judged(tables, database, examination.levels), database.ratio)]
 
 
-def permuted_part(examination: Examination) -> Iterator[Record]:
+def null_tasks(examination: Examination) -> Iterator[Task]:
+    """Spectra among proteins that their sample does not hold."""
+    return (partial(null, examination, *one) for one in NULL if one[1] in examination.sets)
+
+
+def null(examination: Examination, preset: str, name: str, organism: str) -> list[Record]:
+    """A set among the proteins of another organism; what its own and contaminants share with them is left out."""
+    harmless = "|".join([*examination.own(name).values(), *examination.contaminants()]).replace("I", "L")
+    database = EntrapmentDatabase(examination.organism(organism), harmless, 1.0, {})
+    psms = examination.search(examination.spectra(name), database, preset)["psms"]
+    false = np.array([database.is_entrapment(sequence) for sequence in psms["sequence"].to_pylist()], bool)
+    false &= psms["rank"].to_numpy() == 1
+    expectation, n = psms["expectation"].to_numpy()[false], int(np.count_nonzero(false))
+    accepted = psms["q_value"].to_numpy()[false] <= REPORTED[0]
+    return [{
+        "figure": "null", "part": "null", "set": name, "proteins": organism, "preset": preset, "matched": n,
+        "accepted": int(np.count_nonzero(accepted & ~psms["is_decoy"].to_numpy(zero_copy_only=False)[false])),
+        "share": {f"{limit:g}": round(float(np.count_nonzero(expectation <= limit)) / max(n, 1), 5) for limit in SMALL_E_VALUES},
+    }]  # fmt: skip
+
+
+def permuted_tasks(examination: Examination) -> Iterator[Task]:
     """False targets that are accepted with and without rescoring, in the sets and in copies of them."""
     for copies, names in ((1, examination.sets), (COPIES, examination.copied)):
-        for name in names:
-            with tempfile.TemporaryDirectory(dir=examination.scratch) as folder:
-                spectra = examination.spectra(name)
-                if copies > 1:
-                    spectra = exact_copies(spectra, Path(folder))
-                plain = EntrapmentDatabase(examination.own(name), "", 1.0, {})
-                psms = examination.search(spectra, plain, DATASETS[name].preset, rescoring="off")["psms"]
-            for permutation, counts in enumerate(permuted(psms, examination.threads), start=1):
-                yield {"figure": "permuted", "part": "permuted", "set": name, "copies": copies, "seed": permutation} | counts
+        yield from (partial(with_permuted_labels, examination, name, copies) for name in names)
+
+
+def with_permuted_labels(examination: Examination, name: str, copies: int) -> list[Record]:
+    """A set, or copies of it, with each permutation."""
+    with tempfile.TemporaryDirectory(dir=examination.scratch) as folder:
+        spectra = examination.spectra(name)
+        if copies > 1:
+            spectra = exact_copies(spectra, Path(folder))
+        plain = EntrapmentDatabase(examination.own(name), "", 1.0, {})
+        psms = examination.search(spectra, plain, DATASETS[name].preset, rescoring="off")["psms"]
+    said = {"figure": "permuted", "part": "permuted", "set": name, "copies": copies}
+    return [said | {"seed": number} | counts for number, counts in enumerate(permuted(psms, examination.threads), start=1)]
 
 
 def permuted(psms: Any, threads: int) -> Iterator[Record]:
@@ -295,18 +326,34 @@ def examined(examination: Examination) -> Iterator[Record]:
     yield {
         "figure": "examination", "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), "version": VERSION,
         "commit": git("rev-parse", "--short=12", "HEAD"), "changed": bool(git("status", "--porcelain", "--untracked-files=no")),
-        "machine": platform.machine(), "cores": os.cpu_count(), "threads": examination.threads, "sets": list(examination.sets),
-        "seeds": examination.seeds, "copied_seeds": examination.copied_seeds, "settings": dict(examination.settings),
+        "machine": platform.machine(), "cores": os.cpu_count(), "threads": examination.threads, "jobs": examination.jobs,
+        "sets": list(examination.sets), "first_seed": examination.first_seed, "seeds": examination.seeds,
+        "copied_seeds": examination.copied_seeds, "settings": dict(examination.settings),
     }  # fmt: skip
-    parts = {"foreign": foreign_part, "null": null_part, "permuted": permuted_part}
-    for titles, part in (
-        ([part for part in examination.parts if part in SHUFFLED], shuffled_parts),
-        *(([title], part) for title, part in parts.items() if title in examination.parts),
+    parts = {"foreign": foreign_tasks, "null": null_tasks, "permuted": permuted_tasks}
+    for titles, tasks in (
+        ([part for part in examination.parts if part in SHUFFLED], shuffled_tasks),
+        *(([title], tasks) for title, tasks in parts.items() if title in examination.parts),
     ):
         if titles:
             began = time.perf_counter()
-            yield from part(examination)
+            for records in done([*tasks(examination)], examination.jobs):
+                yield from records
             print(f"{', '.join(titles)}: {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+
+
+def done(tasks: Sequence[Task], jobs: int) -> Iterator[list[Record]]:
+    """What each task finds, in their order, from so many processes."""
+    if jobs < 2:
+        yield from (task() for task in tasks)
+        return
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as processes:
+        yield from processes.map(run_task, tasks)
+
+
+def run_task(task: Task) -> list[Record]:
+    """Do a task, in the process that it was given to."""
+    return task()
 
 
 def read_records(path: Path) -> list[Record]:
@@ -322,6 +369,7 @@ def main() -> int:
     )
     parser.add_argument("--sets", nargs="+", choices=SETS, default=INDEPENDENT, help="bench, which is not independent, is never pooled")
     parser.add_argument("--seeds", type=int, default=8, help="of the paired and the foreign databases")
+    parser.add_argument("--first-seed", type=int, default=1, help="they are numbered from here")
     parser.add_argument("--copied-seeds", type=int, default=3, help="of the databases for copies of runs")
     parser.add_argument("--peer-seeds", type=int, default=3, help="of the databases that the peers search")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
@@ -329,7 +377,8 @@ def main() -> int:
     parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=PROGRAMS, help="the peers besides proteoscope")
     parser.add_argument("--comet-isotope-errors", nargs="+", type=int, choices=range(4), default=[1, 3], help="each 0 to so many")
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="a parameter of Proteoscope besides the preset")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=2, help="of each search")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that search, each on its threads")
     parser.add_argument("--quick", action="store_true", help="3 seeds of paired, and copies of qc_shew alone")
     parser.add_argument("--out", type=Path, help="where the JSON lines go")
     parser.add_argument(
@@ -350,9 +399,10 @@ def main() -> int:
         copied = [name for name in arguments.sets if name == "qc_shew" or not arguments.quick]
         with tempfile.TemporaryDirectory(prefix="proteoscope-entrapment-") as scratch:
             examination = Examination(
-                Path(arguments.data).resolve(), parts, arguments.sets, copied, 3 if arguments.quick else arguments.seeds,
-                arguments.copied_seeds, arguments.peer_seeds, arguments.levels, programs, arguments.comet_isotope_errors,
-                dict(one.split("=", 1) for one in arguments.set), arguments.threads, Path(scratch),
+                Path(arguments.data).resolve(), parts, arguments.sets, copied, arguments.first_seed,
+                3 if arguments.quick else arguments.seeds, arguments.copied_seeds, arguments.peer_seeds, arguments.levels, programs,
+                arguments.comet_isotope_errors, dict(one.split("=", 1) for one in arguments.set), arguments.threads, arguments.jobs,
+                Path(scratch),
             )  # fmt: skip
             records = []
             with (arguments.out or Path(os.devnull)).open("w") as out:

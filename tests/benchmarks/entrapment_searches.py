@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +15,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
+from engine.identification import passes
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.search import identify
+from engine.matches.tables import Scored, identified_proteins
 from engine.parameters import read_preset
+from engine.peptides.protein_index import ProteinIndex
 from tests.benchmarks.entrapment_databases import ENTRAPMENT, EntrapmentDatabase, write_fasta
 from tests.benchmarks.entrapment_estimators import count
 from tests.peers.peer_datasets import Dataset
@@ -53,13 +57,32 @@ class Level:
 def search(
     spectra: Sequence[Path], database: EntrapmentDatabase, preset: str, threads: int, scratch: Path, **settings: Any
 ) -> dict[str, pa.Table]:
-    """The tables ``psms``, ``peptides`` and ``proteins`` of a search with a preset and, besides, single parameters."""
+    """The tables ``psms``, ``peptides`` and ``proteins`` of a search with a preset and, besides, single parameters.
+
+    A second pass looks only at proteins that the first found, of which hardly one is entrapped: its wrong answers would all count as the
+    sample's. So with pairs of proteins it looks at the partners of those found, too.
+    """
     parameters = IdentificationParameters.checked(dict(read_preset("identify", preset)) | settings)
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         write_fasta(database.proteins, Path(folder) / "database.fasta")
-        summary = identify(spectra, [Path(folder) / "database.fasta"], Path(folder) / "project", parameters, device="cpu", threads=threads)
+        with patch.object(passes, "identified_proteins", _with_entrapment_partners if database.partners else identified_proteins):
+            summary = identify(
+                spectra, [Path(folder) / "database.fasta"], Path(folder) / "project", parameters, device="cpu", threads=threads
+            )
         results = summary.folder / "results" / summary.run_id
         return {name: parquet.read_table(results / f"{name}.parquet", memory_map=False) for name in ("psms", "peptides", "proteins")}
+
+
+def _with_entrapment_partners(scored: Scored, proteins: ProteinIndex, fdr: float) -> NDArray[np.int64]:
+    """What `identified_proteins` gives, and of each the protein that it is the shuffled form of, or its shuffled form."""
+    found = identified_proteins(scored, proteins, fdr)
+    names = [proteins.proteins.accession(i) for i in range(proteins.n_targets)]
+    number = {name: i for i, name in enumerate(names)}
+    partners = [
+        number[name.removeprefix(ENTRAPMENT) if name.startswith(ENTRAPMENT) else ENTRAPMENT + name]
+        for name in (names[i] for i in found.tolist())
+    ]
+    return np.union1d(found, np.array(partners, np.int64))
 
 
 def judged(tables: dict[str, pa.Table], database: EntrapmentDatabase, levels: Sequence[str]) -> dict[str, Level]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ SETS = (*INDEPENDENT, "bench")
 ESTIMATORS: dict[str, Callable[[NDArray[np.float64]], float]] = {"lower": lower, "combined": combined, "paired": paired}
 OURS = "proteoscope"
 EQUAL_SHARES = (0.01, 0.02, 0.03)
+LOSS = 2.0
+"""A set loses by a change where its difference is below zero by more than so many standard errors."""
 FEW = 300
 """Sets with fewer PSMs are listed, and do not decide alone."""
 
@@ -67,13 +69,26 @@ def print_comparison(records: Sequence[Record], before: Sequence[Record]) -> Non
     ]
     common_curves = sorted(set(curves[0]) & set(curves[1]))
     if common_curves:
-        print("PSMs at equal combined share, for a search of part paired")
-        sets = dict.fromkeys(name for name, _ in common_curves)
-        of_set = {name: [[_counts_of_curve(each[key]) for each in curves] for key in common_curves if key[0] == name] for name in sets}
-        drawn = Bootstrap.of({name: np.array(rows).reshape(len(rows), -1) for name, rows in of_set.items()})
+        _print_equal_shares(curves[0], curves[1], common_curves)
+
+
+def _print_equal_shares(before: Mapping[tuple[str, int], Record], now: Mapping[tuple[str, int], Record], common: Sequence[Any]) -> None:
+    """PSMs at equal combined share, pooled, and each set's with the error of its difference over seeds."""
+    rows: dict[str, list[list[float]]] = {}
+    for key in common:
+        rows.setdefault(key[0], []).append(np.concatenate([_counts_of_curve(each[key]) for each in (before, now)]).tolist())
+    of_set = {name: np.array(one) for name, one in rows.items()}
+    print("\nPSMs at equal combined share, for a search of part paired; the error is of seeds, of all sets together also of sets")
+    print(f"{'set':14} {'share':>6} {'searches':>8} {'before':>9} {'now':>9} {'ratio':>7} {'difference':>10} {'+-':>7}")
+    for name, chosen in [("pooled", of_set), *((name, {name: one}) for name, one in of_set.items())]:
+        drawn, n = Bootstrap.of(chosen), sum(map(len, chosen.values()))
         for share in EQUAL_SHARES:
-            then, now, difference = _at_equal_share(drawn, share, len(common_curves))
-            print(f"{share:26.0%} {len(common_curves):8} {then:9.2f} {now:9.2f} {difference.estimate:+10.2f} {difference.error:7.2f}")
+            then, after, difference = _at_equal_share(drawn, share, n)
+            lost = "  loses" if difference.estimate < -LOSS * difference.error else ""
+            print(
+                f"{name:14} {share:6.0%} {n:8} {then:9.2f} {after:9.2f} {after / max(then, 1e-9):7.3f}"
+                f" {difference.estimate:+10.2f} {difference.error:7.2f}{lost}"
+            )
 
 
 def _at_equal_share(drawn: Bootstrap, share: float, n_searches: int) -> tuple[float, float, Interval]:
