@@ -104,6 +104,12 @@ class IdentificationParameters(SearchParameters):
         editor="tolerance",
         help="Error of the precursor mass, as 10 ppm or 0.5 Da.",
     )
+    tolerance_from_run: bool = parameter(
+        False,
+        title="Measure the tolerance",
+        group=_PRECURSOR,
+        help="Measure the errors of precursors in a quick first search, and search in the window that they need (ppm only).",
+    )
     isotope_errors: tuple[int, ...] = parameter(
         (0, 1, 2, 3),
         title="Isotope errors",

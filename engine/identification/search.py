@@ -64,16 +64,19 @@ def identify(
             with run.step("index"):  # what it takes longer than reading
                 resources, indexes = indexing()
             from engine.identification.passes import Pass
+            from engine.identification.precursor_errors import measured_tolerance
 
+            tolerance = measured_tolerance(found, indexes, parameters, resources)
+            searching = parameters.changed(precursor_tolerance=str(tolerance.used))
             modifications = tuple(parse_modification(name) for name in parameters.variable_modifications)
-            searched = Pass(found, indexes, modifications, parameters, resources)
+            searched = Pass(found, indexes, modifications, searching, resources)
             searched.plan()
             searched.require_spectra()
             psms = searched.score()
             from engine.identification.results import Results
 
             # Not before: what is loaded for writing would come on top of what scoring holds.
-            results = Results(run.run, found, indexes.proteins, parameters, resources)
+            results = Results(run.run, found, indexes.proteins, searching, resources)
             spectra_written = run.begin(results.write_spectra)
             run.begin(lambda _: importlib.import_module("duckdb"))  # which the tables need
             results.judge(psms, indexes)
@@ -86,7 +89,8 @@ def identify(
                 "spectra": len(found), "searched": searched.n_searched, "proteins_in_database": indexes.proteins.n_targets,
                 "peptides_in_index": len(indexes.peptides), **results.counts,
             }  # fmt: skip
-            run.record(counts, results.message, exports=results.exports, certainty=results.certainty)
+            told = {"certainty": results.certainty, "precursor_tolerance": tolerance.record()}
+            run.record(counts, results.message, exports=results.exports, **told)
             return results.summary(run, counts)
 
 
