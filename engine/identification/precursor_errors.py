@@ -32,7 +32,8 @@ __all__ = ["PrecursorTolerance", "measured_tolerance", "tolerance_of_errors"]
 
 _WIDEST = 20.0
 """Of the first search, and of what comes of it, in ppm: what instruments err by that are asked for some ppm, even badly tuned."""
-_LOOKED_AT, _LOOKED_AT_IN_A_FILE = 4000, 1000
+_LOOKED_AT, _LOOKED_AT_IN_A_FILE = 1000, 250
+"""Spectra of the first search, of all files together and at least of each; a twentieth of them identified is enough."""
 _CONFIDENT = 0.01
 _ENOUGH = 30
 """Matches from which a median is known to a quarter, and a spread to a fifth, of the spread itself."""
@@ -59,14 +60,11 @@ class PrecursorTolerance:
     message: str = ""
 
     def record(self) -> dict[str, Any]:
-        """What `run.json` tells."""
-        return {
-            "asked": str(self.asked),
-            "used": str(self.used),
-            "matches_measured": self.n_matches,
-            "median_ppm": self.median,
-            "spread_ppm": self.spread,
-        }
+        """What `run.json` tells; nothing where nobody asked."""
+        if not self.message:
+            return {}
+        measured = {"matches_measured": self.n_matches, "median_ppm": self.median, "spread_ppm": self.spread}
+        return {"precursor_tolerance": {"asked": str(self.asked), "used": str(self.used), **measured}}
 
 
 def measured_tolerance(

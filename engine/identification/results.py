@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from engine.chemistry.tolerance import Tolerance
 from engine.execution.resources import Resources
 from engine.identification.indexes import Indexes
 from engine.identification.parameters import IdentificationParameters
@@ -13,7 +14,7 @@ from engine.identification.summary import IdentificationSummary
 from engine.jobs.progress import Progress
 from engine.matches.exporting import export
 from engine.matches.psms import Psms
-from engine.matches.tables import Scored, Tables, score_statistics, write_tables
+from engine.matches.tables import Counted, Scored, Tables, score_statistics, write_tables
 from engine.matches.writers.tables import IdentificationTables
 from engine.matches.writers.tsv import COLUMNS
 from engine.peptides.protein_index import ProteinIndex
@@ -40,6 +41,7 @@ class Results:
         self._run, self._spectra, self._proteins, self._parameters, self._resources = run, spectra, proteins, parameters, resources
         self._scored: Scored
         self._tables: Tables
+        self._of_second: Counted | None = None
 
     def judge(self, psms: Psms, indexes: Indexes) -> None:
         """The statistics of the matches; with those of a second pass, where the parameters want one."""
@@ -48,12 +50,22 @@ class Results:
             second = second_pass(self._scored, self._spectra, indexes, self._run.folder, self._parameters, self._resources)
             if second is not None:
                 self._scored = self._judged(psms, second)
+                self._tell_second_pass()
         self._resources.progress.message(self._scored.message)
 
     def _judged(self, psms: Psms, second: Psms | None = None) -> Scored:
         with self._resources.clock.stage("report"):
             self._resources.progress.stage("Estimating false discovery rates")
             return score_statistics(psms, self._parameters, self._resources, second)
+
+    def _tell_second_pass(self) -> None:
+        """What the second pass adds, and how much of that may be false: more than of all, since few of its spectra have an answer."""
+        scored = self._scored
+        self._of_second = Counted.of(scored.is_second & (scored.q_value <= self._parameters.fdr), scored.psms.is_decoy)
+        known = self._of_second.certainty()
+        share = f"{known['false_share_low'] * 100:.1f} to {known['false_share_high'] * 100:.1f} % of them are false (95 % interval)"
+        found = f"The second pass adds {self._of_second.targets} PSMs, with {self._of_second.decoys} decoys"
+        self._resources.progress.message(f"{found}: {share}")
 
     def write_spectra(self, progress: Progress) -> None:
         """Write the spectra with their peaks."""
@@ -74,8 +86,9 @@ class Results:
 
     @property
     def certainty(self) -> dict[str, dict[str, float]]:
-        """See `engine.matches.tables.Counted.certainty`, of ``psms``, ``peptides`` and ``proteins``."""
-        return {name: count.certainty() for name, count in self._tables.counted.items()}
+        """See `engine.matches.tables.Counted.certainty`, of ``psms``, ``peptides``, ``proteins``, and PSMs of a ``second_pass``."""
+        counted = self._tables.counted | ({} if self._of_second is None else {"second_pass": self._of_second})
+        return {name: count.certainty() for name, count in counted.items()}
 
     @property
     def counts(self) -> dict[str, int]:
@@ -93,8 +106,8 @@ class Results:
         rate = f"at {self._parameters.fdr:.3g} FDR"
         return f"{found['psms']} PSMs, {found['peptides']} peptides, {found['proteins']} proteins {rate}"
 
-    def summary(self, run: SearchRun[Spectra], counts: dict[str, int]) -> IdentificationSummary:
-        """What the run tells."""
+    def summary(self, run: SearchRun[Spectra], counts: dict[str, int], tolerance: Tolerance) -> IdentificationSummary:
+        """What the run tells, which searched precursors within `tolerance`."""
         best = self._tables.proteins.filter(_found(self._tables.proteins, self._parameters)).slice(0, _BEST).to_pylist()
         numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
         return IdentificationSummary(
@@ -103,6 +116,7 @@ class Results:
             certainty=self.certainty,
             top_proteins=tuple((row["accessions"][0], row["description"], row["n_peptides"], row["coverage"]) for row in best),
             fdr=self._parameters.fdr,
+            precursor_tolerance=str(tolerance),
         )
 
 

@@ -67,6 +67,7 @@ def identify(
             from engine.identification.precursor_errors import measured_tolerance
 
             tolerance = measured_tolerance(found, indexes, parameters, resources)
+            # What the run records are the parameters that were asked for.
             searching = parameters.changed(precursor_tolerance=str(tolerance.used))
             modifications = tuple(parse_modification(name) for name in parameters.variable_modifications)
             searched = Pass(found, indexes, modifications, searching, resources)
@@ -89,9 +90,8 @@ def identify(
                 "spectra": len(found), "searched": searched.n_searched, "proteins_in_database": indexes.proteins.n_targets,
                 "peptides_in_index": len(indexes.peptides), **results.counts,
             }  # fmt: skip
-            told = {"certainty": results.certainty, "precursor_tolerance": tolerance.record()}
-            run.record(counts, results.message, exports=results.exports, **told)
-            return results.summary(run, counts)
+            run.record(counts, results.message, exports=results.exports, certainty=results.certainty, **tolerance.record())
+            return results.summary(run, counts, tolerance.used)
 
 
 def _index(run: SearchRun[Spectra], spare: Path, parameters: IdentificationParameters, progress: Progress) -> tuple[Resources, Indexes]:

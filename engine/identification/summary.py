@@ -18,6 +18,7 @@ class IdentificationSummary(Summary):
     and ``proteins`` the targets and decoys accepted and the 95 % interval of the share of false ones among the targets (``targets``,
     ``decoys``, ``false_share_low``, ``false_share_high``; `engine.statistics.target_decoy.false_share_interval`). Of making the
     index, which goes on beside reading, `stages` holds what it took longer.
+    `precursor_tolerance` is that which was searched with, asked for or measured. `certainty` holds the PSMs of a ``second_pass`` too.
     `top_proteins`: (accession, description, peptides, coverage) of the best groups.
     """
 
@@ -32,6 +33,7 @@ class IdentificationSummary(Summary):
     certainty: dict[str, dict[str, float]]
     top_proteins: tuple[tuple[str, str, int, float], ...] = field(default=())
     fdr: float = 0.01
+    precursor_tolerance: str = ""
 
     def counts(self) -> list[Count]:
         """PSMs, peptides and protein groups at the false discovery rate, with how certain they are."""
@@ -47,7 +49,8 @@ class IdentificationSummary(Summary):
     def lines(self) -> list[str]:
         """What was searched, what was found and how certain that is, and the best proteins."""
         lines = [
-            f"{self.n_searched:,} of {self.n_spectra:,} spectra searched against {self.n_proteins_in_database:,} proteins",
+            f"{self.n_searched:,} of {self.n_spectra:,} spectra searched against {self.n_proteins_in_database:,} proteins,"
+            f" precursors within {self.precursor_tolerance}",
             f"At {self.fdr * 100:.3g} % FDR:",
         ]
         names = "PSMs", f"peptides ({self.n_sequences:,} sequences)", "protein groups"

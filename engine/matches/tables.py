@@ -39,7 +39,7 @@ class Scored:
 
     `score` decides the order of all matches: the learnt one, or `search_score`. `q_value` and `posterior_error` (n,) float64, NaN for rows
     of rank 2 and worse: only the best match of a spectrum competes, so nothing is known of the others. `features` are those that
-    rescoring used.
+    rescoring used. `is_second` (n,) bool: rows of a second pass.
     """
 
     psms: Psms
@@ -47,6 +47,7 @@ class Scored:
     q_value: NDArray[np.float64]
     posterior_error: NDArray[np.float64]
     features: dict[str, NDArray[np.float64]]
+    is_second: NDArray[np.bool_]
     message: str
 
     def sorted(self) -> Scored:
@@ -54,7 +55,7 @@ class Scored:
         order = np.lexsort((-self.score, self.psms.rank))
         features = {name: column[order] for name, column in self.features.items()}
         taken = (self.psms.take(order), self.score[order], self.q_value[order], self.posterior_error[order])
-        return Scored(*taken, features, self.message)
+        return Scored(*taken, features, self.is_second[order], self.message)
 
 
 class Counted(NamedTuple):
@@ -101,9 +102,10 @@ def score_statistics(psms: Psms, settings: ReportSettings, resources: Resources,
     n_first = len(psms)
     psms = psms if second is None else joined_psms(psms, second)
     initial, unknown = search_score(psms), np.full(len(psms), np.nan)
+    is_second = np.arange(len(psms)) >= n_first
     if settings.decoys == "none":
-        return Scored(psms, initial, unknown, unknown, {}, "no decoys: no false discovery rate can be estimated")
-    learns = (psms.rank == 1) & (np.arange(len(psms)) < n_first)
+        return Scored(psms, initial, unknown, unknown, {}, is_second, "no decoys: no false discovery rate can be estimated")
+    learns = (psms.rank == 1) & ~is_second
     confident = np.zeros(len(psms), bool)
     confident[learns] = (q_values(initial[learns], psms.is_decoy[learns], plus_one=settings.plus_one) <= 0.01) & ~psms.is_decoy[learns]
     features = rescoring_features(psms, confident)
@@ -115,12 +117,13 @@ def score_statistics(psms: Psms, settings: ReportSettings, resources: Resources,
     if second is not None:
         kept = _rows_of_better_pass(psms, score, n_first)
         psms, score, features = psms.take(kept), score[kept], {name: column[kept] for name, column in features.items()}
+        is_second = is_second[kept]
     q_value, posterior_error = np.full((2, len(psms)), np.nan)
     first = psms.rank == 1
     q_value[first] = q_values(score[first], psms.is_decoy[first], plus_one=settings.plus_one)
     if first.any():
         posterior_error[first] = posterior_error_probabilities(score[first], psms.is_decoy[first])
-    return Scored(psms, score, q_value, posterior_error, features, message)
+    return Scored(psms, score, q_value, posterior_error, features, is_second, message)
 
 
 def _rows_of_better_pass(psms: Psms, score: NDArray[np.float64], n_first: int) -> NDArray[np.int64]:

@@ -1,0 +1,221 @@
+"""The precursor tolerance from the run: by its definition, within its bounds, and in searches of runs that are out of tune."""
+
+import json
+import statistics
+from dataclasses import replace
+
+import numpy as np
+import pyarrow.parquet as parquet
+import pytest
+from pyteomics import mass
+
+from engine.chemistry.tolerance import Tolerance
+from engine.execution.devices import Device
+from engine.formats import Spectra
+from engine.identification.parameters import IdentificationParameters
+from engine.identification.precursor_errors import _some_of_each_file, tolerance_of_errors
+from engine.identification.search import identify
+from engine.matches.scoring import Search
+from tests.engine.identification.test_search import (
+    REPOSITORY,
+    LimitedCard,
+    Simulation,
+    accepted,
+    assert_found,
+    fixed,
+    proteins_of,
+    same,
+    search,
+    tryptic,
+)
+from tests.shim.shim_card import missing_compiler
+
+ASKED = Tolerance(5.0, "ppm")
+
+
+def by_definition(errors, files, asked):
+    """Six robust standard deviations beyond the farthest median of a file; files with fewer than 30 matches are one."""
+    of_file = {}
+    for error, file in zip(errors, files, strict=True):
+        of_file.setdefault(file if files.count(file) >= 30 else "rest", []).append(error)
+    medians = {name: statistics.median(some) for name, some in of_file.items()}
+    distances = [abs(error - medians[name]) for name, some in of_file.items() for error in some]
+    farthest = max(abs(median) for median in medians.values())
+    return min(max(asked, round(farthest + 6 * 1.4826 * statistics.median(distances), 1)), 20.0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_tolerance_is_that_of_its_definition(seed):
+    random = np.random.default_rng(seed)
+    n = int(random.integers(30, 300))
+    files = random.integers(0, int(random.integers(1, 5)), n)
+    errors = random.normal(random.uniform(-6, 6, 5)[files], random.uniform(0.1, 2.5), n)
+    found = tolerance_of_errors(errors, files, ASKED)
+    assert found.used.unit == "ppm"
+    assert found.used.value == pytest.approx(by_definition(errors.tolist(), files.tolist(), ASKED.value))
+    assert found.n_matches == n
+
+
+def test_it_is_neither_narrower_than_asked_nor_wider_than_the_first_search():
+    exact, wild = np.full(100, 0.1), np.random.default_rng(1).uniform(-20, 20, 400)
+    assert tolerance_of_errors(exact, np.zeros(100, int), ASKED).used == ASKED
+    assert str(tolerance_of_errors(wild, np.zeros(400, int), ASKED).used) == "20 ppm"
+
+
+def test_too_few_matches_leave_what_was_asked():
+    errors = np.linspace(5, 9, 30)
+    assert tolerance_of_errors(errors, np.zeros(30, int), ASKED).used.value > 9
+    found = tolerance_of_errors(errors[:29], np.zeros(29, int), ASKED)
+    assert (found.used, found.n_matches) == (ASKED, 0)
+    assert "29 were found" in found.message
+
+
+def test_some_wrong_matches_do_not_move_it():
+    random = np.random.default_rng(3)
+    errors = random.normal(3, 1, 500)
+    with_wrong = np.concatenate((errors, random.uniform(-20, 20, 15)))
+    one, other = (tolerance_of_errors(some, np.zeros(len(some), int), ASKED).used.value for some in (errors, with_wrong))
+    assert abs(one - other) < 0.5
+
+
+def test_files_are_measured_about_their_own_medians():
+    """Two files out of tune in opposite directions: their distance is no scatter."""
+    errors = np.random.default_rng(4).normal(0, 0.5, 200) + np.repeat([-6, 6], 100)
+    assert 8 < tolerance_of_errors(errors, np.repeat([0, 1], 100), ASKED).used.value < 11
+    assert tolerance_of_errors(errors, np.zeros(200, int), ASKED).used.value == 20
+
+
+def spectra_of_files(numbers):
+    """So many spectra of each file, each with one peak."""
+    n = sum(numbers)
+    ones = np.ones(n)
+    return Spectra(
+        tuple(map(str, range(len(numbers)))), np.repeat(np.arange(len(numbers), dtype=np.int32), numbers), [""] * n, np.arange(n),
+        np.arange(n), ones, 500 * ones, ones.astype(np.float32), np.full(n, 4, np.uint32), np.arange(n + 1), 200 * ones,
+        ones.astype(np.float32),
+    )  # fmt: skip
+
+
+def test_the_first_search_looks_at_all_of_a_small_file_and_evenly_at_a_large_one():
+    spectra = spectra_of_files([40, 30_000, 0, 700])
+    rows = _some_of_each_file(spectra)
+    of_file = [rows[spectra.file[rows] == number] for number in range(4)]
+    assert len(of_file[0]) == 40
+    assert 200 <= len(of_file[1]) <= 250
+    assert len(set(np.diff(of_file[1]).tolist())) == 1
+    assert of_file[1][-1] > 40 + 30_000 - 130
+    assert len(of_file[2]) == 0
+    assert 200 <= len(of_file[3]) <= 250
+    assert (np.diff(rows) > 0).all()
+    with_empty = replace(spectra_of_files([1000]), offsets=np.repeat(np.arange(501), 2)[:1001])
+    assert (np.diff(with_empty.offsets)[_some_of_each_file(with_empty)] > 0).all()
+
+
+class OutOfTune(Simulation):
+    """All precursors too heavy by 9 ppm, besides their errors."""
+
+    def _write(self, title, neutral_mass, charge, ions, noise_level, write_charge):
+        super()._write(title, neutral_mass * (1 + 9e-6), charge, ions, noise_level, write_charge)
+
+
+@pytest.fixture(scope="module")
+def proteins():
+    return proteins_of(REPOSITORY / "resources" / "samples" / "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
+
+
+@pytest.fixture(scope="module")
+def database(proteins, tmp_path_factory):
+    path = tmp_path_factory.mktemp("database") / "proteins.fasta"
+    path.write_text("".join(f">{name} a protein\n{sequence}\n" for name, sequence in proteins.items()))
+    return path
+
+
+@pytest.fixture(scope="module")
+def out_of_tune(proteins, tmp_path_factory):
+    """The simulation and its file."""
+    simulation = OutOfTune(21, 4, 10)
+    for number, sequence in enumerate(tryptic(proteins, 22)):
+        simulation.add(sequence, 2 + number % 2, fixed(sequence))
+        simulation.add_noise(mass.calculate_mass(sequence) + 3.0, 2 + number % 2)
+    return simulation, simulation.write(tmp_path_factory.mktemp("tune") / "tune.mgf")
+
+
+def right(simulation, rows):
+    return [row for row in accepted(rows) if same(simulation.known.get(row["spectrum_id"], ""), row["sequence"])]
+
+
+def test_a_run_out_of_tune_is_found_by_what_is_measured_of_it(out_of_tune, database, tmp_path):
+    """Where the tolerance asked for holds two thirds of the right answers; and what was measured is told."""
+    simulation, path = out_of_tune
+    _, asked = search(path, database, tmp_path / "project", "high-resolution")
+    summary, rows = search(path, database, tmp_path / "project", "high-resolution", tolerance_from_run=True)
+    assert_found(simulation, rows, 0.8)
+    assert len(right(simulation, rows)) > 1.2 * len(right(simulation, asked))
+    record = json.loads((tmp_path / "project" / "run.json").read_text())
+    told = record["precursor_tolerance"]
+    assert told["asked"] == record["parameters"]["precursor_tolerance"] == "10 ppm"
+    assert told["used"] == summary.precursor_tolerance
+    assert 8 < told["median_ppm"] < 10
+    assert any(told["used"] in message and "scatter" in message for message in summary.messages)
+    assert told["used"] in summary.lines()[0]
+    assert all(abs(float(row["mass_error_ppm"])) <= float(told["used"].split()[0]) + 0.01 for row in rows)
+
+
+def test_it_is_the_search_with_that_tolerance(out_of_tune, database, tmp_path):
+    """To the last byte of the tables, both passes; with any number of threads, and on a card."""
+    measured = {"tolerance_from_run": True, "second_pass": True}
+    used = identify([out_of_tune[1]], [database], tmp_path / "measured", IdentificationParameters(**measured), threads=2)
+    asked = {"precursor_tolerance": used.precursor_tolerance, "second_pass": True}
+    others = [identify([out_of_tune[1]], [database], tmp_path / "asked", IdentificationParameters(**asked), threads=1)]
+    others.append(identify([out_of_tune[1]], [database], tmp_path / "threads", IdentificationParameters(**measured), threads=5))
+    if not missing_compiler():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("engine.execution.looking.chosen_device", lambda *_: Device("cuda:0", "a card", 1 << 33, True, numbers=(0,)))
+            patch.setattr("engine.search_run.cards", lambda *_, **__: [LimitedCard()])
+            others.append(identify([out_of_tune[1]], [database], tmp_path / "card", IdentificationParameters(**measured), threads=2))
+            assert others[-1].device == LimitedCard().name
+    tables = [
+        {name: parquet.read_table(one.folder / "results" / one.run_id / f"{name}.parquet") for name in ("psms", "peptides", "proteins")}
+        for one in (used, *others)
+    ]
+    assert all(table == tables[0] for table in tables[1:])
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"precursor_tolerance": "0.02 Da"}, "only those below 20 ppm"),
+        ({"precursor_tolerance": "30 ppm"}, "only those below 20 ppm"),
+        ({"decoys": "none"}, "only with decoys"),
+    ],
+)
+def test_what_cannot_be_measured_stays_as_it_was_asked(changes, reason, out_of_tune, database, tmp_path, monkeypatch):
+    """Without a first search."""
+    searches = []
+    plan = Search.plan
+    monkeypatch.setattr(Search, "plan", lambda self: (searches.append(self), plan(self))[1])
+    summary, rows = search(out_of_tune[1], database, tmp_path / "project", "high-resolution", tolerance_from_run=True, **changes)
+    assert rows
+    assert len(searches) == 1
+    assert summary.precursor_tolerance == changes.get("precursor_tolerance", "10 ppm")
+    assert any(reason in message for message in summary.messages)
+
+
+def test_a_second_pass_tells_how_much_of_what_it_adds_may_be_false(shared_data, tmp_path):
+    """Counted by hand: accepted matches of forms that only the second pass looks for are among them."""
+    spectra = shared_data / "spectra" / "qc_shew_qe" / "QC_Shew_18_02_Excerpt.mzXML"
+    summary, rows = search(spectra, shared_data / "proteomes" / "shew.fasta", tmp_path / "project", "high-resolution", second_pass=True)
+    known = summary.certainty["second_pass"]
+    only_second = [
+        row for row in rows
+        if float(row["q_value"]) <= 0.01 and (
+            {"Deamidated", "Acetyl", "Gln->pyro-Glu"} & set(row["modification_names"].split(";"))
+            or not set(row["residues_before"].replace(";", "")) & set("KR-M")
+            or (row["sequence"][-1] not in "KR" and "-" not in row["residues_after"])
+        )
+    ]  # fmt: skip
+    of_targets = [row for row in only_second if row["is_decoy"] == "false"]
+    assert 5 <= len(of_targets) <= known["targets"] < summary.n_psms
+    assert known["decoys"] >= len(only_second) - len(of_targets)
+    assert known["false_share_high"] > summary.certainty["psms"]["false_share_high"]
+    assert any(f"adds {known['targets']} PSMs" in message for message in summary.messages)
