@@ -12,11 +12,14 @@ treated alike, and none is judged by what learnt from it.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -187,9 +190,9 @@ def load_network(path: Path) -> Network:
     """
     shapes = network_shapes()
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as file:
             found = {name: file[name] for name in shapes if name in file}
-    except (OSError, ValueError, EOFError, KeyError, SyntaxError, MemoryError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, EOFError, SyntaxError, BadZipFile, zlib.error) as error:
         raise StorageError(f"{path}: the model of fragment intensities cannot be read ({error}). Install the program again.") from error
     for name, shape in shapes.items():
         array = found.get(name)
