@@ -21,7 +21,7 @@ from kernels.cpu.elementary import logarithm, power
 from kernels.cpu.matches import form_masses
 from kernels.cpu.scores import index_spectrum, list_rows, look_up_ions, match_ions, most_peaks, new_scratch, sum_masses
 
-__all__ = ["FLOOR", "IONS", "MEASURES", "TABLE_ROWS", "Network", "activate_bonds", "compare_intensities", "match_bonds", "network_shapes"]
+__all__ = ["FLOOR", "IONS", "MEASURES", "TABLE_ROWS", "Network", "compare_intensities", "match_bonds", "network_shapes", "predict_bonds"]
 
 IONS = 4
 """Columns of a bond: b, b2+, y, y2+."""
@@ -172,29 +172,34 @@ def _activate_peptide(network, residues, begin, end, charge, codes, constant, le
             row[k] = max(row[k], np.float32(0))
 
 
+@njit(nogil=True, cache=True, _nrt=False)
+def _answer(second, answers, ion):
+    """The last layer's answer for an ion of a bond, within what a share of a spectrum can be."""
+    total = answers[_SECOND, ion]
+    for k in range(_SECOND):
+        total += second[k] * answers[k, ion]
+    return min(max(total, np.float32(-20.0)), np.float32(0.0))
+
+
 @njit(nogil=True, cache=True)
-def activate_bonds(network, residues, offsets, charge, rows, starts, first, last, out):
-    """The network's last layer but one, of the bonds of some peptides.
+def predict_bonds(network, residues, offsets, charge, rows, starts, first, last, out):
+    """What the network's first last layer predicts for the bonds of some peptides.
 
     Parameters
     ----------
     residues : (r,) uint8, capital letters. offsets : (n + 1,) int64, where each peptide, of two residues or more, begins. charge : (n,)
         int64, of the precursor.
     rows : (m,) int64: which of them; starts : (m,) int64, row of `out` of the first bond of each; first, last : a range of `rows`.
-    out : (bonds, 40) float32.
+    out : (bonds, IONS) float32, binary logarithms.
     """
-    codes = np.zeros(_LONGEST, np.int64)
-    constant, left, right, hidden = (
-        np.zeros(_FIRST, np.float32),
-        np.zeros(_FIRST, np.float32),
-        np.zeros(_FIRST, np.float32),
-        np.zeros(_FIRST, np.float32),
-    )
+    codes, room, second = np.zeros(_LONGEST, np.int64), np.zeros((4, _FIRST), np.float32), np.zeros((_LONGEST, _SECOND), np.float32)
     for number in range(first, last):
         row = rows[number]
         begin, end = offsets[row], offsets[row + 1]
-        into = out[starts[number] : starts[number] + end - begin - 1]
-        _activate_peptide(network, residues, begin, end, charge[row], codes, constant, left, right, hidden, into)
+        _activate_peptide(network, residues, begin, end, charge[row], codes, room[0], room[1], room[2], room[3], second)
+        for bond in range(end - begin - 1):
+            for ion in range(IONS):
+                out[starts[number] + bond, ion] = _answer(second[bond], network.out[0], ion)
 
 
 @njit(nogil=True, cache=True, _nrt=False)
@@ -265,34 +270,23 @@ def compare_intensities(network, residues, offsets, charge, weight, model, first
 
     Parameters
     ----------
-    residues, offsets, charge : as in `activate_bonds`. weight : (r, IONS) float32, what `match_bonds` wrote: square roots of shares.
+    residues, offsets, charge : as in `predict_bonds`. weight : (r, IONS) float32, what `match_bonds` wrote: square roots of shares.
     model : (n,) int64, which of the network's last layers is that of the match.
     out : (n, 3) float64: the cosine of the square roots, the correlation (Pearson) of the logarithms of shares and `FLOOR`, and the
         similarity of the spectral entropies (Li 2021, Nature Methods 18:1524). Ions of two charges count from precursors of three on.
     """
-    codes = np.zeros(_LONGEST, np.int64)
-    constant, left, right, hidden = (
-        np.zeros(_FIRST, np.float32),
-        np.zeros(_FIRST, np.float32),
-        np.zeros(_FIRST, np.float32),
-        np.zeros(_FIRST, np.float32),
-    )
-    second = np.zeros((_LONGEST, _SECOND), np.float32)
+    codes, room, second = np.zeros(_LONGEST, np.int64), np.zeros((4, _FIRST), np.float32), np.zeros((_LONGEST, _SECOND), np.float32)
     predicted, matched = np.zeros(IONS * _LONGEST), np.zeros(IONS * _LONGEST, np.float32)
     a, b, mixed = np.zeros(IONS * _LONGEST), np.zeros(IONS * _LONGEST), np.zeros(IONS * _LONGEST)
     for row in range(first, last):
         begin, end = offsets[row], offsets[row + 1]
-        _activate_peptide(network, residues, begin, end, charge[row], codes, constant, left, right, hidden, second)
-        answers = network.out[model[row]]
+        _activate_peptide(network, residues, begin, end, charge[row], codes, room[0], room[1], room[2], room[3], second)
         n = 0
         for bond in range(end - begin - 1):
             for ion in range(IONS):
                 if ion % 2 == 1 and charge[row] < 3:
                     continue
-                answer = answers[_SECOND, ion]
-                for k in range(_SECOND):
-                    answer += second[bond, k] * answers[k, ion]
-                predicted[n] = min(max(answer, np.float32(-20.0)), np.float32(0.0))
+                predicted[n] = _answer(second[bond], network.out[model[row]], ion)
                 matched[n] = weight[begin + bond, ion]
                 n += 1
         _measures(predicted, matched, n, a, b, mixed, out[row])

@@ -16,7 +16,7 @@ from engine.errors import StorageError
 from engine.execution.resources import Resources
 from engine.identification.parameters import IdentificationParameters
 from engine.matches.fragment_intensities import FEATURES, Judged, MatchedBonds, intensity_features, load_network, why_not_predicted
-from kernels.cpu.fragment_intensities import FLOOR, IONS, activate_bonds, network_shapes
+from kernels.cpu.fragment_intensities import FLOOR, IONS, network_shapes, predict_bonds
 from resources import path
 
 SHIPPED = path("fragmentation", "intensities.npz")
@@ -29,10 +29,10 @@ def answers(sequences: list[str], charge: NDArray[np.int64]) -> NDArray[np.float
     network = load_network(SHIPPED)
     offsets = np.concatenate(([0], np.cumsum([len(one) for one in sequences])))
     starts = offsets - np.arange(len(offsets))
-    hidden = np.empty((starts[-1], 40), np.float32)
+    out = np.empty((starts[-1], IONS), np.float32)
     residues = np.frombuffer("".join(sequences).encode(), np.uint8).copy()
-    activate_bonds(network, residues, offsets, charge, np.arange(len(sequences)), starts[:-1], 0, len(sequences), hidden)
-    return hidden.astype(np.float64) @ network.out[0, :-1] + network.out[0, -1]
+    predict_bonds(network, residues, offsets, charge, np.arange(len(sequences)), starts[:-1], 0, len(sequences), out)
+    return out.astype(np.float64)
 
 
 def test_the_shipped_network_predicts_what_its_teacher_predicts() -> None:
