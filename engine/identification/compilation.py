@@ -18,9 +18,9 @@ _PEPTIDE = "DLGEEHFK"
 
 
 def _last_of_scoring() -> Callable[..., Any]:
-    from kernels.cpu.matches import measure_matches
+    from kernels.cpu.fragment_intensities import compare_intensities
 
-    return measure_matches
+    return compare_intensities
 
 
 def _last_of_index() -> Callable[..., Any]:
@@ -44,6 +44,8 @@ def _use(*, with_index: bool) -> None:
     from engine.formats import read_proteins, read_spectra
     from engine.identification.parameters import IdentificationParameters
     from engine.matches.fragment_index import FragmentSearch
+    from engine.matches.fragment_intensities import Judged, intensity_features
+    from engine.matches.psms import collect_psms
     from engine.matches.scoring import Search, modification_arrays, scoring_settings
     from engine.peptides.digestion import Digestion
     from engine.peptides.peptide_index import build_peptide_index
@@ -76,7 +78,10 @@ def _use(*, with_index: bool) -> None:
             settings = scoring_settings(parameters, float(index.arrays.mz.max()))
             FragmentSearch(index, arrays, modifications, settings, alone, 1 << 26).run(search.score())
         else:
-            search.run()
+            psms = collect_psms(search.run(with_bonds=True), peptides, proteins, ())
+            assert psms.bonds is not None
+            judged = Judged(psms.charge, psms.peptide_family, psms.score, ~psms.is_decoy)
+            intensity_features(psms.bonds, judged, parameters.fragment_tolerance, alone, fewest_peptides=1)
 
 
 SCORING = Kernels("kernels", _last_of_scoring, partial(_use, with_index=False))

@@ -267,6 +267,13 @@ class IdentificationParameters(SearchParameters):
         group=_STATISTICS,
         help="Learn from the data how to weigh the scores (needs enough targets), or keep the score.",
     )
+    predicted_intensities: bool = parameter(
+        True,
+        title="Predicted intensities",
+        group=_STATISTICS,
+        help="Rescoring also compares the heights of the peaks with those predicted for the peptide, and corrected by the run itself. For b"
+        " and y ions; not for the labels TMT and iTRAQ.",
+    )
     index_memory: int = parameter(
         512,
         ge=64,

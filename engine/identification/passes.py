@@ -14,6 +14,7 @@ from engine.files import storage_errors
 from engine.identification.compilation import FRAGMENT_INDEX
 from engine.identification.indexes import Indexes, second_pass_index
 from engine.identification.parameters import IdentificationParameters
+from engine.matches.fragment_intensities import why_not_predicted
 from engine.matches.psms import Psms, collect_psms
 from engine.matches.scoring import Search, modification_arrays
 from engine.matches.tables import Scored, identified_proteins
@@ -53,7 +54,13 @@ class Pass:
     def score(self) -> Psms:
         """The matches."""
         with self._resources.clock.stage("score"):
-            return collect_psms(self._search.run(), self._indexes.peptides, self._indexes.proteins, self._modifications)
+            matches = self._search.run(with_bonds=self._predicts_intensities)
+            return collect_psms(matches, self._indexes.peptides, self._indexes.proteins, self._modifications)
+
+    @property
+    def _predicts_intensities(self) -> bool:
+        parameters, every = self._parameters, (*self._modifications, *self._indexes.peptides.digestion.fixed)
+        return parameters.predicted_intensities and parameters.decoys != "none" and not why_not_predicted(parameters, every)
 
     def require_spectra(self) -> None:
         """Raise InputError where none of the spectra can be searched, and say why."""

@@ -13,6 +13,7 @@ from engine.arrays import offsets_of, ranges
 from engine.chemistry.enzymes import Enzyme
 from engine.chemistry.masses import ISOTOPE_SPACING
 from engine.chemistry.modifications import SearchModification
+from engine.matches.fragment_intensities import MatchedBonds
 from engine.matches.scoring import Matches
 from engine.peptides.peptide_index import PeptideIndex
 from engine.peptides.protein_index import ProteinIndex
@@ -39,6 +40,7 @@ class Psms:
     is_decoy : (n,) bool.
     peptide_family : (n,) int64, the same for all forms of a peptide (I = L) and for its decoy partner: what rescoring keeps together.
     modifications : what `modification` refers to.
+    bonds : the peaks of each bond, where the search asked for them; of the n matches.
     """
 
     spectrum: NDArray[np.int64]
@@ -64,6 +66,7 @@ class Psms:
     is_decoy: NDArray[np.bool_]
     peptide_family: NDArray[np.int64]
     modifications: tuple[SearchModification, ...]
+    bonds: MatchedBonds | None = None
 
     def __len__(self) -> int:
         return len(self.spectrum)
@@ -81,6 +84,7 @@ class Psms:
         chosen["modification_offsets"], (chosen["modification_site"], chosen["modification"]) = _take_lists(
             self.modification_offsets, rows, self.modification_site, self.modification
         )
+        chosen["bonds"] = self.bonds and self.bonds.take(rows)
         for field in fields(self):
             if field.name not in chosen:
                 chosen[field.name] = getattr(self, field.name)[rows]
@@ -148,6 +152,7 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
         is_decoy=is_decoy,
         peptide_family=peptide_families(residues, offsets, peptides.digestion.enzyme),
         modifications=modifications,
+        bonds=None if matches.bond_weights is None else MatchedBonds(offsets, residues, matches.bond_weights),
     )
 
 
@@ -192,6 +197,7 @@ def joined_psms(first: Psms, second: Psms) -> Psms:
     joined: dict[str, object] = {"modifications": (*first.modifications, *second.modifications)}
     joined["features"] = {name: np.concatenate((first.features[name], second.features[name])) for name in first.features}
     joined["modification"] = np.concatenate((first.modification, second.modification + len(first.modifications)))
+    joined["bonds"] = None if first.bonds is None or second.bonds is None else first.bonds.joined(second.bonds)
     for field in fields(Psms):
         if field.name in joined:
             continue

@@ -36,7 +36,7 @@ from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.statistics.target_decoy import q_values
 
-__all__ = ["Rescoring", "rescore"]
+__all__ = ["Rescoring", "folds_by_peptide", "rescore"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -156,7 +156,7 @@ def rescore(
     if divisions is None:
         divisions = int(np.clip(_ROWS_LEARNT // len(learnt_from), _FEWEST_DIVISIONS, _MOST_DIVISIONS))
     parts = [(division, number) for division in range(divisions) for number in range(folds)]
-    fold_of = [_fold(peptide, folds, settings.seed + division) for division in range(divisions)]
+    fold_of = [folds_by_peptide(peptide, folds, settings.seed + division) for division in range(divisions)]
 
     def learn(part: tuple[int, int]) -> Floats:
         seen = fold_of[part[0]][competes] != part[1]
@@ -243,7 +243,7 @@ def _standardised(table: Floats, competes: Truths) -> Floats:
     return np.divide(table - mean, spread, out=np.zeros_like(table), where=spread > 1e-12 * scale)
 
 
-def _fold(peptide: Integers, folds: int, seed: int) -> Integers:
+def folds_by_peptide(peptide: Integers, folds: int, seed: int) -> Integers:
     """Fold 0..folds-1 of each row by the SplitMix64 hash of its peptide (Steele 2014, OOPSLA)."""
     golden = 0x9E3779B97F4A7C15
     state = peptide.view(np.uint64) + np.uint64((seed + 1) * golden % 2**64)

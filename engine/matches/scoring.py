@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.arrays import offsets_of
 from engine.chemistry.fragments import SERIES_MASS
 from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS
 from engine.chemistry.modifications import SearchModification
@@ -24,9 +25,10 @@ from engine.matches.fragment_index import FragmentSearch
 from engine.matches.spectrum_scoring import hits_of, work_of
 from engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative
 from kernels.counts import scoring_costs
+from kernels.cpu.fragment_intensities import IONS, match_bonds
 from kernels.cpu.matches import feature_names, measure_matches
 from kernels.cuda.scoring import MOST_PEAKS
-from kernels.device import stop_flag
+from kernels.device import StopFlag, stop_flag
 from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, ScoringSettings
 from kernels.partitions import Partition, equal_partitions
 
@@ -76,6 +78,8 @@ class Matches:
     score, delta_score : (n,) float64; delta to the best candidate of the same spectrum with another sequence.
     n_candidates : (n,) int64. expectation : (n,) float64, log10 of the number of candidates expected to score as well by chance.
     features : name -> (n,) float64, the columns of `kernels.cpu.matches.measure_matches`.
+    bond_weights : (r, 4) float32, of a row for each residue of each match: see `kernels.cpu.fragment_intensities.match_bonds`; None where
+        the search did not ask for them.
     """
 
     spectrum: NDArray[np.int64]
@@ -91,6 +95,7 @@ class Matches:
     n_candidates: NDArray[np.int64]
     expectation: NDArray[np.float64]
     features: dict[str, NDArray[np.float64]]
+    bond_weights: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.spectrum)
@@ -233,22 +238,37 @@ class Search:
                     rows[name][items] = column
         return hits_of(rows, self._width)
 
-    def run(self) -> Matches:
-        """The best candidates of each spectrum, with all scores."""
+    def run(self, *, with_bonds: bool = False) -> Matches:
+        """The best candidates of each spectrum, with all scores; and `with_bonds` the peaks of each bond (the ion series are b and y)."""
         index, settings = self._index, self._settings
         rows = _best_rows(index, self.score(), self._parameters)
         measured, stop = np.zeros((len(rows["spectrum"]), len(feature_names()))), stop_flag()
+        of_matches = (
+            index.arrays, rows["spectrum"], rows["charge"], self._peptides, rows["peptide"], self._modifications.mass, rows["site"],
+            rows["modification"], settings,
+        )  # fmt: skip
 
         def measure(part: Partition) -> None:
-            measure_matches(
-                index.arrays, rows["spectrum"], rows["charge"], self._peptides, rows["peptide"], self._modifications.mass, rows["site"],
-                rows["modification"], settings, part.first, part.last, measured, stop,
-            )  # fmt: skip
+            measure_matches(*of_matches, part.first, part.last, measured, stop)
 
+        self._on_threads(measure, len(measured), stop)
+        features = dict(zip(feature_names(), np.ascontiguousarray(measured.T), strict=True))
+        if not with_bonds:
+            return Matches(**rows, features=features)
+        offsets = offsets_of(self._peptides.length[rows["peptide"]].astype(np.int64))
+        bonds = np.zeros((offsets[-1], IONS), np.float32)
+        letters = list(dict.fromkeys(self._parameters.ion_series))
+        series = [[letter for letter in letters if letter in ends].index(one) for one, ends in (("b", "abc"), ("y", "xyz"))]
+
+        def match(part: Partition) -> None:
+            match_bonds(*of_matches, *series, offsets, part.first, part.last, bonds, stop)
+
+        self._on_threads(match, len(measured), stop)
+        return Matches(**rows, features=features, bond_weights=bonds)
+
+    def _on_threads(self, work: Callable[[Partition], None], n: int, stop: StopFlag) -> None:
         threads = self._resources.threads
-        parts = equal_partitions(np.ones(len(measured)), threads)
-        run_on_threads(measure, parts, threads, self._resources.progress, steps=lambda _: 0, stop=stop)
-        return Matches(**rows, features=dict(zip(feature_names(), np.ascontiguousarray(measured.T), strict=True)))
+        run_on_threads(work, equal_partitions(np.ones(n), threads), threads, self._resources.progress, steps=lambda _: 0, stop=stop)
 
 
 def _best_rows(index: SpectrumIndex, hits: HitArrays, parameters: MatchSettings) -> dict[str, NDArray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engine.chemistry.peptidoforms import write_many
 from engine.execution.resources import Resources
+from engine.matches.fragment_intensities import Judged, intensity_features, why_not_predicted
 from engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
 from engine.matches.psms import Psms, joined_psms, rescoring_features, search_score
 from engine.matches.rescoring import rescore
@@ -31,6 +32,10 @@ class ReportSettings(Protocol):
     rescoring: Literal["automatic", "off"]
     plus_one: bool
     fdr: float
+    predicted_intensities: bool
+    ion_series: str
+    intensity_transform: Literal["none", "square-root", "logarithm", "rank"]
+    fragment_tolerance: str
 
 
 @dataclass(frozen=True)
@@ -108,12 +113,17 @@ def score_statistics(psms: Psms, settings: ReportSettings, resources: Resources,
     learns = (psms.rank == 1) & ~is_second
     confident = np.zeros(len(psms), bool)
     confident[learns] = (q_values(initial[learns], psms.is_decoy[learns], plus_one=settings.plus_one) <= 0.01) & ~psms.is_decoy[learns]
-    features = rescoring_features(psms, confident)
+    features, intensities = rescoring_features(psms, confident), ""
+    if settings.predicted_intensities:
+        more, intensities = _intensities(psms, Judged(psms.charge, psms.peptide_family, initial, confident), settings, resources)
+        features |= more
+        psms = replace(psms, bonds=None)  # nothing else asks for them
     score, message = initial, "rescoring is off"
     if settings.rescoring == "automatic":
         matrix = np.column_stack(list(features.values())) if len(psms) else np.empty((0, len(features)))
         outcome = rescore(matrix, list(features), psms.is_decoy, psms.peptide_family, initial, learns, resources=resources)
         score, message = outcome.score, outcome.message
+    message = "; ".join(one for one in (message, intensities) if one)
     if second is not None:
         kept = _rows_of_better_pass(psms, score, n_first)
         psms, score, features = psms.take(kept), score[kept], {name: column[kept] for name, column in features.items()}
@@ -124,6 +134,14 @@ def score_statistics(psms: Psms, settings: ReportSettings, resources: Resources,
     if first.any():
         posterior_error[first] = posterior_error_probabilities(score[first], psms.is_decoy[first])
     return Scored(psms, score, q_value, posterior_error, features, is_second, message)
+
+
+def _intensities(psms: Psms, judged: Judged, settings: ReportSettings, resources: Resources) -> tuple[dict[str, NDArray[np.float64]], str]:
+    """Features from predicted fragment intensities, and what was learnt of them or why there are none."""
+    why = why_not_predicted(settings, psms.modifications)
+    if why or psms.bonds is None:
+        return {}, f"fragment intensities are not predicted: {why or 'their peaks are not known'}"
+    return intensity_features(psms.bonds, judged, settings.fragment_tolerance, resources)
 
 
 def _rows_of_better_pass(psms: Psms, score: NDArray[np.float64], n_first: int) -> NDArray[np.int64]:

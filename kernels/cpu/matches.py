@@ -26,7 +26,7 @@ from kernels.cpu.scores import (
     sum_masses,
 )
 
-__all__ = ["feature_names", "measure_matches"]
+__all__ = ["feature_names", "form_masses", "measure_matches"]
 
 # Columns that `measure_matches` writes.
 (
@@ -115,6 +115,27 @@ def _sparse_correlation(target, mz, weight, low, high, settings):
     return AROUND * own - around
 
 
+@njit(nogil=True, cache=True, _nrt=False)
+def form_masses(peptides, peptide, modification_mass, site, modification, base):
+    """Masses of a peptidoform: of its residues, into `base`, and (N-terminus, C-terminus, all together), which are returned."""
+    position, length = np.int64(peptides.position[peptide]), np.int64(peptides.length[peptide])
+    n_term, c_term, total = peptides.n_term_mass, peptides.c_term_mass, 0.0
+    for i in range(length):
+        base[i] = peptides.residue_mass[np.int64(peptides.residues[position + i]) - 65]
+    for t in range(len(site)):
+        if modification[t] == NONE:
+            break
+        if site[t] == 0:
+            n_term += modification_mass[modification[t]]
+        elif site[t] == length + 1:
+            c_term += modification_mass[modification[t]]
+        else:
+            base[site[t] - 1] += modification_mass[modification[t]]
+    for i in range(length):
+        total += base[i]
+    return n_term, c_term, total + (n_term + c_term)
+
+
 @njit(nogil=True, cache=True)
 def measure_matches(
     spectra, query_spectrum, query_charge, peptides, peptide, modification_mass, site, modification, settings, first, last, out, stop=None
@@ -139,23 +160,9 @@ def measure_matches(
         if s != previous_spectrum:
             indexed = index_spectrum(s, spectra, settings, False, True, scratch)
             previous_spectrum = s
-        position, length = np.int64(peptides.position[peptide[row]]), np.int64(peptides.length[peptide[row]])
+        length = np.int64(peptides.length[peptide[row]])
         charges = max(1, min(settings.max_fragment_charge, query_charge[row] - 1))
-        n_term, c_term, total = peptides.n_term_mass, peptides.c_term_mass, 0.0
-        for i in range(length):
-            base[i] = peptides.residue_mass[np.int64(peptides.residues[position + i]) - 65]
-        for t in range(site.shape[1]):
-            if modification[row, t] == NONE:
-                break
-            if site[row, t] == 0:
-                n_term += modification_mass[modification[row, t]]
-            elif site[row, t] == length + 1:
-                c_term += modification_mass[modification[row, t]]
-            else:
-                base[site[row, t] - 1] += modification_mass[modification[row, t]]
-        for i in range(length):
-            total += base[i]
-        total += n_term + c_term
+        n_term, c_term, total = form_masses(peptides, peptide[row], modification_mass, site[row], modification[row], base)
         n_rows, n_n_rows = list_rows(settings, charges, scratch.rows)
         sum_masses(base, length, n_term, c_term, scratch.forms, 0)
         look_up_ions(0, n_rows, n_n_rows, indexed, settings, False, scratch)

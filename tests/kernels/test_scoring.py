@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pyteomics import mass as pyteomics_mass
 
 from kernels.cpu.candidates import count_candidates, search_queries
+from kernels.cpu.fragment_intensities import match_bonds
 from kernels.cpu.matches import feature_names, measure_matches
 from kernels.layouts import (
     HYPERSCORE,
@@ -715,3 +716,49 @@ def test_many_ions_match_by_chance(charge: int) -> None:
     found, expected = measured(case, [(0, 0, ())])[0], expected_features(case, 0, 0, ())
     assert found["total_ions"] == 62 * 6 * (charge - 1)
     assert found == pytest.approx(expected, rel=1e-4, abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"fragment": (0.5, 0.0), "series": "aybx", "max_charge": 3},
+        {"modifications": (OXIDATION, PHOSPHO, CARBAMYL, METHYL), "most": 3, "c_term": 17.5},
+        {"max_charge": 1},
+    ],
+)
+def test_the_peaks_of_bonds_are_those_of_their_b_and_y_ions(changes: dict[str, Any]) -> None:
+    case = random_case(31, n_spectra=8, dyadic=False, precursor=(2.0, 0.0), **changes)
+    case = replace(case, queries=[(spectrum, 2 + i % 3, mass) for i, (spectrum, _, mass) in enumerate(case.queries)])
+    rows = [(query, hit[1], hit[3]) for query in range(len(case.queries)) for hit in brute_force(case, query)[0][:6]]
+    assert len(rows) > 10
+    spectra, _, peptides, modifications = arrays_of(case)
+    slots = max(1, case.most)
+    site, modification = np.full((len(rows), slots), NOTHING, np.uint8), np.full((len(rows), slots), NOTHING, np.uint8)
+    for i, (_, _, form) in enumerate(rows):
+        for k, (place, number) in enumerate(form):
+            site[i, k], modification[i, k] = place, number
+    offsets = np.concatenate(([0], np.cumsum([len(case.peptides[row[1]].sequence) for row in rows]))).astype(np.int64)
+    n_term, c_term = ([one for one in case.series if one in ends] for ends in ("abc", "xyz"))
+    out = np.zeros((offsets[-1], 4), np.float32)
+    for first, last in ((0, 3), (3, len(rows))):
+        match_bonds(
+            spectra, column([case.queries[row[0]][0] for row in rows]), column([case.queries[row[0]][1] for row in rows]), peptides,
+            column([row[1] for row in rows]), modifications.mass, site, modification, settings_of(case), n_term.index("b"),
+            c_term.index("y"), offsets, first, last, out, np.zeros(1, np.uint8),
+        )  # fmt: skip
+    some = 0
+    for i, (query, number, form) in enumerate(rows):
+        spectrum, charge, _ = case.queries[query]
+        found = match(case, case.peptides[number], form, charge, case.spectra[spectrum])
+        charges = max(1, min(case.max_charge, charge - 1))
+        expected = np.zeros((offsets[i + 1] - offsets[i], 4), np.float32)
+        for z in range(min(2, charges)):
+            for series, place in ((n_term.index("b"), z), (len(n_term) + c_term.index("y"), 2 + z)):
+                for ion, peak in enumerate(found.peak[series * charges + z].tolist()):
+                    bond = ion if place < 2 else len(expected) - 2 - ion  # the ions of the C-terminus are counted from there
+                    if peak >= 0:
+                        expected[bond, place] = case.spectra[spectrum][peak][1]
+        assert out[offsets[i] : offsets[i + 1]].tolist() == expected.tolist()
+        some += int((expected > 0).sum())
+    assert some > 20

@@ -10,13 +10,17 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as parquet
 import pytest
 from pyteomics import mass, parser
 
+from engine.entry import ExportRequest
 from engine.errors import InputError
 from engine.execution.devices import Device
+from engine.identification.exporting import export_identification
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.search import identify
+from engine.jobs.progress import Progress
 from engine.parameters import read_preset
 from engine.project import Project
 from tests.shim.shim_card import ShimCard, missing_compiler
@@ -371,3 +375,43 @@ def test_a_lost_card_is_told_once_and_used_no_more(plain, database, tmp_path, mo
         assert (card.n_launches <= 1) == lost
         devices[lost] = {summary.device, json.loads((folder / "run.json").read_text())["device"], Project.open(folder).runs()[0].device}
     assert devices == {False: {card.name}, True: {"cpu"}}
+
+
+def features_of(summary):
+    table = parquet.read_table(summary.folder / "results" / summary.run_id / "psms.parquet")
+    return {name: table[name].to_numpy() for name in table.column_names if name.startswith("feature_")}, table
+
+
+def test_predicted_intensities_are_features_that_a_parameter_switches_off(plain, database, tmp_path):
+    _, path = plain
+    on, _ = search(path, database, tmp_path / "on", "high-resolution", rescoring="off")
+    off, _ = search(path, database, tmp_path / "off", "high-resolution", rescoring="off", predicted_intensities=False)
+    (with_them, table), (without, plain_table) = features_of(on), features_of(off)
+    names = {"feature_intensity_cosine", "feature_intensity_correlation", "feature_intensity_entropy_similarity"}
+    assert set(with_them) - set(without) == names
+    # Nothing else changes where nothing is learnt from them.
+    assert table.drop_columns(sorted(names)).equals(plain_table)
+    for name in names:
+        assert np.isfinite(with_them[name]).all()
+        known = np.isin(table["spectrum_id"].to_pylist(), list(plain[0].known)) & ~table["is_decoy"].to_numpy(zero_copy_only=False)
+        assert np.median(with_them[name][known]) > np.median(with_them[name][~known]), name
+    assert any("fragment intensities" in message for message in on.messages)
+    assert not any("fragment intensities" in message for message in off.messages)
+    request = ExportRequest(on.run_id, "pin", tmp_path / "out.pin")
+    export_identification(Project(tmp_path / "on"), request, Progress())
+    assert names <= set((tmp_path / "out.pin").read_text().split("\n", 1)[0].split("\t"))
+
+
+def test_labels_that_take_the_charge_have_no_predicted_intensities(plain, database, tmp_path):
+    _, path = plain
+    summary, _ = search(path, database, tmp_path / "project", "high-resolution", variable_modifications=("TMT6plex (K)",))
+    assert not any("intensity" in name for name in features_of(summary)[0])
+    assert any("fragment intensities are not predicted: the label TMT6plex" in message for message in summary.messages)
+
+
+def test_a_second_pass_is_compared_with_predicted_intensities_too(plain, database, tmp_path):
+    _, path = plain
+    summary, _ = search(path, database, tmp_path / "project", "high-resolution", second_pass=True)
+    features, table = features_of(summary)
+    assert np.isfinite(features["feature_intensity_cosine"]).all()
+    assert len(features["feature_intensity_cosine"]) == len(table)

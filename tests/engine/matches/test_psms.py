@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -69,7 +69,7 @@ def made_matches(indexes: tuple[ProteinIndex, PeptideIndex]) -> Matches:
     return Matches(
         numbers * 3, np.full(n, 2), np.ones(n, np.int64), peptides.mass[numbers] + 1.0033548378 * (numbers % 2), numbers, numbers % 2,
         site, modification, random.random(n), random.random(n), numbers + 5, -random.random(n),
-        {name: random.random(n) for name in feature_names()},
+        {name: random.random(n) for name in feature_names()}, random.random((int(peptides.length.sum()), 4)).astype(np.float32),
     )  # fmt: skip
 
 
@@ -136,11 +136,23 @@ def rows_of(psms: Psms) -> list[tuple]:
     for row in range(len(psms)):
         flat = [getattr(psms, field.name)[row] for field in fields(psms) if field.name not in NOT_BY_ROW]
         places = psms.occurrences[psms.occurrence_offsets[row] : psms.occurrence_offsets[row + 1]]
-        rows.append((*flat, tuple(places), tuple(placed(psms, row)), tuple(column[row] for column in psms.features.values())))
+        assert psms.bonds is not None
+        bonds = slice(psms.bonds.offsets[row], psms.bonds.offsets[row + 1])
+        peaks = psms.bonds.residues[bonds].tobytes(), psms.bonds.weight[bonds].tobytes()
+        rows.append((*flat, *peaks, tuple(places), tuple(placed(psms, row)), tuple(column[row] for column in psms.features.values())))
     return rows
 
 
-NOT_BY_ROW = ("features", "modifications", "occurrence_offsets", "occurrences", "modification_offsets", "modification_site", "modification")
+NOT_BY_ROW = (
+    "bonds",
+    "features",
+    "modifications",
+    "occurrence_offsets",
+    "occurrences",
+    "modification_offsets",
+    "modification_site",
+    "modification",
+)
 
 
 @settings(max_examples=30, deadline=None)
@@ -161,6 +173,17 @@ def test_joined_rows_keep_all_that_belongs_to_them(indexes: tuple[ProteinIndex, 
     nothing = psms.take(np.empty(0, np.int64))
     assert rows_of(joined_psms(nothing, first)) == rows_of(first) == rows_of(joined_psms(first, nothing))
     assert len(joined_psms(nothing, nothing)) == 0
+
+
+def test_bonds_are_those_of_the_peptides_residues(indexes: tuple[ProteinIndex, PeptideIndex], psms: Psms) -> None:
+    bonds = psms.bonds
+    assert bonds is not None
+    for row in range(len(psms)):
+        own = bonds.residues[bonds.offsets[row] : bonds.offsets[row + 1]]
+        assert own.tobytes().decode() == sequence_of(indexes[0], int(psms.position[row]), int(psms.length[row]))
+    without = collect_psms(replace(made_matches(indexes), bond_weights=None), indexes[1], indexes[0], VARIABLE)
+    assert without.bonds is None
+    assert without.take(np.array([1])).bonds is joined_psms(without, without).bonds is None
 
 
 def test_no_matches_give_no_rows(indexes: tuple[ProteinIndex, PeptideIndex], psms: Psms) -> None:

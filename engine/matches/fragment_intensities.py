@@ -1,0 +1,201 @@
+"""Predicted fragment intensities: how well the heights of a match's peaks agree with those that its peptide should give.
+
+A small network that ships (`resources/fragmentation`) predicts the ions b, b2+, y and y2+ of each bond from residues and charge. A modified
+residue is predicted as the residue without the modification, as by the network's teacher; labels whose tags take the charge from the
+fragments (TMT, iTRAQ) would need a network of their own.
+
+An instrument and its collision energy favour one kind of ion, or small fragments. So scale and shift of the predicted logarithms of each
+kind are learnt from the run itself: from the best spectrum of each peptide and charge among the confident matches, by ridge regression to
+what ships. A match is compared with what was learnt without its *peptide*, in any form and of its decoy partner (folds by peptide): decoys
+and targets are treated alike, and none is judged by what learnt from it. More was tried, up to a last layer of the run's own and boosted
+trees: the predictions came nearer to the peaks, of right and of wrong matches alike, and told them apart no better.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from io import BytesIO
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+import resources
+from engine.arrays import offsets_of, take_runs
+from engine.chemistry.modifications import SearchModification
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import StorageError
+from engine.execution.resources import Resources
+from engine.execution.threads import run_on_threads
+from engine.matches.rescoring import folds_by_peptide
+from kernels.cpu.fragment_intensities import FLOOR, IONS, MEASURES, Network, compare_intensities, network_shapes, predict_bonds
+from kernels.partitions import Partition, equal_partitions
+
+__all__ = ["FEATURES", "FEWEST_PEPTIDES", "IntensitySettings", "MatchedBonds", "intensity_features", "load_network", "why_not_predicted"]
+
+Integers = NDArray[np.int64]
+Truths = NDArray[np.bool_]
+
+FEATURES = tuple(f"intensity_{name}" for name in MEASURES)
+"""Names of the columns."""
+_NETWORK = ("fragmentation", "intensities.npz")
+_LARGEST_WEIGHT = 1e3
+_FOLDS, _SEED = 5, 0  # rescoring divides by other seeds
+FEWEST_PEPTIDES = 40  # with fewer, what is learnt is rather worse than what ships
+_MOST_MATCHES = 4000  # learnt from: more change eight numbers no further
+_PRIOR_BONDS = 30.0  # that the shipped scale and shift are worth
+_LOW_RESOLUTION = 0.1  # thomson: as wide a fragment tolerance is that of an ion trap, where ions break otherwise than in the shipped model
+_LABELS = ("TMT", "iTRAQ")
+
+
+class IntensitySettings(Protocol):
+    """What decides whether intensities are predicted, by the names that every search's parameters have for it."""
+
+    predicted_intensities: bool
+    ion_series: str
+    intensity_transform: Literal["none", "square-root", "logarithm", "rank"]
+
+
+def why_not_predicted(settings: IntensitySettings, modifications: Sequence[SearchModification]) -> str:
+    """Why intensities cannot be predicted in a search with these modifications, in words; empty where they can."""
+    if not set("by") <= set(settings.ion_series):
+        return "the ion series are not b and y"
+    if settings.intensity_transform != "square-root":
+        return f"the intensity transform is {settings.intensity_transform}, not square-root"
+    label = next((one.name for one in modifications if one.name.startswith(_LABELS)), "")
+    return f"the label {label} changes them" if label else ""
+
+
+@dataclass(frozen=True)
+class MatchedBonds:
+    """The peptides of n matches, and the peaks of their bonds.
+
+    Attributes
+    ----------
+    offsets : (n + 1,) int64. residues : (r,) uint8, capital letters.
+    weight : (r, IONS) float32: of the peaks that match the ions of the bond behind each residue, 0 where none does, and in the last row of
+        each peptide; square roots of shares of the spectrum's intensity.
+    """
+
+    offsets: Integers
+    residues: NDArray[np.uint8]
+    weight: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def take(self, rows: Integers) -> MatchedBonds:
+        """Some of the matches, in the order given."""
+        residues, offsets = take_runs(self.residues, self.offsets, rows)
+        index, _ = take_runs(np.arange(len(self.residues)), self.offsets, rows)
+        return MatchedBonds(offsets, residues, self.weight[index])
+
+    def joined(self, other: MatchedBonds) -> MatchedBonds:
+        """These and, behind them, others."""
+        offsets = np.concatenate((self.offsets, other.offsets[1:] + self.offsets[-1]))
+        return MatchedBonds(offsets, np.concatenate((self.residues, other.residues)), np.concatenate((self.weight, other.weight)))
+
+
+class Judged(NamedTuple):
+    """What is known of the matches before their intensities are compared; each (n,).
+
+    `peptide` is the same for all forms of a peptide and for its decoy partner; `is_confident` marks targets to learn from.
+    """
+
+    charge: Integers
+    peptide: Integers
+    score: NDArray[np.float64]
+    is_confident: Truths
+
+
+def intensity_features(
+    bonds: MatchedBonds, judged: Judged, fragment_tolerance: str, resources: Resources, *, fewest_peptides: int = FEWEST_PEPTIDES
+) -> tuple[dict[str, NDArray[np.float64]], str]:
+    """How well predicted intensities agree with the peaks: columns by name, each (n,) float64, and what was learnt, in a sentence.
+
+    There are no columns where the network that ships does not fit (ion traps, known by their fragment tolerance) and the run has too few
+    peptides to learn from.
+    """
+    is_low_resolution = Tolerance.parse(fragment_tolerance).width(1000.0) > _LOW_RESOLUTION
+    network = load_network(_path())
+    chosen = _learnt_from(judged)
+    n_peptides = len(np.unique(judged.peptide[chosen]))
+    model = np.zeros(len(bonds), np.int64)
+    if n_peptides >= fewest_peptides:
+        model = folds_by_peptide(judged.peptide, _FOLDS, _SEED)
+        network = network._replace(out=_corrected(network, bonds, judged.charge, chosen, model))
+        message = f"fragment intensities learnt from {n_peptides} peptides"
+    elif is_low_resolution:
+        return {}, f"fragment intensities are not predicted: {n_peptides} peptides are too few to learn from ({fewest_peptides} are needed)"
+    else:
+        message = f"fragment intensities as the shipped model has them: {n_peptides} peptides are too few to correct it"
+    out = np.zeros((len(bonds), len(FEATURES)))
+
+    def compare(part: Partition) -> None:
+        compare_intensities(network, bonds.residues, bonds.offsets, judged.charge, bonds.weight, model, part.first, part.last, out)
+
+    parts = equal_partitions(np.ones(len(bonds)), resources.threads)
+    run_on_threads(compare, parts, resources.threads, resources.progress, steps=lambda _: 0)
+    return dict(zip(FEATURES, np.ascontiguousarray(out.T), strict=True)), message
+
+
+def _learnt_from(judged: Judged) -> Integers:
+    """Rows of the best spectrum of each peptide and charge among the confident matches, ascending; the best of these, if they are many."""
+    rows = np.flatnonzero(judged.is_confident)
+    rows = rows[np.lexsort((rows, -judged.score[rows]))]
+    pairs = np.stack((judged.peptide[rows], judged.charge[rows]), axis=1)
+    first = np.sort(np.unique(pairs, axis=0, return_index=True)[1])
+    return np.sort(rows[first[:_MOST_MATCHES]])
+
+
+def _corrected(network: Network, bonds: MatchedBonds, charge: Integers, chosen: Integers, fold: Integers) -> NDArray[np.float32]:
+    """(folds, 41, IONS): last layers with the scale and the shift of each kind of ion learnt from the `chosen` matches of other folds."""
+    lengths = np.diff(bonds.offsets)[chosen] - 1
+    starts = offsets_of(lengths)
+    predicted = np.empty((starts[-1], IONS), np.float32)
+    predict_bonds(network, bonds.residues, bonds.offsets, charge, chosen, starts, 0, len(chosen), predicted)
+    rows = np.arange(len(predicted)) + np.repeat(bonds.offsets[chosen] - starts[:-1], lengths)
+    missing = np.log2(bonds.weight[rows].astype(np.float64) ** 2 + FLOOR) - predicted
+    of_bond, doubly = np.repeat(fold[chosen], lengths), np.repeat(charge[chosen] >= 3, lengths)
+    out = np.repeat(network.out[:1].astype(np.float64), _FOLDS, axis=0)
+    for number in range(_FOLDS):
+        for ion in range(IONS):
+            some = (of_bond != number) & (doubly | (ion % 2 == 0))
+            n = np.count_nonzero(some)
+            if n:
+                x, y = predicted[some, ion].astype(np.float64), missing[some, ion]
+                centred, weight = x - x.mean(), n / (n + _PRIOR_BONDS)
+                slope = weight * (centred * y).sum() / max((centred**2).sum(), 1e-9)
+                out[number, :, ion] *= 1.0 + slope
+                out[number, -1, ion] += weight * y.mean() - slope * x.mean()
+    return out.astype(np.float32)
+
+
+def _path() -> Path:
+    return resources.path(*_NETWORK)
+
+
+@lru_cache(maxsize=2)
+def load_network(path: Path) -> Network:
+    """The network that a file holds.
+
+    Raises
+    ------
+    StorageError : the file cannot be read, or does not hold such a network.
+    """
+    shapes = network_shapes()
+    try:
+        with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as file:
+            found = {name: file[name] for name in shapes if name in file}
+    except (OSError, ValueError, TypeError, AttributeError, EOFError, SyntaxError, BadZipFile, zlib.error) as error:
+        raise StorageError(f"{path}: the model of fragment intensities cannot be read ({error}). Install the program again.") from error
+    for name, shape in shapes.items():
+        array = found.get(name)
+        if array is None or array.dtype != np.float32 or array.shape != shape or not (np.abs(array) < _LARGEST_WEIGHT).all():
+            raise StorageError(f"{path}: '{name}' is not what the model of fragment intensities needs. Install the program again.")
+    return Network(**{name: np.ascontiguousarray(found[name]) for name in shapes})

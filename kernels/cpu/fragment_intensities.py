@@ -1,0 +1,292 @@
+"""Intensities of fragment ions: those that a small network predicts, those of the peaks that match, and how well the two agree.
+
+The network knows, for each bond of a peptide, the residues around it and at both ends, those on either side by their number, how many are
+basic, where the bond is, and the charge. Its answers are, for the ions b, b2+, y and y2+ of the bond, binary logarithms of `FLOOR` plus the
+ion's share of the spectrum's intensity; MS2PIP taught it (`resources/fragmentation/train_intensities.py`). All its first layer's inputs
+but two are counts and choices, so that the layer is a sum of rows of tables.
+
+On the processor alone: only the best matches of each spectrum are looked at. Each row depends on itself alone and sums are made in one
+order, so that threads and batches change nothing. Without Numba's reference counting, see `kernels.cpu.arrangements`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.cpu.elementary import logarithm, power
+from kernels.cpu.matches import form_masses
+from kernels.cpu.scores import index_spectrum, list_rows, look_up_ions, match_ions, most_peaks, new_scratch, sum_masses
+
+__all__ = ["FLOOR", "IONS", "MEASURES", "TABLE_ROWS", "Network", "compare_intensities", "match_bonds", "network_shapes", "predict_bonds"]
+
+IONS = 4
+"""Columns of a bond: b, b2+, y, y2+."""
+FLOOR = 0.001
+MEASURES = ("cosine", "correlation", "entropy_similarity")
+"""Columns that `compare_intensities` writes."""
+
+_LETTERS = "ACDEFGHIKMNPQRSTVWY"
+_KINDS = len(_LETTERS)
+_CODES = np.zeros(256, np.int64)
+_CODES[np.frombuffer(_LETTERS.encode(), np.uint8)] = np.arange(1, _KINDS + 1)
+_CODES[ord("L")] = _CODES[ord("I")]
+_IS_BASIC = np.isin(np.arange(_KINDS + 1), [_LETTERS.index(one) + 1 for one in "HKR"])
+
+# The tables of the first layer, one below the other.
+_AROUND, _ENDS = 4, 2  # residues on either side of the bond, and at either end
+_LENGTHS, _MOST_CHARGE, _BASIC, _BASIC_AROUND = 20, 4, 6, 4
+_END_TABLES = 2 * _AROUND * (_KINDS + 1)
+_LEFT_TABLE = _END_TABLES + 2 * _ENDS * (_KINDS + 1)
+_RIGHT_TABLE = _LEFT_TABLE + _LENGTHS
+_MOBILE_TABLE = _RIGHT_TABLE + _LENGTHS
+_BASIC_TABLE = _MOBILE_TABLE + _MOST_CHARGE * _BASIC
+TABLE_ROWS = _BASIC_TABLE + _MOST_CHARGE * _BASIC_AROUND**2
+_FIRST, _SECOND = 72, 40
+_LONGEST = 64  # residues of a peptide, and one
+_ENTROPY_OF_CLEAR_SPECTRA = 3.0  # with a lower one the small peaks are raised (Li 2021)
+
+
+class Network(NamedTuple):
+    """Weights, float32: the first layer's `tables` and those of its `others` inputs, the second layer's, and the answers'.
+
+    `out` (models, 41, 4) has in its last row what is added: one network, and several last layers, of which each match has its own.
+    """
+
+    tables: NDArray[np.float32]
+    others: NDArray[np.float32]
+    first_bias: NDArray[np.float32]
+    second: NDArray[np.float32]
+    second_bias: NDArray[np.float32]
+    out: NDArray[np.float32]
+
+
+def network_shapes() -> dict[str, tuple[int, ...]]:
+    """Shapes of a network's arrays, with one last layer."""
+    return {
+        "tables": (TABLE_ROWS, _FIRST),
+        "others": (2 * _KINDS + 2, _FIRST),
+        "first_bias": (_FIRST,),
+        "second": (_FIRST, _SECOND),
+        "second_bias": (_SECOND,),
+        "out": (1, _SECOND + 1, IONS),
+    }
+
+
+@njit(nogil=True, cache=True)
+def match_bonds(
+    spectra, query_spectrum, query_charge, peptides, peptide, modification_mass, site, modification, settings, b_series, y_series, offsets,
+    first, last, out, stop
+):  # fmt: skip
+    """Weights of the peaks that match the ions of each bond, of given peptidoforms.
+
+    Parameters
+    ----------
+    query_spectrum ... settings : as in `kernels.cpu.matches.measure_matches`. b_series, y_series : which of the settings' N-terminal and
+        C-terminal series these are.
+    offsets : (n + 1,) int64: row i writes in ``out[offsets[i] : offsets[i + 1]]``, a row for each residue: the ions of the bond behind it.
+    out : (r, IONS) float32, zeros. Ions of two charges are looked for from precursors of three on.
+    """
+    scratch = new_scratch(settings, 0, 1, False, most_peaks(spectra, query_spectrum, first, last))
+    base, matched_peak = scratch.base, scratch.matched_peak
+    n_n = len(settings.n_term_series)
+    previous_spectrum, indexed = np.int64(-1), index_spectrum(query_spectrum[first], spectra, settings, False, False, scratch)
+    for row in range(first, last):
+        if stop[0]:
+            return
+        if query_spectrum[row] != previous_spectrum:
+            previous_spectrum = query_spectrum[row]
+            indexed = index_spectrum(previous_spectrum, spectra, settings, False, False, scratch)
+        length = np.int64(peptides.length[peptide[row]])
+        charges = max(1, min(settings.max_fragment_charge, query_charge[row] - 1))
+        n_term, c_term, _ = form_masses(peptides, peptide[row], modification_mass, site[row], modification[row], base)
+        n_rows, n_n_rows = list_rows(settings, charges, scratch.rows)
+        sum_masses(base, length, n_term, c_term, scratch.forms, 0)
+        look_up_ions(0, n_rows, n_n_rows, indexed, settings, False, scratch)
+        match_ions(0, n_rows, n_n_rows, indexed, spectra, settings, True, scratch)
+        for z in range(min(charges, 2)):
+            for i in range(length - 1):
+                b = matched_peak[b_series * charges + z, i]
+                y = matched_peak[(n_n + y_series) * charges + z, length - 2 - i]
+                if b >= 0:
+                    out[offsets[row] + i, z] = spectra.weight[b]
+                if y >= 0:
+                    out[offsets[row] + i, 2 + z] = spectra.weight[y]
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _add_row(table, row, factor, total):
+    for k in range(_FIRST):
+        total[k] += factor * table[row, k]
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _activate_peptide(network, residues, begin, end, charge, codes, constant, left, right, hidden, out):
+    """The second layer's activations of the bonds of the peptide `residues[begin:end]`, into the rows of `out`.
+
+    `codes`, `constant`, `left`, `right`, `hidden` are room. What all bonds share is added up once, and what lies on either side of a bond
+    is carried from each bond to the next.
+    """
+    tables, others, n = network.tables, network.others, end - begin
+    z = min(charge, _MOST_CHARGE) - 1
+    one, basic, before = np.float32(1.0), 0, 0
+    for k in range(_FIRST):
+        constant[k], left[k], right[k] = network.first_bias[k], np.float32(0), np.float32(0)
+    for i in range(n):
+        codes[i] = _CODES[residues[begin + i]]
+        basic += _IS_BASIC[codes[i]]
+        if codes[i] > 0:
+            _add_row(others, _KINDS + codes[i] - 1, one, right)
+    for end_residue in range(_ENDS):
+        _add_row(tables, _END_TABLES + end_residue * (_KINDS + 1) + codes[end_residue], one, constant)
+        _add_row(tables, _END_TABLES + (_ENDS + end_residue) * (_KINDS + 1) + codes[n - _ENDS + end_residue], one, constant)
+    _add_row(tables, _MOBILE_TABLE + z * _BASIC + min(basic, _BASIC - 1), one, constant)
+    _add_row(others, 2 * _KINDS + 1, np.float32(n / 50.0), constant)
+    for bond in range(1, n):
+        code = codes[bond - 1]
+        if code > 0:
+            _add_row(others, code - 1, one, left)
+            _add_row(others, _KINDS + code - 1, -one, right)
+        before += _IS_BASIC[code]
+        for k in range(_FIRST):
+            hidden[k] = (constant[k] + left[k]) + right[k]
+        for place in range(2 * _AROUND):
+            i = bond - _AROUND + place
+            _add_row(tables, place * (_KINDS + 1) + (codes[i] if 0 <= i < n else 0), one, hidden)
+        _add_row(tables, _LEFT_TABLE + min(bond, _LENGTHS) - 1, one, hidden)
+        _add_row(tables, _RIGHT_TABLE + min(n - bond, _LENGTHS) - 1, one, hidden)
+        around = (z * _BASIC_AROUND + min(before, _BASIC_AROUND - 1)) * _BASIC_AROUND + min(basic - before, _BASIC_AROUND - 1)
+        _add_row(tables, _BASIC_TABLE + around, one, hidden)
+        _add_row(others, 2 * _KINDS, np.float32(bond / n), hidden)
+        row = out[bond - 1]
+        for k in range(_SECOND):
+            row[k] = network.second_bias[k]
+        for k in range(_FIRST):
+            if hidden[k] > 0:
+                for j in range(_SECOND):
+                    row[j] += hidden[k] * network.second[k, j]
+        for k in range(_SECOND):
+            row[k] = max(row[k], np.float32(0))
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _answer(second, answers, ion):
+    """The last layer's answer for an ion of a bond, within what a share of a spectrum can be."""
+    total = answers[_SECOND, ion]
+    for k in range(_SECOND):
+        total += second[k] * answers[k, ion]
+    return min(max(total, np.float32(-20.0)), np.float32(0.0))
+
+
+@njit(nogil=True, cache=True)
+def predict_bonds(network, residues, offsets, charge, rows, starts, first, last, out):
+    """What the network's first last layer predicts for the bonds of some peptides.
+
+    Parameters
+    ----------
+    residues : (r,) uint8, capital letters. offsets : (n + 1,) int64, where each peptide, of two residues or more, begins. charge : (n,)
+        int64, of the precursor.
+    rows : (m,) int64: which of them; starts : (m,) int64, row of `out` of the first bond of each; first, last : a range of `rows`.
+    out : (bonds, IONS) float32, binary logarithms.
+    """
+    codes, room, second = np.zeros(_LONGEST, np.int64), np.zeros((4, _FIRST), np.float32), np.zeros((_LONGEST, _SECOND), np.float32)
+    for number in range(first, last):
+        row = rows[number]
+        begin, end = offsets[row], offsets[row + 1]
+        _activate_peptide(network, residues, begin, end, charge[row], codes, room[0], room[1], room[2], room[3], second)
+        for bond in range(end - begin - 1):
+            for ion in range(IONS):
+                out[starts[number] + bond, ion] = _answer(second[bond], network.out[0], ion)
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _entropy(values, n, total):
+    """Entropy of `n` parts of `total`."""
+    entropy = 0.0
+    for i in range(n):
+        if values[i] > 0.0:
+            share = values[i] / total
+            entropy -= share * logarithm(share)
+    return entropy
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _clear(values, n):
+    """Raise small values of a spectrum of few peaks, and scale all to a sum of 1 (Li 2021); whether there are any."""
+    total = 0.0
+    for i in range(n):
+        total += values[i]
+    if not total > 0.0:
+        return False
+    entropy = _entropy(values, n, total)
+    exponent = 0.25 + 0.25 * entropy if entropy < _ENTROPY_OF_CLEAR_SPECTRA else 1.0
+    raised = 0.0
+    for i in range(n):
+        values[i] = power(values[i] / total, exponent) if values[i] / total > 1e-12 else 0.0
+        raised += values[i]
+    for i in range(n):
+        values[i] /= raised
+    return True
+
+
+@njit(nogil=True, cache=True, _nrt=False)
+def _measures(predicted, weight, n, a, b, mixed, out):
+    """Agreement of `n` ions' predicted logarithms and matched peaks' weights (square roots of shares); `a`, `b` and `mixed` are room."""
+    dot, square_a, square_b = 0.0, 0.0, 0.0
+    sum_x, sum_y = 0.0, 0.0
+    for i in range(n):
+        share = np.float64(weight[i]) * weight[i]
+        expected = max(power(2.0, predicted[i]) - FLOOR, 0.0)
+        root = np.sqrt(expected)
+        dot += root * weight[i]
+        square_a += expected
+        square_b += share
+        a[i], b[i] = expected, share
+        sum_x += logarithm(expected + FLOOR)
+        sum_y += logarithm(share + FLOOR)
+    mean_x, mean_y = sum_x / n, sum_y / n
+    xx, yy, xy = 0.0, 0.0, 0.0
+    for i in range(n):
+        x, y = logarithm(a[i] + FLOOR) - mean_x, logarithm(b[i] + FLOOR) - mean_y
+        xx += x * x
+        yy += y * y
+        xy += x * y
+    out[0] = dot / np.sqrt(square_a * square_b) if square_a > 0.0 and square_b > 0.0 else 0.0
+    out[1] = xy / np.sqrt(xx * yy) if xx > 1e-12 and yy > 1e-12 else 0.0
+    out[2] = 0.0
+    if _clear(a, n) and _clear(b, n):
+        for i in range(n):
+            mixed[i] = 0.5 * (a[i] + b[i])
+        apart = 2.0 * _entropy(mixed, n, 1.0) - _entropy(a, n, 1.0) - _entropy(b, n, 1.0)
+        out[2] = 1.0 - apart / np.log(4.0)
+
+
+@njit(nogil=True, cache=True)
+def compare_intensities(network, residues, offsets, charge, weight, model, first, last, out):
+    """How well predicted intensities agree with the peaks, over all ions of each match; an ion without a peak has the intensity 0.
+
+    Parameters
+    ----------
+    residues, offsets, charge : as in `predict_bonds`. weight : (r, IONS) float32, what `match_bonds` wrote: square roots of shares.
+    model : (n,) int64, which of the network's last layers is that of the match.
+    out : (n, 3) float64: the cosine of the square roots, the correlation (Pearson) of the logarithms of shares and `FLOOR`, and the
+        similarity of the spectral entropies (Li 2021, Nature Methods 18:1524). Ions of two charges count from precursors of three on.
+    """
+    codes, room, second = np.zeros(_LONGEST, np.int64), np.zeros((4, _FIRST), np.float32), np.zeros((_LONGEST, _SECOND), np.float32)
+    predicted, matched = np.zeros(IONS * _LONGEST), np.zeros(IONS * _LONGEST, np.float32)
+    a, b, mixed = np.zeros(IONS * _LONGEST), np.zeros(IONS * _LONGEST), np.zeros(IONS * _LONGEST)
+    for row in range(first, last):
+        begin, end = offsets[row], offsets[row + 1]
+        _activate_peptide(network, residues, begin, end, charge[row], codes, room[0], room[1], room[2], room[3], second)
+        n = 0
+        for bond in range(end - begin - 1):
+            for ion in range(IONS):
+                if ion % 2 == 1 and charge[row] < 3:
+                    continue
+                predicted[n] = _answer(second[bond], network.out[model[row]], ion)
+                matched[n] = weight[begin + bond, ion]
+                n += 1
+        _measures(predicted, matched, n, a, b, mixed, out[row])
