@@ -147,8 +147,8 @@ def right(simulation, rows):
 def test_a_run_out_of_tune_is_found_by_what_is_measured_of_it(out_of_tune, database, tmp_path):
     """Where the tolerance asked for holds two thirds of the right answers; and what was measured is told."""
     simulation, path = out_of_tune
-    _, asked = search(path, database, tmp_path / "project", "high-resolution")
-    summary, rows = search(path, database, tmp_path / "project", "high-resolution", tolerance_from_run=True)
+    ways = [{"tolerance_from_run": measures, "second_pass": False} for measures in (False, True)]
+    (_, asked), (summary, rows) = (search(path, database, tmp_path / "project", "high-resolution", **way) for way in ways)
     assert_found(simulation, rows, 0.8)
     assert len(right(simulation, rows)) > 1.2 * len(right(simulation, asked))
     record = json.loads((tmp_path / "project" / "run.json").read_text())
@@ -194,7 +194,8 @@ def test_what_cannot_be_measured_stays_as_it_was_asked(changes, reason, out_of_t
     searches = []
     plan = Search.plan
     monkeypatch.setattr(Search, "plan", lambda self: (searches.append(self), plan(self))[1])
-    summary, rows = search(out_of_tune[1], database, tmp_path / "project", "high-resolution", tolerance_from_run=True, **changes)
+    changes = {"tolerance_from_run": True, "second_pass": False, **changes}
+    summary, rows = search(out_of_tune[1], database, tmp_path / "project", "high-resolution", **changes)
     assert rows
     assert len(searches) == 1
     assert summary.precursor_tolerance == changes.get("precursor_tolerance", "10 ppm")
