@@ -67,7 +67,6 @@ def identify(
             from engine.identification.precursor_errors import measured_tolerance
 
             tolerance = measured_tolerance(found, indexes, parameters, resources)
-            # What the run records are the parameters that were asked for.
             searching = parameters.changed(precursor_tolerance=str(tolerance.used))
             modifications = tuple(parse_modification(name) for name in parameters.variable_modifications)
             searched = Pass(found, indexes, modifications, searching, resources)
@@ -77,7 +76,7 @@ def identify(
             from engine.identification.results import Results
 
             # Not before: what is loaded for writing would come on top of what scoring holds.
-            results = Results(run.run, found, indexes.proteins, searching, resources)
+            results = Results(run.run, found, indexes.proteins, parameters, resources)
             spectra_written = run.begin(results.write_spectra)
             run.begin(lambda _: importlib.import_module("duckdb"))  # which the tables need
             results.judge(psms, indexes)
