@@ -1,25 +1,21 @@
-"""The indexes of an identification: proteins and their peptides, kept in the user's cache, or made for one run alone."""
+"""The indexes that spectra are searched against: proteins and their peptides, kept in the user's cache, or made for one run alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, Literal, NamedTuple, Protocol
 
 from engine.errors import InputError, StorageError
 from engine.execution.resources import Resources
 from engine.files import storage_errors
 from engine.formats import read_proteins
-from engine.identification.parameters import IdentificationParameters
-from engine.peptides.digestion import Digestion
+from engine.peptides.digestion import Digestion, DigestionSettings
 from engine.peptides.peptide_index import PeptideIndex, build_peptide_index, open_peptide_index
 from engine.peptides.protein_index import ProteinIndex, build_protein_index, open_protein_index
 from engine.project.cache import index_store
 
-__all__ = ["Databases", "Indexes", "open_indexes", "second_pass_index"]
+__all__ = ["Databases", "IndexSettings", "Indexes", "open_indexes"]
 
 _FORMAT = 5
 _MB = 1_000_000
@@ -27,6 +23,15 @@ _NAMES = (
     *("enzyme", "specificity", "missed_cleavages", "minimum_length", "maximum_length"),
     *("minimum_mass", "maximum_mass", "clip_methionine"),
 )  # of the parameters that decide the peptides
+
+
+class IndexSettings(DigestionSettings, Protocol):
+    """What decides the indexes, by the names that every search's parameters have for it."""
+
+    specificity: Literal["specific", "semi-specific", "non-specific"]
+    decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
+    decoy_prefix: str
+    index_memory: int
 
 
 class Databases(NamedTuple):
@@ -44,7 +49,7 @@ class Indexes(NamedTuple):
     peptides: PeptideIndex
 
 
-def open_indexes(databases: Databases, spare: Path, parameters: IdentificationParameters, resources: Resources) -> Indexes:
+def open_indexes(databases: Databases, spare: Path, parameters: IndexSettings, resources: Resources) -> Indexes:
     """The protein and the peptide index, opened where the user's cache has them, else built; in `spare` where they cannot be kept."""
     digestion, progress = Digestion.of(parameters, parameters.specificity), resources.progress
     parts: dict[str, Any] = {
@@ -88,12 +93,3 @@ def open_indexes(databases: Databases, spare: Path, parameters: IdentificationPa
     with storage_errors(spare, only_disk=True):
         build(spare)
     return load(spare)
-
-
-def second_pass_index(
-    folder: Path, proteins: ProteinIndex, selected: NDArray[np.int64], parameters: IdentificationParameters, resources: Resources
-) -> PeptideIndex:
-    """The peptides of the `selected` proteins with the specificity of the second pass, made in `folder` for this once."""
-    digestion = Digestion.of(parameters, parameters.second_pass_specificity)
-    memory_bytes = parameters.index_memory * _MB
-    return build_peptide_index(folder, proteins, digestion, resources, memory_bytes=memory_bytes, selected=selected)
