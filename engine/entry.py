@@ -50,6 +50,7 @@ class Input:
     can_be_pasted : whether the window also takes it as text.
     wanted, one : in the window's words: what is asked for, as ``a protein database``, and what one of them is called, as ``database``; the
         title and ``file`` where they are empty. hint : what is dropped into the empty list, where its sort does not say it.
+    instead : an option of the search with which it may be left out, on the command line; the search itself says where it may not.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Input:
     one: str = "file"
     hint: str = ""
     also: FileSort | None = None
+    instead: str = ""
 
     @property
     def sorts(self) -> tuple[FileSort, ...]:

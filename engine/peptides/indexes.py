@@ -15,7 +15,7 @@ from engine.peptides.peptide_index import PeptideIndex, build_peptide_index, ope
 from engine.peptides.protein_index import ProteinIndex, build_protein_index, open_protein_index
 from engine.project.cache import index_store
 
-__all__ = ["Databases", "IndexSettings", "Indexes", "open_indexes"]
+__all__ = ["Databases", "IndexSettings", "Indexes", "build_indexes", "open_indexes"]
 
 _FORMAT = 5
 _MB = 1_000_000
@@ -62,34 +62,46 @@ def open_indexes(databases: Databases, spare: Path, parameters: IndexSettings, r
     }
 
     def build(building: Path) -> None:
-        proteins = build_protein_index(
-            building,
-            read_proteins(databases.proteins, progress=progress),
-            database=str(databases.proteins[0]),
-            decoys=parameters.decoys,
-            decoy_prefix=parameters.decoy_prefix,
-            cleaves=digestion.enzyme.cleavage_table(),
-            contaminants=read_proteins(databases.contaminants, progress=progress) if databases.contaminants else None,
-        )
-        peptides = build_peptide_index(building, proteins, digestion, resources, memory_bytes=parameters.index_memory * _MB)
-        if len(peptides) == 0:
-            raise InputError(
-                databases.proteins[0],
-                "no protein gives a peptide within the limits of length and mass",
-                remedy="Check the enzyme and the limits",
-            )
-
-    def load(folder: Path) -> Indexes:
-        proteins = open_protein_index(folder)
-        return Indexes(proteins, open_peptide_index(folder, proteins, digestion))
+        _build(databases, building, parameters, digestion, resources)
 
     progress.stage("Opening the peptide index")
     files = (*databases.proteins, *databases.contaminants)
     title = ", ".join([*(path.name for path in files), parameters.enzyme, f"decoys {parameters.decoys}"])
     try:
-        return index_store("peptides").get(parts, title, build, load, progress)
+        return index_store("peptides").get(parts, title, build, lambda folder: _load(folder, digestion), progress)
     except StorageError as error:
         progress.message(f"The index could not be kept for other searches, and is made for this run alone: {error}", "warning")
-    with storage_errors(spare, only_disk=True):
-        build(spare)
-    return load(spare)
+    return build_indexes(databases, spare, parameters, resources)
+
+
+def build_indexes(databases: Databases, folder: Path, parameters: IndexSettings, resources: Resources) -> Indexes:
+    """The protein and the peptide index, made in `folder` for this once."""
+    digestion = Digestion.of(parameters, parameters.specificity)
+    with storage_errors(folder, only_disk=True):
+        _build(databases, folder, parameters, digestion, resources)
+    return _load(folder, digestion)
+
+
+def _build(databases: Databases, folder: Path, parameters: IndexSettings, digestion: Digestion, resources: Resources) -> None:
+    progress = resources.progress
+    proteins = build_protein_index(
+        folder,
+        read_proteins(databases.proteins, progress=progress),
+        database=str(databases.proteins[0]),
+        decoys=parameters.decoys,
+        decoy_prefix=parameters.decoy_prefix,
+        cleaves=digestion.enzyme.cleavage_table(),
+        contaminants=read_proteins(databases.contaminants, progress=progress) if databases.contaminants else None,
+    )
+    peptides = build_peptide_index(folder, proteins, digestion, resources, memory_bytes=parameters.index_memory * _MB)
+    if len(peptides) == 0:
+        raise InputError(
+            databases.proteins[0],
+            "no protein gives a peptide within the limits of length and mass",
+            remedy="Check the enzyme and the limits",
+        )
+
+
+def _load(folder: Path, digestion: Digestion) -> Indexes:
+    proteins = open_protein_index(folder)
+    return Indexes(proteins, open_peptide_index(folder, proteins, digestion))

@@ -1,0 +1,244 @@
+"""Score: the candidates of each spectrum without and with a shift in one list, and all scores of the best.
+
+Scores without a shift and with one are not alike: a few hundred peptides have the precursor's mass, and hundreds of thousands some
+difference from it, each with a place for every residue. What makes them comparable is how many candidates are expected to score as well by
+chance. The candidates that were scored are the upper end of all: where false ones fall off exponentially, of K of them that score at least
+s_K
+
+    E(s) = K exp(-(s - s_K) / theta)
+
+reach s. Theta is the median lead of the others over s_K, divided by ln 2, drawn towards that of all spectra where there are few of them.
+For a peptide of the precursor's mass, with any isotope error, E is multiplied by the share of the candidates that have it. Such a peptide
+may still carry a small shift (deamidation is as heavy as an isotope): then E is multiplied by the number of its residues besides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.execution.resources import Resources
+from engine.execution.threads import run_on_threads
+from engine.matches.scoring import Matches
+from engine.modified_search.candidate_search import Candidates
+from engine.spectra.spectrum_index import SpectrumIndex
+from kernels.cpu.matches import feature_names, measure_matches
+from kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, place_shifts, score_places
+from kernels.device import stop_flag
+from kernels.layouts import PeptideArrays, ScoringSettings
+from kernels.partitions import Partition, equal_partitions
+
+__all__ = ["ShiftedMatches", "place_candidates", "rank_candidates"]
+
+_NONE = 255
+_SHIFTS_AT_ONCE = 254  # a modification is known by a byte
+_PRIOR = 10.0  # candidates whose weight the theta of all spectra has
+_LEAST_THETA = 0.5
+_LN_10 = float(np.log(10.0))
+
+
+@dataclass(frozen=True)
+class ShiftedMatches:
+    """Matches of peptides, each without or with a shift.
+
+    Attributes
+    ----------
+    matches : `score` is the hyperscore (or the count of matching masses), `expectation` as said above, `delta_score` the lead over the next
+        candidate with another sequence in log10 of it; `n_candidates` those without a shift, or all. Their sites are empty.
+    shift : (n,) float64, dalton, what the precursor is heavier by than the peptide, less the isotope error; 0 without.
+    is_shifted : (n,) bool. place_score, place_probability : (n, 64) float32, of each residue; not of matches without a shift.
+    """
+
+    matches: Matches
+    shift: NDArray[np.float64]
+    is_shifted: NDArray[np.bool_]
+    place_score: NDArray[np.float32]
+    place_probability: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.matches)
+
+
+def place_candidates(
+    index: SpectrumIndex, peptides: PeptideArrays, candidates: Candidates, settings: ScoringSettings, shifts: ShiftSettings,
+    resources: Resources,
+) -> PlacedArrays:  # fmt: skip
+    """Every candidate with its difference of mass at its best place, and without where it has none."""
+    shape, stop = candidates.peptide.shape, stop_flag()
+    types = (np.float32, np.int8, np.float32, np.int8, np.uint8)
+    placed = PlacedArrays(*(np.empty(shape, kind) for kind in types))
+    resources.progress.stage("Placing mass shifts", shape[0])
+
+    def place(part: Partition) -> None:
+        place_shifts(index.arrays, index.queries, peptides, candidates.peptide, settings, shifts, part.first, part.last, placed, stop)
+
+    parts = equal_partitions((candidates.peptide >= 0).sum(axis=1) + 1, resources.threads, most_cost=20_000)
+    run_on_threads(place, parts, resources.threads, resources.progress, steps=lambda part: part.last - part.first, stop=stop)
+    return placed
+
+
+class _Ranked(NamedTuple):
+    """Rows of the matrix of candidates, by spectrum and rank."""
+
+    query: NDArray[np.int64]
+    column: NDArray[np.int64]
+    is_shifted: NDArray[np.bool_]
+    expectation: NDArray[np.float64]
+    delta: NDArray[np.float64]
+    rank: NDArray[np.int64]
+
+
+def rank_candidates(
+    index: SpectrumIndex, peptides: PeptideArrays, candidates: Candidates, placed: PlacedArrays, settings: ScoringSettings,
+    shifts: ShiftSettings, top: int, *, by_count: bool, resources: Resources,
+) -> ShiftedMatches:  # fmt: skip
+    """The best of each spectrum, with all scores.
+
+    `by_count` : the count of matching masses alone ranks them, as in the thesis; a candidate of the precursor's mass is then not shifted.
+    """
+    n_plain, n_all = _candidate_counts(index, peptides, settings, shifts)
+    tail = _Tail.of(placed)
+    share = np.log10((n_plain + 1.0) / (n_all + 1.0))[:, None]
+    without, shifted = tail.expectation(placed.plain) + share, tail.expectation(placed.shifted)
+    shifted += np.where(np.isfinite(placed.plain), share + np.log10(peptides.length[candidates.peptide]), 0.0)
+    if by_count:
+        is_shifted = ~np.isfinite(placed.plain)
+        expectation = np.where(
+            np.isfinite(np.where(is_shifted, placed.shifted, placed.plain)), -candidates.matches.astype(np.float64), np.inf
+        )
+    else:
+        is_shifted = shifted < without  # of equals the simpler
+        expectation = np.where(is_shifted, shifted, without)
+    ranked = _ranked(index.queries.spectrum, candidates.peptide, expectation, is_shifted, top)
+    rows = ranked.query, ranked.column
+    isotope = np.where(ranked.is_shifted, placed.shifted_isotope[rows], placed.plain_isotope[rows]).astype(np.int64)
+    peptide, mass = candidates.peptide[rows], index.queries.mass[ranked.query]
+    shift = np.where(ranked.is_shifted, mass - peptides.mass[peptide] - isotope * settings.isotope_spacing, 0.0)
+    spectrum, charge = index.queries.spectrum[ranked.query], index.queries.charge[ranked.query]
+    place = np.where(ranked.is_shifted, placed.place[rows], _NONE).astype(np.uint8)
+    features = _measured(index, spectrum, charge, peptides, peptide, shift, place, settings, resources)
+    empty = np.full((len(peptide), 1), _NONE, np.uint8)
+    score = candidates.matches[rows].astype(np.float64) if by_count else features["hyperscore"]
+    counts = np.where(ranked.is_shifted, n_all[ranked.query], n_plain[ranked.query])
+    matches = Matches(
+        spectrum, charge, ranked.rank, mass, peptide, isotope, empty, empty, score, ranked.delta, counts, ranked.expectation, features
+    )
+    return ShiftedMatches(
+        matches,
+        shift,
+        ranked.is_shifted,
+        *_places(index, spectrum, charge, peptides, peptide, shift, ranked.is_shifted, settings, resources),
+    )
+
+
+def _candidate_counts(
+    index: SpectrumIndex, peptides: PeptideArrays, settings: ScoringSettings, shifts: ShiftSettings
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of each query, peptides of the precursor's mass (with any isotope error), and peptides within the shifts."""
+    mass, plain = index.queries.mass, np.zeros(len(index.queries.mass), np.int64)
+    for isotope, least in zip(settings.isotope_errors.tolist(), settings.isotope_minimum_mass.tolist(), strict=True):
+        centre = mass - isotope * settings.isotope_spacing
+        width = settings.precursor_absolute + settings.precursor_relative * mass
+        ends = (np.searchsorted(peptides.mass, centre + sign * width) for sign in (1, -1))
+        plain += np.where(mass >= least, next(ends) - next(ends), 0)
+    every = np.searchsorted(peptides.mass, mass - shifts.lowest) - np.searchsorted(peptides.mass, mass - shifts.highest)
+    return plain, np.maximum(every, plain)
+
+
+class _Tail(NamedTuple):
+    """Of each query, K, s_K and theta of the candidates with a shift."""
+
+    number: NDArray[np.float64]
+    least: NDArray[np.float64]
+    theta: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, placed: PlacedArrays) -> _Tail:
+        score = np.where(np.isfinite(placed.shifted), placed.shifted, placed.plain).astype(np.float64)
+        is_known = np.isfinite(score)
+        count = is_known.sum(axis=1)
+        ordered = np.sort(np.where(is_known, score, np.inf), axis=1)  # those that are none come last
+        least = np.where(count > 0, ordered[:, 0], 0.0)
+        # Of all but the best and the least.
+        middle = np.maximum((count - 1) // 2, 0)
+        lead = np.where(count > 2, ordered[np.arange(len(score)), middle] - least, 0.0) / np.log(2.0)
+        usual = float(np.median(lead[count > 2])) if (count > 2).any() else 1.0
+        theta = (lead * count + max(usual, _LEAST_THETA) * _PRIOR) / (count + _PRIOR)
+        return cls(np.maximum(count, 1).astype(np.float64), least, np.maximum(theta, _LEAST_THETA))
+
+    def expectation(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
+        """log10 of how many candidates are expected to reach each score (q, k) by chance; infinite where there is no score."""
+        value = score.astype(np.float64)
+        lead = np.where(np.isfinite(value), value, 0.0) - self.least[:, None]
+        return np.where(np.isfinite(value), np.log10(self.number)[:, None] - lead / (self.theta[:, None] * _LN_10), np.inf)
+
+
+def _ranked(
+    spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], expectation: NDArray[np.float64], is_shifted: NDArray[np.bool_],
+    top: int,
+) -> _Ranked:  # fmt: skip
+    """The best `top` candidates of each spectrum, those of all its charges together."""
+    query, column = np.nonzero(np.isfinite(expectation))
+    value = expectation[query, column]
+    order = np.lexsort((column, query, value, spectrum_of_query[query]))
+    query, column, value = query[order], column[order], value[order]
+    spectrum, peptide, n = spectrum_of_query[query], candidate[query, column], len(query)
+    is_first = np.ones(n, bool)
+    is_first[1:] = spectrum[1:] != spectrum[:-1]
+    start = np.maximum.accumulate(np.where(is_first, np.arange(n), 0))
+    rank = np.arange(n) - start + 1
+    # The next of the same spectrum is another peptide, or the same with another charge.
+    following = np.minimum(np.arange(n) + 1, max(n - 1, 0))
+    following = np.where((peptide[following] == peptide) & (following < n - 1), following + 1, following)
+    has_next = (following > np.arange(n)) & (spectrum[following] == spectrum)
+    delta = np.where(has_next, value[following] - value, 0.0)
+    kept = rank <= top
+    return _Ranked(query[kept], column[kept], is_shifted[query, column][kept], value[kept], delta[kept], rank[kept])
+
+
+def _measured(
+    index: SpectrumIndex, spectrum: NDArray[np.int64], charge: NDArray[np.int64], peptides: PeptideArrays, peptide: NDArray[np.int64],
+    shift: NDArray[np.float64], place: NDArray[np.uint8], settings: ScoringSettings, resources: Resources,
+) -> dict[str, NDArray[np.float64]]:  # fmt: skip
+    """All scores and features of the matches, with their shifts where they scored best."""
+    measured, stop = np.zeros((len(spectrum), len(feature_names()))), stop_flag()
+    number = (np.arange(len(spectrum)) % _SHIFTS_AT_ONCE).astype(np.uint8)
+    site, modification = place[:, None], np.where(place == _NONE, _NONE, number).astype(np.uint8)[:, None]
+
+    def measure(part: Partition) -> None:
+        # The shifts of the rows stand where those of modifications do.
+        for first in range(part.first * _SHIFTS_AT_ONCE, min(len(spectrum), part.last * _SHIFTS_AT_ONCE), _SHIFTS_AT_ONCE):
+            last = min(len(spectrum), first + _SHIFTS_AT_ONCE)
+            measure_matches(
+                index.arrays, spectrum, charge, peptides, peptide, shift[first:last], site, modification, settings, first, last, measured,
+                stop,
+            )  # fmt: skip
+
+    parts = equal_partitions(np.ones(-(-len(spectrum) // _SHIFTS_AT_ONCE)), resources.threads)
+    run_on_threads(measure, parts, resources.threads, resources.progress, steps=lambda _: 0, stop=stop)
+    return dict(zip(feature_names(), np.ascontiguousarray(measured.T), strict=True))
+
+
+def _places(
+    index: SpectrumIndex, spectrum: NDArray[np.int64], charge: NDArray[np.int64], peptides: PeptideArrays, peptide: NDArray[np.int64],
+    shift: NDArray[np.float64], is_shifted: NDArray[np.bool_], settings: ScoringSettings, resources: Resources,
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # fmt: skip
+    """Score and probability of each residue."""
+    n, stop = len(spectrum), stop_flag()
+    score, probability = np.full((n, PLACES), -np.inf, np.float32), np.zeros((n, PLACES), np.float32)
+    rows = np.flatnonzero(is_shifted)
+    of_rows = (np.empty((len(rows), PLACES), np.float32), np.empty((len(rows), PLACES), np.float32))
+    chosen = spectrum[rows], charge[rows], peptide[rows], shift[rows]
+
+    def place(part: Partition) -> None:
+        score_places(
+            index.arrays, chosen[0], chosen[1], peptides, chosen[2], chosen[3], settings, part.first, part.last, *of_rows, stop
+        )  # fmt: skip
+
+    parts = equal_partitions(np.ones(len(rows)), resources.threads)
+    run_on_threads(place, parts, resources.threads, resources.progress, steps=lambda _: 0, stop=stop)
+    score[rows], probability[rows] = of_rows
+    return score, probability
