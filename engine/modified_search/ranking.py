@@ -2,12 +2,12 @@
 
 Scores without a shift and with one are not alike: a few hundred peptides have the precursor's mass, and hundreds of thousands some
 difference from it, each with a place for every residue. What makes them comparable is how many candidates are expected to score as well by
-chance. The candidates that were scored are the upper end of all: where false ones fall off exponentially, of K of them that score at least
-s_K
+chance. The candidates that were scored are the upper end of all, chosen by matching masses: their lower half by score holds fewer than
+there are, the upper half nearly all. There false ones fall off exponentially, so that of K candidates with a median score m
 
-    E(s) = K exp(-(s - s_K) / theta)
+    E(s) = K / 2 exp(-(s - m) / theta),    theta = (the score that an eighth reaches - m) / ln 4
 
-reach s. Theta is the median lead of the others over s_K, divided by ln 2, drawn towards that of all spectra where there are few of them.
+reach s. The best is left out of the fit, and theta is drawn towards that of all spectra where candidates are few.
 For a peptide of the precursor's mass, with any isotope error, E is multiplied by the share of the candidates that have it. Such a peptide
 may still carry a small shift (deamidation is as heavy as an isotope): then E is multiplied by the number of its residues besides.
 """
@@ -37,6 +37,7 @@ _NONE = 255
 _SHIFTS_AT_ONCE = 254  # a modification is known by a byte
 _PRIOR = 10.0  # candidates whose weight the theta of all spectra has
 _LEAST_THETA = 0.5
+_FEWEST = 8  # candidates from which theta is estimated
 _LN_10 = float(np.log(10.0))
 
 
@@ -149,30 +150,30 @@ def _candidate_counts(
 
 
 class _Tail(NamedTuple):
-    """Of each query, K, s_K and theta of the candidates with a shift."""
+    """Of each query, half the number, the median and theta of the scores of candidates with a shift."""
 
     number: NDArray[np.float64]
-    least: NDArray[np.float64]
+    median: NDArray[np.float64]
     theta: NDArray[np.float64]
 
     @classmethod
     def of(cls, placed: PlacedArrays) -> _Tail:
         score = np.where(np.isfinite(placed.shifted), placed.shifted, placed.plain).astype(np.float64)
         is_known = np.isfinite(score)
-        count = is_known.sum(axis=1)
-        ordered = np.sort(np.where(is_known, score, np.inf), axis=1)  # those that are none come last
-        least = np.where(count > 0, ordered[:, 0], 0.0)
-        # Of all but the best and the least.
-        middle = np.maximum((count - 1) // 2, 0)
-        lead = np.where(count > 2, ordered[np.arange(len(score)), middle] - least, 0.0) / np.log(2.0)
-        usual = float(np.median(lead[count > 2])) if (count > 2).any() else 1.0
+        count, rows = is_known.sum(axis=1), np.arange(len(score))
+        falling = -np.sort(np.where(is_known, -score, np.inf), axis=1)  # those that are none come last
+        middle, eighth = (1 + np.maximum(count - 1, 0) // part for part in (2, 8))
+        last = np.maximum(count - 1, 0)
+        median = np.where(count > 0, falling[rows, np.minimum(middle, last)], 0.0)
+        lead = np.where(count > _FEWEST, falling[rows, np.minimum(eighth, last)] - median, 0.0) / np.log(4.0)
+        usual = float(np.median(lead[count > _FEWEST])) if (count > _FEWEST).any() else 1.0
         theta = (lead * count + max(usual, _LEAST_THETA) * _PRIOR) / (count + _PRIOR)
-        return cls(np.maximum(count, 1).astype(np.float64), least, np.maximum(theta, _LEAST_THETA))
+        return cls(np.maximum(count, 1) / 2.0, median, np.maximum(theta, _LEAST_THETA))
 
     def expectation(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
         """log10 of how many candidates are expected to reach each score (q, k) by chance; infinite where there is no score."""
         value = score.astype(np.float64)
-        lead = np.where(np.isfinite(value), value, 0.0) - self.least[:, None]
+        lead = np.where(np.isfinite(value), value, 0.0) - self.median[:, None]
         return np.where(np.isfinite(value), np.log10(self.number)[:, None] - lead / (self.theta[:, None] * _LN_10), np.inf)
 
 
