@@ -23,24 +23,28 @@ from engine.spectra.spectrum_index import SpectrumIndex
 from kernels.cpu.mass_lists import count_spectrum_masses, list_peptide_masses, list_spectrum_masses
 from kernels.device import Device, twin
 from kernels.layouts import PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
-from kernels.match_score_layouts import MassLists
+from kernels.match_score_layouts import CANDIDATES_OF_CHUNK, MassLists
 from kernels.partitions import Partition, equal_partitions
 
 __all__ = ["KIND", "Candidates", "ListSettings", "SpectraAgainstMassLists", "find_candidates", "peptide_lists", "query_lists"]
 
 KIND = "mass-lists"
 _BYTES_OF_MASS, _BYTES_OF_CANDIDATE = 8, 12  # its list, and its two postings
+_BYTES_OF_UNIT = 8 / CANDIDATES_OF_CHUNK  # for a candidate, in both indexes, of each mass that occurs
+_SHARE_THAT_OCCURS = 0.6  # of all units: masses of peptides keep away from some
 _QUERIES_AT_ONCE = 1024  # whose mass lists stand in memory
 
 
 class ListSettings(NamedTuple):
-    """How masses become units: so many to a dalton; `slack` (dalton) is what ranges of a spectrum are widened by besides the tolerance.
+    """How masses become units: so many to a dalton; ranges of a spectrum are wider than the tolerance by `slack_absolute` (dalton) and
+    `slack_relative` (of the precursor's mass).
 
     `low`, `high`: dalton, the shifts that are tried.
     """
 
     per_dalton: float
-    slack: float
+    slack_absolute: float
+    slack_relative: float
     low: float
     high: float
 
@@ -74,7 +78,7 @@ def peptide_lists(peptides: PeptideArrays, per_dalton: float, first: int, last: 
 def query_lists(spectra: SpectrumArrays, queries: QueryArrays, settings: ScoringSettings, lists: ListSettings) -> MassLists:
     """Mass lists of queries: of each peak, what it may be from either end, widened by the tolerances."""
     n, counts = len(queries.mass), np.zeros(len(queries.mass), np.int64)
-    given = (spectra, queries, settings, WATER_MASS, lists.per_dalton, lists.slack, 0, n)
+    given = (spectra, queries, settings, WATER_MASS, lists.per_dalton, lists.slack_absolute, lists.slack_relative, 0, n)
     count_spectrum_masses(*given, counts)
     offsets = offsets_of(counts)
     masses = np.empty(offsets[-1], np.int32)
@@ -90,7 +94,7 @@ def find_candidates(
 
     `memory_bytes` : of the mass lists of a part of the peptides and their index.
     """
-    n, cuts = len(index.queries.mass), _cuts(peptides, memory_bytes)
+    n, cuts = len(index.queries.mass), _cuts(peptides, lists.per_dalton, memory_bytes)
     found = Candidates(np.full((n, kept), -1, np.int64), np.zeros((n, kept), np.int32))
     for number, (first, last) in enumerate(zip(cuts[:-1], cuts[1:], strict=True), 1):
         of_part = f" (part {number} of {len(cuts) - 1})" if len(cuts) > 2 else ""
@@ -114,9 +118,10 @@ def find_candidates(
     return found
 
 
-def _cuts(peptides: PeptideArrays, memory_bytes: int) -> list[int]:
+def _cuts(peptides: PeptideArrays, per_dalton: float, memory_bytes: int) -> list[int]:
     """Where the peptides are cut into parts that fit the memory."""
-    size = np.cumsum(peptides.length.astype(np.int64) * _BYTES_OF_MASS + _BYTES_OF_CANDIDATE)
+    units = peptides.mass * (per_dalton * _SHARE_THAT_OCCURS * _BYTES_OF_UNIT)
+    size = np.cumsum(peptides.length * float(_BYTES_OF_MASS) + _BYTES_OF_CANDIDATE + units)
     n_parts = max(1, -(-int(size[-1] if len(size) else 0) // max(1, memory_bytes)))
     inner = np.searchsorted(size, np.arange(1, n_parts) * (size[-1] / n_parts)) if n_parts > 1 else []
     return np.unique([0, *inner, len(peptides.mass)]).tolist()

@@ -20,7 +20,7 @@ from engine.chemistry.enzymes import Enzyme
 from engine.chemistry.masses import RESIDUE_MASS
 from engine.chemistry.modifications import Position, SearchModification, unimod
 
-__all__ = ["Named", "ShiftPlaces", "name_shifts"]
+__all__ = ["Named", "ShiftPlaces", "name_shifts", "usual_shifts"]
 
 _STANDARD = "ACDEFGHIKLMNPQRSTVWY"
 _SHORT = dict(
@@ -161,6 +161,11 @@ def _entries(fixed: tuple[SearchModification, ...]) -> list[_Entry]:
         for one in fixed if one.position == "anywhere" for letter in one.residues
     ]  # fmt: skip
     return sorted(entries)
+
+
+def usual_shifts(fixed: tuple[SearchModification, ...]) -> NDArray[np.float64]:
+    """Masses of the usual modifications, ascending, dalton."""
+    return np.unique([entry.mass for entry in _entries(fixed) if entry.tier == _TIER_OF_USUAL])
 
 
 def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzyme: Enzyme) -> Named:

@@ -56,7 +56,7 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         help="What ranks the candidates of a spectrum: the hyperscore with the shift at its best place, or the count of matching masses alone.",
     )
     candidates: int = parameter(
-        50,
+        100,
         ge=1,
         le=1000,
         title="Candidates scored",
@@ -72,7 +72,7 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         help="Peptides that are reported for each spectrum, best first. Only the first of a spectrum competes and has a q-value.",
     )
     mass_unit: float = parameter(
-        0.01,
+        0.005,
         ge=0.002,
         le=2,
         title="Unit of mass lists",

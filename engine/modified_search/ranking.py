@@ -7,9 +7,12 @@ there are, the upper half nearly all. There false ones fall off exponentially, s
 
     E(s) = K / 2 exp(-(s - m) / theta),    theta = (the score that an eighth reaches - m) / ln 4
 
-reach s. The best is left out of the fit, and theta is drawn towards that of all spectra where candidates are few.
-For a peptide of the precursor's mass, with any isotope error, E is multiplied by the share of the candidates that have it. Such a peptide
-may still carry a small shift (deamidation is as heavy as an isotope): then E is multiplied by the number of its residues besides.
+reach s. The best is left out of the fit, and theta is drawn towards that of all spectra where candidates are few. Last, E is multiplied by
+the share of the candidates that are no farther from the precursor's mass: of peptides that explain a spectrum alike the nearest is meant,
+a peptide of the very mass before all.
+
+That is what chance gives. Of related sequences, which explain the same ions, the better score is right more often than chance would have
+it, so that in the choice between candidates nearness counts for `_MOST_NEARNESS` of score at most.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ _NONE = 255
 _SHIFTS_AT_ONCE = 254  # a modification is known by a byte
 _PRIOR = 10.0  # candidates whose weight the theta of all spectra has
 _LEAST_THETA = 0.5
+_MOST_NEARNESS = 6.0
 _FEWEST = 8  # candidates from which theta is estimated
 _LN_10 = float(np.log(10.0))
 
@@ -48,7 +52,7 @@ class ShiftedMatches:
     Attributes
     ----------
     matches : `score` is the hyperscore (or the count of matching masses), `expectation` as said above, `delta_score` the lead over the next
-        candidate with another sequence in log10 of it; `n_candidates` those without a shift, or all. Their sites are empty.
+        candidate with another sequence; `n_candidates` those without a shift, or all. Their sites are empty.
     shift : (n,) float64, dalton, what the precursor is heavier by than the peptide, less the isotope error; 0 without.
     is_shifted : (n,) bool. place_score, place_probability : (n, 64) float32, of each residue; not of matches without a shift.
     """
@@ -86,8 +90,6 @@ class _Ranked(NamedTuple):
 
     query: NDArray[np.int64]
     column: NDArray[np.int64]
-    is_shifted: NDArray[np.bool_]
-    expectation: NDArray[np.float64]
     delta: NDArray[np.float64]
     rank: NDArray[np.int64]
 
@@ -101,37 +103,41 @@ def rank_candidates(
     `by_count` : the count of matching masses alone ranks them, as in the thesis; a candidate of the precursor's mass is then not shifted.
     """
     n_plain, n_all = _candidate_counts(index, peptides, settings, shifts)
-    tail = _Tail.of(placed)
+    tail, near = _Tail.of(placed), _no_farther(index, peptides, candidates, n_plain, n_all)
+    is_plain = np.isfinite(placed.plain)
     share = np.log10((n_plain + 1.0) / (n_all + 1.0))[:, None]
-    without, shifted = tail.expectation(placed.plain) + share, tail.expectation(placed.shifted)
-    shifted += np.where(np.isfinite(placed.plain), share + np.log10(peptides.length[candidates.peptide]), 0.0)
+    share_of_shift = np.where(is_plain, share, np.log10((near + 1.0) / (n_all[:, None] + 1.0)))
+    # A small shift of a peptide of the precursor's mass, as deamidation, is one of as many as there are residues.
+    places = np.where(is_plain, np.log10(peptides.length[candidates.peptide]), 0.0)
+    without, shifted = tail.expectation(placed.plain) + share, tail.expectation(placed.shifted) + share_of_shift + places
     if by_count:
-        is_shifted = ~np.isfinite(placed.plain)
-        expectation = np.where(
-            np.isfinite(np.where(is_shifted, placed.shifted, placed.plain)), -candidates.matches.astype(np.float64), np.inf
-        )
+        is_shifted, key = ~is_plain, candidates.matches.astype(np.float64)
+        key = np.where(np.isfinite(np.where(is_shifted, placed.shifted, placed.plain)), key, -np.inf)
     else:
-        is_shifted = shifted < without  # of equals the simpler
-        expectation = np.where(is_shifted, shifted, without)
-    ranked = _ranked(index.queries.spectrum, candidates.peptide, expectation, is_shifted, top)
+        keys = tail.key(placed.plain, share), tail.key(placed.shifted, share_of_shift) - tail.score_of(places)
+        is_shifted = keys[1] > keys[0]  # of equals the simpler
+        key = np.where(is_shifted, keys[1], keys[0])
+    expectation = np.where(is_shifted, shifted, without)
+    ranked = _ranked(index.queries.spectrum, candidates.peptide, key, top)
     rows = ranked.query, ranked.column
-    isotope = np.where(ranked.is_shifted, placed.shifted_isotope[rows], placed.plain_isotope[rows]).astype(np.int64)
+    shifted_rows = is_shifted[rows]
+    isotope = np.where(shifted_rows, placed.shifted_isotope[rows], placed.plain_isotope[rows]).astype(np.int64)
     peptide, mass = candidates.peptide[rows], index.queries.mass[ranked.query]
-    shift = np.where(ranked.is_shifted, mass - peptides.mass[peptide] - isotope * settings.isotope_spacing, 0.0)
+    shift = np.where(shifted_rows, mass - peptides.mass[peptide] - isotope * settings.isotope_spacing, 0.0)
     spectrum, charge = index.queries.spectrum[ranked.query], index.queries.charge[ranked.query]
-    place = np.where(ranked.is_shifted, placed.place[rows], _NONE).astype(np.uint8)
+    place = np.where(shifted_rows, placed.place[rows], _NONE).astype(np.uint8)
     features = _measured(index, spectrum, charge, peptides, peptide, shift, place, settings, resources)
     empty = np.full((len(peptide), 1), _NONE, np.uint8)
     score = candidates.matches[rows].astype(np.float64) if by_count else features["hyperscore"]
-    counts = np.where(ranked.is_shifted, n_all[ranked.query], n_plain[ranked.query])
+    counts = np.where(shifted_rows, n_all[ranked.query], n_plain[ranked.query])
     matches = Matches(
-        spectrum, charge, ranked.rank, mass, peptide, isotope, empty, empty, score, ranked.delta, counts, ranked.expectation, features
+        spectrum, charge, ranked.rank, mass, peptide, isotope, empty, empty, score, ranked.delta, counts, expectation[rows], features
     )
     return ShiftedMatches(
         matches,
         shift,
-        ranked.is_shifted,
-        *_places(index, spectrum, charge, peptides, peptide, shift, ranked.is_shifted, settings, resources),
+        shifted_rows,
+        *_places(index, spectrum, charge, peptides, peptide, shift, shifted_rows, settings, resources),
     )
 
 
@@ -147,6 +153,16 @@ def _candidate_counts(
         plain += np.where(mass >= least, next(ends) - next(ends), 0)
     every = np.searchsorted(peptides.mass, mass - shifts.lowest) - np.searchsorted(peptides.mass, mass - shifts.highest)
     return plain, np.maximum(every, plain)
+
+
+def _no_farther(
+    index: SpectrumIndex, peptides: PeptideArrays, candidates: Candidates, n_plain: NDArray[np.int64], n_all: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """(q, k): peptides that are no farther from the precursor's mass than each candidate, either way."""
+    mass: NDArray[np.float64] = index.queries.mass[:, None]
+    distance: NDArray[np.float64] = np.abs(mass - peptides.mass[candidates.peptide])
+    above, below = np.searchsorted(peptides.mass, mass + distance, side="right"), np.searchsorted(peptides.mass, mass - distance)
+    return np.clip(above - below, n_plain[:, None], n_all[:, None])
 
 
 class _Tail(NamedTuple):
@@ -176,15 +192,20 @@ class _Tail(NamedTuple):
         lead = np.where(np.isfinite(value), value, 0.0) - self.median[:, None]
         return np.where(np.isfinite(value), np.log10(self.number)[:, None] - lead / (self.theta[:, None] * _LN_10), np.inf)
 
+    def key(self, score: NDArray[np.float32], share: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scores (q, k) with what nearness is worth of score: `share` is log10 of the candidates that are no farther."""
+        return score.astype(np.float64) + np.minimum(self.score_of(-share), _MOST_NEARNESS)
 
-def _ranked(
-    spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], expectation: NDArray[np.float64], is_shifted: NDArray[np.bool_],
-    top: int,
-) -> _Ranked:  # fmt: skip
-    """The best `top` candidates of each spectrum, those of all its charges together."""
-    query, column = np.nonzero(np.isfinite(expectation))
-    value = expectation[query, column]
-    order = np.lexsort((column, query, value, spectrum_of_query[query]))
+    def score_of(self, logarithm: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What a factor of E, given by its log10 (q, k), is worth of score."""
+        return logarithm * (self.theta[:, None] * _LN_10)
+
+
+def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], key: NDArray[np.float64], top: int) -> _Ranked:
+    """The best `top` candidates of each spectrum by `key` (q, k), those of all its charges together; -inf is none."""
+    query, column = np.nonzero(np.isfinite(key))
+    value = key[query, column]
+    order = np.lexsort((column, query, -value, spectrum_of_query[query]))
     query, column, value = query[order], column[order], value[order]
     spectrum, peptide, n = spectrum_of_query[query], candidate[query, column], len(query)
     is_first = np.ones(n, bool)
@@ -195,9 +216,9 @@ def _ranked(
     following = np.minimum(np.arange(n) + 1, max(n - 1, 0))
     following = np.where((peptide[following] == peptide) & (following < n - 1), following + 1, following)
     has_next = (following > np.arange(n)) & (spectrum[following] == spectrum)
-    delta = np.where(has_next, value[following] - value, 0.0)
+    delta = np.where(has_next, value - value[following], 0.0)
     kept = rank <= top
-    return _Ranked(query[kept], column[kept], is_shifted[query, column][kept], value[kept], delta[kept], rank[kept])
+    return _Ranked(query[kept], column[kept], delta[kept], rank[kept])
 
 
 def _measured(

@@ -37,11 +37,11 @@ def _room(spectra, s, settings):
 
 
 @njit(nogil=True, cache=True)
-def _ranges(spectra, s, charge, mass, settings, water, per_dalton, slack, low, high):
+def _ranges(spectra, s, charge, mass, settings, water, per_dalton, slack_absolute, slack_relative, low, high):
     """Units that the peaks of a spectrum may mean, as ranges `low:high` that are apart and ascend; how many."""
     n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
     charges, n = max(1, min(settings.max_fragment_charge, charge - 1)), 0
-    most = np.int64(np.rint(mass * per_dalton))
+    most, slack = np.int64(np.rint(mass * per_dalton)), slack_absolute + slack_relative * mass
     for i in range(spectra.offsets[s], spectra.offsets[s + 1]):
         half = settings.fragment_absolute + settings.fragment_relative * spectra.mz[i]
         for z in range(1, charges + 1):
@@ -70,29 +70,29 @@ def _ranges(spectra, s, charge, mass, settings, water, per_dalton, slack, low, h
 
 
 @njit(nogil=True, cache=True)
-def count_spectrum_masses(spectra, queries, settings, water, per_dalton, slack, first, last, counts):
+def count_spectrum_masses(spectra, queries, settings, water, per_dalton, slack_absolute, slack_relative, first, last, counts):
     """How many masses the list of each query `first:last` has, into `counts` (last - first,) int64; see `list_spectrum_masses`."""
     for q in range(first, last):
         s, counts[q - first] = queries.spectrum[q], 0
         low, high = np.empty(_room(spectra, s, settings), np.int64), np.empty(_room(spectra, s, settings), np.int64)
-        n = _ranges(spectra, s, queries.charge[q], queries.mass[q], settings, water, per_dalton, slack, low, high)
+        n = _ranges(spectra, s, queries.charge[q], queries.mass[q], settings, water, per_dalton, slack_absolute, slack_relative, low, high)
         for i in range(n):
             counts[q - first] += high[i] - low[i]
 
 
 @njit(nogil=True, cache=True)
-def list_spectrum_masses(spectra, queries, settings, water, per_dalton, slack, first, last, offsets, masses):
+def list_spectrum_masses(spectra, queries, settings, water, per_dalton, slack_absolute, slack_relative, first, last, offsets, masses):
     """The mass list of each query `first:last`, ascending and distinct.
 
     Parameters
     ----------
-    water : dalton, what a precursor is heavier than its residues by. slack : dalton, by which ranges are wider than the fragment
-    tolerance, for the errors of the precursor and of rounding. offsets : (last - first + 1,) int64; masses : int32, to fill.
+    water : dalton, what a precursor is heavier than its residues by. slack_absolute, slack_relative : dalton, and part of the precursor's
+    mass, by which ranges are wider than the fragment tolerance, for the errors of rounding and of the precursor. offsets : (last - first + 1,) int64; masses : int32, to fill.
     """
     for q in range(first, last):
         s, place = queries.spectrum[q], offsets[q - first]
         low, high = np.empty(_room(spectra, s, settings), np.int64), np.empty(_room(spectra, s, settings), np.int64)
-        n = _ranges(spectra, s, queries.charge[q], queries.mass[q], settings, water, per_dalton, slack, low, high)
+        n = _ranges(spectra, s, queries.charge[q], queries.mass[q], settings, water, per_dalton, slack_absolute, slack_relative, low, high)
         for i in range(n):
             for unit in range(low[i], high[i]):
                 masses[place] = unit

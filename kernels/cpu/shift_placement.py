@@ -37,15 +37,23 @@ __all__ = ["PLACES", "PlacedArrays", "ShiftSettings", "place_shifts", "score_pla
 
 PLACES = 64
 """No peptide has more residues."""
+_USUAL = 0.5  # of hyperscore: what parts a common shift from another that scores the same
 _TIE = 1e-9  # scores that differ by no more are of places that the spectrum does not tell apart
 
 
 class ShiftSettings(NamedTuple):
-    """Which shifts are tried (dalton), and what another isotope must score more than the monoisotopic peak to be believed."""
+    """Which shifts are tried.
+
+    Attributes
+    ----------
+    lowest, highest : dalton. isotope_lead : what another isotope must score more than the monoisotopic peak to be believed.
+    usual : (u,) float64, dalton, ascending: shifts that are common; an isotope with such a shift is believed where it scores no less.
+    """
 
     lowest: float
     highest: float
     isotope_lead: float
+    usual: NDArray[np.float64]
 
 
 class PlacedArrays(NamedTuple):
@@ -150,6 +158,13 @@ def _score_places(base, length, shift, peptides, n_rows, n_n_rows, indexed, spec
 
 
 @njit(nogil=True, cache=True)
+def _is_usual(shift, tolerance, usual):
+    """Whether a common shift is within the tolerance."""
+    i = np.searchsorted(usual, shift - tolerance)
+    return i < len(usual) and usual[i] <= shift + tolerance
+
+
+@njit(nogil=True, cache=True)
 def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first, last, placed, stop=None):
     """Score candidates of the queries `first:last` without and with their difference of mass.
 
@@ -193,6 +208,7 @@ def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first,
                 )  # fmt: skip
                 if count_n + count_c >= settings.min_matched_ions:
                     placed.plain[q, k] = hyperscore(count_n, count_c, dot)
+            highest = -np.inf
             for e in range(len(settings.isotope_errors)):
                 isotope = settings.isotope_errors[e]
                 shift = difference - isotope * settings.isotope_spacing
@@ -201,9 +217,14 @@ def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first,
                 best = _score_places(
                     base, length, shift, peptides, n_rows, n_n_rows, indexed, spectra, settings, scratch, sides, score, counts
                 )  # fmt: skip
-                value = score[best] - (shifts.isotope_lead if isotope != 0 else 0.0)
-                if counts[best] >= settings.min_matched_ions and value > placed.shifted[q, k]:
-                    placed.shifted[q, k], placed.shifted_isotope[q, k], placed.place[q, k] = value, isotope, best + 1
+                value = score[best]
+                if _is_usual(shift, tolerance, shifts.usual):
+                    value += _USUAL
+                elif isotope != 0:
+                    value -= shifts.isotope_lead
+                if counts[best] >= settings.min_matched_ions and value > highest:
+                    highest = value
+                    placed.shifted[q, k], placed.shifted_isotope[q, k], placed.place[q, k] = score[best], isotope, best + 1
 
 
 @njit(nogil=True, cache=True)
