@@ -1,0 +1,143 @@
+"""Match scores on the processor and on a card (through tests/shim), against the definition written out."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernels.cpu.match_scores import MatchScores, score_by_lists, score_by_vector
+from kernels.cpu.processor import Processor
+from kernels.device import stop_flag
+from kernels.match_score_layouts import MassLists, MassRows, counting
+from tests.shim.mass_inputs import lists_of, plain_best, plain_score, plain_scores, random_lists, scored_on, searched_on
+from tests.shim.tuning import tuned
+
+INDEX, VECTOR = {"looks_of_placed": -1.0}, {"looks_of_placed": 1e9}
+FORMS = pytest.mark.parametrize("options", [INDEX, VECTOR, {**INDEX, "candidates_of_chunk": 7}], ids=["index", "vector", "small chunks"])
+EMPTY = lists_of([], [])
+
+
+def test_the_example_of_the_thesis():
+    """Figure 3.3: {2, 4, 9, 10} and {2, 4, 6, 7}, the last of each its precursor."""
+    assert plain_score([2, 4, 9], 10, [2, 4, 6], 7) == 3
+    assert searched_on(Processor(1), lists_of([[2, 4, 6]], [7]), lists_of([[2, 4, 9]], [10]), (0, 5), 1) == ([[0]], [[3]])
+
+
+@FORMS
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("window", [(-50, 100), (0, 0), (-500, 500), (30, 20)], ids=str)
+def test_the_best_candidates_are_those_of_the_definition(options, threads, window):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        candidates, queries = random_lists(rng, 60, beyond=seed % 3), random_lists(rng, 12, in_order=False, beyond=seed % 2 * 3)
+        kind = tuned(MatchScores, **options, nanoseconds_of_piece=1e3)
+        for top in (1, 5, 100):
+            expected = plain_best(queries, candidates, window, top)
+            assert searched_on(Processor(threads), candidates, queries, window, top, kind) == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_adversarial_lists_have_the_best_candidates_of_the_definition(data):
+    def lists(ordered):
+        precursors = data.draw(st.lists(st.integers(-1, 9), max_size=6))
+        masses = [sorted(data.draw(st.sets(st.integers(-3, 12)))) for _ in precursors]
+        return lists_of(masses, sorted(precursors) if ordered else precursors)
+
+    candidates, queries = lists(True), lists(False)
+    window, top = (data.draw(st.integers(-9, 9)), data.draw(st.integers(-9, 9))), data.draw(st.integers(1, 4))
+    expected = plain_best(queries, candidates, window, top)
+    for options in (INDEX, VECTOR, {**INDEX, "candidates_of_chunk": 2}):
+        assert searched_on(Processor(1), candidates, queries, window, top, tuned(MatchScores, **options)) == expected
+
+
+def test_the_three_forms_give_the_same_scores():
+    rng, stop = np.random.default_rng(3), stop_flag()
+    candidates, queries = random_lists(rng, 200, most=3000, longest=80), random_lists(rng, 20, most=3000, longest=300, in_order=False)
+    expected = np.array(plain_scores(queries, candidates))
+    found = np.zeros((2, 20, 200), np.int32)
+    for q in range(20):
+        score_by_lists(queries, q, candidates, 0, 200, found[0, q], stop)
+        score_by_vector(queries, q, candidates, 0, 200, found[1, q], stop)
+    np.testing.assert_array_equal(found[0], expected)
+    np.testing.assert_array_equal(found[1], expected)
+    for dtype in (np.uint8, np.uint16, np.uint32):
+        np.testing.assert_array_equal(scored_on(Processor(2), candidates, queries, dtype), expected)
+
+
+def test_precursors_match_nothing():
+    candidates = lists_of([[3, 10], [3, 9], [4, 8]], [10, 10, 12])
+    queries = lists_of([[3, 10, 12], [3, 10]], [12, 10])
+    assert scored_on(Processor(1), candidates, queries, np.uint8).tolist() == plain_scores(queries, candidates) == [[1, 1, 0], [2, 2, 0]]
+
+
+def test_both_ends_of_the_window_are_within():
+    candidates = lists_of([[1]] * 5, [10, 20, 30, 40, 50])
+    queries = lists_of([[1]], [30])
+    assert searched_on(Processor(1), candidates, queries, (-10, 10), 5)[0] == [[1, 2, 3, -1, -1]]
+    assert searched_on(Processor(1), candidates, queries, (-9, 9), 5)[0] == [[2, -1, -1, -1, -1]]
+    assert searched_on(Processor(1), candidates, queries, (1, 0), 5)[0] == [[-1] * 5]
+
+
+def test_scores_above_255_and_masses_of_31_bits():
+    masses = np.unique(np.random.default_rng(4).integers(0, 1 << 30, 300)).tolist()
+    candidates = lists_of([masses, masses[::2]], [(1 << 31) - 1] * 2)
+    queries = lists_of([masses], [(1 << 31) - 1])
+    expected = [[2 * len(masses), 2 * len(masses[::2])]]
+    assert scored_on(Processor(1), candidates, queries, np.uint16).tolist() == expected
+    assert searched_on(Processor(1), candidates, queries, (0, 0), 2) == ([[0, 1]], expected)
+    with pytest.raises(ValueError, match="do not go into uint8"):
+        scored_on(Processor(1), candidates, queries, np.uint8)
+
+
+@FORMS
+def test_no_candidates_no_queries_and_empty_lists_have_no_match(options):
+    some, kind = lists_of([[1], []], [5, 5]), tuned(MatchScores, **options)
+    assert searched_on(Processor(1), EMPTY, some, (-9, 9), 2, kind) == ([[-1, -1]] * 2, [[0, 0]] * 2)
+    assert searched_on(Processor(1), some, EMPTY, (-9, 9), 2, kind) == ([], [])
+    assert searched_on(Processor(1), lists_of([[], []], [5, 5]), some, (-9, 9), 2, kind) == ([[-1, -1]] * 2, [[0, 0]] * 2)
+    assert scored_on(Processor(1), EMPTY, some, np.uint8).shape == (2, 0)
+
+
+@FORMS
+def test_rows_of_other_queries_are_left_alone(options):
+    rng = np.random.default_rng(5)
+    candidates, queries = random_lists(rng, 50), random_lists(rng, 9, in_order=False)
+    expected = plain_best(queries, candidates, (-100, 100), 3)
+    found = searched_on(Processor(2), candidates, queries, (-100, 100), 3, tuned(MatchScores, **options), first=2, last=7)
+    for mine, its in zip(found, expected, strict=True):
+        assert mine[2:7] == its[2:7]
+        assert mine[:2] + mine[7:] == [[-7] * 3] * 4
+
+
+def test_candidates_must_be_in_order_of_precursor():
+    with pytest.raises(ValueError, match="ascending order of precursor"):
+        MatchScores(Processor(1), lists_of([[1], [1]], [5, 4]))
+
+
+def test_masses_are_numbered_in_order():
+    lists = lists_of([[2, 70, 128]], [300])
+    assert counting(lists) is lists
+    bits = np.zeros(5, np.uint64)
+    for mass in lists.masses.tolist():
+        bits[mass // 64] |= np.uint64(1 << mass % 64)
+    rows = MassRows.of(bits)
+    assert (rows.n, rows.before.tolist()) == (3, [0, 1, 2, 3, 3, 3])
+
+
+@FORMS
+def test_a_search_that_is_closed_leaves_off_at_once(options):
+    rng = np.random.default_rng(6)
+    lists = np.sort(rng.choice(5000, (20_000, 40)), axis=1).astype(np.int32)
+    every = MassLists(np.arange(20_001, dtype=np.int64) * 40, lists.ravel(), np.full(20_000, 6000, np.int32))
+    kind = tuned(MatchScores, **options, nanoseconds_of_piece=1e6)
+    candidate, score = np.zeros((20_000, 1), np.int64), np.zeros((20_000, 1), np.int32)
+    work = kind(Processor(2), every).search(every, (0, 0), 1, candidate, score)
+    next(work)
+    work.close()
+    assert not any(thread.name.startswith("proteoscope") for thread in threading.enumerate())
+    assert candidate[-1, 0] == -1, "the last query had been begun"
