@@ -22,10 +22,12 @@ from gui.forms.device_choice import DeviceChoice
 from gui.forms.editors import RunEditor, tool_button
 from gui.forms.field import Outlined
 from gui.forms.file_survey import FileSurvey, SearchedRun, Survey
+from gui.forms.given import NOTHING, Given
 from gui.forms.input_files import InputFiles
 from gui.forms.parameter_form import ParameterForm
 from gui.forms.path_line import FileLine, FolderLine, PathLine
 from gui.forms.preset_files import write_preset
+from gui.forms.problems import find_problems
 from gui.forms.sections import Card, Columns
 from gui.forms.wheel import ChoiceBox
 from gui.icons import set_icon
@@ -226,9 +228,15 @@ class SearchForm(QWidget):
         if self.given_project is not None:
             self.given_project.files.offer_project(folder)
 
-    def go_on_from(self, folder: Path, run_id: str) -> None:
-        """Ask for a search of what a run of a project has found."""
+    def go_on_from(self, folder: Path, run_id: str, given: Given = NOTHING) -> None:
+        """Ask for a search of what a run of a project has found; parameters that this search does not have, or not so, are passed over."""
         self.set_project_folder(folder)
+        for name, paths in given.inputs.items():
+            self.file_lists[name].clear()
+            self.file_lists[name].add(paths)
+        values = {name: value for name, value in given.parameters.items() if name in self._model.model_fields}
+        refused = find_problems(self._model, {**self.parameters.values(), **values})[1]
+        self.parameters.set_values({name: value for name, value in values.items() if name not in refused})
         self.parameters.set_values(dict.fromkeys(self._run_editors, run_id))
 
     def what_is_missing(self) -> str:
