@@ -35,6 +35,7 @@ _OWN_VIEWS: dict[str, Callable[[Search], RunView]] = {
 
 _FOLLOW_UPS = (
     ("identify", "explain", "E&xplain unidentified spectra…"),
+    ("identify", "modified", "Find &modified peptides in unidentified spectra…"),
     ("modified", "identify", "Search a&gain with these modifications…"),
 )
 """Of which search the results offer which other one, and in which words."""

@@ -66,8 +66,11 @@ MODIFIED_SEARCH = Search(
         Option(
             "skip_broken", "Leave out spectra that cannot be read, and count them", "leave out spectra that cannot be read, and count them"
         ),
-        Option("from_project", "", "search what an identification in this project left unidentified", metavar="DIR"),
-        Option("run", "", "of that project, which identification (default: the newest)", metavar="RUN"),
+        Option(
+            "from_project", "Project whose unidentified spectra are searched",
+            "search what an identification in this project left unidentified", metavar="DIR", is_project=True,
+        ),
+        Option("run", "Identification", "of that project, which identification (default: the newest)", metavar="RUN"),
     ),
     shortcuts=("mass_shift", "top"),
     writes="project",

@@ -206,7 +206,7 @@ class RunEditor(Editor):
     tables = frozenset(("psms", "spectra"))
     """That a run must have."""
 
-    def __init__(self, description: ParameterDescription) -> None:
+    def __init__(self, description: ParameterDescription | None = None) -> None:
         super().__init__()
         self._offered: dict[str, str] | None = None
         self._combo = ChoiceBox()

@@ -18,8 +18,10 @@ from gui.plots.zoomed import Ranges, ZoomedPlot
 __all__ = ["ShiftPlot"]
 
 _LEAST_DALTON = 0.01
-_BAR = 4.0
+_BAR = 2.0
 """Pixels of a bar at least."""
+_NEAR = 3.0
+"""Pixels beside a bar that are meant for it, too."""
 _MOST_NAMED = 40
 """Bars in sight whose names are tried, the highest."""
 _PALE, _SOLID = 90, 200
@@ -112,12 +114,14 @@ class ShiftPlot(ZoomedPlot):
         super().reset_range()
 
     def bar_at(self, at: QPointF) -> int | None:
-        """The bar at a place of this widget that has matches."""
+        """The bar with matches at a place of this widget, or the nearest one beside it."""
         bars = self.bars
         if bars is None or not self.inner.contains(at):
             return None
-        bar = int(np.searchsorted(bars.edges, self._values_at(at)[0], side="right")) - 1
-        return bar if 0 <= bar < len(bars.counts) and bars.counts[bar] else None
+        shift, (low, high) = self._values_at(at)[0], self._ranges[0]
+        some = np.flatnonzero(bars.counts)
+        away = np.maximum(0.0, np.maximum(bars.edges[some] - shift, shift - bars.edges[some + 1])) * self.inner.width() / (high - low)
+        return int(some[away.argmin()]) if len(some) and away.min() <= _NEAR else None
 
     def place_of(self, shift: float) -> QPointF:
         """Where a shift lies on this widget, just above the axis."""
@@ -213,8 +217,12 @@ class ShiftPlot(ZoomedPlot):
         in_sight = np.flatnonzero((bars.counts > 0) & (middle >= axes.x_range[0]) & (middle <= axes.x_range[1]))
         if not len(in_sight):
             return
-        named = in_sight[np.argsort(-bars.counts[in_sight], kind="stable")[:_MOST_NAMED]]
-        names = [_shortened(self.shifts.name(float(bars.edges[i]), float(bars.edges[i + 1]))) for i in named.tolist()]
+        highest = in_sight[np.argsort(-bars.counts[in_sight], kind="stable")[:_MOST_NAMED]].tolist()
+        # A name stands once, over the highest of its bars.
+        bar_of: dict[str, int] = {}
+        for i in highest:
+            bar_of.setdefault(self.shifts.name(float(bars.edges[i]), float(bars.edges[i + 1])), i)
+        names, named = [_shortened(name) for name in bar_of], np.array(list(bar_of.values()))
         metrics = QFontMetricsF(font)
         widths = np.array([metrics.horizontalAdvance(name) for name in names])
         x, y = axes.xs(middle), axes.ys(bars.counts.astype(np.float64))

@@ -114,7 +114,7 @@ class ModifiedView(RunView):
             (self.spectrum, "Ions", "The spectrum of the chosen PSM with its peptide, errors and table of ions"),
         )
         down_left = self._split(Qt.Orientation.Vertical, {self.modifications: 2, self.tables: 3})
-        across = self._split(Qt.Orientation.Horizontal, {down_left: 9, self.spectra: 11})
+        across = self._split(Qt.Orientation.Horizontal, {down_left: 1, self.spectra: 1})
         down = self._split(Qt.Orientation.Vertical, {self._histogram_page(): 3, across: 7})
         self._arrange({"down": down, "across": across, "tables": down_left}, (self.histogram, self.mirror, self.spectrum))
         self.modifications.rowChosen.connect(lambda *_: self._show_chosen_modifications())
@@ -202,13 +202,17 @@ class ModifiedView(RunView):
         chosen = self.filters.chosen
         for name, panel in self.panels.items():
             panel.show_rows(filter=modified_conditions(chosen, name), takes_first=name == "psms")
-        self.header.show_facts((*files_facts(run), f"shifts {_range_text(run)}", *time_facts(run)))
+        self.header.show_facts(self._facts(run))
         fdr, n_spectra = run.fdr, run.spectra.count
 
         def look_over() -> _Found:
             return _Found(overview(source, fdr), Summary(accepted_counts(source, fdr), n_spectra()))
 
         self._statistician.submit("overview", look_over, self._show_overview, self._fail_overview)
+
+    @staticmethod
+    def _facts(run: ModifiedRun) -> tuple[str, ...]:
+        return (*files_facts(run), f"shifts {_range_text(run)}", *time_facts(run))
 
     def _show_overview(self, found: _Found) -> None:
         run = self._run
@@ -217,11 +221,12 @@ class ModifiedView(RunView):
         counts, locale = found.overview.counts, QLocale()
         kinds = ", ".join(
             f"{locale.toString(counts[name])} {text}"
-            for name, text in (("plain", "without a shift"), ("named", "with a named one"), ("unnamed", "with another"))
+            for name, text in (("plain", "PSMs without a shift"), ("named", "with a named one"), ("unnamed", "with another"))
         )
         self.header.show_counts(
-            figures_of(found.summary.counts), f"{summary_ending(found.summary, run.fdr)}; {kinds}", certainty_help(found.summary.counts)
+            figures_of(found.summary.counts), summary_ending(found.summary, run.fdr), certainty_help(found.summary.counts)
         )
+        self.header.show_facts((kinds, *self._facts(run)))
         low, high = _bounds(run)
         shift = found.overview.shifts.shift
         if len(shift):

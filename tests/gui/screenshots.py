@@ -398,6 +398,8 @@ class Photographer:
         results.follow_ups["identify"].trigger()
         self.wait(window.form.run_button.isEnabled)
         self.take("79-modified-again")
+        window.go_on("modified", "modified-0001")
+        self.take("79-modified-from-project")
 
     def reads(self) -> None:
         """Reads aligned with parts of a made-up genome: the form, the alignment of a row, a place of the depth, distributions."""
