@@ -24,7 +24,7 @@ _NEAR = 3.0
 """Pixels beside a bar that are meant for it, too."""
 _MOST_NAMED = 40
 """Bars in sight whose names are tried, the highest."""
-_PALE, _SOLID = 90, 200
+_PALE, _SOLID = 120, 220
 _FOOT = 0.5
 """Where a logarithmic axis begins: one match stands above it."""
 _HEADROOM = {"linear": 1.25, "square-root": 1.45, "logarithmic": 6.0}
@@ -203,7 +203,7 @@ class ShiftPlot(ZoomedPlot):
             fill.setAlpha(alpha)
             painter.setBrush(fill)
             y = axes.ys(counts.astype(np.float64))
-            painter.drawRects([QRectF(x[i], y[i], max(1.0, x[i + 1] - x[i] - 0.5), inner.bottom() - y[i]) for i in np.flatnonzero(counts)])
+            painter.drawRects([QRectF(x[i], y[i], max(1.5, x[i + 1] - x[i] - 0.5), inner.bottom() - y[i]) for i in np.flatnonzero(counts)])
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
         painter.restore()
         self._paint_names(painter, axes, bars, colours, font)

@@ -114,7 +114,7 @@ class ModifiedView(RunView):
             (self.spectrum, "Ions", "The spectrum of the chosen PSM with its peptide, errors and table of ions"),
         )
         down_left = self._split(Qt.Orientation.Vertical, {self.modifications: 2, self.tables: 3})
-        across = self._split(Qt.Orientation.Horizontal, {down_left: 1, self.spectra: 1})
+        across = self._split(Qt.Orientation.Horizontal, {down_left: 10, self.spectra: 11})
         down = self._split(Qt.Orientation.Vertical, {self._histogram_page(): 3, across: 7})
         self._arrange({"down": down, "across": across, "tables": down_left}, (self.histogram, self.mirror, self.spectrum))
         self.modifications.rowChosen.connect(lambda *_: self._show_chosen_modifications())
