@@ -1,8 +1,9 @@
 """What a difference of mass is: another end of the peptide, a modification of Unimod, another amino acid, or two modifications at once.
 
-A name needs a mass within the tolerance and a site that fits, at a place that the spectrum allows. Of several the first of these wins, and
-of equal ones the nearest mass, then the oldest entry: other ends of the peptide, whose residues the protein has; what Unimod shows as usual at that site;
-amino-acid exchanges; the rest of Unimod; two usual modifications. A residue that carries a fixed modification carries another one instead.
+A name needs a mass within the tolerance and a site that fits, at a place that the spectrum allows. Of several the first of these wins:
+other ends of the peptide, whose residues the protein has; what Unimod shows as usual at that site; amino-acid exchanges; the rest of
+Unimod; two usual modifications. Of equal ones it is the nearest mass, then the oldest entry. A residue that carries a fixed modification
+carries another one instead.
 """
 
 from __future__ import annotations
@@ -283,8 +284,7 @@ def _other_ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64], enzyme: Enzyme
                 total = total + np.where(is_there, mass[letter], np.nan)
                 with np.errstate(invalid="ignore"):
                     rows = np.flatnonzero(is_there & fits & (np.abs(shifts.shift - sign * total) <= shifts.tolerance))
-                for row in rows.tolist():
-                    found.append(_described(shifts, cuts, row, k, sign, float(sign * total[row]), is_start=is_start))
+                found += [_described(shifts, cuts, row, k, sign, float(sign * total[row]), is_start=is_start) for row in rows.tolist()]
     return found
 
 

@@ -53,7 +53,7 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         "hyperscore",
         title="Score",
         group=SCORING,
-        help="What ranks the candidates of a spectrum: the hyperscore with the shift at its best place, or the count of matching masses alone.",
+        help="What ranks the candidates: the hyperscore with the shift at its best place, or the count of matching masses alone.",
     )
     candidates: int = parameter(
         100,

@@ -1,4 +1,4 @@
-"""Shifts placed on every residue score as the same peptide with a modification there does, and mass lists are what their definition says."""
+"""Shifts placed on every residue score as the same peptide with a modification there; mass lists are what their definition says."""
 
 import numpy as np
 import pytest
