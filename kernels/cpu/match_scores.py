@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.probing import count_bits
+from kernels.cpu.probing import count_bits, fetch_early
 from kernels.cpu.processor import Processor
 from kernels.device import StopFlag
 from kernels.match_score_layouts import (
@@ -210,6 +210,7 @@ def _count(index, chunk, ranges, q, begin, end, counter):
         low, high = np.int64(start[ranges.low[s]]), np.int64(start[ranges.high[s]])
         if low < high:
             begin[n], end[n] = first + low, first + high
+            fetch_early(index.posting, first + low)
             n += 1
     posting, one = index.posting, counter.dtype.type(1)
     for s in range(n):
@@ -317,7 +318,8 @@ class MatchScores:
         check_candidates(candidates)
         self._device, self._lists = device, counting(candidates)
         longest = int(np.diff(self._lists.offsets).max(initial=0))
-        self._chunk_size = max(1, min(self.candidates_of_chunk, (1 << 32) // (2 * longest + 1)))  # `start` has 32 bits
+        n = len(candidates.precursors)
+        self._chunk_size = max(1, min(n, self.candidates_of_chunk, (1 << 32) // (2 * longest + 1)))  # `start` has 32 bits
         self._looked = 0.0  # at masses of candidates, by vectors
         self._index: _Index | None = None
         self._rows = self._rows_below = MassRows.of(np.zeros(1, np.uint64))

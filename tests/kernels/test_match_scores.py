@@ -78,7 +78,7 @@ def test_precursors_match_nothing():
 def test_both_ends_of_the_window_are_within():
     candidates = lists_of([[1]] * 5, [10, 20, 30, 40, 50])
     queries = lists_of([[1]], [30])
-    assert searched_on(Processor(1), candidates, queries, (-10, 10), 5)[0] == [[1, 2, 3, -1, -1]]
+    assert searched_on(Processor(1), candidates, queries, (-10, 10), 5)[0] == [[2, 1, 3, -1, -1]]  # the unshifted one matches twice
     assert searched_on(Processor(1), candidates, queries, (-9, 9), 5)[0] == [[2, -1, -1, -1, -1]]
     assert searched_on(Processor(1), candidates, queries, (1, 0), 5)[0] == [[-1] * 5]
 
