@@ -1,12 +1,10 @@
-"""Match scores of spectra on the processor, in the three forms of Carroll's thesis (section 6.2), and a search by the fastest.
+"""Match scores of spectra on the processor: the best candidates of each query, by an index of masses.
 
-* Lists (Algorithm 6): both lists of a pair are walked, twice.
-* Vector (Algorithm 8): a query is a vector of bits, and each mass of a candidate two looks into it.
-* Index (Algorithms 9 and 10): of each mass there is the list of the candidates that have it, and a query's masses walk theirs. The thesis
-  makes the lists again for each shift. Here a second set is by the mass below the precursor, so that one index serves all queries.
-
-With n masses of a query and m of each of r candidates these take r (n + m), r m and n p steps, where p candidates have a mass, on average.
-p is far below r: for peptides in units of 0.01 Da it is r / 30,000. The index is made when queries by vectors would have taken as long.
+The index of Carroll's thesis (Algorithms 9 and 10) has, for each mass, the list of the candidates that have it, and a query's masses walk
+theirs. The thesis makes the lists again for each shift. Here a second set is by the mass below the precursor, so that one index serves
+all queries. With n masses of a query and m of each of r candidates, the forms without one (`kernels.cpu.match_score_forms`) take
+r (n + m) and r m steps, and the index n p, where p candidates have a mass, on average: far less than r. It is made when queries as vectors
+would have taken as long as making it.
 
 Candidates next in mass make a chunk. The lists are those of a chunk, so that its counters stay in a core's own cache while queries visit it
 one after the other. Masses that follow each other among those that occur (a peak with its tolerance) are one range of postings.
@@ -22,6 +20,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from kernels.cpu.match_score_forms import score_by_vector
 from kernels.cpu.probing import count_bits, fetch_early
 from kernels.cpu.processor import Processor
 from kernels.device import StopFlag
@@ -37,7 +36,7 @@ from kernels.match_score_layouts import (
 )
 from kernels.partitions import Partition, equal_partitions
 
-__all__ = ["MatchScores", "score_by_lists", "score_by_vector"]
+__all__ = ["MatchScores"]
 
 # Nanoseconds of one thread, measured with tests/benchmarks/match_scores.py. Only their ratios matter.
 _PER_LOOK = 1.0  # by vector: both looks of a mass
@@ -71,59 +70,6 @@ class _Ranges(NamedTuple):
     offsets: NDArray[np.int64]
     low: NDArray[np.int64]
     high: NDArray[np.int64]
-
-
-# ---------------------------------------------------------------------------------------------------------------- the forms of the thesis
-
-
-@njit(nogil=True, cache=True)
-def _count_equal(masses, first, last, others, other_first, other_last, delta):
-    """Masses that two ascending lists have in common, when the second is shifted by delta."""
-    n = 0
-    while first < last and other_first < other_last:
-        mass, other = np.int64(masses[first]), np.int64(others[other_first]) + delta
-        n += mass == other
-        first += mass <= other
-        other_first += other <= mass
-    return n
-
-
-@njit(nogil=True, cache=True)
-def score_by_lists(queries, q, candidates, first, last, scores, stop):
-    """Match scores of query q and the candidates `first:last`, into `scores` (last - first,); both lists hold only masses that count."""
-    begin, end = queries.offsets[q], queries.offsets[q + 1]
-    for j in range(first, last):
-        if stop[0]:
-            return
-        low, high = candidates.offsets[j], candidates.offsets[j + 1]
-        delta = np.int64(queries.precursors[q]) - np.int64(candidates.precursors[j])
-        n = _count_equal(queries.masses, begin, end, candidates.masses, low, high, np.int64(0))
-        scores[j - first] = n + _count_equal(queries.masses, begin, end, candidates.masses, low, high, delta)
-
-
-@njit(nogil=True, cache=True)
-def score_by_vector(queries, q, candidates, first, last, scores, stop):
-    """As `score_by_lists`; the query is a vector of bits."""
-    most = np.int64(queries.precursors[q])
-    bits = np.zeros(max(0, most) // 64 + 1, np.uint64)
-    for i in range(queries.offsets[q], queries.offsets[q + 1]):
-        mass = np.uint64(queries.masses[i])
-        bits[mass >> np.uint64(6)] |= np.uint64(1) << (mass & np.uint64(63))
-    for j in range(first, last):
-        if stop[0]:
-            return
-        delta, n = most - np.int64(candidates.precursors[j]), np.uint64(0)
-        for i in range(candidates.offsets[j], candidates.offsets[j + 1]):
-            mass = np.int64(candidates.masses[i])
-            if mass < most:
-                n += bits[np.uint64(mass) >> np.uint64(6)] >> (np.uint64(mass) & np.uint64(63)) & np.uint64(1)
-            if mass + delta >= 0:
-                mass += delta
-                n += bits[np.uint64(mass) >> np.uint64(6)] >> (np.uint64(mass) & np.uint64(63)) & np.uint64(1)
-        scores[j - first] = n
-
-
-# ---------------------------------------------------------------------------------------------------------------------------- the index
 
 
 @njit(nogil=True, cache=True)
