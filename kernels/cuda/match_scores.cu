@@ -1,10 +1,14 @@
 // Match scores of spectra: what kernels/cpu/match_scores.py computes, with the same candidates and scores. See kernels/match_score_layouts.py
 // for what is counted: masses that a query and a candidate have in common, counted from zero and counted from their precursors down.
 //
-// Candidates next in mass make a chunk. Of each chunk there are postings: for each row (a mass that occurs from zero on, or from the precursor
-// down) the numbers of the candidates that have it. A block has a query and a chunk. Its counters, one for each candidate of the chunk, lie in
-// shared memory, several in a word; its threads find the rows' postings and add one for each. Then those that belong among the query's best
-// are put there. Chunks come one launch after the other, so that a query's best are only one block's at a time.
+// Candidates next in mass make a chunk. A row is a mass that occurs, from zero on or from the precursor down. A block has a query and a chunk;
+// its counters, one for each candidate of the chunk, lie in shared memory, several in a word. Those that belong among the query's best are put
+// there. Chunks come one launch after the other, so that a query's best are only one block's at a time. Two forms give the counters:
+//
+// * Postings: each row has the numbers of the candidates that have it, and threads add one for each posting of the query's rows.
+// * Bits: each row has a bit for each candidate (Carroll's thesis, Algorithm 11), 32 in a word. A thread adds up the rows of the query in its
+//   own columns: sums stand across words, the lowest bit of all 32 in one, the next in another, and eight rows are added with seven full
+//   adders, of two instructions each. Where many candidates have a mass, that is less work.
 
 // What a launch is compiled for; kernels/cuda/match_scores.py sets it.
 #ifndef BITS
@@ -22,6 +26,9 @@ constexpr Word kHigh = kBits == 8 ? 0x80808080u : 0x80008000u;  // the highest b
 constexpr Word kOnes = kBits == 8 ? 0x01010101u : 0x00010001u;
 constexpr Word kHalf = kMost / 2;
 constexpr int kPlaceBits = 16;  // of a candidate in its chunk
+constexpr int kColumns = kBits == 8 ? 4 : 2;  // words of a row that a thread adds up
+constexpr int kPlanes = kBits;                // of sums: bits of the greatest score
+constexpr int kRowsAtOnce = 8;
 
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
@@ -49,14 +56,16 @@ struct Rows {
     int n;  // rows of masses from zero on; those from precursors down follow
 };
 
-// Postings of chunks: those of row r of chunk c are, from `firsts[c]` on, `starts[c * stride + r]` to `starts[c * stride + r + 1]`.
+// Postings of chunks: those of row r of chunk c are, from `firsts[c]` on, `starts[c * stride + r]` to `starts[c * stride + r + 1]`. Or bits: row
+// r of chunk c is the `columns` words from `(c * stride + r) * columns` on; the last of its rows, `stride - 1`, is empty.
 struct Index {
     Word* starts;
     unsigned short* postings;
     const long long* firsts;
+    Word* bits;
     long long stride;
     int chunk_size;
-    int chunks;
+    int columns;
 };
 
 // Queries: `windows` (n, 2), numbers of candidates; `rows` (2 * masses,), -1 for none; `best` (n, top), the score above 2^32 minus 1 minus
@@ -72,8 +81,8 @@ struct Queries {
     int top;
 };
 
-// A launch: the chunk `chunk` of the index, whose first candidate is number `first` of all; `lanes` threads share the postings of a row.
-// All scores are written to `scores` (n, row_length), unless that is null.
+// A launch: the chunk `chunk` of the index, whose first candidate is number `first` of all; `lanes` threads share the postings of a row, sums
+// of bits have `planes` bits. All scores are written to `scores` (n, row_length), unless that is null.
 struct Pass {
     unsigned char* scores;
     long long row_length;
@@ -81,7 +90,7 @@ struct Pass {
     int chunk;
     int n;
     int lanes;
-    int unused;
+    int planes;
 };
 
 __device__ __forceinline__ void set_bit(Long* bits, int mass) {
@@ -156,6 +165,20 @@ extern "C" __global__ void __launch_bounds__(512) place_postings(Lists lists, Ro
         const unsigned short place = static_cast<unsigned short>(list - chunk * index.chunk_size);
         postings[atomicAdd(starts + row_of(rows.bits, rows.before, rows.words, mass), 1u)] = place;
         postings[atomicAdd(starts + rows.n + row_of(rows.bits_below, rows.before_below, rows.words, below), 1u)] = place;
+        COUNT_OPERATIONS(2);
+    });
+}
+
+// A bit for each posting.
+extern "C" __global__ void __launch_bounds__(512) set_bits(Lists lists, Rows rows, Index index) {
+    for_each_mass(lists, [&](long long list, int mass, int below, long long) {
+        const long long chunk = list / index.chunk_size;
+        const int place = static_cast<int>(list - chunk * index.chunk_size);
+        Word* const column = index.bits + chunk * index.stride * index.columns + place / 32;
+        const long long row = row_of(rows.bits, rows.before, rows.words, mass);
+        const long long row_below = rows.n + row_of(rows.bits_below, rows.before_below, rows.words, below);
+        atomicOr(column + row * index.columns, 1u << (place & 31));
+        atomicOr(column + row_below * index.columns, 1u << (place & 31));
         COUNT_OPERATIONS(2);
     });
 }
@@ -258,8 +281,31 @@ __device__ void store_scores(const Word* counters, int n, unsigned char* scores)
     }
 }
 
-// A block for each query.
-extern "C" __global__ void __launch_bounds__(512) search_chunk(Index index, Queries queries, Pass pass) {
+// The counters `low:high` of the chunk are those of the query's window; false where there are none. All counters become zero.
+__device__ __forceinline__ bool begin_chunk(const Index& index, const Queries& queries, const Pass& pass, int* low, int* high) {
+    const long long begins = queries.windows[2 * blockIdx.x] - pass.first, ends = queries.windows[2 * blockIdx.x + 1] - pass.first;
+    *low = begins > 0 ? static_cast<int>(min(begins, static_cast<long long>(pass.n))) : 0;
+    *high = ends < pass.n ? static_cast<int>(max(ends, 0ll)) : pass.n;
+    if (*low >= *high) return false;
+    const int words = (index.chunk_size + kParts - 1) / kParts;
+    for (int i = threadIdx.x; i < (words + 3) / 4; i += kThreads) reinterpret_cast<Four*>(dynamic_shared)[i] = Four{{0, 0, 0, 0}};
+    __syncthreads();
+    return true;
+}
+
+// What is done with the counters, when all are there.
+__device__ __forceinline__ void end_chunk(const Queries& queries, const Pass& pass, int low, int high, Long* found, int* total) {
+    const Word* const counters = reinterpret_cast<const Word*>(dynamic_shared);
+    const long long q = blockIdx.x;
+    if (pass.scores) {
+        store_scores(counters, pass.n, pass.scores + (q * pass.row_length + pass.first) * (kBits / 8));
+    } else {
+        keep_best(counters, low, high, static_cast<Long>(pass.first), queries.best + q * queries.top, queries.top, found, total);
+    }
+}
+
+// A block for each query, by postings.
+extern "C" __global__ void __launch_bounds__(512) count_by_postings(Index index, Queries queries, Pass pass) {
     union Room {
         Word ranges[2][kThreads];
         Long found[kFound];
@@ -268,12 +314,8 @@ extern "C" __global__ void __launch_bounds__(512) search_chunk(Index index, Quer
     __shared__ int total;
     Word* const counters = reinterpret_cast<Word*>(dynamic_shared);
     const int q = blockIdx.x, t = threadIdx.x;
-    const long long begins = queries.windows[2 * q] - pass.first, ends = queries.windows[2 * q + 1] - pass.first;
-    const int low = begins > 0 ? static_cast<int>(min(begins, static_cast<long long>(pass.n))) : 0;
-    const int high = ends < pass.n ? static_cast<int>(max(ends, 0ll)) : pass.n;
-    if (low >= high) return;
-    const int words = (index.chunk_size + kParts - 1) / kParts;
-    for (int i = t; i < (words + 3) / 4; i += kThreads) reinterpret_cast<Four*>(counters)[i] = Four{{0, 0, 0, 0}};
+    int low, high;
+    if (!begin_chunk(index, queries, pass, &low, &high)) return;
     const Word* const starts = index.starts + pass.chunk * index.stride;
     const unsigned short* const postings = index.postings + index.firsts[pass.chunk];
     const long long first = 2 * (queries.offsets[q] - queries.offsets[0]), last = 2 * (queries.offsets[q + 1] - queries.offsets[0]);
@@ -293,11 +335,106 @@ extern "C" __global__ void __launch_bounds__(512) search_chunk(Index index, Quer
         }
         __syncthreads();
     }
-    if (first == last) __syncthreads();
-    if (pass.scores) {
-        store_scores(counters, pass.n, pass.scores + (q * pass.row_length + pass.first) * (kBits / 8));
-    } else {
-        keep_best(counters, low, high, static_cast<Long>(pass.first), queries.best + static_cast<long long>(q) * queries.top, queries.top,
-                  room.found, &total);
+    end_chunk(queries, pass, low, high, room.found, &total);
+}
+
+// Words of a row that are read at once.
+struct __align__(4 * kColumns) Columns {
+    Word of[kColumns];
+};
+
+// Sums of bits, one for each bit of a word: bit i of plane p is worth 2^p in sum i.
+struct Sums {
+    Word planes[kPlanes];
+
+    // A full adder for each bit: `low` becomes the sum's, and the carry is given back.
+    __device__ __forceinline__ static Word add(Word& low, Word a, Word b) {
+        const Word both = low ^ a, carry = (low & a) | (both & b);
+        low = both ^ b;
+        return carry;
     }
+
+    __device__ __forceinline__ void add_rows(const Word rows[kRowsAtOnce], int n_planes) {
+        Word two = add(planes[0], rows[0], rows[1]);
+        const Word four = add(planes[1], two, add(planes[0], rows[2], rows[3]));
+        two = add(planes[0], rows[4], rows[5]);
+        Word carry = add(planes[2], four, add(planes[1], two, add(planes[0], rows[6], rows[7])));
+#pragma unroll
+        for (int p = 3; p < kPlanes; ++p) {
+            if (p >= n_planes) break;
+            const Word next = planes[p] & carry;
+            planes[p] ^= carry;
+            carry = next;
+        }
+    }
+
+    // The sums that are greater than `worst`.
+    __device__ __forceinline__ Word above(Word worst) const {
+        Word is_greater = 0, is_equal = ~0u;
+#pragma unroll
+        for (int p = kPlanes - 1; p >= 0; --p) {
+            const Word of_worst = worst >> p & 1u ? ~0u : 0u;
+            is_greater |= is_equal & planes[p] & ~of_worst;
+            is_equal &= ~(planes[p] ^ of_worst);
+        }
+        return is_greater;
+    }
+
+    __device__ __forceinline__ Word of(int bit) const {
+        Word sum = 0;
+#pragma unroll
+        for (int p = 0; p < kPlanes; ++p) sum |= (planes[p] >> bit & 1u) << p;
+        return sum;
+    }
+};
+
+// A block for each query, by bits. Of sums only those that may be among the best become counters.
+extern "C" __global__ void __launch_bounds__(512) count_by_bits(Index index, Queries queries, Pass pass) {
+    union Room {
+        int rows[kThreads];
+        Long found[kFound];
+    };
+    __shared__ Room room;
+    __shared__ int total;
+    Word* const counters = reinterpret_cast<Word*>(dynamic_shared);
+    const int q = blockIdx.x, t = threadIdx.x;
+    int low, high;
+    if (!begin_chunk(index, queries, pass, &low, &high)) return;
+    const Word* const bits = index.bits + pass.chunk * index.stride * index.columns + t * kColumns;
+    const bool has_columns = t * kColumns < index.columns;
+    const long long first = 2 * (queries.offsets[q] - queries.offsets[0]), last = 2 * (queries.offsets[q + 1] - queries.offsets[0]);
+    Sums sums[kColumns] = {};
+    for (long long tile = first; tile < last; tile += kThreads) {
+        const int row = tile + t < last ? queries.rows[tile + t] : -1;
+        room.rows[t] = row < 0 ? static_cast<int>(index.stride - 1) : row;
+        __syncthreads();
+        const int n = static_cast<int>(min(last - tile, static_cast<long long>(kThreads)));
+        for (int r = 0; has_columns && r < n; r += kRowsAtOnce) {
+            Columns found[kRowsAtOnce];
+#pragma unroll
+            for (int k = 0; k < kRowsAtOnce; ++k) {
+                found[k] = *reinterpret_cast<const Columns*>(bits + static_cast<long long>(room.rows[r + k]) * index.columns);
+            }
+#pragma unroll
+            for (int c = 0; c < kColumns; ++c) {
+                Word words[kRowsAtOnce];
+#pragma unroll
+                for (int k = 0; k < kRowsAtOnce; ++k) words[k] = found[k].of[c];
+                sums[c].add_rows(words, pass.planes);
+            }
+            COUNT_OPERATIONS(kRowsAtOnce * kColumns);
+        }
+        __syncthreads();
+    }
+    const bool is_all = pass.scores != nullptr;
+    const Word worst = is_all ? 0 : static_cast<Word>(queries.best[(q + 1ll) * queries.top - 1] >> 32);
+#pragma unroll
+    for (int c = 0; has_columns && c < kColumns; ++c) {
+        for (Word votes = sums[c].above(worst); votes; votes &= votes - 1) {
+            const int bit = __ffs(static_cast<int>(votes)) - 1, place = (t * kColumns + c) * 32 + bit;
+            counters[place / kParts] |= sums[c].of(bit) << place % kParts * kBits;  // no other thread's
+        }
+    }
+    __syncthreads();
+    end_chunk(queries, pass, low, high, room.found, &total);
 }

@@ -1,21 +1,22 @@
 """Match scores of spectra on a GPU: the class of `kernels.cpu.match_scores`, with the kernels of match_scores.cu.
 
-The thesis's form for a GPU (Carroll, Algorithm 11) reads a row of 0 and 1, one for each candidate, for each mass of a query. Nearly all
-that it reads is 0: a peptide has some dozens of the hundred thousand masses that occur. Here a row is the list of those candidates that
-have the mass. Lists and what is found stay on the device; where they do not fit, the candidates are taken in groups, whose lists are made
-anew.
+The thesis's form for a GPU (Carroll, Algorithm 11) reads a row of 0 and 1, one for each candidate, for each mass of a query. Where nearly
+all that it reads is 0 (a peptide has some dozens of the hundred thousand masses that occur), a row is a list of those candidates that have
+the mass: postings instead of bits. Which, is decided by how many candidates have a mass, on average (`share_for_bits`). Rows and what is
+found stay on the device; where they do not fit, the candidates are taken in groups, whose rows are made anew.
 
 ATGPU analysis, a word has 4 bytes; `building_analysis` and `search_analysis` count it. For q queries of n masses, r candidates of m masses
 in c chunks, and p candidates that have a mass, on average:
 
 * rounds: one for each chunk, and four that make the lists;
-* words in: r m and 3 r of candidates, q n and 7 q of queries; out: 3 q top;
-* operations: 4 r m to make the lists, 2 q n p in a search, of a posting that is counted;
-* memory blocks: 2 q n p / 16 of postings, which the cache keeps for the queries of a chunk, and 2 q n c of the places where they begin;
+* words in: r m and 3 r of candidates, q n and 7 q of queries; out: 2 q top;
+* operations: 4 r m to make postings, 2 r m to make bits; in a search 2 q n p postings that are counted, or 2 q n r / 32 words of bits;
+* memory blocks: 2 q n p / 16 of postings, which the cache keeps for the queries of a chunk, and 2 q n c of the places where they begin, or
+  2 q n r / 256 of bits;
 * shared memory: the counters of a chunk, 64 KB (32 KB where there is less), and 4 KB.
 
-Device memory: 4 bytes for a candidate's mass, another 4 while lists are made, and 4 for each mass that occurs, from zero on and from
-precursors down, in each chunk.
+Device memory: 4 bytes for a candidate's mass, another 4 while postings are made, and 4 for each mass that occurs, from zero on and from
+precursors down, in each chunk; bits take one for each candidate and mass that occurs.
 """
 
 from __future__ import annotations
@@ -51,7 +52,6 @@ _COUNTER_BYTES = 64 << 10  # so that three blocks share a multiprocessor
 _LIST_THREADS = 32
 _SCORE_BYTES = 256 << 20  # of all scores of a batch of queries
 _MOST_CANDIDATES = 1 << 32
-_POINTERS_OF_QUERY = 8 + 4 + 16
 
 _LISTS = np.dtype([(name, np.uint64) for name in ("offsets", "masses", "precursors")] + [("before", np.int64), ("n", np.int64)])
 """The struct Lists of match_scores.cu."""
@@ -59,34 +59,35 @@ _ROWS = np.dtype(
     [(name, np.uint64) for name in ("bits", "bits_below", "before", "before_below")] + [(name, np.int32) for name in ("words", "n")]
 )
 _INDEX = np.dtype(
-    [(name, np.uint64) for name in ("starts", "postings", "firsts")]
-    + [("stride", np.int64), ("chunk_size", np.int32), ("chunks", np.int32)]
+    [(name, np.uint64) for name in ("starts", "postings", "firsts", "bits")]
+    + [("stride", np.int64), ("chunk_size", np.int32), ("columns", np.int32)]
 )
 _QUERY_COLUMNS = "offsets", "masses", "precursors", "windows", "rows", "best"
 _QUERIES = np.dtype([*[(name, np.uint64) for name in _QUERY_COLUMNS], ("n", np.int32), ("top", np.int32)])
 _PASS = np.dtype(
     [("scores", np.uint64), ("row_length", np.int64), ("first", np.int64)]
-    + [(name, np.int32) for name in ("chunk", "n", "lanes", "unused")]
+    + [(name, np.int32) for name in ("chunk", "n", "lanes", "planes")]
 )
 
 
-def building_analysis(*, candidates: int, masses: int, rows: int, words: int, chunks: int) -> Work:
-    """Lists of a group of candidates; `rows` masses occur, in `words` words of bits. An operation is a posting counted or placed."""
+def building_analysis(*, candidates: int, masses: int, rows: int, words: int, chunks: int, by_bits: bool) -> Work:
+    """Rows of a group of candidates; `rows` masses occur, in `words` words of bits. An operation is a posting counted, placed, or set."""
     in_bytes = 8 * (candidates + 1) + 4 * masses + 4 * candidates + 8 * (chunks + 1) + 8 * (words + 1)
-    blocks = 4 * masses + 4 * masses * 2 // 32 + chunks * (rows + 2) * 4 * 3 // 32
-    return Work(4, 4 * masses, blocks, -(-in_bytes // 4), 16 * words // 4, 0, 3 + 2 + 2 + 1)
+    operations = (2 if by_bits else 4) * masses
+    blocks = 4 * masses + operations + (0 if by_bits else chunks * (rows + 2) * 4 * 3 // 32)
+    return Work(2 if by_bits else 4, operations, blocks, -(-in_bytes // 4), 16 * words // 4, 0, 3 + 2 + 2 + 1)
 
 
-def search_analysis(*, queries: int, masses: int, postings: int, chunks: int, top: int, counter_bytes: int) -> Work:
-    """A search in lists that are on the device, `postings` those that the queries' masses meet in the chunks of their windows."""
+def search_analysis(*, queries: int, masses: int, met: int, chunks: int, top: int, counter_bytes: int, by_bits: bool) -> Work:
+    """A search in rows that are on the device; `met` is of postings that are counted, or of words of bits that are added."""
     in_bytes = 8 * (queries + 1) + 4 * masses + 4 * queries + 16 * queries
-    blocks = postings * 2 // 32 + 2 * masses * chunks
-    return Work(chunks, postings, blocks, -(-in_bytes // 4), 2 * queries * top, counter_bytes, 4 + 1)
+    blocks = met * 4 // 32 if by_bits else met * 2 // 32 + 2 * masses * chunks
+    return Work(chunks, met, blocks, -(-in_bytes // 4), 2 * queries * top, counter_bytes, 4 + 1)
 
 
 @dataclass(frozen=True)
 class _Group:
-    """Lists of the chunks `first:last` of all."""
+    """Rows of the chunks `first:last` of all, as postings or as bits."""
 
     first: int
     last: int
@@ -96,8 +97,13 @@ class _Group:
 
     @property
     def stride(self) -> int:
-        """Of `starts`, from one chunk to the next."""
+        """Rows of a chunk and two more, which are empty."""
         return self.rows.n + self.rows_below.n + 2
+
+    @property
+    def by_bits(self) -> bool:
+        """Whether they are bits."""
+        return "bits_of_rows" in self.buffers
 
 
 class MatchScores:
@@ -114,12 +120,15 @@ class MatchScores:
     Attributes
     ----------
     candidates_of_chunk, counter_bytes : a chunk has no more, and its counters take no more, which a block must have of shared memory.
-    share_of_free_memory : that the lists of a group may take. queries_of_batch : whose best are on the device together.
+    share_for_bits : of the candidates, that must have a mass on average for rows of bits. An estimate: a posting takes a ninth of a cycle
+    of a multiprocessor, and a word of 32 bits a fifth. share_of_free_memory : that the rows of a group may take.
+    queries_of_batch : whose best are on the device together.
     passes_of_look : pairs of a query and a chunk between two looks at a cancel.
     """
 
     candidates_of_chunk = CANDIDATES_OF_CHUNK
     counter_bytes = _COUNTER_BYTES
+    share_for_bits = 0.05
     share_of_free_memory = 0.6
     queries_of_batch = 1 << 14
     passes_of_look = 1 << 20
@@ -223,7 +232,8 @@ class MatchScores:
         buffers = {"rows": self._card.buffer(8 * n_masses), "best": self._card.buffer(8 * top * (last - first))}
         buffers |= sent(self._card, arrays, self._stream)
         self._card.clear(buffers["best"], 8 * top * (last - first), self._stream)
-        return _Batch(last - first, top, n_masses, windows[first:last], buffers)
+        planes = most_matches(queries, self._lists).bit_length()
+        return _Batch(last - first, top, planes, windows[first:last], buffers)
 
     def _passed(self, batch: _Batch, told: int, scores: Any = 0) -> Generator[int, None, None]:
         """Launch a batch of queries over all chunks; yields `told` between."""
@@ -233,6 +243,7 @@ class MatchScores:
             postings = 2 * int(self._lists.offsets[self._end(group.last)] - self._lists.offsets[self._end(group.first)])
             of_row = postings / max(1, group.stride * (group.last - group.first))
             lanes = next(one for one in (4, 8, 16, 32) if one >= min(32.0, of_row))
+            kernel = "count_by_bits" if group.by_bits else "count_by_postings"
             for chunk in range(group.first, group.last):
                 first, end = self._end(chunk), self._end(chunk + 1)
                 if not np.any((batch.windows[:, 0] < end) & (batch.windows[:, 1] > first)):
@@ -243,10 +254,10 @@ class MatchScores:
                     launched = True
                 members = {
                     "scores": scores, "row_length": len(self._lists.precursors), "first": first, "chunk": chunk - group.first,
-                    "n": end - first, "lanes": lanes, "unused": 0,
+                    "n": end - first, "lanes": lanes, "planes": batch.planes,
                 }  # fmt: skip
                 arguments = self._index(group), struct_of_queries, struct(self._card, _PASS, members)
-                self._launch("search_chunk", batch.n, arguments, self._shared_bytes)
+                self._launch(kernel, batch.n, arguments, self._shared_bytes)
                 since += batch.n
                 if since >= self.passes_of_look:
                     self._card.wait(self._stream)
@@ -296,7 +307,7 @@ class MatchScores:
         ends = np.array([self._end(chunk) for chunk in range(first, self._n_chunks + 1)])
         masses = self._lists.offsets[ends] - self._lists.offsets[ends[0]]
         rows = np.minimum(2 * masses, 2 * (int(self._lists.precursors.max(initial=0)) + 1))
-        taken = 8 * masses + 12 * (ends - ends[0]) + 4 * rows * np.arange(len(ends)) + rows // 5
+        taken = 12 * masses + 12 * (ends - ends[0]) + 4 * rows * np.arange(len(ends)) + rows // 5
         return first + max(1, int(np.searchsorted(taken, self._card.free_bytes() * self.share_of_free_memory, side="right")) - 1)
 
     def _made(self, first: int, last: int) -> _Group:
@@ -332,8 +343,14 @@ class MatchScores:
             starts = np.minimum(np.arange(last - first + 1) * size, end - begin)
             buffers |= sent(card, before | {"firsts": 2 * (offsets[starts] - offsets[0])}, stream)
             group = _Group(first, last, *rows, buffers)
+            n_masses = int(offsets[-1] - offsets[0])
             room = 4 * group.stride * (last - first)
-            buffers |= {"starts": card.buffer(room), "postings": card.buffer(4 * int(offsets[-1] - offsets[0]))}
+            if 2 * n_masses > self.share_for_bits * group.stride * (end - begin):
+                buffers["bits_of_rows"] = card.buffer(room * self._columns)
+                card.clear(buffers["bits_of_rows"], room * self._columns, stream)
+                self._launch("set_bits", blocks, (lists, self._rows(group), self._index(group)))
+                return group
+            buffers |= {"starts": card.buffer(room), "postings": card.buffer(4 * n_masses)}
             card.clear(buffers["starts"], room, stream)
             arguments = lists, self._rows(group), self._index(group)
             self._launch("count_postings", blocks, arguments)
@@ -349,17 +366,22 @@ class MatchScores:
         return struct(self._card, _ROWS, members)
 
     def _index(self, group: _Group) -> NDArray[np.void]:
-        members = {name: group.buffers[name] for name in ("starts", "postings", "firsts")}
-        members |= {"stride": group.stride, "chunk_size": self._chunk_size, "chunks": group.last - group.first}
-        return struct(self._card, _INDEX, members)
+        members = {name: group.buffers.get(name, 0) for name in ("starts", "postings", "firsts")}
+        members |= {"bits": group.buffers.get("bits_of_rows", 0), "columns": self._columns}
+        return struct(self._card, _INDEX, members | {"stride": group.stride, "chunk_size": self._chunk_size})
+
+    @property
+    def _columns(self) -> int:
+        """Words of a row of bits; the four that a thread reads at once are at a place that is a multiple of their size."""
+        return -(-self._chunk_size // 128) * 4
 
 
 @dataclass(frozen=True)
 class _Batch:
-    """Queries on the device; `windows` (n, 2) here."""
+    """Queries on the device; `windows` (n, 2) here. `planes` : bits of the greatest score."""
 
     n: int
     top: int
-    n_masses: int
+    planes: int
     windows: NDArray[np.int64]
     buffers: dict[str, Any]

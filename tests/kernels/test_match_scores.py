@@ -21,6 +21,8 @@ from tests.shim.tuning import limited, tuned
 
 INDEX, VECTOR = {"looks_of_placed": -1.0}, {"looks_of_placed": 1e9}
 FORMS = pytest.mark.parametrize("options", [INDEX, VECTOR, {**INDEX, "candidates_of_chunk": 7}], ids=["index", "vector", "small chunks"])
+POSTINGS, BITS = {"share_for_bits": 2.0}, {"share_for_bits": -1.0}
+BOTH_ROWS = pytest.mark.parametrize("rows", [POSTINGS, BITS], ids=["postings", "bits"])
 EMPTY = lists_of([], [])
 NEEDS_COMPILER = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 
@@ -148,9 +150,11 @@ def test_a_search_that_is_closed_leaves_off_at_once(options):
 
 
 @NEEDS_COMPILER
+@BOTH_ROWS
 @pytest.mark.parametrize("options", [{}, {"candidates_of_chunk": 16, "queries_of_batch": 3, "passes_of_look": 4}], ids=["one", "pieces"])
 @pytest.mark.parametrize("longest", [30, 200], ids=["8 bits", "16 bits"])
-def test_a_card_finds_the_candidates_of_the_definition(options, longest):
+def test_a_card_finds_the_candidates_of_the_definition(rows, options, longest):
+    options = rows | options
     for seed in range(4):
         rng = np.random.default_rng(seed)
         candidates = random_lists(rng, 60, beyond=seed % 3, longest=longest)
@@ -171,25 +175,26 @@ def test_thousands_of_equal_scores_are_the_candidates_of_the_lowest_numbers():
     candidates, queries = lists_of(lists, [50] * 3000), lists_of([[1, 2, 3], [2], [5]], [50, 60, 40])
     for top in (1, 20, 256):
         expected = plain_best(queries, candidates, (-10, 10), top)
-        for options in ({}, {"candidates_of_chunk": 1000}):
+        for options in (POSTINGS, BITS, {**POSTINGS, "candidates_of_chunk": 1000}, {**BITS, "candidates_of_chunk": 1000}):
             assert searched_on(ShimCard(), candidates, queries, (-10, 10), top, tuned(cuda.MatchScores, **options)) == expected
         assert searched_on(Processor(1), candidates, queries, (-10, 10), top, tuned(MatchScores, **INDEX)) == expected
 
 
 @NEEDS_COMPILER
-def test_a_card_without_memory_for_all_candidates_takes_them_in_groups():
+@BOTH_ROWS
+def test_a_card_without_memory_for_all_candidates_takes_them_in_groups(rows):
     rng = np.random.default_rng(8)
     candidates, queries = random_lists(rng, 200), random_lists(rng, 6, in_order=False)
     expected, launched = plain_best(queries, candidates, (-300, 300), 4), []
     for memory_bytes in (None, 40_000, 10_000):
         shim = ShimCard()
-        kind, card = limited(cuda.MatchScores, shim, {"candidates_of_chunk": 16, "memory_bytes": memory_bytes})
+        kind, card = limited(cuda.MatchScores, shim, {**rows, "candidates_of_chunk": 16, "memory_bytes": memory_bytes})
         assert searched_on(card, candidates, queries, (-300, 300), 4, kind) == expected
         launched.append(shim.launched.count("mark_masses"))
     assert launched[0] == 1 < launched[1] < launched[2]
     shim = ShimCard()
     shim.largest_buffer = 4000
-    kind = tuned(cuda.MatchScores, candidates_of_chunk=4)
+    kind = tuned(cuda.MatchScores, **rows, candidates_of_chunk=4)
     assert searched_on(shim, candidates, queries, (-300, 300), 4, kind) == expected
     shim.largest_buffer = 500
     with pytest.raises(DeviceMemoryError):
@@ -218,18 +223,22 @@ def test_a_card_says_what_it_does_not_search():
 
 
 @NEEDS_COMPILER
-def test_the_work_of_a_card_is_what_was_counted_beforehand():
+@BOTH_ROWS
+def test_the_work_of_a_card_is_what_was_counted_beforehand(rows):
     rng, card = np.random.default_rng(9), ShimCard()
     candidates, queries = random_lists(rng, 100), random_lists(rng, 7, in_order=False)
-    search = tuned(cuda.MatchScores, candidates_of_chunk=32)(card, candidates)
+    search = tuned(cuda.MatchScores, **rows, candidates_of_chunk=32)(card, candidates)
     found = np.zeros((7, 3), np.int64), np.zeros((7, 3), np.int32)
     list(search.search(queries, (-(10**6), 10**6), 3, *found))  # makes the lists too
     group = search._resident
     assert group is not None
     n_rows, words = group.rows.n + group.rows_below.n, len(group.rows.bits)
     postings = int(np.sum(plain_scores(queries, candidates)))
-    building = cuda.building_analysis(candidates=100, masses=len(candidates.masses), rows=n_rows, words=words, chunks=4)
-    searching = cuda.search_analysis(queries=7, masses=len(queries.masses), postings=postings, chunks=4, top=3, counter_bytes=32)
+    sums = 4 * 4 * 8 * int(np.sum(-(-np.diff(queries.offsets) // 4)))  # eight rows at once, four words of four chunks
+    size = {"candidates": 100, "masses": len(candidates.masses), "rows": n_rows, "words": words, "chunks": 4}
+    building = cuda.building_analysis(**size, by_bits=rows == BITS)
+    size = {"queries": 7, "masses": len(queries.masses), "chunks": 4, "top": 3, "counter_bytes": 32}
+    searching = cuda.search_analysis(**size, met=sums if rows == BITS else postings, by_bits=rows == BITS)
     assert card.operations == building.operations + searching.operations
     assert card.bytes_in <= 4 * (building.words_in + searching.words_in) <= card.bytes_in + 8
     assert card.bytes_out == 4 * (building.words_out + searching.words_out)
