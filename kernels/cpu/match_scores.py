@@ -46,7 +46,7 @@ _PER_POSTING = 0.8
 _PER_COUNTER = 0.1
 _NANOSECONDS_OF_PIECE = 1e9  # many queries share what a core's cache holds of a chunk; a cancel is seen between two
 _PIECES_OF_THREAD = 4
-_GROUP = 64  # counters that are looked at together
+_GROUP = 128  # counters that are looked at together
 
 
 class _Index(NamedTuple):
@@ -165,26 +165,38 @@ def _count(index, chunk, ranges, q, begin, end, counter):
 
 
 @njit(nogil=True, cache=True)
+def _whole_groups(n):
+    """At least n, for `_keep`."""
+    return -(-n // _GROUP) * _GROUP
+
+
+@njit(nogil=True, cache=True)
+def _has_above(group, worst):
+    """Whether one of `_GROUP` counters is above; in numbers of eight bits, so that the compiler makes vector instructions of it."""
+    has = np.uint8(0)
+    for i in range(_GROUP):
+        has = np.uint8(has | np.uint8(group[i] > worst))
+    return has
+
+
+@njit(nogil=True, cache=True)
 def _keep(counter, low, high, start, candidates, scores):
-    """Bring the candidates `start + low:start + high` among the best, which are all of lower numbers: ties are theirs."""
-    top, at = len(scores), low
-    worst = scores[top - 1]
-    while at < high:
-        stop = min(high, at + _GROUP)
-        n = np.int32(0)
-        for i in range(at, stop):
-            n = np.int32(n + np.int32(counter[i] > worst))
-        if n > 0:
-            for i in range(at, stop):
-                score = np.int32(counter[i])
-                if score > worst:
-                    place = top - 1
+    """Bring the candidates `start + low:start + high` among the best, which are all of lower numbers: ties are theirs.
+
+    There are whole groups of counters.
+    """
+    top = len(scores)
+    worst = counter.dtype.type(scores[top - 1])
+    for at in range(low // _GROUP * _GROUP, high, _GROUP):
+        if _has_above(counter[at : at + _GROUP], worst):
+            for i in range(max(low, at), min(high, at + _GROUP)):
+                if counter[i] > worst:
+                    score, place = np.int32(counter[i]), top - 1
                     while place > 0 and scores[place - 1] < score:
                         scores[place], candidates[place] = scores[place - 1], candidates[place - 1]
                         place -= 1
                     scores[place], candidates[place] = score, start + i
-                    worst = scores[top - 1]
-        at = stop
+                    worst = counter.dtype.type(scores[top - 1])
 
 
 @njit(nogil=True, cache=True)
@@ -230,7 +242,7 @@ def _search_by_vector(queries, first, last, lists, windows, candidates, scores, 
     most = np.int64(0)
     for q in range(first, last):
         most = max(most, windows[q, 1] - windows[q, 0])
-    found = np.empty(most, np.int32)
+    found = np.empty(_whole_groups(most), np.int32)
     for q in range(first, last):
         if stop[0]:
             return
@@ -308,7 +320,7 @@ class MatchScores:
                 _search_by_vector(own, begin, end, lists, windows, candidate, score, stop)
                 return
             ranges = self._ranges(own, begin, end)
-            counter = np.zeros(index.chunk_size, score_type(most_matches(own, lists)))
+            counter = np.zeros(_whole_groups(index.chunk_size), score_type(most_matches(own, lists)))
             _search_by_index(index, ranges, windows, begin, counter, candidate, score, stop)
 
         cost = looks * _PER_LOOK if index is None else self._costs(own, windows)[first:last]

@@ -23,6 +23,7 @@ from datetime import date
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernels.cpu.match_score_forms import score_by_lists, score_by_vector
 from kernels.cpu.match_scores import MatchScores
@@ -38,6 +39,7 @@ _RESIDUES = np.array([
     128.09496, 129.04259, 131.04049, 137.05891, 147.06841, 156.10111, 163.06333, 186.07931,
 ])  # fmt: skip
 _WATER = 18.01056
+_PEPTIDES_AT_ONCE = 1_000_000
 
 
 class Shape(NamedTuple):
@@ -60,18 +62,28 @@ def residue_lists(rng: np.random.Generator, n: int, length: int = 200) -> MassLi
 
 def peptide_lists(rng: np.random.Generator, n: int, units: float = 100.0) -> MassLists:
     """Prefix masses of peptides of 10 to 30 random residues in units of 1 / `units` Da; in order of precursor."""
+    parts = [_some_peptides(rng, min(_PEPTIDES_AT_ONCE, n - begin), units) for begin in range(0, n, _PEPTIDES_AT_ONCE)]
+    masses, precursors = (np.concatenate([part[column] for part in parts]) for column in (0, 1))
+    lengths = np.concatenate([part[2] for part in parts])
+    starts, order = np.cumsum(lengths) - lengths, np.argsort(precursors, kind="stable")
+    ends = np.concatenate(([0], np.cumsum(lengths[order])))
+    ordered = np.empty_like(masses)
+    for begin in range(0, n, _PEPTIDES_AT_ONCE):
+        some = order[begin : begin + _PEPTIDES_AT_ONCE]
+        first, last = ends[begin], ends[begin + len(some)]
+        ordered[first:last] = masses[np.repeat(starts[some] - ends[begin : begin + len(some)], lengths[some]) + np.arange(first, last)]
+    return MassLists(ends, ordered, precursors[order])
+
+
+def _some_peptides(rng: np.random.Generator, n: int, units: float) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
+    """Masses, precursors, and how many masses each has, in no order."""
     lengths = rng.integers(10, 31, n)
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    total = np.cumsum(_RESIDUES[rng.integers(0, 20, offsets[-1], np.int8)])
-    before = np.concatenate(([0.0], total))[offsets[:-1]]
-    precursors = np.rint((total[offsets[1:] - 1] - before + _WATER) * units).astype(np.int32)
-    masses = np.rint((total - np.repeat(before, lengths)) * units).astype(np.int32)
-    order = np.argsort(precursors, kind="stable")
-    keep = np.ones(len(total), np.bool_)
-    keep[offsets[1:] - 1] = False  # the whole peptide
-    starts, kept = offsets[:-1][order], lengths[order] - 1
-    ends = np.concatenate(([0], np.cumsum(kept)))
-    return MassLists(ends, masses[np.repeat(starts - ends[:-1], kept) + np.arange(ends[-1])], precursors[order])
+    ends = np.cumsum(lengths)
+    total = np.concatenate(([0.0], np.cumsum(_RESIDUES[rng.integers(0, 20, ends[-1], np.int8)])))
+    before = total[ends - lengths]
+    precursors = np.rint((total[ends] - before + _WATER) * units).astype(np.int32)
+    masses = np.rint((total[1:] - np.repeat(before, lengths)) * units).astype(np.int32)
+    return np.delete(masses, ends - 1), precursors, lengths - 1  # all but the whole peptide
 
 
 def _peak_lists(rng: np.random.Generator, candidates: MassLists, n: int, peaks: int = 75) -> MassLists:

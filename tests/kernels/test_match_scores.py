@@ -155,7 +155,7 @@ def test_a_search_that_is_closed_leaves_off_at_once(options):
 @pytest.mark.parametrize("longest", [30, 200], ids=["8 bits", "16 bits"])
 def test_a_card_finds_the_candidates_of_the_definition(rows, options, longest):
     options = rows | options
-    for seed in range(4):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         candidates = random_lists(rng, 60, beyond=seed % 3, longest=longest)
         queries = random_lists(rng, 8, in_order=False, beyond=seed % 2 * 4, longest=200)
