@@ -8,7 +8,8 @@ would have taken as long as making it.
 
 Candidates next in mass make a chunk. The lists are those of a chunk, so that its counters stay in a core's own cache while queries visit it
 one after the other. Masses that follow each other among those that occur (a peak with its tolerance) are one range of postings.
-Memory: 4 bytes for a candidate's mass, 8 for each mass that occurs, for each chunk of 65,536 candidates.
+Memory: 4 bytes for a candidate's mass, and 4 for each mass that occurs, from zero on and from precursors down, in each chunk of 65,536
+candidates. Where that is most of it (masses so fine that hardly two are the same), there is no index, and queries are searched as vectors.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ from kernels.partitions import Partition, equal_partitions
 __all__ = ["MatchScores"]
 
 # Nanoseconds of one thread, measured with tests/benchmarks/match_scores.py. Only their ratios matter.
-_PER_LOOK = 1.0  # by vector: both looks of a mass
-_PER_PLACED = 30.0  # building: a mass, which has two postings
-_PER_RANGE = 15.0  # by index: a mass of a query finds its postings in a chunk
-_PER_POSTING = 0.8
-_PER_COUNTER = 0.1
+_PER_LOOK = 2.0  # by vector: both looks of a mass
+_PER_PLACED = 35.0  # building: a mass, which has two postings
+_PER_RANGE = 25.0  # by index: a mass of a query finds its postings in a chunk
+_PER_POSTING = 1.5
+_PER_COUNTER = 0.05
 _NANOSECONDS_OF_PIECE = 1e9  # many queries share what a core's cache holds of a chunk; a cancel is seen between two
 _PIECES_OF_THREAD = 4
 _GROUP = 128  # counters that are looked at together
@@ -54,7 +55,7 @@ class _Index(NamedTuple):
 
     Attributes
     ----------
-    chunk_size : candidates of a chunk. first : (c + 1,) int64, first posting of each chunk. start : (c, rows + 1) uint32, of each row,
+    chunk_size : candidates of a chunk. first : (c + 1,) int64, first posting of each chunk. start : (c, rows + 2) uint32, of each row,
     counted from the chunk's first. posting : (p,) uint16, candidate less the chunk's first.
     """
 
@@ -93,30 +94,29 @@ def _row(rows, mass):
 
 
 @njit(nogil=True, cache=True)
-def _build(lists, rows, rows_below, n_rows, index, chunk, room):
-    """Postings of a chunk; `room` (rows + 2,) int64."""
+def _build(lists, rows, rows_below, n_rows, index, chunk):
+    """Postings of a chunk."""
     first = chunk * index.chunk_size
     last = min(len(lists.precursors), first + index.chunk_size)
-    room[:] = 0
+    start, postings, one = index.start[chunk], index.posting[index.first[chunk] : index.first[chunk + 1]], np.uint32(1)
+    start[:] = 0
     for j in range(first, last):
         for i in range(lists.offsets[j], lists.offsets[j + 1]):
             mass = np.int64(lists.masses[i])
-            room[_row(rows, mass) + 2] += 1
-            room[n_rows + _row(rows_below, lists.precursors[j] - mass) + 2] += 1
-    for r in range(2, len(room)):
-        room[r] += room[r - 1]
+            start[_row(rows, mass) + 2] += one
+            start[n_rows + _row(rows_below, lists.precursors[j] - mass) + 2] += one
+    for r in range(2, len(start)):
+        start[r] += start[r - 1]
     # An element later than where they belong, so that the cursors of the rows are their starts when all is done.
-    postings = index.posting[index.first[chunk] : index.first[chunk + 1]]
     for j in range(first, last):
         for i in range(lists.offsets[j], lists.offsets[j + 1]):
             mass = np.int64(lists.masses[i])
             r = _row(rows, mass) + 1
-            postings[room[r]] = j - first
-            room[r] += 1
+            postings[start[r]] = j - first
+            start[r] += one
             r = n_rows + _row(rows_below, lists.precursors[j] - mass) + 1
-            postings[room[r]] = j - first
-            room[r] += 1
-    index.start[chunk] = room[:-1]
+            postings[start[r]] = j - first
+            start[r] += one
 
 
 @njit(nogil=True, cache=True)
@@ -265,11 +265,12 @@ class MatchScores:
     Attributes
     ----------
     candidates_of_chunk : at most 65,536. looks_of_placed : how many looks of a query as vector cost as much as a mass in the index.
-    nanoseconds_of_piece : of a thread, before it takes other queries.
+    most_starts : bytes for where rows begin, for each byte of postings. nanoseconds_of_piece : of a thread, before it takes other queries.
     """
 
     candidates_of_chunk = CANDIDATES_OF_CHUNK
     looks_of_placed = _PER_PLACED / _PER_LOOK
+    most_starts = 8.0
     nanoseconds_of_piece = _NANOSECONDS_OF_PIECE
 
     def __init__(self, device: Processor, candidates: MassLists) -> None:
@@ -280,6 +281,7 @@ class MatchScores:
         self._chunk_size = max(1, min(n, self.candidates_of_chunk, (1 << 32) // (2 * longest + 1)))  # `start` has 32 bits
         self._looked = 0.0  # at masses of candidates, by vectors
         self._index: _Index | None = None
+        self._is_fine = False  # masses are, and no index is made
         self._rows = self._rows_below = MassRows.of(np.zeros(1, np.uint64))
 
     def search(
@@ -308,7 +310,7 @@ class MatchScores:
         windows = candidate_ranges(lists, own, window)
         candidate[first:last], score[first:last] = -1, 0
         looks = (lists.offsets[windows[:, 1]] - lists.offsets[windows[:, 0]]).astype(np.float64)[first:last]
-        if self._index is None:
+        if self._index is None and not self._is_fine:
             self._looked += float(looks.sum())
             if self._looked > self.looks_of_placed * len(lists.masses):
                 yield from self._build(first)
@@ -341,17 +343,20 @@ class MatchScores:
         own = counting(queries)
         if most_matches(own, self._lists) > np.iinfo(scores.dtype).max:
             raise ValueError(f"scores of up to {most_matches(own, self._lists)} do not go into {scores.dtype}")
-        if self._index is None:
+        if self._index is None and not self._is_fine:
             yield from self._build(first)
-        index = self._index
-        assert index is not None
+        lists, index = self._lists, self._index
 
         def work(begin: int, end: int, stop: StopFlag) -> None:
+            if index is None:
+                for q in range(first + begin, first + end):
+                    score_by_vector(own, q, lists, 0, len(lists.precursors), scores[q], stop)
+                return
             ranges = self._ranges(own, first + begin, first + end)
             _score_by_index(index, ranges, first + begin, np.zeros(index.chunk_size, scores.dtype), scores, stop)
 
-        every = np.tile((0, len(self._lists.precursors)), (len(own.precursors), 1))
-        cost = self._costs(own, every)[first:last]
+        every = np.tile((0, len(lists.precursors)), (len(own.precursors), 1))
+        cost = np.full(last - first, len(lists.masses) * _PER_LOOK) if index is None else self._costs(own, every)[first:last]
         pieces = equal_partitions(cost, self._device.threads, most_cost=self.nanoseconds_of_piece, per_worker=_PIECES_OF_THREAD)
         for done in self._device.run(work, pieces, 0):
             yield first + done
@@ -373,7 +378,7 @@ class MatchScores:
         )
 
     def _build(self, told: int) -> Generator[int, None, None]:
-        """Make the index, and yield `told` meanwhile. Closing the generator ends the work; then there is none."""
+        """Make the index, unless masses are too fine; yields `told`. Closing the generator ends the work; then there is none."""
         lists, size, threads = self._lists, self._chunk_size, self._device.threads
         n_chunks = -(-len(lists.precursors) // size)
         words = max(0, int(lists.precursors.max(initial=0))) // 64 + 1
@@ -389,14 +394,16 @@ class MatchScores:
         bits = np.bitwise_or.reduce(marked) if marked else np.zeros((2, words), np.uint64)
         self._rows, self._rows_below = MassRows.of(bits[0]), MassRows.of(bits[1])
         n_rows = self._rows.n + self._rows_below.n
+        self._is_fine = n_chunks * (n_rows + 2) > self.most_starts * len(lists.masses)  # four bytes each
+        if self._is_fine:
+            return
         ends = lists.offsets[np.minimum(np.arange(n_chunks + 1) * size, len(lists.precursors))]
-        index = _Index(size, 2 * ends, np.empty((n_chunks, n_rows + 1), np.uint32), np.empty(2 * len(lists.masses), np.uint16))
+        index = _Index(size, 2 * ends, np.empty((n_chunks, n_rows + 2), np.uint32), np.empty(2 * len(lists.masses), np.uint16))
 
         def build(first: int, last: int, stop: StopFlag) -> None:
-            room = np.empty(n_rows + 2, np.int64)
             for chunk in range(first, last):
                 if not stop[0]:
-                    _build(lists, self._rows, self._rows_below, self._rows.n, index, chunk, room)
+                    _build(lists, self._rows, self._rows_below, self._rows.n, index, chunk)
 
         for _ in self._device.run(build, [Partition(one, one + 1, 1.0) for one in range(n_chunks)], 0):
             yield told

@@ -173,7 +173,7 @@ def whole(about: dict[str, Any], shape: Shape, repeats: int) -> None:
     assert index is not None
     emit(
         about, form="index", building_s=round(min(building), 3), seconds=round(min(seconds), 3),
-        bytes=index.start.nbytes + index.posting.nbytes, rows=index.start.shape[1] - 1, best=int(found[1][:, 0].sum()),
+        bytes=index.start.nbytes + index.posting.nbytes, rows=index.start.shape[1] - 2, best=int(found[1][:, 0].sum()),
     )  # fmt: skip
 
 

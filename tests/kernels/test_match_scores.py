@@ -19,8 +19,10 @@ from tests.shim.mass_inputs import lists_of, plain_best, plain_score, plain_scor
 from tests.shim.shim_card import ShimCard, missing_compiler
 from tests.shim.tuning import limited, tuned
 
-INDEX, VECTOR = {"looks_of_placed": -1.0}, {"looks_of_placed": 1e9}
-FORMS = pytest.mark.parametrize("options", [INDEX, VECTOR, {**INDEX, "candidates_of_chunk": 7}], ids=["index", "vector", "small chunks"])
+ALWAYS = {"looks_of_placed": -1.0}
+INDEX, VECTOR, FINE = {**ALWAYS, "most_starts": 1e9}, {"looks_of_placed": 1e9}, {**ALWAYS, "most_starts": 0.0}
+SMALL = {**INDEX, "candidates_of_chunk": 7}
+FORMS = pytest.mark.parametrize("options", [INDEX, VECTOR, FINE, SMALL], ids=["index", "vector", "too fine", "small chunks"])
 POSTINGS, BITS = {"share_for_bits": 2.0}, {"share_for_bits": -1.0}
 BOTH_ROWS = pytest.mark.parametrize("rows", [POSTINGS, BITS], ids=["postings", "bits"])
 EMPTY = lists_of([], [])
@@ -72,7 +74,8 @@ def test_the_three_forms_give_the_same_scores():
     np.testing.assert_array_equal(found[0], expected)
     np.testing.assert_array_equal(found[1], expected)
     for dtype in (np.uint8, np.uint16, np.uint32):
-        np.testing.assert_array_equal(scored_on(Processor(2), candidates, queries, dtype), expected)
+        for options in (INDEX, FINE):
+            np.testing.assert_array_equal(scored_on(Processor(2), candidates, queries, dtype, tuned(MatchScores, **options)), expected)
 
 
 def test_precursors_match_nothing():
