@@ -266,6 +266,7 @@ class MatchScores:
             if self._resident is None:
                 self._card.wait(self._stream)
                 yield told
+            del group  # before the next is made
 
     @property
     def _shared_bytes(self) -> int:
@@ -300,7 +301,7 @@ class MatchScores:
             if (first, last) == (0, self._n_chunks):
                 self._resident = group
             yield group
-            first = last
+            group, first = None, last
 
     def _fitting(self, first: int) -> int:
         """The last chunk of a group that begins with `first`, at least one, if every mass occurred that may."""
