@@ -32,6 +32,7 @@ from kernels.match_score_layouts import (
     candidate_ranges,
     check_candidates,
     counting,
+    longest,
     most_matches,
     score_type,
 )
@@ -276,9 +277,9 @@ class MatchScores:
     def __init__(self, device: Processor, candidates: MassLists) -> None:
         check_candidates(candidates)
         self._device, self._lists = device, counting(candidates)
-        longest = int(np.diff(self._lists.offsets).max(initial=0))
+        self._longest = longest(self._lists)
         n = len(candidates.precursors)
-        self._chunk_size = max(1, min(n, self.candidates_of_chunk, (1 << 32) // (2 * longest + 1)))  # `start` has 32 bits
+        self._chunk_size = max(1, min(n, self.candidates_of_chunk, (1 << 32) // (2 * self._longest + 1)))  # `start` has 32 bits
         self._looked = 0.0  # at masses of candidates, by vectors
         self._index: _Index | None = None
         self._is_fine = False  # masses are, and no index is made
@@ -314,7 +315,7 @@ class MatchScores:
             self._looked += float(looks.sum())
             if self._looked > self.looks_of_placed * len(lists.masses):
                 yield from self._build(first)
-        index = self._index
+        index, kind = self._index, score_type(most_matches(own, self._longest))
 
         def work(begin: int, end: int, stop: StopFlag) -> None:
             begin, end = first + begin, first + end
@@ -322,7 +323,7 @@ class MatchScores:
                 _search_by_vector(own, begin, end, lists, windows, candidate, score, stop)
                 return
             ranges = self._ranges(own, begin, end)
-            counter = np.zeros(_whole_groups(index.chunk_size), score_type(most_matches(own, lists)))
+            counter = np.zeros(_whole_groups(index.chunk_size), kind)
             _search_by_index(index, ranges, windows, begin, counter, candidate, score, stop)
 
         cost = looks * _PER_LOOK if index is None else self._costs(own, windows)[first:last]
@@ -341,8 +342,8 @@ class MatchScores:
         """
         last = len(queries.precursors) if last is None else last
         own = counting(queries)
-        if most_matches(own, self._lists) > np.iinfo(scores.dtype).max:
-            raise ValueError(f"scores of up to {most_matches(own, self._lists)} do not go into {scores.dtype}")
+        if most_matches(own, self._longest) > np.iinfo(scores.dtype).max:
+            raise ValueError(f"scores of up to {most_matches(own, self._longest)} do not go into {scores.dtype}")
         if self._index is None and not self._is_fine:
             yield from self._build(first)
         lists, index = self._lists, self._index

@@ -39,6 +39,7 @@ from kernels.match_score_layouts import (
     candidate_ranges,
     check_candidates,
     counting,
+    longest,
     most_matches,
     score_type,
 )
@@ -143,7 +144,8 @@ class MatchScores:
         while room + (8 << 10) > device.most_shared_bytes():
             room //= 2
         # Counters of 16 bits where a candidate alone may score that much: queries come later.
-        self._bits = 8 if most_matches(self._lists) < 1 << 8 else 16
+        self._longest = longest(self._lists)
+        self._bits = 8 if 2 * self._longest < 1 << 8 else 16
         self._chunk_size = max(1, min(n, self.candidates_of_chunk, room * 8 // self._bits))
         self._n_chunks = -(-n // self._chunk_size)
         self._resident: _Group | None = None
@@ -195,8 +197,8 @@ class MatchScores:
         """As that of the processor. Raises as `search`."""
         last = len(queries.precursors) if last is None else last
         own = counting(queries)
-        if most_matches(own, self._lists) > np.iinfo(scores.dtype).max:
-            raise ValueError(f"scores of up to {most_matches(own, self._lists)} do not go into {scores.dtype}")
+        if most_matches(own, self._longest) > np.iinfo(scores.dtype).max:
+            raise ValueError(f"scores of up to {most_matches(own, self._longest)} do not go into {scores.dtype}")
         self._check(own)
         n = len(self._lists.precursors)
         windows = np.tile(np.array([0, n]), (len(own.precursors), 1))
@@ -218,7 +220,7 @@ class MatchScores:
             yield last
 
     def _check(self, queries: MassLists) -> None:
-        if most_matches(queries, self._lists) >= 1 << 16:
+        if most_matches(queries, self._longest) >= 1 << 16:
             raise UnsupportedSearchError("cards count up to 65,535 matches, and these lists of masses are longer")
 
     def _sent(self, queries: MassLists, windows: NDArray[np.int64], first: int, last: int, top: int) -> _Batch:
@@ -232,7 +234,7 @@ class MatchScores:
         buffers = {"rows": self._card.buffer(8 * n_masses), "best": self._card.buffer(8 * top * (last - first))}
         buffers |= sent(self._card, arrays, self._stream)
         self._card.clear(buffers["best"], 8 * top * (last - first), self._stream)
-        planes = most_matches(queries, self._lists).bit_length()
+        planes = most_matches(queries, self._longest).bit_length()
         return _Batch(last - first, top, planes, windows[first:last], buffers)
 
     def _passed(self, batch: _Batch, told: int, scores: Any = 0) -> Generator[int, None, None]:
