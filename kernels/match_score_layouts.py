@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "CANDIDATES_OF_CHUNK", "MassLists", "MassRows", "candidate_ranges", "check_candidates", "counting", "longest", "most_matches", "score_type",
+    "CANDIDATES_OF_CHUNK", "MassLists", "MassRows", "candidate_ranges", "check_candidates", "counting", "longest", "most_matches",
+    "score_type",
 ]  # fmt: skip
 
 CANDIDATES_OF_CHUNK = 1 << 16
