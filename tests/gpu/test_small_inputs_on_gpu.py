@@ -18,6 +18,7 @@ from kernels.cpu.processor import Processor
 from kernels.cuda import digestion as cuda_digestion
 from kernels.cuda import vector_clustering as cuda_vector_clustering
 from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
+from kernels.cuda.match_scores import MatchScores
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.alignment_inputs import plain_scores, random_sequences, scored
@@ -114,9 +115,12 @@ def test_means_of_vectors(device):
     np.testing.assert_array_equal(answers[0][0], answers[1][0])
 
 
+@pytest.mark.parametrize("share_for_bits", [2.0, -1.0], ids=["postings", "bits"])
 @pytest.mark.parametrize("longest", [30, 200])
-def test_match_scores(longest, device):
+def test_match_scores(longest, share_for_bits, device):
+    kind = tuned(MatchScores, share_for_bits=share_for_bits)
     rng = np.random.default_rng(longest)
     candidates, queries = random_lists(rng, 300, longest=longest), random_lists(rng, 20, longest=200, in_order=False)
-    assert searched_on(device, candidates, queries, (-50, 100), 5) == plain_best(queries, candidates, (-50, 100), 5)
-    np.testing.assert_array_equal(*(scored_on(one, candidates, queries, np.uint16) for one in (Processor(2), device)))
+    assert searched_on(device, candidates, queries, (-50, 100), 5, kind) == plain_best(queries, candidates, (-50, 100), 5)
+    expected = scored_on(Processor(2), candidates, queries, np.uint16)
+    np.testing.assert_array_equal(scored_on(device, candidates, queries, np.uint16, kind), expected)
