@@ -58,7 +58,7 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
     candidates: int = parameter(
         100,
         ge=1,
-        le=1000,
+        le=256,
         title="Candidates scored",
         group=SCORING,
         help="Of each spectrum and charge, so many peptides with most matching masses are scored with the shift at each place.",
