@@ -19,7 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CANDIDATES_OF_CHUNK", "MassLists", "MassRows", "candidate_ranges", "check_candidates", "counting", "most_matches", "score_type"]
+__all__ = [
+    "CANDIDATES_OF_CHUNK", "MassLists", "MassRows", "candidate_ranges", "check_candidates", "counting", "longest", "most_matches",
+    "score_type",
+]  # fmt: skip
 
 CANDIDATES_OF_CHUNK = 1 << 16
 """A posting is the number of a candidate in its chunk, 16 bits."""
@@ -69,16 +72,21 @@ def check_candidates(candidates: MassLists) -> None:
 def counting(lists: MassLists) -> MassLists:
     """The lists without masses that do not count, below 0 or not below the precursor; the same arrays where there are none."""
     offsets, masses, precursors = lists
-    ends = offsets[1:][np.diff(offsets) > 0], offsets[:-1][np.diff(offsets) > 0]
-    if np.all(masses[ends[1]] >= 0) and np.all(masses[ends[0] - 1] < precursors[np.diff(offsets) > 0]):
+    has_masses = offsets[1:] > offsets[:-1]
+    if np.all(masses[offsets[:-1][has_masses]] >= 0) and np.all(masses[offsets[1:][has_masses] - 1] < precursors[has_masses]):
         return lists
     counts = (masses >= 0) & (masses < np.repeat(precursors, np.diff(offsets)))
     return MassLists(np.concatenate(([0], np.cumsum(counts)))[offsets], masses[counts], precursors)
 
 
-def most_matches(*lists: MassLists) -> int:
-    """No match score of queries and candidates is greater: each mass of the shorter list matches twice at most."""
-    return 2 * min(int(np.diff(one.offsets).max(initial=0)) for one in lists)
+def longest(lists: MassLists) -> int:
+    """Masses of the longest list."""
+    return int(np.diff(lists.offsets).max(initial=0))
+
+
+def most_matches(queries: MassLists, longest_candidate: int) -> int:
+    """No match score is greater: each mass of the shorter list matches twice at most."""
+    return 2 * min(longest(queries), longest_candidate)
 
 
 def score_type(most: int) -> type[np.unsignedinteger]:

@@ -30,7 +30,7 @@ from kernels.device import stop_flag
 from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, ScoringSettings
 from kernels.partitions import Partition, equal_partitions
 
-__all__ = ["IonSettings", "MatchSettings", "Matches", "Search", "heaviest_ion", "ion_settings", "modification_arrays", "scoring_settings"]
+__all__ = ["IonSettings", "MatchSettings", "Matches", "Search", "ion_settings", "modification_arrays", "scoring_settings"]
 
 _SCORES = ("spectral-dot-product", "ksdp", "hyperscore", "xcorr")
 _PLACES = ("anywhere", "peptide N-term", "peptide C-term", "protein N-term", "protein C-term")
@@ -146,7 +146,7 @@ def _isotope_minimum_mass(error: int) -> float:
     return _MASS_OF_AN_ISOTOPE * (_LEAST_ISOTOPE_HEIGHT * factorial(error)) ** (1 / error)
 
 
-def heaviest_ion(peptides: PeptideArrays, modifications: ModificationArrays) -> float:
+def _heaviest_ion(peptides: PeptideArrays, modifications: ModificationArrays) -> float:
     """Mass (dalton) that no fragment of these peptides exceeds, nor its m/z.
 
     A fragment may be heavier than the peptide where what is lost with the rest has a negative mass.
@@ -196,7 +196,7 @@ class Search:
         self._index, self._peptides, self._modifications = index, peptides, modifications
         self._parameters, self._resources, self._compile_index = parameters, resources, compile_index
         # One stray peak far beyond all ions would else make the table of peaks, which each query clears, as large as it likes.
-        self._settings = scoring_settings(parameters, min(float(index.arrays.mz.max(initial=0.0)), heaviest_ion(peptides, modifications)))
+        self._settings = scoring_settings(parameters, min(float(index.arrays.mz.max(initial=0.0)), _heaviest_ion(peptides, modifications)))
         kept, slots = max(_KEPT, parameters.hits_per_spectrum + 1), max(1, parameters.maximum_modifications)
         self._width = _HISTOGRAM_WIDTH[parameters.score]
         self._work = work_of(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,7 +97,7 @@ def find_candidates(
     """
     n, cuts = len(index.queries.mass), _cuts(peptides, lists.per_dalton, memory_bytes)
     found = Candidates(np.full((n, kept), -1, np.int64), np.zeros((n, kept), np.int32))
-    for number, (first, last) in enumerate(zip(cuts[:-1], cuts[1:], strict=True), 1):
+    for number, (first, last) in enumerate(pairwise(cuts), 1):
         of_part = f" (part {number} of {len(cuts) - 1})" if len(cuts) > 2 else ""
         resources.progress.stage(f"Listing masses{of_part}")
         work = Work(

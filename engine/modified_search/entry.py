@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 __all__ = ["MODIFIED_SEARCH"]
 
 _EPILOG = """
-Peptides that carry a modification nobody listed. Of each spectrum the peptides are looked for that share most fragment masses with it, before
-and behind a modification, whatever they are lighter or heavier by (--mass-shift=LOW..HIGH); the best are scored with the difference on each
-residue. The difference gets a name where mass and site fit one. Matches without a shift, with a named and with another shift are judged apart.
+Peptides that carry a modification nobody listed. Of each spectrum the peptides are looked for that share most fragment masses with it,
+before and behind a modification, whatever they are lighter or heavier by (--mass-shift=LOW..HIGH); the best are scored with the difference
+on each residue. The difference gets a name where mass and site fit one. Matches without a shift, with a named and with another shift are
+judged apart.
 
 --from-project DIR searches the spectra that an identification left unidentified, in the proteins that it found, or in --database.
 --published: the score of the thesis, matching masses alone.
@@ -45,7 +46,7 @@ MODIFIED_SEARCH = Search(
     kind="modified",
     name="search for modified peptides",
     purpose="Find peptides that carry a modification nobody listed",
-    description="Find modified peptides in tandem mass spectra. Results go into a project folder: exports/*.tsv for people, run.json for scripts.",
+    description="Find modified peptides in tandem mass spectra. Results go into a project folder: exports/*.tsv, run.json.",
     epilog=_EPILOG,
     job="Find modified peptides in {spectra}",
     icon="spectrum",

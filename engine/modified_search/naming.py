@@ -1,8 +1,9 @@
 """What a difference of mass is: another end of the peptide, a modification of Unimod, another amino acid, or two modifications at once.
 
-A name needs a mass within the tolerance and a site that fits, at a place that the spectrum allows. Of several the first of these wins, and
-of equal ones the nearest mass: other ends of the peptide, whose residues the protein has; what Unimod shows as usual at that site;
-amino-acid exchanges; the rest of Unimod; two usual modifications. A residue that carries a fixed modification carries another one instead.
+A name needs a mass within the tolerance and a site that fits, at a place that the spectrum allows. Of several the first of these wins:
+other ends of the peptide, whose residues the protein has; what Unimod shows as usual at that site; amino-acid exchanges; the rest of
+Unimod; two usual modifications. Of equal ones it is the nearest mass, then the oldest entry. A residue that carries a fixed modification
+carries another one instead.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ _SHORT = dict(
 )
 _EXCHANGE = "AA substitution"
 _TIER_OF_END, _TIER_OF_USUAL, _TIER_OF_EXCHANGE, _TIER_OF_OTHER, _TIER_OF_PAIR = range(5)
+_NEWEST = 1 << 20
 _ANY = 26  # a letter that stands for all
 _NEAR = 1.5  # of hyperscore: a name may draw a shift to a place that scores so little less than the best
 _MOST_ADDED = 8  # residues
@@ -196,7 +198,8 @@ def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzy
     rows, which, places = _fitting(shifts, entries, allowed, letters)
     of_tier = np.array([entry.tier for entry in entries])[which]
     error = np.abs(shifts.shift[rows] - np.array([entry.mass for entry in entries])[which])
-    order = np.lexsort((which, error.round(6), of_tier, rows))
+    age = np.array([entry.unimod_id or _NEWEST for entry in entries])[which]  # of names for one mass the oldest is the usual
+    order = np.lexsort((which, age, error.round(6), of_tier, rows))
     rows, which, of_tier, error, places = (column[order] for column in (rows, which, of_tier, error, places))
     leads = np.flatnonzero(np.append(True, rows[1:] != rows[:-1])) if len(rows) else np.empty(0, np.int64)
     for i in leads.tolist():
@@ -281,8 +284,7 @@ def _other_ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64], enzyme: Enzyme
                 total = total + np.where(is_there, mass[letter], np.nan)
                 with np.errstate(invalid="ignore"):
                     rows = np.flatnonzero(is_there & fits & (np.abs(shifts.shift - sign * total) <= shifts.tolerance))
-                for row in rows.tolist():
-                    found.append(_described(shifts, cuts, row, k, sign, float(sign * total[row]), is_start=is_start))
+                found += [_described(shifts, cuts, row, k, sign, float(sign * total[row]), is_start=is_start) for row in rows.tolist()]
     return found
 
 

@@ -53,12 +53,12 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         "hyperscore",
         title="Score",
         group=SCORING,
-        help="What ranks the candidates of a spectrum: the hyperscore with the shift at its best place, or the count of matching masses alone.",
+        help="What ranks the candidates: the hyperscore with the shift at its best place, or the count of matching masses alone.",
     )
     candidates: int = parameter(
         100,
         ge=1,
-        le=1000,
+        le=256,
         title="Candidates scored",
         group=SCORING,
         help="Of each spectrum and charge, so many peptides with most matching masses are scored with the shift at each place.",

@@ -68,8 +68,8 @@ def _site_texts(shifts: Shifts, length: NDArray[np.int64], sequences: list[str])
 def modification_table(psms: pa.Table, fdr: float, *, has_decoys: bool) -> pa.Table:
     """What peptides carry, the most frequent first: a row for each name, and for each hundredth of a dalton without one.
 
-    Counted are targets of rank 1 at the false discovery rate; `decoys` are those that passed with them. `sites` counts residues and termini;
-    `share_unmodified` is the part of the peptides that were also found without any shift.
+    Counted are targets of rank 1 at the false discovery rate; `decoys` are those that passed with them. `sites` counts residues and
+    termini; `share_unmodified` is the part of the peptides that were also found without any shift.
     """
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -86,8 +86,9 @@ def list_spectrum_masses(spectra, queries, settings, water, per_dalton, slack_ab
 
     Parameters
     ----------
-    water : dalton, what a precursor is heavier than its residues by. slack_absolute, slack_relative : dalton, and part of the precursor's
-    mass, by which ranges are wider than the fragment tolerance, for the errors of rounding and of the precursor. offsets : (last - first + 1,) int64; masses : int32, to fill.
+    water : dalton, what a precursor is heavier than its residues by. slack_absolute, slack_relative : dalton, and part of the
+        precursor's mass, by which ranges are wider than the fragment tolerance, for the errors of rounding and of the precursor.
+    offsets : (last - first + 1,) int64; masses : int32, to fill.
     """
     for q in range(first, last):
         s, place = queries.spectrum[q], offsets[q - first]

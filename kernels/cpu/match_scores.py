@@ -1,16 +1,15 @@
-"""Match scores of spectra on the processor, in the three forms of Carroll's thesis (section 6.2), and a search by the fastest.
+"""Match scores of spectra on the processor: the best candidates of each query, by an index of masses.
 
-* Lists (Algorithm 6): both lists of a pair are walked, twice.
-* Vector (Algorithm 8): a query is a vector of bits, and each mass of a candidate two looks into it.
-* Index (Algorithms 9 and 10): of each mass there is the list of the candidates that have it, and a query's masses walk theirs. The thesis
-  makes the lists again for each shift. Here a second set is by the mass below the precursor, so that one index serves all queries.
-
-With n masses of a query and m of each of r candidates these take r (n + m), r m and n p steps, where p candidates have a mass, on average.
-p is far below r: for peptides in units of 0.01 Da it is r / 30,000. The index is made when queries by vectors would have taken as long.
+The index of Carroll's thesis (Algorithms 9 and 10) has, for each mass, the list of the candidates that have it, and a query's masses walk
+theirs. The thesis makes the lists again for each shift. Here a second set is by the mass below the precursor, so that one index serves
+all queries. With n masses of a query and m of each of r candidates, the forms without one (`kernels.cpu.match_score_forms`) take
+r (n + m) and r m steps, and the index n p, where p candidates have a mass, on average: far less than r. It is made when queries as vectors
+would have taken as long as making it.
 
 Candidates next in mass make a chunk. The lists are those of a chunk, so that its counters stay in a core's own cache while queries visit it
 one after the other. Masses that follow each other among those that occur (a peak with its tolerance) are one range of postings.
-Memory: 4 bytes for a candidate's mass, 8 for each mass that occurs, for each chunk of 65,536 candidates.
+Memory: 4 bytes for a candidate's mass, and 4 for each mass that occurs, from zero on and from precursors down, in each chunk of 65,536
+candidates. Where that is most of it (masses so fine that hardly two are the same), there is no index, and queries are searched as vectors.
 """
 
 from __future__ import annotations
@@ -22,7 +21,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.probing import count_bits
+from kernels.cpu.match_score_forms import score_by_vector
+from kernels.cpu.probing import count_bits, fetch_early
 from kernels.cpu.processor import Processor
 from kernels.device import StopFlag
 from kernels.match_score_layouts import (
@@ -32,22 +32,23 @@ from kernels.match_score_layouts import (
     candidate_ranges,
     check_candidates,
     counting,
+    longest,
     most_matches,
     score_type,
 )
 from kernels.partitions import Partition, equal_partitions
 
-__all__ = ["MatchScores", "score_by_lists", "score_by_vector"]
+__all__ = ["MatchScores"]
 
 # Nanoseconds of one thread, measured with tests/benchmarks/match_scores.py. Only their ratios matter.
-_PER_LOOK = 1.0  # by vector: both looks of a mass
-_PER_PLACED = 30.0  # building: a mass, which has two postings
-_PER_RANGE = 15.0  # by index: a mass of a query finds its postings in a chunk
-_PER_POSTING = 0.8
-_PER_COUNTER = 0.1
+_PER_LOOK = 2.0  # by vector: both looks of a mass
+_PER_PLACED = 35.0  # building: a mass, which has two postings
+_PER_RANGE = 25.0  # by index: a mass of a query finds its postings in a chunk
+_PER_POSTING = 1.5
+_PER_COUNTER = 0.05
 _NANOSECONDS_OF_PIECE = 1e9  # many queries share what a core's cache holds of a chunk; a cancel is seen between two
 _PIECES_OF_THREAD = 4
-_GROUP = 64  # counters that are looked at together
+_GROUP = 128  # counters that are looked at together
 
 
 class _Index(NamedTuple):
@@ -55,7 +56,7 @@ class _Index(NamedTuple):
 
     Attributes
     ----------
-    chunk_size : candidates of a chunk. first : (c + 1,) int64, first posting of each chunk. start : (c, rows + 1) uint32, of each row,
+    chunk_size : candidates of a chunk. first : (c + 1,) int64, first posting of each chunk. start : (c, rows + 2) uint32, of each row,
     counted from the chunk's first. posting : (p,) uint16, candidate less the chunk's first.
     """
 
@@ -71,59 +72,6 @@ class _Ranges(NamedTuple):
     offsets: NDArray[np.int64]
     low: NDArray[np.int64]
     high: NDArray[np.int64]
-
-
-# ---------------------------------------------------------------------------------------------------------------- the forms of the thesis
-
-
-@njit(nogil=True, cache=True)
-def _count_equal(masses, first, last, others, other_first, other_last, delta):
-    """Masses that two ascending lists have in common, when the second is shifted by delta."""
-    n = 0
-    while first < last and other_first < other_last:
-        mass, other = np.int64(masses[first]), np.int64(others[other_first]) + delta
-        n += mass == other
-        first += mass <= other
-        other_first += other <= mass
-    return n
-
-
-@njit(nogil=True, cache=True)
-def score_by_lists(queries, q, candidates, first, last, scores, stop):
-    """Match scores of query q and the candidates `first:last`, into `scores` (last - first,); both lists hold only masses that count."""
-    begin, end = queries.offsets[q], queries.offsets[q + 1]
-    for j in range(first, last):
-        if stop[0]:
-            return
-        low, high = candidates.offsets[j], candidates.offsets[j + 1]
-        delta = np.int64(queries.precursors[q]) - np.int64(candidates.precursors[j])
-        n = _count_equal(queries.masses, begin, end, candidates.masses, low, high, np.int64(0))
-        scores[j - first] = n + _count_equal(queries.masses, begin, end, candidates.masses, low, high, delta)
-
-
-@njit(nogil=True, cache=True)
-def score_by_vector(queries, q, candidates, first, last, scores, stop):
-    """As `score_by_lists`; the query is a vector of bits."""
-    most = np.int64(queries.precursors[q])
-    bits = np.zeros(max(0, most) // 64 + 1, np.uint64)
-    for i in range(queries.offsets[q], queries.offsets[q + 1]):
-        mass = np.uint64(queries.masses[i])
-        bits[mass >> np.uint64(6)] |= np.uint64(1) << (mass & np.uint64(63))
-    for j in range(first, last):
-        if stop[0]:
-            return
-        delta, n = most - np.int64(candidates.precursors[j]), np.uint64(0)
-        for i in range(candidates.offsets[j], candidates.offsets[j + 1]):
-            mass = np.int64(candidates.masses[i])
-            if mass < most:
-                n += bits[np.uint64(mass) >> np.uint64(6)] >> (np.uint64(mass) & np.uint64(63)) & np.uint64(1)
-            if mass + delta >= 0:
-                mass += delta
-                n += bits[np.uint64(mass) >> np.uint64(6)] >> (np.uint64(mass) & np.uint64(63)) & np.uint64(1)
-        scores[j - first] = n
-
-
-# ---------------------------------------------------------------------------------------------------------------------------- the index
 
 
 @njit(nogil=True, cache=True)
@@ -147,30 +95,29 @@ def _row(rows, mass):
 
 
 @njit(nogil=True, cache=True)
-def _build(lists, rows, rows_below, n_rows, index, chunk, room):
-    """Postings of a chunk; `room` (rows + 2,) int64."""
+def _build(lists, rows, rows_below, n_rows, index, chunk):
+    """Postings of a chunk."""
     first = chunk * index.chunk_size
     last = min(len(lists.precursors), first + index.chunk_size)
-    room[:] = 0
+    start, postings, one = index.start[chunk], index.posting[index.first[chunk] : index.first[chunk + 1]], np.uint32(1)
+    start[:] = 0
     for j in range(first, last):
         for i in range(lists.offsets[j], lists.offsets[j + 1]):
             mass = np.int64(lists.masses[i])
-            room[_row(rows, mass) + 2] += 1
-            room[n_rows + _row(rows_below, lists.precursors[j] - mass) + 2] += 1
-    for r in range(2, len(room)):
-        room[r] += room[r - 1]
+            start[_row(rows, mass) + 2] += one
+            start[n_rows + _row(rows_below, lists.precursors[j] - mass) + 2] += one
+    for r in range(2, len(start)):
+        start[r] += start[r - 1]
     # An element later than where they belong, so that the cursors of the rows are their starts when all is done.
-    postings = index.posting[index.first[chunk] : index.first[chunk + 1]]
     for j in range(first, last):
         for i in range(lists.offsets[j], lists.offsets[j + 1]):
             mass = np.int64(lists.masses[i])
             r = _row(rows, mass) + 1
-            postings[room[r]] = j - first
-            room[r] += 1
+            postings[start[r]] = j - first
+            start[r] += one
             r = n_rows + _row(rows_below, lists.precursors[j] - mass) + 1
-            postings[room[r]] = j - first
-            room[r] += 1
-    index.start[chunk] = room[:-1]
+            postings[start[r]] = j - first
+            start[r] += one
 
 
 @njit(nogil=True, cache=True)
@@ -210,6 +157,7 @@ def _count(index, chunk, ranges, q, begin, end, counter):
         low, high = np.int64(start[ranges.low[s]]), np.int64(start[ranges.high[s]])
         if low < high:
             begin[n], end[n] = first + low, first + high
+            fetch_early(index.posting, first + low)
             n += 1
     posting, one = index.posting, counter.dtype.type(1)
     for s in range(n):
@@ -218,26 +166,38 @@ def _count(index, chunk, ranges, q, begin, end, counter):
 
 
 @njit(nogil=True, cache=True)
+def _whole_groups(n):
+    """At least n, for `_keep`."""
+    return -(-n // _GROUP) * _GROUP
+
+
+@njit(nogil=True, cache=True)
+def _has_above(group, worst):
+    """Whether one of `_GROUP` counters is above; in numbers of eight bits, so that the compiler makes vector instructions of it."""
+    has = np.uint8(0)
+    for i in range(_GROUP):
+        has = np.uint8(has | np.uint8(group[i] > worst))
+    return has
+
+
+@njit(nogil=True, cache=True)
 def _keep(counter, low, high, start, candidates, scores):
-    """Bring the candidates `start + low:start + high` among the best, which are all of lower numbers: ties are theirs."""
-    top, at = len(scores), low
-    worst = scores[top - 1]
-    while at < high:
-        stop = min(high, at + _GROUP)
-        n = np.int32(0)
-        for i in range(at, stop):
-            n = np.int32(n + np.int32(counter[i] > worst))
-        if n > 0:
-            for i in range(at, stop):
-                score = np.int32(counter[i])
-                if score > worst:
-                    place = top - 1
+    """Bring the candidates `start + low:start + high` among the best, which are all of lower numbers: ties are theirs.
+
+    There are whole groups of counters.
+    """
+    top = len(scores)
+    worst = counter.dtype.type(scores[top - 1])
+    for at in range(low // _GROUP * _GROUP, high, _GROUP):
+        if _has_above(counter[at : at + _GROUP], worst):
+            for i in range(max(low, at), min(high, at + _GROUP)):
+                if counter[i] > worst:
+                    score, place = np.int32(counter[i]), top - 1
                     while place > 0 and scores[place - 1] < score:
                         scores[place], candidates[place] = scores[place - 1], candidates[place - 1]
                         place -= 1
                     scores[place], candidates[place] = score, start + i
-                    worst = scores[top - 1]
-        at = stop
+                    worst = counter.dtype.type(scores[top - 1])
 
 
 @njit(nogil=True, cache=True)
@@ -283,7 +243,7 @@ def _search_by_vector(queries, first, last, lists, windows, candidates, scores, 
     most = np.int64(0)
     for q in range(first, last):
         most = max(most, windows[q, 1] - windows[q, 0])
-    found = np.empty(most, np.int32)
+    found = np.empty(_whole_groups(most), np.int32)
     for q in range(first, last):
         if stop[0]:
             return
@@ -306,20 +266,23 @@ class MatchScores:
     Attributes
     ----------
     candidates_of_chunk : at most 65,536. looks_of_placed : how many looks of a query as vector cost as much as a mass in the index.
-    nanoseconds_of_piece : of a thread, before it takes other queries.
+    most_starts : bytes for where rows begin, for each byte of postings. nanoseconds_of_piece : of a thread, before it takes other queries.
     """
 
     candidates_of_chunk = CANDIDATES_OF_CHUNK
     looks_of_placed = _PER_PLACED / _PER_LOOK
+    most_starts = 8.0
     nanoseconds_of_piece = _NANOSECONDS_OF_PIECE
 
     def __init__(self, device: Processor, candidates: MassLists) -> None:
         check_candidates(candidates)
         self._device, self._lists = device, counting(candidates)
-        longest = int(np.diff(self._lists.offsets).max(initial=0))
-        self._chunk_size = max(1, min(self.candidates_of_chunk, (1 << 32) // (2 * longest + 1)))  # `start` has 32 bits
+        self._longest = longest(self._lists)
+        n = len(candidates.precursors)
+        self._chunk_size = max(1, min(n, self.candidates_of_chunk, (1 << 32) // (2 * self._longest + 1)))  # `start` has 32 bits
         self._looked = 0.0  # at masses of candidates, by vectors
         self._index: _Index | None = None
+        self._is_fine = False  # masses are, and no index is made
         self._rows = self._rows_below = MassRows.of(np.zeros(1, np.uint64))
 
     def search(
@@ -348,11 +311,11 @@ class MatchScores:
         windows = candidate_ranges(lists, own, window)
         candidate[first:last], score[first:last] = -1, 0
         looks = (lists.offsets[windows[:, 1]] - lists.offsets[windows[:, 0]]).astype(np.float64)[first:last]
-        if self._index is None:
+        if self._index is None and not self._is_fine:
             self._looked += float(looks.sum())
             if self._looked > self.looks_of_placed * len(lists.masses):
                 yield from self._build(first)
-        index = self._index
+        index, kind = self._index, score_type(most_matches(own, self._longest))
 
         def work(begin: int, end: int, stop: StopFlag) -> None:
             begin, end = first + begin, first + end
@@ -360,7 +323,7 @@ class MatchScores:
                 _search_by_vector(own, begin, end, lists, windows, candidate, score, stop)
                 return
             ranges = self._ranges(own, begin, end)
-            counter = np.zeros(index.chunk_size, score_type(most_matches(own, lists)))
+            counter = np.zeros(_whole_groups(index.chunk_size), kind)
             _search_by_index(index, ranges, windows, begin, counter, candidate, score, stop)
 
         cost = looks * _PER_LOOK if index is None else self._costs(own, windows)[first:last]
@@ -379,19 +342,22 @@ class MatchScores:
         """
         last = len(queries.precursors) if last is None else last
         own = counting(queries)
-        if most_matches(own, self._lists) > np.iinfo(scores.dtype).max:
-            raise ValueError(f"scores of up to {most_matches(own, self._lists)} do not go into {scores.dtype}")
-        if self._index is None:
+        if most_matches(own, self._longest) > np.iinfo(scores.dtype).max:
+            raise ValueError(f"scores of up to {most_matches(own, self._longest)} do not go into {scores.dtype}")
+        if self._index is None and not self._is_fine:
             yield from self._build(first)
-        index = self._index
-        assert index is not None
+        lists, index = self._lists, self._index
 
         def work(begin: int, end: int, stop: StopFlag) -> None:
+            if index is None:
+                for q in range(first + begin, first + end):
+                    score_by_vector(own, q, lists, 0, len(lists.precursors), scores[q], stop)
+                return
             ranges = self._ranges(own, first + begin, first + end)
             _score_by_index(index, ranges, first + begin, np.zeros(index.chunk_size, scores.dtype), scores, stop)
 
-        every = np.tile((0, len(self._lists.precursors)), (len(own.precursors), 1))
-        cost = self._costs(own, every)[first:last]
+        every = np.tile((0, len(lists.precursors)), (len(own.precursors), 1))
+        cost = np.full(last - first, len(lists.masses) * _PER_LOOK) if index is None else self._costs(own, every)[first:last]
         pieces = equal_partitions(cost, self._device.threads, most_cost=self.nanoseconds_of_piece, per_worker=_PIECES_OF_THREAD)
         for done in self._device.run(work, pieces, 0):
             yield first + done
@@ -413,7 +379,7 @@ class MatchScores:
         )
 
     def _build(self, told: int) -> Generator[int, None, None]:
-        """Make the index, and yield `told` meanwhile. Closing the generator ends the work; then there is none."""
+        """Make the index, unless masses are too fine; yields `told`. Closing the generator ends the work; then there is none."""
         lists, size, threads = self._lists, self._chunk_size, self._device.threads
         n_chunks = -(-len(lists.precursors) // size)
         words = max(0, int(lists.precursors.max(initial=0))) // 64 + 1
@@ -429,14 +395,16 @@ class MatchScores:
         bits = np.bitwise_or.reduce(marked) if marked else np.zeros((2, words), np.uint64)
         self._rows, self._rows_below = MassRows.of(bits[0]), MassRows.of(bits[1])
         n_rows = self._rows.n + self._rows_below.n
+        self._is_fine = n_chunks * (n_rows + 2) > self.most_starts * len(lists.masses)  # four bytes each
+        if self._is_fine:
+            return
         ends = lists.offsets[np.minimum(np.arange(n_chunks + 1) * size, len(lists.precursors))]
-        index = _Index(size, 2 * ends, np.empty((n_chunks, n_rows + 1), np.uint32), np.empty(2 * len(lists.masses), np.uint16))
+        index = _Index(size, 2 * ends, np.empty((n_chunks, n_rows + 2), np.uint32), np.empty(2 * len(lists.masses), np.uint16))
 
         def build(first: int, last: int, stop: StopFlag) -> None:
-            room = np.empty(n_rows + 2, np.int64)
             for chunk in range(first, last):
                 if not stop[0]:
-                    _build(lists, self._rows, self._rows_below, self._rows.n, index, chunk, room)
+                    _build(lists, self._rows, self._rows_below, self._rows.n, index, chunk)
 
         for _ in self._device.run(build, [Partition(one, one + 1, 1.0) for one in range(n_chunks)], 0):
             yield told

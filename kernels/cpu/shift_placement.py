@@ -37,7 +37,7 @@ __all__ = ["PLACES", "PlacedArrays", "ShiftSettings", "place_shifts", "score_pla
 
 PLACES = 64
 """No peptide has more residues."""
-_USUAL = 0.5  # of hyperscore: what parts a common shift from another that scores the same
+_USUAL, _RARE = 1.0, 0.6  # of hyperscore: for a common shift against another that scores the same, and against it for each isotope
 _TIE = 1e-9  # scores that differ by no more are of places that the spectrum does not tell apart
 
 
@@ -214,12 +214,14 @@ def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first,
                 shift = difference - isotope * settings.isotope_spacing
                 if abs(shift) <= tolerance or shift < shifts.lowest or shift > shifts.highest or mass < settings.isotope_minimum_mass[e]:
                     continue
+                if isotope > 0 and difference > 0.0 and shift < 0.0:  # a loss that is less than the isotopes is none
+                    continue
                 best = _score_places(
                     base, length, shift, peptides, n_rows, n_n_rows, indexed, spectra, settings, scratch, sides, score, counts
                 )  # fmt: skip
                 value = score[best]
                 if _is_usual(shift, tolerance, shifts.usual):
-                    value += _USUAL
+                    value += _USUAL - _RARE * abs(isotope)
                 elif isotope != 0:
                     value -= shifts.isotope_lead
                 if counts[best] >= settings.min_matched_ions and value > highest:
