@@ -26,7 +26,8 @@ Places: where the texts are nucleotides, 20,000 letters or more, and a hundred t
 local look for the place of each read by minimisers on both strands: a row for each read, with the best place. --places every or seeds says
 it otherwise. --mates R2.fastq gives the other read of each fragment; fragments' lengths are learnt, or said by --set most_insert=600.
 
-Formats: --out FILE.tsv, FILE.sam or FILE.paf, or --format. SAM holds every read, with mapping qualities where places were looked for.
+Formats: --out FILE.tsv, FILE.sam, FILE.sorted.sam or FILE.paf, or --format. SAM holds every read, with mapping qualities where places
+were looked for.
 
 Letters: U counts as T. A letter of IUPAC that stands for several nucleotides scores what they score on average, rounded down.
 Proteins: give --matrix BLOSUM62 or another (whole numbers, NCBI's format), which brings its gap costs.
@@ -81,7 +82,7 @@ READ_ALIGNMENT = Search(
     ),
     options=(
         Option("pairs", "Align pair by pair", "align the i-th pattern with the i-th text alone"),
-        Option("mates", "Mates (the other reads of pairs)", "FASTQ or FASTA file with the other read of each fragment, in the order of PATTERNS", metavar="FILE"),
+        Option("mates", "Mates", "FASTQ or FASTA file with the other read of each fragment, in the order of PATTERNS", metavar="FILE"),
         Option("sorted", "", "of SAM: the records are sorted by their place in the texts"),
     ),
     shortcuts=(
@@ -94,7 +95,7 @@ READ_ALIGNMENT = Search(
     exports=(
         Export("tsv", "Table, tab-separated", (".tsv",)),
         Export("sam", "Alignments as SAM", (".sam",)),
-        Export("sorted-sam", "Alignments as SAM, sorted by place", (".sam",)),
+        Export("sorted-sam", "Alignments as SAM, sorted by place", (".sorted.sam",)),
         Export("paf", "Alignments as PAF", (".paf",)),
     ),
     export=_export,

@@ -61,7 +61,7 @@ def align_reads(
     Parameters
     ----------
     texts, patterns : FASTA or FASTQ files of nucleotides or proteins, also gzipped.
-    out : file for the alignments, in `format`: ``tsv``, ``sam`` or ``paf``; None for none. is_sorted : of ``sam``: by place.
+    out : file for the alignments, in `format`: ``tsv``, ``sam``, ``sorted-sam`` or ``paf``; None for none. is_sorted : of ``sam``.
     pairs : the i-th pattern is aligned with the i-th text alone. mates : file with the other read of each fragment, in the same order.
     project_folder : a project to which a run with its tables is added.
     device, threads : see `engine.execution.devices.chosen_device`; all threads when None.

@@ -521,7 +521,7 @@ class SearchForm(QWidget):
             if folder is None:
                 editor.offer(None)
             else:
-                self._survey.runs(folder, editor.tables, partial(self._offer_runs, folder, editor))
+                self._survey.runs(folder, editor.kind, editor.tables, partial(self._offer_runs, folder, editor))
 
     def _offer_runs(self, folder: Path, editor: RunEditor, runs: list[SearchedRun] | None) -> None:
         if folder == self._runs_of:

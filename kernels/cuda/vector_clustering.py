@@ -290,7 +290,8 @@ class VectorClustering:
             if budget <= before[1]:
                 raise
         # What is free may be in pieces.
-        return self._room(sizes, before, max(float(before[1]), budget / 2), merger)
+        taken = max(before[last] - before[first] for first, last in runs)
+        return self._room(sizes, before, max(float(before[1]), taken / 2), merger)
 
     def _merged_at_once(
         self, vectors: _OnCard, groups: Groups, chosen: NDArray[np.int64], merger: _Merger, cells: Any, places: NDArray[np.int64]

@@ -61,6 +61,13 @@ def test_formats_are_told_apart_by_name_and_ending(search):
 
 
 @each
+def test_the_ending_of_a_file_says_its_format_and_the_first_is_the_usual_one(search):
+    for one in search.exports:
+        assert all(search.format_of(f"folder.{one.name}/FILE{ending.upper()}") == one.name for ending in one.endings)
+    assert search.format_of("-") == search.format_of("file.of_another_kind") == search.exports[0].name
+
+
+@each
 def test_help_names_every_option(search, capsys):
     assert main([search.kind, "--help"]) == 0
     text = capsys.readouterr().out

@@ -68,6 +68,7 @@ def project_with_reads(folder: Path, genome: str, *, n_reads: int = 40, has_qual
     from engine.read_alignment.search import align_reads
 
     texts, patterns = read_files(folder.parent / f"{folder.name} files", genome, n_reads, has_qualities=has_qualities)
-    asked = ReadAlignmentParameters().changed(**{"mode": "local", "strands": "both", "match": 1, "mismatch": -3, **parameters})
+    usual = {"mode": "local", "strands": "both", "places": "every", "match": 1, "mismatch": -3}
+    asked = ReadAlignmentParameters().changed(**{**usual, **parameters})
     align_reads(texts, patterns, None, asked, project_folder=folder, device="cpu")
     return Project.open(folder)

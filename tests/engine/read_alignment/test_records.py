@@ -111,11 +111,14 @@ def test_htslib_takes_it(tmp_path):
 @pytest.mark.parametrize("format", ["tsv", "sam", "sorted-sam", "paf"])
 def test_a_run_of_a_project_exports_what_the_search_writes(tmp_path, format):
     texts, reads, _, _ = simulated(tmp_path)
-    out, more = tmp_path / f"found.{format.removeprefix('sorted-')}", ["--sorted"] * (format == "sorted-sam")
-    arguments = ["reads", str(texts), str(reads), "--out", str(out), "--project", str(tmp_path / "p"), "--mode", "local", *more]
+    out = tmp_path / f"found.{format.replace('-', '.')}"
+    arguments = ["reads", str(texts), str(reads), "--out", str(out), "--project", str(tmp_path / "p"), "--mode", "local"]
     assert main([*arguments, "--device", "cpu", "--quiet"]) == 0
     assert main(["export", str(tmp_path / "p"), "--format", format, "--out", str(tmp_path / "again")]) == 0
     assert (tmp_path / "again").read_bytes() == out.read_bytes()
+    if format == "sorted-sam":
+        assert main([*arguments[:4], str(tmp_path / "flag.sam"), *arguments[5:], "--sorted", "--device", "cpu", "--quiet"]) == 0
+        assert (tmp_path / "flag.sam").read_bytes() == out.read_bytes()
 
 
 def test_names_that_sam_does_not_allow_or_that_are_given_twice_are_changed(tmp_path):

@@ -188,8 +188,8 @@ class TestFromFilesToFiles:
                     [files[0]], [files[1]], folder / f"hits.{format}", SequenceSearchParameters(), format=format,
                     all_scores=folder / f"{format}.npy", project_folder=project, device=device,
                 )  # fmt: skip
-        assert machine()[0].n_launches > 1 and summary.shares
         # Beside the processor the card may come to do less than would lose it.
+        assert (wish == "all" or machine()[0].n_launches > 1) and summary.shares
         assert any("is lost" in text for text in summary.messages) == (0 <= failing_launch < machine()[0].n_launches)
         for format in FORMATS:
             for name in (f"hits.{format}", f"{format}.npy"):

@@ -96,7 +96,7 @@ def test_the_command_line_exports_the_last_run_or_the_one_that_is_named(project,
             "run align-0001 is a sequence search, which has no format mzid; expected one of tsv, blast6, sam, fasta, clustal",
         ),
         (["--format", "pin", "--run", "align-0001"], "which has no format pin"),
-        (["--format", "sam", "--run", "align-0007"], "no finished sequence search 'align-0007'"),
+        (["--format", "sam", "--run", "align-0007"], "no finished sequence search or read alignment 'align-0007'"),
         (["--format", "tsv", "--run", "7"], "no finished identification"),
     ],
 )
