@@ -83,6 +83,7 @@ def test_it_is_offered_wherever_the_others_are(window: MainWindow) -> None:
         "structures": "New structure search",
         "cluster": "New clustering",
         "explain": "New explanation",
+        "modified": "New search for modified peptides",
         "reads": "New read alignment",
         "composition": "New composition",
     }
