@@ -38,7 +38,7 @@ _QUERIES_AT_ONCE = 1024  # whose mass lists stand in memory
 
 class ListSettings(NamedTuple):
     """How masses become units: so many to a dalton; ranges of a spectrum are wider than the tolerance by `slack_absolute` (dalton) and
-    `slack_relative` (of the precursor's mass).
+    `slack_relative` (of the precursor's mass); where it is not `is_widened`, each peak is but the one unit that it falls in.
 
     `low`, `high`: dalton, the shifts that are tried.
     """
@@ -48,6 +48,7 @@ class ListSettings(NamedTuple):
     slack_relative: float
     low: float
     high: float
+    is_widened: bool = True
 
     @property
     def window(self) -> tuple[int, int]:
@@ -79,6 +80,8 @@ def peptide_lists(peptides: PeptideArrays, per_dalton: float, first: int, last: 
 def query_lists(spectra: SpectrumArrays, queries: QueryArrays, settings: ScoringSettings, lists: ListSettings) -> MassLists:
     """Mass lists of queries: of each peak, what it may be from either end, widened by the tolerances."""
     n, counts = len(queries.mass), np.zeros(len(queries.mass), np.int64)
+    if not lists.is_widened:
+        settings = settings._replace(fragment_absolute=0.0, fragment_relative=0.0)
     given = (spectra, queries, settings, WATER_MASS, lists.per_dalton, lists.slack_absolute, lists.slack_relative, 0, n)
     count_spectrum_masses(*given, counts)
     offsets = offsets_of(counts)

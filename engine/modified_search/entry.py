@@ -37,9 +37,9 @@ def _run(request: SearchRequest, progress: Progress) -> ModifiedSearchSummary:
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from engine.matches.run_exporting import export_run
+    from engine.modified_search.exporting import export_modified
 
-    return export_run(project, request, progress)
+    return export_modified(project, request, progress)
 
 
 MODIFIED_SEARCH = Search(

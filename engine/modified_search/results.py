@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from engine.spectra.columns import Spectra
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["MODIFICATIONS_FILE", "modification_table", "shifted_tables", "write_modifications"]
+__all__ = ["MODIFICATIONS_FILE", "modification_table", "shifted_tables", "write_modification_file", "write_modifications"]
 
 MODIFICATIONS_FILE = "modifications.tsv"
 _COLUMNS = ("name", "mass", "psms", "peptides", "sites", "share_unmodified", "decoys", "kind")
@@ -113,4 +114,9 @@ def _n_targets(rows: list[dict[str, Any]]) -> int:
 def write_modifications(run: Run, table: pa.Table, progress: Progress) -> None:
     """Write the table of modifications into the run, and as text for the project to show."""
     run.write_table("modifications", table)
-    write_separated(run.folder / EXPORTS / MODIFICATIONS_FILE, table, _COLUMNS, progress, decimals=_DECIMALS)
+    write_modification_file(run.folder / EXPORTS / MODIFICATIONS_FILE, table, progress)
+
+
+def write_modification_file(out: Path, table: pa.Table, progress: Progress, *, spreadsheet_safe: bool = False) -> None:
+    """Write the table of modifications as text."""
+    write_separated(out, table, _COLUMNS, progress, decimals=_DECIMALS, spreadsheet_safe=spreadsheet_safe)

@@ -46,5 +46,5 @@ def list_settings(parameters: ModifiedSearchParameters) -> ListSettings:
     absolute, relative = absolute_and_relative(Tolerance.parse(parameters.precursor_tolerance))
     slack = absolute * _SHARE_OF_TOLERANCE + _ROUNDED * parameters.mass_unit, relative * _SHARE_OF_TOLERANCE
     if parameters.score == "match-count":
-        slack = 0.0, 0.0
+        return ListSettings(1.0 / parameters.mass_unit, 0.0, 0.0, *reach, is_widened=False)
     return ListSettings(1.0 / parameters.mass_unit, *slack, *reach)

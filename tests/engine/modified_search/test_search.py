@@ -140,6 +140,9 @@ def test_the_same_tables_when_the_index_is_searched_in_parts(made, project, tmp_
 def test_other_programs_read_a_shift_as_a_difference_of_mass(project, tmp_path):
     for name, target in (("pepxml", tmp_path / "x.pep.xml"), ("mzid", tmp_path / "x.mzid"), ("pin", tmp_path / "x.pin")):
         assert main(["export", str(project), "--format", name, "--out", str(target)]) == 0
+    assert main(["export", str(project), "--format", "tsv", "--out", str(tmp_path / "tables")]) == 0
+    for name in ("psms", "peptides", "proteins", "modifications"):
+        assert (tmp_path / "tables" / f"{name}.tsv").read_bytes() == (project / "exports" / f"{name}.tsv").read_bytes()
     rows = {(row["spectrum_id"], row["charge"]): row for row in rows_of(project)}
     with pepxml.read(str(tmp_path / "x.pep.xml")) as reader:
         for query in reader:
