@@ -51,7 +51,7 @@ class Input:
         window warns elsewhere.
     wanted, one : in the window's words: what is asked for, as ``a protein database``, and what one of them is called, as ``database``; the
         title and ``file`` where they are empty. hint : what is dropped into the empty list, where its sort does not say it.
-    instead : an option of the search with which it may be left out, on the command line; the search itself says where it may not.
+    instead : an option of the search with which it may be left out; the search itself says where it may not.
     """
 
     name: str

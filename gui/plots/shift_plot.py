@@ -22,7 +22,7 @@ _BAR = 2.0
 """Pixels of a bar at least."""
 _NEAR = 3.0
 """Pixels beside a bar that are meant for it, too."""
-_MOST_NAMED = 40
+_MOST_NAMED = 100
 """Bars in sight whose names are tried, the highest."""
 _PALE, _SOLID = 120, 220
 _FOOT = 0.5

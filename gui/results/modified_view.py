@@ -301,7 +301,7 @@ class ModifiedView(RunView):
             below = run.spectra.peaks(int(partner["spectrum"]))
             lower = Half(_name(partner), below, annotate_match(partner, below, run.ions))
         elif is_shifted:
-            note = f"No spectrum of {found['sequence']} ({found['charge']}+) without a shift was accepted in this run."
+            note = "No accepted spectrum of this peptide and charge without a shift."
         else:
             note = "This match has no shift."
         return _Match(found, peaks, MirroredSpectra(_title(found), upper, lower, run.ions.tolerance, note=note))

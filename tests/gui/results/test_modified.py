@@ -188,7 +188,7 @@ def test_the_spectrum_without_the_shift_is_mirrored_below_or_it_is_told_that_the
     assert below is not None and below.shift is None and below.peptidoform.sequence == with_partner["sequence"]
     choose_match(view, alone, qtbot)
     assert view.mirror.spectra.lower is None
-    assert view.mirror.readout.text().startswith(f"No spectrum of {alone['sequence']} ({alone['charge']}+) without a shift")
+    assert view.mirror.readout.text().startswith("No accepted spectrum of this peptide and charge without a shift")
 
 
 def test_a_protein_shows_its_matches(view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
