@@ -20,12 +20,12 @@ _LINE = 80  # letters of a sequence
 
 
 class SourceRun(NamedTuple):
-    """A finished identification: its id, tables, parameters, and the tolerance of its fragments."""
+    """A finished identification: its id, tables (that of proteins where it has one), parameters, and the tolerance of its fragments."""
 
     run: str
     spectra: Path
     psms: Path
-    proteins: Path
+    proteins: Path | None
     parameters: Mapping[str, Any]
     fragment_tolerance: Tolerance
 
@@ -51,8 +51,9 @@ def identified_run(folder: Path, run: str) -> SourceRun:
     if "spectra" not in names:
         raise InputError(folder, f"run {chosen.id} has no stored peaks", remedy="Identify the spectra again with this version")
     tolerance = chosen.parameters.get("fragment_tolerance", "20 ppm")
-    tables = {name: project.table(name, chosen.id) for name in ("spectra", "psms", "proteins")}
-    return SourceRun(chosen.id, **tables, parameters=chosen.parameters, fragment_tolerance=Tolerance.parse(str(tolerance)))
+    spectra, psms = (project.table(name, chosen.id) for name in ("spectra", "psms"))
+    proteins = project.table("proteins", chosen.id) if "proteins" in names else None
+    return SourceRun(chosen.id, spectra, psms, proteins, chosen.parameters, Tolerance.parse(str(tolerance)))
 
 
 def identified_spectra(path: Path, n_spectra: int, most_q_value: float) -> NDArray[np.int64]:

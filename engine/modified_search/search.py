@@ -70,7 +70,8 @@ def find_modified(
     files: dict[str, Sequence[str | Path]] = {"spectra": spectra, "database": databases, "contaminants": parameters.contaminants}
     required = {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"}
     if source is not None:
-        own = {"project_spectra": [source.spectra], "project_psms": [source.psms], "project_proteins": [source.proteins]}
+        proteins = [] if source.proteins is None else [source.proteins]
+        own = {"project_spectra": [source.spectra], "project_psms": [source.psms], "project_proteins": proteins}
         files, required = {**files, **own}, {}
     asked = Asked("modified", files, required, parameters, project=project_folder, device=device, threads=threads)
 
@@ -165,10 +166,10 @@ def _index(
     databases = Databases(searching.paths("database"), searching.paths("contaminants"), {kind: searching.digests(kind) for kind in kinds})
     if source is None or databases.proteins:
         return resources.telling(searching.progress), open_indexes(databases, spare, parameters, resources)
-    fasta = spare / "identified.fasta"
-    if not write_identified_proteins(source.proteins, float(source.parameters.get("fdr", parameters.fdr)), fasta):
+    fasta, rate = spare / "identified.fasta", float(source.parameters.get("fdr", parameters.fdr))
+    if source.proteins is None or not write_identified_proteins(source.proteins, rate, fasta):
         raise InputError(
-            source.proteins, f"run {source.run} found no protein", remedy="Name a database with --database, or identify something first"
+            source.psms, f"run {source.run} found no protein", remedy="Name a database with --database, or identify something first"
         )
     return resources.telling(searching.progress), build_indexes(databases._replace(proteins=[fasta]), spare, parameters, resources)
 
