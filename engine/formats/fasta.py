@@ -87,7 +87,7 @@ def read_proteins(
         with ByteSource(path) as source:
             _check_kind(source, every_record)
             total += source.size
-    progress.stage("Reading proteins", total)
+    progress.stage("Reading sequences" if with_chromosomes else "Reading proteins", total)
     parts = [part for path in files for part in _read_file(path, progress, every_record, with_chromosomes)]
     if every_record:
         return _join(parts, every_record)

@@ -115,7 +115,7 @@ def align_reads(
                     pass
             # The last look: when this block is left, what was written is kept.
             run.progress.stage("Writing")
-            run.device = "+".join(aligning.devices)
+        run.device = "+".join(aligning.devices) or "cpu"  # which alone does what needs no layers
         n_texts, n_patterns = len(sequences.texts), len(sequences.patterns)
         counts = {"texts": n_texts, "patterns": n_patterns, "pairs": rounds.n_rows, "aligned": rounds.n_aligned}
         told = f"{rounds.n_aligned:,} {'alignment' if rounds.n_aligned == 1 else 'alignments'}"

@@ -21,8 +21,8 @@ from engine.sequences.matrices import LETTERS, Matrix, encode, read_matrix
 from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules, Sequences
 
 __all__ = [
-    "ALPHABET", "NamedSequences", "bases", "check_sorts", "complemented_letters", "gap_rules", "nucleotide_matrix", "read_patterns",
-    "read_sequences", "with_other_strands",
+    "ALPHABET", "NamedSequences", "bases", "check_sorts", "complemented_letters", "gap_rules", "nucleotide_matrix", "other_strand",
+    "read_patterns", "read_sequences", "with_other_strands",
 ]  # fmt: skip
 
 _BASES = {
@@ -33,7 +33,7 @@ _BASES = {
 _COMPLEMENT = dict(zip("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN", strict=True))
 ALPHABET = np.frombuffer(LETTERS.encode(), np.uint8)
 """The letter of each code."""
-_CERTAIN, _NUCLEOTIDE_SHARE = "ACGTUN", 0.9
+_CERTAIN, _NUCLEOTIDE_SHARE, _SHARE_BESIDE_IUPAC = "ACGTUN", 0.9, 0.75
 _MODES = {"prefix": PREFIX, "within": WITHIN, "local": LOCAL}
 
 
@@ -151,7 +151,8 @@ def read_sequences(path: Path, progress: Progress) -> NamedSequences:
 def named_sequences(path: Path, names: Texts, letters: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NamedSequences:
     """Sequences by their ASCII capitals.
 
-    They are of nucleotides where nine of ten letters are A, C, G, T, U or N; then every letter must be IUPAC's of a nucleotide.
+    They are of nucleotides where nine of ten letters are A, C, G, T, U or N; then every letter must be IUPAC's of a nucleotide. Where every
+    letter is, three of four are enough.
 
     Raises
     ------
@@ -161,7 +162,8 @@ def named_sequences(path: Path, names: Texts, letters: NDArray[np.uint8], offset
     total, certain = int(counts.sum()), int(counts[np.frombuffer(_CERTAIN.encode(), np.uint8)].sum())
     is_allowed = np.zeros(256, np.bool_)
     is_allowed[np.frombuffer("".join(_BASES).encode(), np.uint8)] = True
-    are_nucleotides = total > 0 and certain >= _NUCLEOTIDE_SHARE * total
+    needed = _NUCLEOTIDE_SHARE if counts[~is_allowed].any() else _SHARE_BESIDE_IUPAC
+    are_nucleotides = total > 0 and certain >= needed * total
     codes = encode(letters)
     if are_nucleotides:
         odd = np.flatnonzero(~is_allowed[letters])
@@ -238,6 +240,19 @@ def complemented_letters() -> NDArray[np.uint8]:
     for one, other in _COMPLEMENT.items():
         partners[ord(one)] = ord(other)
     return partners
+
+
+def other_strand(letters: str) -> str:
+    """The reverse complement of capitals of nucleotides.
+
+    Raises
+    ------
+    ValueError : there are letters that are no ASCII.
+
+    >>> other_strand("AACGR")
+    'YCGTT'
+    """
+    return letters.encode("ascii").translate(complemented_letters().tobytes())[::-1].decode("ascii")
 
 
 def with_other_strands(sequences: Sequences) -> Sequences:

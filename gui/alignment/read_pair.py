@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import ProteoscopeError
+from engine.read_alignment.sequences import other_strand
 from engine.sequences.matrices import Matrix, encode
 from gui.alignment.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
 
@@ -24,7 +25,6 @@ _LEAST_QUALITY = 20
 """One wrong letter in a hundred."""
 _FIRST_QUALITY = ord("!")
 _DASH = ord("-")
-_COMPLEMENT = str.maketrans("ACGTURYSWKMBDHVN", "TGCAAYRSWMKVHDBN")
 _RUNS, _DIFFERENCES = re.compile(r"(\d+)([=XID])"), re.compile(r"(\d+)|\^?([A-Z*]+)")
 
 
@@ -98,19 +98,19 @@ class ReadPair(AlignedPair):
         ------
         ProteoscopeError : they do not belong together.
         """
-        first, last, is_reverse = int(str(row["pattern_start"])) - 1, int(str(row["pattern_end"])), row["strand"] == "-"
-        pattern, signs = letters[first:last], np.frombuffer(qualities[first:last].encode("ascii"), np.uint8)
-        if is_reverse:
-            pattern, signs = pattern.translate(_COMPLEMENT)[::-1], signs[::-1]
         try:
+            first, last, is_reverse = int(str(row["pattern_start"])) - 1, int(str(row["pattern_end"])), row["strand"] == "-"
+            pattern, signs = letters[first:last], np.frombuffer(qualities[first:last].encode("ascii"), np.uint8)
+            if is_reverse:
+                pattern, signs = other_strand(pattern), signs[::-1]
             query, subject = lines_of(pattern, str(row["cigar"]), str(row["md"]))
+            has_letter = np.frombuffer(query.encode("ascii"), np.uint8) != _DASH
+            quality = np.full(len(query), -1, np.int16)
+            if len(signs):
+                quality[has_letter] = signs.astype(np.int16) - _FIRST_QUALITY
         except ValueError as error:
             reason = f"its alignment cannot be drawn, since its parts do not fit ({error})"
             raise ProteoscopeError(f"{names[0]}: {reason}. Do the search again.") from error
-        has_letter = np.frombuffer(query.encode("ascii"), np.uint8) != _DASH
-        quality = np.full(len(query), -1, np.int16)
-        if len(signs):
-            quality[has_letter] = signs.astype(np.int16) - _FIRST_QUALITY
         start = last if is_reverse else first + 1
         middle = _middle(query, subject, matrix)
         return cls(*names, start, int(str(row["text_start"])), query, middle, subject, facts, is_reverse=is_reverse, quality=quality)

@@ -64,7 +64,8 @@ def test_with_gaps_enough_reads_score_as_biopython_aligns_them(genome, tmp_path,
         aligner.open_left_deletion_score = aligner.extend_left_deletion_score = 0
     asked = ReadAlignmentParameters().changed(mode=mode, max_gaps=12, strands="forward")
     out = tmp_path / "found.tsv"
-    align_reads(fasta(tmp_path / "t.fa", texts), fasta(tmp_path / "p.fa", patterns), out, asked, pairs=True, device="cpu")
+    files = fasta(tmp_path / "t.fa", texts), fasta(tmp_path / "p.fa", patterns)
+    assert align_reads(*files, out, asked, pairs=True, device="cpu").device == "cpu"
     rows = rows_of(out)
     assert max(int(row["gaps"]) for row in rows) < 12, "the number of gaps must not bind"
     assert [int(row["score"]) for row in rows] == [aligner.score(text, one) for text, one in zip(texts, patterns, strict=True)]

@@ -33,6 +33,12 @@ def test_a_u_is_a_t_and_case_does_not_count(tmp_path):
     assert found.lengths.tolist() == [4, 3]
 
 
+def test_letters_of_several_bases_are_of_nucleotides_where_no_other_is_there(tmp_path):
+    assert read(tmp_path, ">a\nACGTACGTNNRYACGT\n").are_nucleotides
+    assert not read(tmp_path, ">a\nACGTACGTNNRYACGE\n").are_nucleotides
+    assert not read(tmp_path, ">silk\nGAGSGAGSGASSYGRSDV\n").are_nucleotides
+
+
 def test_letters_that_are_no_nucleotides_are_told_by_place(tmp_path):
     with pytest.raises(InputError, match=r"'E' at position 3 of second is no nucleotide"):
         read(tmp_path, f">first\n{'ACGT' * 10}\n>second\nACEGT\n")

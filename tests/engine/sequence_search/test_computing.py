@@ -164,7 +164,7 @@ class TestFromFilesToFiles:
 
         def cards(device, progress, **_):
             opened[:] = shims(len(device.numbers), machine.failing_launch)
-            return opened
+            return list(opened)  # of which a search takes what it loses
 
         def machine():
             return opened

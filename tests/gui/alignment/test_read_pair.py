@@ -112,3 +112,9 @@ def test_with_a_matrix_alike_residues_are_marked_as_in_other_searches() -> None:
 def test_what_does_not_fit_together_is_said(changed: dict[str, object]) -> None:
     with pytest.raises(ProteoscopeError, match=r"read: its alignment cannot be drawn, since its parts do not fit .* Do the search again\."):
         pair_of(**changed)
+
+
+@pytest.mark.parametrize("qualities", ["IIIII", "IIII\u00b5IIIII"])
+def test_qualities_that_do_not_fit_are_said(qualities: str) -> None:
+    with pytest.raises(ProteoscopeError, match="its alignment cannot be drawn, since its parts do not fit"):
+        pair_of(qualities=qualities)
