@@ -8,6 +8,7 @@ carries another one instead.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations_with_replacement
@@ -21,7 +22,7 @@ from engine.chemistry.enzymes import Enzyme
 from engine.chemistry.masses import RESIDUE_MASS
 from engine.chemistry.modifications import Position, SearchModification, unimod
 
-__all__ = ["Named", "ShiftPlaces", "name_shifts", "usual_shifts"]
+__all__ = ["LIKELY_TIER", "TIERS", "Named", "ShiftPlaces", "name_shifts", "tiers_of_shifts", "usual_shifts"]
 
 _STANDARD = "ACDEFGHIKLMNPQRSTVWY"
 _SHORT = dict(
@@ -54,9 +55,15 @@ _SHORT = dict(
 )
 _EXCHANGE = "AA substitution"
 _TIER_OF_END, _TIER_OF_USUAL, _TIER_OF_EXCHANGE, _TIER_OF_OTHER, _TIER_OF_PAIR = range(5)
+TIERS = 6
+"""Other ends, usual modifications, exchanges, other modifications, pairs, and none of these, from the most to the least likely."""
+_NO_TIER = TIERS - 1
+LIKELY_TIER = _TIER_OF_USUAL
+"""Of the tiers up to this one a shift is likely to be."""
 _NEWEST = 1 << 20
 _ANY = 26  # a letter that stands for all
 _NEAR = 1.5  # of hyperscore: a name may draw a shift to a place that scores so little less than the best
+_ROWS_AT_ONCE = 8192
 _MOST_ADDED = 8  # residues
 _LEAST_LEFT = 4  # residues
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -80,6 +87,13 @@ class ShiftPlaces(NamedTuple):
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
     residues: NDArray[np.uint8]
+
+    def part(self, rows: slice | NDArray[np.int64]) -> ShiftPlaces:
+        """Some of the peptides."""
+        return ShiftPlaces(
+            self.shift[rows], self.tolerance[rows], self.score[rows], self.position[rows], self.length[rows], self.begin[rows],
+            self.end[rows], self.residues,
+        )  # fmt: skip
 
     @property
     def is_protein_start(self) -> NDArray[np.bool_]:
@@ -168,6 +182,30 @@ def _entries(fixed: tuple[SearchModification, ...]) -> list[_Entry]:
 def usual_shifts(fixed: tuple[SearchModification, ...]) -> NDArray[np.float64]:
     """Masses of the usual modifications, ascending, dalton."""
     return np.unique([entry.mass for entry in _entries(fixed) if entry.tier == _TIER_OF_USUAL])
+
+
+def tiers_of_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """How likely each shift is beforehand, and how far it is from the mass of the nearest name as likely.
+
+    Returns
+    -------
+    (n,) int64, the first tier that has a name which fits, pairs left out (`TIERS` - 1 is none); (n,) float64, dalton, infinite for none.
+    """
+    tier, distance = np.full(len(shifts.shift), _NO_TIER), np.full(len(shifts.shift), np.inf)
+    entries = _entries(fixed)
+    mass, of_entry = np.array([one.mass for one in entries]), np.array([one.tier for one in entries])
+    for part in (slice(first, first + _ROWS_AT_ONCE) for first in range(0, len(shifts.shift), _ROWS_AT_ONCE)):
+        some = shifts.part(part)
+        allowed = _bits(some.score >= some.score.max(axis=1, initial=-np.inf)[:, None] - _NEAR)
+        rows, which, _ = _fitting(some, entries, allowed, _letter_bits(some))
+        ends = [(end.rows, end.mass) for end in _ends(some, allowed)]
+        rows = np.concatenate([rows, *(one for one, _ in ends)])
+        error = np.abs(some.shift[rows] - np.concatenate([mass[which], *(one for _, one in ends)]))
+        likely = np.concatenate([of_entry[which], np.full(len(rows) - len(which), _TIER_OF_END)])
+        order = np.lexsort((error, likely, rows))
+        leads = order[np.append(True, rows[order][1:] != rows[order][:-1])] if len(rows) else order
+        tier[part][rows[leads]], distance[part][rows[leads]] = likely[leads], error[leads]
+    return tier, distance
 
 
 def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzyme: Enzyme) -> Named:
@@ -259,11 +297,19 @@ def _site(entry: _Entry, place: int, shifts: ShiftPlaces, row: int) -> int:
     return int(shifts.length[row]) + 1 if entry.letter == _ANY and entry.place.endswith("C-term") else place + 1
 
 
-def _other_ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64], enzyme: Enzyme) -> list[tuple[int, str, float, int]]:
-    """Rows whose shift is that of residues more or less at an end; name, mass and site (0 or L + 1)."""
-    found: list[tuple[int, str, float, int]] = []
+class _End(NamedTuple):
+    """Rows whose shift is that of `k` residues more (`sign` 1) or less (-1) at an end; `mass` of these, dalton."""
+
+    rows: NDArray[np.int64]
+    mass: NDArray[np.float64]
+    k: int
+    sign: int
+    is_start: bool
+
+
+def _ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64]) -> Iterator[_End]:
+    """The rows whose shift is that of residues more or less at an end."""
     residues, mass = shifts.residues, np.append(RESIDUE_MASS, np.nan)
-    cuts = enzyme.cleavage_table()
     stop = shifts.position + shifts.length
     longest = int(shifts.length.max(initial=0))
     for is_start in (True, False):
@@ -284,8 +330,17 @@ def _other_ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64], enzyme: Enzyme
                 total = total + np.where(is_there, mass[letter], np.nan)
                 with np.errstate(invalid="ignore"):
                     rows = np.flatnonzero(is_there & fits & (np.abs(shifts.shift - sign * total) <= shifts.tolerance))
-                found += [_described(shifts, cuts, row, k, sign, float(sign * total[row]), is_start=is_start) for row in rows.tolist()]
-    return found
+                yield _End(rows, sign * total[rows], k, sign, is_start)
+
+
+def _other_ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64], enzyme: Enzyme) -> list[tuple[int, str, float, int]]:
+    """Rows whose shift is that of residues more or less at an end; name, mass and site (0 or L + 1)."""
+    cuts = enzyme.cleavage_table()
+    return [
+        _described(shifts, cuts, row, end.k, end.sign, mass, is_start=end.is_start)
+        for end in _ends(shifts, allowed)
+        for row, mass in zip(end.rows.tolist(), end.mass.tolist(), strict=True)
+    ]
 
 
 def _described(

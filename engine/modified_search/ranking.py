@@ -12,12 +12,15 @@ the share of the candidates that are no farther from the precursor's mass: of pe
 a peptide of the very mass before all.
 
 That is what chance gives. Of related sequences, which explain the same ions, the better score is right more often than chance would have
-it, so that in the choice between candidates nearness counts for `_MOST_NEARNESS` of score at most.
+it, so that in the choice between candidates nearness counts for `_MOST_NEARNESS` of score at most. A peptide of the precursor's mass may
+stand in the list twice, as it is with an isotope error, and with a small shift, as deamidation. What a shift may be is not looked at here:
+the best few of each spectrum are, when they are judged.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +37,10 @@ from kernels.device import stop_flag
 from kernels.layouts import PeptideArrays, ScoringSettings
 from kernels.partitions import Partition, equal_partitions
 
-__all__ = ["ShiftedMatches", "place_candidates", "rank_candidates"]
+__all__ = ["JUDGED", "ShiftedMatches", "place_candidates", "rank_candidates"]
+
+JUDGED = 8
+"""Forms of each spectrum that are judged by all scores, whatever is reported."""
 
 _NONE = 255
 _SHIFTS_AT_ONCE = 254  # a modification is known by a byte
@@ -42,6 +48,7 @@ _PRIOR = 10.0  # candidates whose weight the theta of all spectra has
 _LEAST_THETA = 0.5
 _MOST_NEARNESS = 6.0
 _FEWEST = 8  # candidates from which theta is estimated
+_QUERIES_AT_ONCE = 4096
 _LN_10 = float(np.log(10.0))
 
 
@@ -53,11 +60,16 @@ class ShiftedMatches:
     ----------
     matches : `score` is the hyperscore (or the count of matching masses), `expectation` as said above, `delta_score` the lead over the next
         candidate with another sequence; `n_candidates` those without a shift, or all. Their sites are empty.
+    key : (n,) float64, what ranks them. theta : (n,) float64, see above. nearness : (n,) float64, log10 of the share of the candidates that
+        are no farther, which `expectation` and `key` hold.
     shift : (n,) float64, dalton, what the precursor is heavier by than the peptide, less the isotope error; 0 without.
     is_shifted : (n,) bool. place_score, place_probability : (n, 64) float32, of each residue; not of matches without a shift.
     """
 
     matches: Matches
+    key: NDArray[np.float64]
+    theta: NDArray[np.float64]
+    nearness: NDArray[np.float64]
     shift: NDArray[np.float64]
     is_shifted: NDArray[np.bool_]
     place_score: NDArray[np.float32]
@@ -65,6 +77,13 @@ class ShiftedMatches:
 
     def __len__(self) -> int:
         return len(self.matches)
+
+    def take(self, rows: NDArray[np.int64]) -> ShiftedMatches:
+        """Some of them."""
+        features = {name: column[rows] for name, column in self.matches.features.items()}
+        columns = {one.name: getattr(self.matches, one.name)[rows] for one in fields(Matches) if one.name != "features"}
+        own = {one.name: getattr(self, one.name)[rows] for one in fields(self) if one.name != "matches"}
+        return ShiftedMatches(Matches(features=features, **columns), **own)
 
 
 def place_candidates(
@@ -86,66 +105,118 @@ def place_candidates(
 
 
 class _Ranked(NamedTuple):
-    """Rows of the matrix of candidates, by spectrum and rank."""
+    """Rows of the matrix of forms, by spectrum and rank."""
 
     query: NDArray[np.int64]
     column: NDArray[np.int64]
     delta: NDArray[np.float64]
     rank: NDArray[np.int64]
+    key: NDArray[np.float64]
+
+
+class _Forms(NamedTuple):
+    """The same, with what is known of them; columns as of `Matches` and `ShiftedMatches`."""
+
+    query: NDArray[np.int64]
+    column: NDArray[np.int64]
+    delta: NDArray[np.float64]
+    rank: NDArray[np.int64]
+    key: NDArray[np.float64]
+    theta: NDArray[np.float64]
+    nearness: NDArray[np.float64]
+    expectation: NDArray[np.float64]
+    n_candidates: NDArray[np.int64]
 
 
 def rank_candidates(
     index: SpectrumIndex, peptides: PeptideArrays, candidates: Candidates, placed: PlacedArrays, settings: ScoringSettings,
     shifts: ShiftSettings, top: int, *, by_count: bool, resources: Resources,
 ) -> ShiftedMatches:  # fmt: skip
-    """The best of each spectrum, with all scores.
+    """The best forms of each spectrum, with all scores: forms are a candidate without its difference of mass, and with it.
 
     `by_count` : the count of matching masses alone ranks them, as in the thesis; a candidate of the precursor's mass is then not shifted.
     """
-    n_plain, n_all = _candidate_counts(index, peptides, settings, shifts)
-    tail, near = _Tail.of(placed), _no_farther(index, peptides, candidates, n_plain, n_all)
-    is_plain = np.isfinite(placed.plain)
-    share = np.log10((n_plain + 1.0) / (n_all + 1.0))[:, None]
-    share_of_shift = np.where(is_plain, share, np.log10((near + 1.0) / (n_all[:, None] + 1.0)))
-    # A small shift of a peptide of the precursor's mass, as deamidation, is one of as many as there are residues.
-    places = np.where(is_plain, np.log10(peptides.length[candidates.peptide]), 0.0)
-    without, shifted = tail.expectation(placed.plain) + share, tail.expectation(placed.shifted) + share_of_shift + places
-    if by_count:
-        is_shifted, key = ~is_plain, candidates.matches.astype(np.float64)
-        key = np.where(np.isfinite(np.where(is_shifted, placed.shifted, placed.plain)), key, -np.inf)
-    else:
-        keys = tail.key(placed.plain, share), tail.key(placed.shifted, share_of_shift) - tail.score_of(places)
-        is_shifted = keys[1] > keys[0]  # of equals the simpler
-        key = np.where(is_shifted, keys[1], keys[0])
-    expectation = np.where(is_shifted, shifted, without)
-    ranked = _ranked(index.queries.spectrum, candidates.peptide, key, top)
-    rows = ranked.query, ranked.column
-    shifted_rows = is_shifted[rows]
-    isotope = np.where(shifted_rows, placed.shifted_isotope[rows], placed.plain_isotope[rows]).astype(np.int64)
+    theta = _usual_theta(placed)
+    parts = [
+        _ranked_forms(index, peptides, candidates, placed, settings, shifts, top, theta, part, by_count=by_count)
+        for part in _parts_of_spectra(index.queries.spectrum)
+    ]
+    ranked = _Forms(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    column = ranked.column % candidates.peptide.shape[1]
+    is_shifted, rows = ranked.column != column, (ranked.query, column)
+    isotope = np.where(is_shifted, placed.shifted_isotope[rows], placed.plain_isotope[rows]).astype(np.int64)
     peptide, mass = candidates.peptide[rows], index.queries.mass[ranked.query]
-    shift = np.where(shifted_rows, mass - peptides.mass[peptide] - isotope * settings.isotope_spacing, 0.0)
+    shift = np.where(is_shifted, mass - peptides.mass[peptide] - isotope * settings.isotope_spacing, 0.0)
     spectrum, charge = index.queries.spectrum[ranked.query], index.queries.charge[ranked.query]
-    place = np.where(shifted_rows, placed.place[rows], _NONE).astype(np.uint8)
+    place = np.where(is_shifted, placed.place[rows], _NONE).astype(np.uint8)
     features = _measured(index, spectrum, charge, peptides, peptide, shift, place, settings, resources)
     empty = np.full((len(peptide), 1), _NONE, np.uint8)
     score = candidates.matches[rows].astype(np.float64) if by_count else features["hyperscore"]
-    counts = np.where(shifted_rows, n_all[ranked.query], n_plain[ranked.query])
     matches = Matches(
-        spectrum, charge, ranked.rank, mass, peptide, isotope, empty, empty, score, ranked.delta, counts, expectation[rows], features
-    )
+        spectrum, charge, ranked.rank, mass, peptide, isotope, empty, empty, score, ranked.delta, ranked.n_candidates, ranked.expectation,
+        features,
+    )  # fmt: skip
     return ShiftedMatches(
         matches,
+        ranked.key,
+        ranked.theta,
+        ranked.nearness,
         shift,
-        shifted_rows,
-        *_places(index, spectrum, charge, peptides, peptide, shift, shifted_rows, settings, resources),
+        is_shifted,
+        *_places(index, spectrum, charge, peptides, peptide, shift, is_shifted, settings, resources),
     )
+
+
+def _parts_of_spectra(spectrum_of_query: NDArray[np.int64]) -> list[slice]:
+    """Queries in pieces that divide no spectrum, so that the matrices of all forms stay small."""
+    n = len(spectrum_of_query)
+    begins = np.flatnonzero(np.append(True, spectrum_of_query[1:] != spectrum_of_query[:-1]))
+    wanted = np.searchsorted(begins, np.arange(0, n, _QUERIES_AT_ONCE))
+    edges = [*np.unique(begins[np.minimum(wanted, len(begins) - 1)]).tolist(), n]
+    return [slice(*edge) for edge in pairwise(edges)]
+
+
+def _part_of(placed: PlacedArrays, rows: slice) -> PlacedArrays:
+    """Some queries."""
+    return PlacedArrays(
+        placed.plain[rows], placed.plain_isotope[rows], placed.shifted[rows], placed.shifted_isotope[rows], placed.place[rows]
+    )  # fmt: skip
+
+
+def _ranked_forms(
+    index: SpectrumIndex, peptides: PeptideArrays, candidates: Candidates, placed: PlacedArrays, settings: ScoringSettings,
+    shifts: ShiftSettings, top: int, usual: float, part: slice, *, by_count: bool,
+) -> _Forms:  # fmt: skip
+    """The best forms of some queries; those with a shift stand in columns behind all others."""
+    mass, peptide, matches = index.queries.mass[part], candidates.peptide[part], candidates.matches[part]
+    placed = _part_of(placed, part)
+    n_plain, n_all = _candidate_counts(mass, peptides, settings, shifts)
+    tail, near = _Tail.of(placed, usual), _no_farther(mass, peptides, peptide, n_plain, n_all)
+    is_plain = np.isfinite(placed.plain)
+    share = np.broadcast_to(np.log10((n_plain + 1.0) / (n_all + 1.0))[:, None], is_plain.shape)
+    share_of_shift = np.where(is_plain, share, np.log10((near + 1.0) / (n_all[:, None] + 1.0)))
+    # A small shift of a peptide of the precursor's mass, as deamidation, is one of as many as there are residues.
+    places = np.where(is_plain, np.log10(peptides.length[peptide]), 0.0)
+    if by_count:
+        counts = matches.astype(np.float64)
+        has_form = is_plain, np.isfinite(placed.shifted) & ~is_plain
+        keys = [np.where(one, counts, -np.inf) for one in has_form]
+    else:
+        keys = [tail.key(placed.plain, share), tail.key(placed.shifted, share_of_shift) - tail.score_of(places)]
+    ranked = _ranked(index.queries.spectrum[part], np.tile(peptide, 2), np.hstack(keys), top)
+    query, column = ranked.query, ranked.column
+    expectation = np.hstack((tail.expectation(placed.plain) + share, tail.expectation(placed.shifted) + share_of_shift + places))
+    n_candidates = np.where(column < peptide.shape[1], n_plain[query], n_all[query])
+    nearness = np.hstack((share, share_of_shift))[query, column]
+    known = tail.theta[query], nearness, expectation[query, column], n_candidates
+    return _Forms(query + part.start, column, ranked.delta, ranked.rank, ranked.key, *known)
 
 
 def _candidate_counts(
-    index: SpectrumIndex, peptides: PeptideArrays, settings: ScoringSettings, shifts: ShiftSettings
+    mass: NDArray[np.float64], peptides: PeptideArrays, settings: ScoringSettings, shifts: ShiftSettings
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of each query, peptides of the precursor's mass (with any isotope error), and peptides within the shifts."""
-    mass, plain = index.queries.mass, np.zeros(len(index.queries.mass), np.int64)
+    """Of precursors' masses, peptides of the mass (with any isotope error), and peptides within the shifts."""
+    plain = np.zeros(len(mass), np.int64)
     for isotope, least in zip(settings.isotope_errors.tolist(), settings.isotope_minimum_mass.tolist(), strict=True):
         centre = mass - isotope * settings.isotope_spacing
         width = settings.precursor_absolute + settings.precursor_relative * mass
@@ -156,13 +227,41 @@ def _candidate_counts(
 
 
 def _no_farther(
-    index: SpectrumIndex, peptides: PeptideArrays, candidates: Candidates, n_plain: NDArray[np.int64], n_all: NDArray[np.int64]
+    masses: NDArray[np.float64], peptides: PeptideArrays, candidate: NDArray[np.int64], n_plain: NDArray[np.int64], n_all: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """(q, k): peptides that are no farther from the precursor's mass than each candidate, either way."""
-    mass: NDArray[np.float64] = index.queries.mass[:, None]
-    distance: NDArray[np.float64] = np.abs(mass - peptides.mass[candidates.peptide])
+    mass = masses[:, None]
+    distance: NDArray[np.float64] = np.abs(mass - peptides.mass[candidate])
     above, below = np.searchsorted(peptides.mass, mass + distance, side="right"), np.searchsorted(peptides.mass, mass - distance)
     return np.clip(above - below, n_plain[:, None], n_all[:, None])
+
+
+def _leads(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Of each query, how many scores there are, their median, and theta where there are enough, else 0."""
+    score = np.where(np.isfinite(placed.shifted), placed.shifted, placed.plain)
+    is_known = np.isfinite(score)
+    count, rows = is_known.sum(axis=1), np.arange(len(score))
+    falling = -np.sort(np.where(is_known, -score, np.inf), axis=1).astype(np.float64)  # those that are none come last
+    middle, eighth = (1 + np.maximum(count - 1, 0) // part for part in (2, 8))
+    last = np.maximum(count - 1, 0)
+    median = np.where(count > 0, falling[rows, np.minimum(middle, last)], 0.0)
+    return count, median, np.where(count > _FEWEST, falling[rows, np.minimum(eighth, last)] - median, 0.0) / np.log(4.0)
+
+
+def _usual_theta(placed: PlacedArrays) -> float:
+    """The median theta of all queries."""
+    leads = []
+    for first in range(0, len(placed.plain), _QUERIES_AT_ONCE):
+        count, _, lead = _leads(_part_of(placed, slice(first, first + _QUERIES_AT_ONCE)))
+        leads.append(lead[count > _FEWEST])
+    lead = np.concatenate(leads) if leads else np.empty(0)
+    return float(np.median(lead)) if len(lead) else 1.0
+
+
+def worth_of_share(share: NDArray[np.float64], theta: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What a share of the candidates, by its log10, is worth of score in the choice between candidates."""
+    worth: NDArray[np.float64] = np.minimum(-share * (theta * _LN_10), _MOST_NEARNESS)
+    return worth
 
 
 class _Tail(NamedTuple):
@@ -173,16 +272,9 @@ class _Tail(NamedTuple):
     theta: NDArray[np.float64]
 
     @classmethod
-    def of(cls, placed: PlacedArrays) -> _Tail:
-        score = np.where(np.isfinite(placed.shifted), placed.shifted, placed.plain).astype(np.float64)
-        is_known = np.isfinite(score)
-        count, rows = is_known.sum(axis=1), np.arange(len(score))
-        falling = -np.sort(np.where(is_known, -score, np.inf), axis=1)  # those that are none come last
-        middle, eighth = (1 + np.maximum(count - 1, 0) // part for part in (2, 8))
-        last = np.maximum(count - 1, 0)
-        median = np.where(count > 0, falling[rows, np.minimum(middle, last)], 0.0)
-        lead = np.where(count > _FEWEST, falling[rows, np.minimum(eighth, last)] - median, 0.0) / np.log(4.0)
-        usual = float(np.median(lead[count > _FEWEST])) if (count > _FEWEST).any() else 1.0
+    def of(cls, placed: PlacedArrays, usual: float) -> _Tail:
+        """Of some queries; `usual` is the theta of all, towards which theirs is drawn."""
+        count, median, lead = _leads(placed)
         theta = (lead * count + max(usual, _LEAST_THETA) * _PRIOR) / (count + _PRIOR)
         return cls(np.maximum(count, 1) / 2.0, median, np.maximum(theta, _LEAST_THETA))
 
@@ -194,7 +286,7 @@ class _Tail(NamedTuple):
 
     def key(self, score: NDArray[np.float32], share: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores (q, k) with what nearness is worth of score: `share` is log10 of the candidates that are no farther."""
-        return score.astype(np.float64) + np.minimum(self.score_of(-share), _MOST_NEARNESS)
+        return score.astype(np.float64) + worth_of_share(share, self.theta[:, None])
 
     def score_of(self, logarithm: NDArray[np.float64]) -> NDArray[np.float64]:
         """What a factor of E, given by its log10 (q, k), is worth of score."""
@@ -202,7 +294,7 @@ class _Tail(NamedTuple):
 
 
 def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], key: NDArray[np.float64], top: int) -> _Ranked:
-    """The best `top` candidates of each spectrum by `key` (q, k), those of all its charges together; -inf is none."""
+    """The best `top` forms of each spectrum by `key` (q, 2 k), those of all its charges together; -inf is none."""
     query, column = np.nonzero(np.isfinite(key))
     value = key[query, column]
     order = np.lexsort((column, query, -value, spectrum_of_query[query]))
@@ -212,13 +304,15 @@ def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], 
     is_first[1:] = spectrum[1:] != spectrum[:-1]
     start = np.maximum.accumulate(np.where(is_first, np.arange(n), 0))
     rank = np.arange(n) - start + 1
-    # The next of the same spectrum is another peptide, or the same with another charge.
-    following = np.minimum(np.arange(n) + 1, max(n - 1, 0))
-    following = np.where((peptide[following] == peptide) & (following < n - 1), following + 1, following)
-    has_next = (following > np.arange(n)) & (spectrum[following] == spectrum)
-    delta = np.where(has_next, value - value[following], 0.0)
+    # The next of the same spectrum may be the same peptide, in another form or with another charge.
+    is_other = is_first.copy()
+    is_other[1:] |= peptide[1:] != peptide[:-1]
+    others = np.append(np.flatnonzero(is_other), n)
+    following = others[np.searchsorted(others, np.arange(n), side="right")] if n else np.empty(0, np.int64)
+    has_next = (following < n) & (spectrum[np.minimum(following, n - 1)] == spectrum)
+    delta = np.where(has_next, value - value[np.minimum(following, n - 1)], 0.0)
     kept = rank <= top
-    return _Ranked(query[kept], column[kept], delta[kept], rank[kept])
+    return _Ranked(query[kept], column[kept], delta[kept], rank[kept], value[kept])
 
 
 def _measured(

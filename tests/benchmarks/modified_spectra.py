@@ -29,12 +29,14 @@ _ISOTOPES, _CHARGES = 3, 2
 
 @dataclass(frozen=True)
 class Known:
-    """A modification that is known: the peptide without it, its name, mass (dalton) and residue (0 the N-terminus, 1 to L)."""
+    """A modification that is known: the peptide without it, its name, mass (dalton) and residue (0 the N-terminus, 1 to L); and the isotope
+    error with which it was found."""
 
     sequence: str
     name: str
     mass: float
     site: int
+    isotope_error: int = 0
 
 
 def read_psms(project: Path) -> list[dict[str, str]]:
@@ -57,7 +59,7 @@ def known_modifications(rows: list[dict[str, str]]) -> dict[int, Known]:
         variable = [i for i, name in enumerate(names) if name and name != "Carbamidomethyl"]
         if len(variable) == 1:
             i = variable[0]
-            known[int(row["spectrum"])] = Known(row["sequence"], names[i], float(masses[i]), int(sites[i]))
+            known[int(row["spectrum"])] = Known(row["sequence"], names[i], float(masses[i]), int(sites[i]), int(row["isotope_error"]))
     return known
 
 
