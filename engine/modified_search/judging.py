@@ -124,15 +124,18 @@ def _ranks(psms: Psms, score: NDArray[np.float64]) -> NDArray[np.int64]:
     order = np.lexsort((psms.rank, -score, psms.spectrum))
     spectrum, position = psms.spectrum[order], psms.position[order]
     form = np.lexsort((np.arange(len(order)), position, spectrum))  # the better form of each peptide first
-    again = np.append(False, (spectrum[form][1:] == spectrum[form][:-1]) & (position[form][1:] == position[form][:-1]))
-    counts = np.ones(len(order), np.int64)
-    counts[form[again]] = 0
-    total = np.cumsum(counts)
-    begins = np.append(True, spectrum[1:] != spectrum[:-1]) if len(order) else np.empty(0, bool)
-    before = np.maximum.accumulate(np.where(begins, total - counts, 0))
+    is_first = np.zeros(len(order), np.int64)
+    is_first[form] = _is_new(spectrum[form]) | _is_new(position[form])
+    counted = np.cumsum(is_first)
+    before = np.maximum.accumulate(np.where(_is_new(spectrum), counted - is_first, 0))
     rank = np.empty(len(order), np.int64)
-    rank[order] = np.where(counts > 0, total - before, 0)
+    rank[order] = is_first * (counted - before)
     return rank
+
+
+def _is_new(value: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each is another than the one before."""
+    return np.append(True, value[1:] != value[:-1])[: len(value)]
 
 
 def _likelihoods(

@@ -13,7 +13,7 @@ __all__ = ["ModifiedSearchSummary"]
 class ModifiedSearchSummary(Summary):
     """What was found, counted at the false discovery rate, targets only.
 
-    `n_plain`, `n_named`, `n_unnamed`: PSMs without a shift, with a named one, with another. `certainty`: see
+    `n_plain`, `n_named`, `n_unnamed`: PSMs without a shift, with a usual one, with another. `certainty`: see
     `engine.identification.summary.IdentificationSummary`. `top_modifications`: (name, mass, PSMs, sites) of the most frequent.
     `source_run`: the run whose unidentified spectra were searched, None where files were.
     """
@@ -56,6 +56,6 @@ class ModifiedSearchSummary(Summary):
             assert one.certainty is not None
             share = f"{one.certainty.low * 100:.1f} to {one.certainty.high * 100:.1f} % false"
             lines.append(f"  {one.number:,} {name}, with {one.certainty.decoys:,} decoys: {share} (95 % interval)")
-        lines.append(f"  {self.n_plain:,} PSMs without a mass shift, {self.n_named:,} with a named one, {self.n_unnamed:,} with another")
+        lines.append(f"  {self.n_plain:,} PSMs without a mass shift, {self.n_named:,} with a usual one, {self.n_unnamed:,} with another")
         lines += [f"  {name:<40.40} {mass:>11.4f} Da {n:>5} PSMs  {sites:.60}" for name, mass, n, sites in self.top_modifications]
         return lines

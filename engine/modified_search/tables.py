@@ -14,7 +14,7 @@ _MODIFICATION_COLUMNS = (
     Column("sites", "Sites", "Residues and termini, with how many spectra", width=30),
     Column("share_unmodified", "Unmodified", "Part of the peptides that were found without a shift too", "percent", 10, unit="%"),
     Column("decoys", "Decoys", "Decoys that passed with them", "integer", 6),
-    Column("kind", "Kind", "Group in which the matches were judged: named or unnamed", width=8, is_shown=False),
+    Column("kind", "Kind", "Group in which the matches were judged: named, a usual shift, or unnamed, any other", width=8, is_shown=False),
 )
 
 _PSM_COLUMNS = (
@@ -31,7 +31,13 @@ _PSM_COLUMNS = (
     Column("matched_ions", "Matched", "Fragment ions found in the spectrum", "integer", 7),
     Column("retention_time", "RT", "Retention time", "minutes", 8, unit="min"),
     Column("proteins", "Proteins", "Accessions of the proteins that hold the peptide", "texts", 26),
-    Column("shift_kind", "Kind", "Group in which the match is judged: none, named or unnamed", width=8, is_shown=False),
+    Column(
+        "shift_kind",
+        "Kind",
+        "Judged as this group: none, named (a usual shift) or unnamed (any other)",
+        width=8,
+        is_shown=False,
+    ),
     Column("spectrum_file", "File", "File of the spectrum", width=24, is_shown=False),
     Column("spectrum_id", "Spectrum", "Name of the spectrum in its file", width=30, is_shown=False),
     Column("posterior_error_probability", "PEP", "Probability that this match is wrong", "probability", 9, is_shown=False),

@@ -29,7 +29,7 @@ class ModifiedFilterBar(FilterBar):
         self.lowest, self.highest = OptionalNumberBox(1.0, 0.0), OptionalNumberBox(1.0, 100.0)
         for box in (self.lowest, self.highest):
             box.setFixedWidth(self.fontMetrics().horizontalAdvance("-000.0000") + 30)
-        self.kind = self._choices("Kind of shift", "Shows matches whose shift has a name, has none, or that have no shift")
+        self.kind = self._choices("Kind of shift", "Shows matches with a usual shift (named), with any other (unnamed), or without one")
         for text, kind in _KINDS:
             self.kind.addItem(text, kind)
         self.sure = QCheckBox("&Sure sites")

@@ -221,7 +221,7 @@ class ModifiedView(RunView):
         counts, locale = found.overview.counts, QLocale()
         kinds = ", ".join(
             f"{locale.toString(counts[name])} {text}"
-            for name, text in (("plain", "PSMs without a shift"), ("named", "with a named one"), ("unnamed", "with another"))
+            for name, text in (("plain", "PSMs without a shift"), ("named", "with a usual shift"), ("unnamed", "with another"))
         )
         self.header.show_counts(
             figures_of(found.summary.counts), summary_ending(found.summary, run.fdr), certainty_help(found.summary.counts)

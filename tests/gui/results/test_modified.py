@@ -59,7 +59,9 @@ def choose_match(view: ModifiedView, row: dict[str, Any], qtbot: QtBot) -> None:
 
 def test_it_tells_what_was_found_by_kind_of_shift(view: ModifiedView, accepted: list[dict[str, Any]]) -> None:
     kinds = Counter(row["shift_kind"] for row in accepted)
-    assert f"{kinds['none']} PSMs without a shift, {kinds['named']} with a named one, {kinds['unnamed']} with another" in view.header.facts
+    assert (
+        f"{kinds['none']} PSMs without a shift, {kinds['named']} with a usual shift, {kinds['unnamed']} with another" in view.header.facts
+    )
     assert view.header.text.startswith(f"{len(accepted)} PSMs")
     assert shown(view.psms, "scan") and view.psms.view.chosen is not None
 
