@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from engine.chemistry.tolerance import Tolerance
 from engine.execution.resources import Resources
-from engine.identification.indexes import Indexes
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.passes import Pass
 from engine.matches.psms import search_score
+from engine.peptides.indexes import Indexes
 from engine.spectra.columns import Spectra
 from engine.statistics.target_decoy import q_values
 
