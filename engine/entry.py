@@ -51,6 +51,7 @@ class Input:
         window warns elsewhere.
     wanted, one : in the window's words: what is asked for, as ``a protein database``, and what one of them is called, as ``database``; the
         title and ``file`` where they are empty. hint : what is dropped into the empty list, where its sort does not say it.
+    instead : an option of the search with which it may be left out; the search itself says where it may not.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Input:
     hint: str = ""
     also: FileSort | None = None
     takes_nucleotides: bool = False
+    instead: str = ""
 
     @property
     def sorts(self) -> tuple[FileSort, ...]:
@@ -80,15 +82,17 @@ class Option:
 
     Attributes
     ----------
-    name : of the keyword. title : in the window, which offers flags, folders and files that have one.
-    metavar : of its value on the command line, ``DIR`` where that is a folder, ``FILE`` where it is a file (one with a title is read);
-        a flag has none.
+    name : of the keyword. title : in the window, which offers flags, folders, files, projects and their runs that have one.
+    metavar : of its value on the command line, ``DIR`` where that is a folder, ``FILE`` where it is a file (one with a title is read),
+        ``RUN`` where it is a finished identification of the project that is given; a flag has none.
+    is_project : whether the folder is a project that the search goes on from.
     """
 
     name: str
     title: str
     help: str
     metavar: str = ""
+    is_project: bool = False
 
     @property
     def flag(self) -> str:
@@ -97,8 +101,13 @@ class Option:
 
     @property
     def is_folder(self) -> bool:
-        """Whether its value is a folder."""
-        return self.metavar == "DIR"
+        """Whether its value is a folder that is written to."""
+        return self.metavar == "DIR" and not self.is_project
+
+    @property
+    def is_run(self) -> bool:
+        """Whether its value is a run of the project that is given."""
+        return self.metavar == "RUN"
 
     @property
     def is_file(self) -> bool:

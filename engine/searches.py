@@ -9,13 +9,16 @@ from engine.clustering.entry import CLUSTERING, EXPLANATION
 from engine.entry import Search
 from engine.errors import ParameterError
 from engine.identification.entry import IDENTIFICATION
+from engine.modified_search.entry import MODIFIED_SEARCH
 from engine.read_alignment.entry import READ_ALIGNMENT
 from engine.sequence_search.entry import SEQUENCE_SEARCH
 from engine.structure_search.entry import STRUCTURE_SEARCH
 
 __all__ = ["SEARCHES", "search_of_kind"]
 
-SEARCHES: tuple[Search, ...] = (IDENTIFICATION, SEQUENCE_SEARCH, STRUCTURE_SEARCH, CLUSTERING, EXPLANATION, READ_ALIGNMENT)
+SEARCHES: tuple[Search, ...] = (
+    IDENTIFICATION, SEQUENCE_SEARCH, STRUCTURE_SEARCH, CLUSTERING, EXPLANATION, MODIFIED_SEARCH, READ_ALIGNMENT,
+)  # fmt: skip
 
 
 def search_of_kind(kind: str) -> Search:

@@ -14,6 +14,7 @@ from gui.results.cluster_view import ClusterView
 from gui.results.explanation_view import ExplanationView
 from gui.results.hits_view import HitsView
 from gui.results.identification_view import IdentificationView
+from gui.results.modified_view import ModifiedView
 from gui.results.reads_view import ReadsView
 from gui.results.run_view import RunView
 from gui.results.standard_view import StandardView
@@ -28,10 +29,15 @@ _OWN_VIEWS: dict[str, Callable[[Search], RunView]] = {
     "cluster": ClusterView,
     "explain": ExplanationView,
     "reads": ReadsView,
+    "modified": ModifiedView,
 }
 """Views of results, by kind, where the standard one does not do. Here alone the window asks which search it is."""
 
-_FOLLOW_UPS = (("identify", "explain", "E&xplain unidentified spectra…"),)
+_FOLLOW_UPS = (
+    ("identify", "explain", "E&xplain unidentified spectra…"),
+    ("identify", "modified", "Find &modified peptides in unidentified spectra…"),
+    ("modified", "identify", "Search a&gain with these modifications…"),
+)
 """Of which search the results offer which other one, and in which words."""
 
 

@@ -30,6 +30,7 @@ from gui.devices import DeviceSurvey
 from gui.dialogs import CloseQuestion, CrashDialog, LostProjectQuestion, report_text
 from gui.forms.editors import tool_button
 from gui.forms.file_survey import FileSurvey, Survey
+from gui.forms.given import NOTHING, Given
 from gui.forms.search_form import SearchForm
 from gui.garbage import GarbageCollector
 from gui.icons import icon
@@ -164,10 +165,10 @@ class MainWindow(QMainWindow):
         """Show the form of a kind of search."""
         self.show_page(self.searches[kind].form)
 
-    def go_on(self, kind: str, run_id: str) -> None:
+    def go_on(self, kind: str, run_id: str, given: Given = NOTHING) -> None:
         """Show the form of a kind of search that goes on from a run of the open project."""
         if self.project_pane.project is not None:
-            self.searches[kind].form.go_on_from(self.project_pane.project.folder, run_id)
+            self.searches[kind].form.go_on_from(self.project_pane.project.folder, run_id, given)
             self.new_search(kind)
 
     def run_form(self) -> None:

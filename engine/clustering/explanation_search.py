@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.tolerance import Tolerance
 from engine.clustering.compilation import EXPLANATION
 from engine.clustering.explained_spectra import Explained, explained, library_of
 from engine.clustering.library import Identified, read_identified
 from engine.clustering.parameters import ExplanationParameters
 from engine.clustering.results import DECIMALS, EXPLAINED_COLUMNS
 from engine.clustering.summary import ExplanationSummary
-from engine.errors import InputError, ParameterError
+from engine.errors import InputError
 from engine.execution.resources import Resources
 from engine.formats.separated import write_separated
 from engine.jobs.progress import Progress
-from engine.project import Project
+from engine.matches.source_run import identified_run
 from engine.project.paths import EXPORTS
 from engine.search_run import Asked, search_run
 from engine.spectra.columns import Spectra
@@ -34,15 +33,6 @@ __all__ = ["explain"]
 _NAME = "explained.tsv"
 _UNEXPLAINED, _IDENTIFIED, _EXPLAINED = 0, 1, 2
 _USUAL_MZ, _MOST_BINS_OF_TOLERANCE = 500.0, 2
-
-
-class _Source(NamedTuple):
-    """The identification that is looked at: its id, tables, and the tolerance of its fragments."""
-
-    run: str
-    spectra: Path
-    psms: Path
-    fragment_tolerance: Tolerance
 
 
 class _Read(NamedTuple):
@@ -70,7 +60,7 @@ def explain(
     ------
     InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
     """
-    source = _source(Path(project), parameters.run)
+    source = identified_run(Path(project), parameters.run)
     asked = Asked(
         "explain", {"spectra": [source.spectra], "psms": [source.psms]}, {}, parameters, outputs=[] if out is None else [Path(out)],
         project=project, device=device, threads=threads,
@@ -126,31 +116,6 @@ def explain(
             n_explained=len(accepted), n_same=int((~accepted.is_modified).sum()), n_modified=int(accepted.is_modified.sum()),
             n_peptides=len(np.unique(identified.peptide)), fdr=parameters.fdr, decoys=decoys, false_share_low=low, false_share_high=high,
         )  # fmt: skip
-
-
-def _source(folder: Path, run: str) -> _Source:
-    """The identification of a project that is meant.
-
-    Raises
-    ------
-    InputError : there is no project, or it has no such run, or no peaks. ParameterError : the run is no identification.
-    """
-    project = Project.open(folder)
-    done = [one for one in project.runs("identify") if one.status == "done"]
-    chosen = next((one for one in reversed(done) if one.id == run or not run), None)
-    if chosen is None:
-        if run and any(one.id == run for one in project.runs()):
-            raise ParameterError(
-                f"run = '{run:.60}' is no finished identification; there are {', '.join(one.id for one in done) or 'none'}"
-            )
-        what = f"has no run {run:.60}" if run else "holds no finished identification"
-        raise InputError(folder, what, remedy="Identify spectra into this project first")
-    names = {one.name for one in project.results(chosen.id)}
-    if "spectra" not in names:
-        raise InputError(folder, f"run {chosen.id} has no stored peaks", remedy="Identify the spectra again with this version")
-    tolerance = chosen.parameters.get("fragment_tolerance", "20 ppm")
-    tables = {name: project.table(name, chosen.id) for name in ("spectra", "psms")}
-    return _Source(chosen.id, tables["spectra"], tables["psms"], Tolerance.parse(str(tolerance)))
 
 
 def _explained_table(told: Explained, spectra: Spectra, identified: Identified) -> pa.Table:

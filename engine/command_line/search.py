@@ -74,9 +74,10 @@ def _run_command(run: Any, options: argparse.Namespace) -> None:
 
 def _add_input(parser: argparse.ArgumentParser, one: Input, *, takes_several: bool) -> None:
     if one.option:
-        parser.add_argument(one.option, dest=one.name, action="append", required=True, metavar=one.metavar, help=one.help)
+        parser.add_argument(one.option, dest=one.name, action="append", required=not one.instead, metavar=one.metavar, help=one.help)
     else:
-        parser.add_argument(one.name, nargs="+" if takes_several else None, metavar=one.metavar, help=one.help)
+        several = "*" if one.instead else "+"
+        parser.add_argument(one.name, nargs=several if takes_several else None, metavar=one.metavar, help=one.help)
 
 
 def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: str = "", *, explains: bool = False) -> None:
@@ -186,8 +187,8 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
         _print(search, summary, options.out)
 
 
-def _paths(given: str | Sequence[str]) -> list[Path]:
-    return [Path(given)] if isinstance(given, str) else [Path(one) for one in given]
+def _paths(given: str | Sequence[str] | None) -> list[Path]:
+    return [Path(given)] if isinstance(given, str) else [Path(one) for one in given or ()]
 
 
 def _print(search: Search, summary: Summary, out: str) -> None:

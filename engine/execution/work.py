@@ -29,6 +29,7 @@ KINDS = (
     ("fragment-index", "engine.matches.fragment_scoring:SpectraAgainstFragments"),
     ("sequences", "engine.sequence_search.scoring:SequencesAgainstSequences"),
     ("structures", "engine.structure_search.scoring:StructureAgainstStructures"),
+    ("mass-lists", "engine.modified_search.candidate_search:SpectraAgainstMassLists"),
     ("vector-groups", "engine.clustering.grouping:VectorGroups"),
     ("points", "engine.clustering.assignment:PointsToCentroids"),
     ("vectors", "engine.clustering.assignment:VectorsToCentroids"),

@@ -27,9 +27,9 @@ def _run(request: SearchRequest, progress: Progress) -> IdentificationSummary:
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    from engine.identification.exporting import export_identification
+    from engine.matches.run_exporting import export_run
 
-    return export_identification(project, request, progress)
+    return export_run(project, request, progress)
 
 
 IDENTIFICATION = Search(

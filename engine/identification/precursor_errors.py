@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from engine.chemistry.tolerance import Tolerance
 from engine.execution.resources import Resources
-from engine.identification.indexes import Indexes
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.passes import Pass
 from engine.matches.psms import search_score
+from engine.peptides.indexes import Indexes
 from engine.spectra.columns import Spectra
 from engine.statistics.target_decoy import q_values
 
@@ -82,7 +82,9 @@ def measured_tolerance(
         found = PrecursorTolerance(asked, asked, message=f"The precursor tolerance stays {asked}: {reason}")
     else:
         widest = str(Tolerance(_WIDEST, "ppm"))
-        quick = parameters.changed(precursor_tolerance=widest, variable_modifications=(), hits_per_spectrum=1)
+        quick = parameters.changed(
+            precursor_tolerance=widest, variable_modifications=(), hits_per_spectrum=1, predicted_intensities=False
+        )  # fmt: skip
         first = Pass(spectra.only(_some_of_each_file(spectra)), indexes, (), quick, resources)
         first.plan()
         psms = first.score()

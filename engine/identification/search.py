@@ -11,10 +11,10 @@ from engine.chemistry.modifications import parse_modification
 from engine.execution.resources import Resources
 from engine.formats import Spectra, read_spectra
 from engine.identification.compilation import SCORING
-from engine.identification.indexes import Databases, Indexes, open_indexes
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.summary import IdentificationSummary
 from engine.jobs.progress import Progress
+from engine.peptides.indexes import Databases, Indexes, open_indexes
 from engine.search_run import Asked, SearchRun, search_run
 
 __all__ = ["IdentificationSummary", "identify"]
@@ -67,7 +67,6 @@ def identify(
             from engine.identification.precursor_errors import measured_tolerance
 
             tolerance = measured_tolerance(found, indexes, parameters, resources)
-            # What the run records are the parameters that were asked for.
             searching = parameters.changed(precursor_tolerance=str(tolerance.used))
             modifications = tuple(parse_modification(name) for name in parameters.variable_modifications)
             searched = Pass(found, indexes, modifications, searching, resources)
@@ -75,9 +74,10 @@ def identify(
             searched.require_spectra()
             psms = searched.score()
             from engine.identification.results import Results
+            from engine.matches.run_tables import EXPORTED
 
             # Not before: what is loaded for writing would come on top of what scoring holds.
-            results = Results(run.run, found, indexes.proteins, searching, resources)
+            results = Results(run.run, found, indexes.proteins, parameters, resources)
             spectra_written = run.begin(results.write_spectra)
             run.begin(lambda _: importlib.import_module("duckdb"))  # which the tables need
             results.judge(psms, indexes)
@@ -88,9 +88,10 @@ def identify(
                 run.progress.check()
             counts = {
                 "spectra": len(found), "searched": searched.n_searched, "proteins_in_database": indexes.proteins.n_targets,
-                "peptides_in_index": len(indexes.peptides), **results.counts,
+                "peptides_in_index": len(indexes.peptides), **results.tables.counts,
             }  # fmt: skip
-            run.record(counts, results.message, exports=results.exports, certainty=results.certainty, **tolerance.record())
+            told = results.tables
+            run.record(counts, told.message, exports=EXPORTED, certainty=results.certainty, **tolerance.record())
             return results.summary(run, counts, tolerance.used)
 
 

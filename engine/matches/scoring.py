@@ -32,7 +32,7 @@ from kernels.device import StopFlag, stop_flag
 from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, ScoringSettings
 from kernels.partitions import Partition, equal_partitions
 
-__all__ = ["MatchSettings", "Matches", "Search", "modification_arrays", "scoring_settings"]
+__all__ = ["IonSettings", "MatchSettings", "Matches", "Search", "ion_settings", "modification_arrays", "scoring_settings"]
 
 _SCORES = ("spectral-dot-product", "ksdp", "hyperscore", "xcorr")
 _PLACES = ("anywhere", "peptide N-term", "peptide C-term", "protein N-term", "protein C-term")
@@ -47,8 +47,8 @@ _HISTOGRAM_WIDTH = {"spectral-dot-product": 0.1, "ksdp": 0.5, "hyperscore": 0.5,
 """Width of a bin of the candidates' scores: the histogram spans what a good match reaches."""
 
 
-class MatchSettings(Protocol):
-    """What decides the scoring, by the names that every search's parameters have for it."""
+class IonSettings(Protocol):
+    """What decides which ions match, by the names that every search's parameters have for it."""
 
     precursor_tolerance: str
     isotope_errors: tuple[int, ...]
@@ -58,8 +58,13 @@ class MatchSettings(Protocol):
     correlation_bin: float
     ksdp_window: int
     ksdp_power: float
-    score: Literal["spectral-dot-product", "ksdp", "hyperscore", "xcorr"]
     minimum_matched_ions: int
+
+
+class MatchSettings(IonSettings, Protocol):
+    """What decides the scoring besides."""
+
+    score: Literal["spectral-dot-product", "ksdp", "hyperscore", "xcorr"]
     maximum_modifications: int
     maximum_forms: int
     hits_per_spectrum: int
@@ -103,6 +108,11 @@ class Matches:
 
 def scoring_settings(parameters: MatchSettings, max_mz: float) -> ScoringSettings:
     """Settings of the scoring kernels; `max_mz` (thomson) is the largest peak's, or the largest ion's if that is smaller."""
+    return ion_settings(parameters, max_mz, parameters.score)
+
+
+def ion_settings(parameters: IonSettings, max_mz: float, score: str) -> ScoringSettings:
+    """The same for parameters that leave the choice of one of the four scores to the search."""
     precursor = absolute_and_relative(Tolerance.parse(parameters.precursor_tolerance))
     fragment = Tolerance.parse(parameters.fragment_tolerance)
     # A bin about as wide as the tolerance: a peak sets few bits and few bits are set by none that matches.
@@ -125,7 +135,7 @@ def scoring_settings(parameters: MatchSettings, max_mz: float) -> ScoringSetting
         0.4 if low_resolution else 0.0,
         parameters.ksdp_window,
         parameters.ksdp_power,
-        _SCORES.index(parameters.score),
+        _SCORES.index(score),
         parameters.minimum_matched_ions,
     )
 

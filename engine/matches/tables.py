@@ -22,7 +22,20 @@ from engine.statistics.target_decoy import best_by_group, false_share_interval, 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Counted", "ReportSettings", "Scored", "Tables", "identified_proteins", "score_statistics", "write_tables"]
+__all__ = [
+    "FEW_DECOYS",
+    "Counted",
+    "ReportSettings",
+    "Scored",
+    "Tables",
+    "error_rates",
+    "identified_proteins",
+    "score_statistics",
+    "write_tables",
+]
+
+FEW_DECOYS = 20
+"""With fewer, a group's error rate is estimated with one more."""
 
 
 class ReportSettings(Protocol):
@@ -44,7 +57,8 @@ class Scored:
 
     `score` decides the order of all matches: the learnt one, or `search_score`. `q_value` and `posterior_error` (n,) float64, NaN for rows
     of rank 2 and worse: only the best match of a spectrum competes, so nothing is known of the others. `features` are those that
-    rescoring used. `is_second` (n,) bool: rows of a second pass.
+    rescoring used. `group` (n,) int64: matches that are judged apart from the others; None where all are judged together. `is_second` (n,)
+    bool: rows of a second pass; None where there was none.
     """
 
     psms: Psms
@@ -52,15 +66,25 @@ class Scored:
     q_value: NDArray[np.float64]
     posterior_error: NDArray[np.float64]
     features: dict[str, NDArray[np.float64]]
-    is_second: NDArray[np.bool_]
     message: str
+    group: NDArray[np.int64] | None = None
+    is_second: NDArray[np.bool_] | None = None
 
     def sorted(self) -> Scored:
         """The same rows, first the best of each spectrum, the best score first: the order in which they are looked at."""
-        order = np.lexsort((-self.score, self.psms.rank))
+        return self.take(self.order)
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """The rows as `sorted` has them."""
+        return np.lexsort((-self.score, self.psms.rank))
+
+    def take(self, order: NDArray[np.int64]) -> Scored:
+        """Some of the rows, in the order given."""
         features = {name: column[order] for name, column in self.features.items()}
         taken = (self.psms.take(order), self.score[order], self.q_value[order], self.posterior_error[order])
-        return Scored(*taken, features, self.is_second[order], self.message)
+        group = None if self.group is None else self.group[order]
+        return Scored(*taken, features, self.message, group, None if self.is_second is None else self.is_second[order])
 
 
 class Counted(NamedTuple):
@@ -109,7 +133,7 @@ def score_statistics(psms: Psms, settings: ReportSettings, resources: Resources,
     initial, unknown = search_score(psms), np.full(len(psms), np.nan)
     is_second = np.arange(len(psms)) >= n_first
     if settings.decoys == "none":
-        return Scored(psms, initial, unknown, unknown, {}, is_second, "no decoys: no false discovery rate can be estimated")
+        return Scored(psms, initial, unknown, unknown, {}, "no decoys: no false discovery rate can be estimated")
     learns = (psms.rank == 1) & ~is_second
     confident = np.zeros(len(psms), bool)
     confident[learns] = (q_values(initial[learns], psms.is_decoy[learns], plus_one=settings.plus_one) <= 0.01) & ~psms.is_decoy[learns]
@@ -130,10 +154,26 @@ def score_statistics(psms: Psms, settings: ReportSettings, resources: Resources,
         is_second = is_second[kept]
     q_value, posterior_error = np.full((2, len(psms)), np.nan)
     first = psms.rank == 1
-    q_value[first] = q_values(score[first], psms.is_decoy[first], plus_one=settings.plus_one)
     if first.any():
-        posterior_error[first] = posterior_error_probabilities(score[first], psms.is_decoy[first])
-    return Scored(psms, score, q_value, posterior_error, features, is_second, message)
+        q_value[first], posterior_error[first] = error_rates(score[first], psms.is_decoy[first], settings)
+    return Scored(psms, score, q_value, posterior_error, features, message, is_second=is_second if second is not None else None)
+
+
+def error_rates(
+    score: NDArray[np.float64], is_decoy: NDArray[np.bool_], settings: ReportSettings, group: NDArray[np.int64] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """q-values and posterior error probabilities of rows that compete, in each group by its own decoys.
+
+    Of groups behind the first those with fewer than `FEW_DECOYS` decoys count one decoy more than there is: what few decoys say of a
+    small list is mostly luck, and "down to the first decoy" is no 1 %.
+    """
+    q_value, posterior_error = np.empty(len(score)), np.empty(len(score))
+    for one in [0] if group is None else np.unique(group).tolist():
+        rows = np.arange(len(score)) if group is None else np.flatnonzero(group == one)
+        plus_one = settings.plus_one or (one > 0 and int(is_decoy[rows].sum()) < FEW_DECOYS)
+        q_value[rows] = q_values(score[rows], is_decoy[rows], plus_one=plus_one)
+        posterior_error[rows] = posterior_error_probabilities(score[rows], is_decoy[rows])
+    return q_value, posterior_error
 
 
 def _intensities(psms: Psms, judged: Judged, settings: ReportSettings, resources: Resources) -> tuple[dict[str, NDArray[np.float64]], str]:
@@ -208,8 +248,8 @@ class _Peptides:
         q_value, posterior_error = np.full(n, np.nan), np.full(n, np.nan)
         counted = scored.psms.rank[best_row] == 1
         if settings.decoys != "none" and counted.any():
-            q_value[counted] = q_values(score[counted], is_decoy[counted], plus_one=settings.plus_one)
-            posterior_error[counted] = posterior_error_probabilities(score[counted], is_decoy[counted])
+            group = None if scored.group is None else scored.group[best_row][counted]
+            q_value[counted], posterior_error[counted] = error_rates(score[counted], is_decoy[counted], settings, group)
         return cls(best_row, n_psms, score, is_decoy, q_value, posterior_error)
 
 

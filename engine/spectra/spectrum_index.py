@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from engine.chemistry.masses import PROTON_MASS
 from engine.chemistry.tolerance import Tolerance
+from engine.errors import InputError
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.spectra.columns import Spectra
@@ -22,7 +23,7 @@ from kernels.cpu.preprocessing import preprocess_spectra
 from kernels.layouts import QueryArrays, SpectrumArrays
 from kernels.partitions import Partition, equal_partitions
 
-__all__ = ["PreprocessingSettings", "SpectrumIndex", "absolute_and_relative", "build_spectrum_index"]
+__all__ = ["PreprocessingSettings", "SpectrumIndex", "absolute_and_relative", "build_spectrum_index", "nothing_to_search"]
 
 _TRANSFORMS = ("none", "square-root", "logarithm", "rank")
 _MOST_CHARGE = 31
@@ -94,6 +95,24 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
     order = np.argsort(mass, kind="stable")
     queries = QueryArrays(spectrum[order].astype(np.int64), charge[order].astype(np.int64), mass[order])
     return SpectrumIndex(arrays, queries, int(np.count_nonzero(np.bincount(spectrum, minlength=n))))
+
+
+def nothing_to_search(spectra: Spectra, minimum_peaks: int) -> InputError:
+    """Why none of the spectra can be searched, as far as that can be told."""
+    peaks = np.diff(spectra.offsets)
+    n, n_empty, n_without_precursor = len(spectra), int((peaks == 0).sum()), int((~np.isfinite(spectra.precursor_mz)).sum())
+    path = spectra.files[0] if len(spectra.files) == 1 else f"{len(spectra.files)} files"
+    if n == 0:
+        return InputError(path, "holds no spectrum of fragments", remedy="Give a run with MS/MS spectra")
+    reasons = [f"{n_empty:,} hold no peak"] if n_empty else []
+    reasons += [f"{n_without_precursor:,} have no precursor m/z"] if n_without_precursor else []
+    if not reasons or max(n_empty, n_without_precursor) < n:
+        reasons.append(f"{'the others' if reasons else 'they'} keep fewer than minimum_peaks={minimum_peaks} peaks")
+    return InputError(
+        path,
+        f"none of the {n:,} spectra can be searched: {', '.join(reasons)}",
+        remedy="Check how the run was converted, or lower minimum_peaks",
+    )
 
 
 def _charges(mask: NDArray[np.uint32], settings: PreprocessingSettings) -> NDArray[np.bool_]:

@@ -27,6 +27,7 @@ from PySide6.QtWidgets import (
 from engine.chemistry.enzymes import ENZYMES
 from engine.chemistry.tolerance import Tolerance
 from engine.errors import InputError, ParameterError
+from engine.identification.entry import IDENTIFICATION
 from engine.parameters import Editor as DeclaredEditor
 from engine.parameters import ParameterDescription
 from engine.sequences.matrices import matrix_names, read_matrix
@@ -203,10 +204,11 @@ def _matrix_problem(path: str) -> str:
 class RunEditor(Editor):
     """A finished identification of the project that is given, or the newest one. The form says which runs there are."""
 
+    kind = IDENTIFICATION.kind
     tables = frozenset(("psms", "spectra"))
     """That a run must have."""
 
-    def __init__(self, description: ParameterDescription) -> None:
+    def __init__(self, description: ParameterDescription | None = None) -> None:
         super().__init__()
         self._offered: dict[str, str] | None = None
         self._combo = ChoiceBox()

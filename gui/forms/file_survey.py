@@ -191,9 +191,9 @@ class FileSurvey(QObject):
         """Find out what files are and what folders hold: projects, and below other folders files of our sorts by their names' ends."""
         self._submit(lambda: _survey(paths), tell)
 
-    def runs(self, folder: Path, tables: frozenset[str], tell: Callable[[list[SearchedRun] | None], None]) -> None:
-        """Find the finished runs of a project that have all of these tables, the newest first; None where there is no project to read."""
-        self._submit(lambda: _runs_of(folder, tables), tell)
+    def runs(self, folder: Path, kind: str, tables: frozenset[str], tell: Callable[[list[SearchedRun] | None], None]) -> None:
+        """Find the finished runs of a kind that have all of these tables, the newest first; None where there is no project to read."""
+        self._submit(lambda: _runs_of(folder, kind, tables), tell)
 
     def count(self, path: Path, tell: Callable[[SequenceCount | None], None]) -> None:
         """Count what a FASTA or FASTQ file holds."""
@@ -224,13 +224,13 @@ class FileSurvey(QObject):
             tell(found)
 
 
-def _runs_of(folder: Path, tables: frozenset[str]) -> list[SearchedRun] | None:
+def _runs_of(folder: Path, kind: str, tables: frozenset[str]) -> list[SearchedRun] | None:
     try:
         project = Project.open(folder)
         kept: dict[str, set[str]] = {}
         for one in project.results():
             kept.setdefault(one.run, set()).add(one.name)
-        done = [run for run in reversed(project.runs()) if run.status == "done" and tables <= kept.get(run.id, set())]
+        done = [run for run in reversed(project.runs(kind)) if run.status == "done" and tables <= kept.get(run.id, set())]
         return [SearchedRun(run.id, run.started, tuple(one.path.name for one in project.inputs(run.id))) for run in done]
     except ProteoscopeError:
         return None

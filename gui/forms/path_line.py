@@ -8,11 +8,12 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
+from engine.project import is_project
 from gui.forms.editors import tool_button
 from gui.forms.field import Outlined
 from gui.labels import toned_label
 
-__all__ = ["FileLine", "FolderLine", "PathLine"]
+__all__ = ["FileLine", "FolderLine", "PathLine", "ProjectLine"]
 
 
 class PathLine(QWidget):
@@ -147,3 +148,20 @@ class FileLine(PathLine):
 
     def _prepare(self, dialog: QFileDialog) -> None:
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+
+
+class ProjectLine(FolderLine):
+    """The folder of a project that is there."""
+
+    tip = "Choose a project"
+
+    def __init__(self, title: str, help: str, hint: str = "No project: the files are searched") -> None:
+        super().__init__(title, help, hint)
+
+    def problem(self) -> str:
+        """Why it is no project; empty where it is one."""
+        folder = self.path
+        try:
+            return "" if folder is None or is_project(folder) else "There is no project in this folder"
+        except (OSError, ValueError) as error:
+            return f"This folder cannot be used: {getattr(error, 'strerror', None) or error}"

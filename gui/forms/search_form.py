@@ -11,9 +11,9 @@ from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QShowEvent
-from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QHBoxLayout, QLineEdit, QPushButton, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from engine.entry import FileSort, Search, SearchRequest
+from engine.entry import FileSort, Input, Option, Search, SearchRequest
 from engine.errors import ProteoscopeError
 from engine.parameters import preset_description, preset_names, read_preset
 from engine.project import is_project
@@ -22,10 +22,12 @@ from gui.forms.device_choice import DeviceChoice
 from gui.forms.editors import RunEditor, tool_button
 from gui.forms.field import Outlined
 from gui.forms.file_survey import FileSurvey, SearchedRun, Survey
+from gui.forms.given import NOTHING, Given
 from gui.forms.input_files import InputFiles
 from gui.forms.parameter_form import ParameterForm
-from gui.forms.path_line import FileLine, FolderLine, PathLine
+from gui.forms.path_line import FileLine, FolderLine, PathLine, ProjectLine
 from gui.forms.preset_files import write_preset
+from gui.forms.problems import find_problems
 from gui.forms.sections import Card, Columns
 from gui.forms.wheel import ChoiceBox
 from gui.icons import set_icon
@@ -77,6 +79,10 @@ class SearchForm(QWidget):
         """Folders that may be given, by the names of the search's options."""
         self.given_files = {one.name: FileLine(one.title, one.help) for one in search.options if one.title and one.is_file}
         """Files that may be given, likewise."""
+        self.projects = {one.name: ProjectLine(one.title, one.help) for one in search.options if one.title and one.is_project}
+        """Projects that may be gone on from, likewise."""
+        self.runs = {one.name: RunEditor() for one in search.options if one.title and one.is_run}
+        """Runs of such a project, likewise."""
         self.given_project = next((one for one in self.inputs.values() if self._is_given(one)), None)
         """The input that is the project into which results go; None where the form asks for one."""
         self._runs_of: Path | None = None
@@ -130,15 +136,29 @@ class SearchForm(QWidget):
             options={
                 **{name: box.isChecked() for name, box in self.options.items()},
                 **{name: line.path for name, line in self._paths.items() if line.path is not None},
+                **{name: editor.value() for name, editor in self.runs.items() if editor.value() and self._gone_on_from},
             },
             device=self.device.value(),
         )
-        title = self.search.job.format(**{name: one.name for name, one in self.inputs.items()})
+        names = {name: f"what {self._stands_for(one.asked)} left" if one.is_empty else one.name for name, one in self.inputs.items()}
+        title = self.search.job.format(**names)
         return SearchTask(self.search, title, request, {name: one.pasted for name, one in self.inputs.items() if one.pasted})
 
     @property
     def _paths(self) -> dict[str, PathLine]:
-        return {**self.folders, **self.given_files}
+        return {**self.folders, **self.given_files, **self.projects}
+
+    def _stands_for(self, asked: Input) -> str:
+        """The name of the project that stands for files of an input; empty where they must be given."""
+        line = self.projects.get(asked.instead)
+        return "" if line is None or line.path is None else line.path.name
+
+    @property
+    def _gone_on_from(self) -> Path | None:
+        """The project that the search goes on from."""
+        if self.given_project is not None:
+            return self.given_project.first_file
+        return next((line.path for line in self.projects.values() if line.path is not None and not line.problem()), None)
 
     @property
     def sorts(self) -> set[FileSort]:
@@ -226,17 +246,29 @@ class SearchForm(QWidget):
         if self.given_project is not None:
             self.given_project.files.offer_project(folder)
 
-    def go_on_from(self, folder: Path, run_id: str) -> None:
-        """Ask for a search of what a run of a project has found."""
+    def go_on_from(self, folder: Path, run_id: str, given: Given = NOTHING) -> None:
+        """Ask for a search of what a run of a project has found; parameters that this search does not have, or not so, are passed over."""
         self.set_project_folder(folder)
-        self.parameters.set_values(dict.fromkeys(self._run_editors, run_id))
+        for line in self.projects.values():
+            line.line.setText(str(folder))
+        for name, one in self.inputs.items():
+            # The project stands for files that were there before.
+            if one.asked.instead in self.projects:
+                self.file_lists[name].clear()
+        for name, paths in given.inputs.items():
+            self.file_lists[name].clear()
+            self.file_lists[name].add(paths)
+        values = {name: value for name, value in given.parameters.items() if name in self._model.model_fields}
+        refused = find_problems(self._model, {**self.parameters.values(), **values})[1]
+        self.parameters.set_values({name: value for name, value in values.items() if name not in refused})
+        self._choose_run(run_id)
 
     def what_is_missing(self) -> str:
         """Why Run is disabled; empty when it is not."""
         for one in self.inputs.values():
             if one.problem():
                 return one.unusable()
-            if one.is_empty:
+            if one.is_empty and not self._stands_for(one.asked):
                 return one.missing()
         if self.given_project is None and not self.project.text().strip():
             return "Choose a project folder"
@@ -245,6 +277,9 @@ class SearchForm(QWidget):
         for line in self._paths.values():
             if line.problem():
                 return line.problem()
+        for editor in self.runs.values():
+            if self._gone_on_from is not None and editor.problem():
+                return editor.problem()
         if self.device.problem():
             return self.device.problem()
         for name in self.parameters.problems:
@@ -411,8 +446,9 @@ class SearchForm(QWidget):
     def _suggest_project(self) -> None:
         """A project beside the first file, for who has not said anything else."""
         first = self._first_file() if self.given_project is None else None
-        if first is not None and (self._project_was_suggested or not (self._project_was_typed or self.project.text())):
-            suggestion = str(first.parent / f"{first.name.partition('.')[0]}_proteoscope")
+        source = first or (self._gone_on_from if self.given_project is None else None)
+        if source is not None and (self._project_was_suggested or not (self._project_was_typed or self.project.text())):
+            suggestion = str(source) if first is None else str(first.parent / f"{first.name.partition('.')[0]}_proteoscope")
             if self.project.text() != suggestion:
                 self.project.setText(suggestion)
             self._project_was_suggested = True
@@ -439,6 +475,7 @@ class SearchForm(QWidget):
         self._checking.timeout.connect(self.check)
         changing = [one.changed for one in self.inputs.values()]
         changing += [one.changed for one in self._paths.values()]
+        changing += [one.changed for one in self.runs.values()]
         for signal in (*changing, self.project.textChanged, self.parameters.changed, self.device.changed):
             signal.connect(self._checking.start)
         for name, one in self.file_lists.items():
@@ -447,6 +484,8 @@ class SearchForm(QWidget):
             signal.connect(lambda *_: self.touched.emit())
         if self.given_project is not None:
             self.given_project.changed.connect(self._follow_given_project)
+        for line in self.projects.values():
+            line.changed.connect(self._follow_given_project)
         self.project.textEdited.connect(self._keep_project)
         self.parameters.changed.connect(self._suit_followers)
         self.preset.activated.connect(lambda: self.choose_preset(self.preset.currentData()))
@@ -459,17 +498,21 @@ class SearchForm(QWidget):
 
     @property
     def _run_editors(self) -> dict[str, RunEditor]:
-        """Editors that choose a run of the given project, by their parameters."""
+        """Editors that choose a run of the given project, by their parameters or options."""
         editors = {name: field.editor for name, field in self.parameters.fields.items()}
-        return {name: editor for name, editor in editors.items() if isinstance(editor, RunEditor)}
+        return {**{name: editor for name, editor in editors.items() if isinstance(editor, RunEditor)}, **self.runs}
+
+    def _choose_run(self, run_id: str) -> None:
+        self.parameters.set_values({name: run_id for name in self._run_editors if name not in self.runs})
+        for editor in self.runs.values():
+            editor.set_value(run_id)
 
     def _follow_given_project(self) -> None:
         """Runs are those of the project that is given now."""
-        assert self.given_project is not None
-        folder = self.given_project.first_file
+        folder = self._gone_on_from
         if folder != self._runs_of:
             self._runs_of = folder
-            self.parameters.set_values(dict.fromkeys(self._run_editors, ""))
+            self._choose_run("")
             self._look_for_runs()
 
     def _look_for_runs(self) -> None:
@@ -478,7 +521,7 @@ class SearchForm(QWidget):
             if folder is None:
                 editor.offer(None)
             else:
-                self._survey.runs(folder, editor.tables, partial(self._offer_runs, folder, editor))
+                self._survey.runs(folder, editor.kind, editor.tables, partial(self._offer_runs, folder, editor))
 
     def _offer_runs(self, folder: Path, editor: RunEditor, runs: list[SearchedRun] | None) -> None:
         if folder == self._runs_of:
@@ -562,9 +605,21 @@ class SearchForm(QWidget):
             card.grid.addWidget(self.project_message, 1, 0, 1, 3)
         for widget in (*self.options.values(), *self._paths.values()):
             card.grid.addWidget(widget, card.grid.rowCount(), 0, 1, 3)
+        for option in self.search.options:
+            if option.name in self.runs:
+                self._place_run(card, option)
         self.project_message.hide()
         self.project.setAccessibleName("Project folder")
         return card
+
+    def _place_run(self, card: Card, option: Option) -> None:
+        """The choice of a run, below the project that it is of."""
+        editor, row = self.runs[option.name], card.grid.rowCount()
+        label = QLabel(option.title)
+        label.setBuddy(editor)
+        editor.setToolTip(f"{option.help[:1].upper()}{option.help[1:]}")
+        card.grid.addWidget(label, row, 0)
+        card.grid.addWidget(editor, row, 1, 1, 2)
 
     def _preset_card(self) -> Card:
         card = Card("Preset")

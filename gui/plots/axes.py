@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, Qt
@@ -11,7 +11,9 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
 from gui.plots.colours import PlotColours
 
-__all__ = ["Axes", "AxisTitles", "draw_axes", "nice_ticks", "powers_of_ten", "tick_texts"]
+__all__ = ["Axes", "AxisTitles", "Scale", "draw_axes", "nice_ticks", "powers_of_ten", "square_ticks", "tick_texts"]
+
+Scale = Literal["linear", "square-root", "logarithmic"]
 
 _TICK = 4.0
 
@@ -36,6 +38,21 @@ def powers_of_ten(low: float, high: float, n_most: int) -> list[float]:
     return [10.0**power for power in powers[:: max(1, -(-len(powers) // n_most))]]
 
 
+def square_ticks(high: float, n_wanted: int) -> list[float]:
+    """Whole round numbers from 0 to `high` whose square roots stand about evenly, at most `n_wanted` besides 0.
+
+    >>> square_ticks(120, 4)
+    [0.0, 5.0, 20.0, 50.0, 100.0]
+    """
+    ticks = {0.0}
+    for part in range(1, n_wanted + 1):
+        value = high * (part / n_wanted) ** 2
+        if value >= 1:
+            power = 10.0 ** math.floor(math.log10(value) + 1e-9)
+            ticks.add(max(factor * power for factor in (1, 2, 5) if factor * power <= value * (1 + 1e-9)))
+    return sorted(ticks)
+
+
 def tick_texts(ticks: list[float], locale: QLocale) -> list[str]:
     """The ticks as numbers of the user's language, all with the same decimals."""
     step = abs(ticks[1] - ticks[0]) if len(ticks) > 1 else max(abs(ticks[0]), 1.0)
@@ -44,10 +61,10 @@ def tick_texts(ticks: list[float], locale: QLocale) -> list[str]:
 
 
 class Axes:
-    """A rectangle of the page and the range of values that it shows. `is_log`: the vertical axis goes by powers of ten."""
+    """A rectangle of the page and the range of values that it shows. `scale`: of the vertical axis; by roots it begins with 0."""
 
-    def __init__(self, area: QRectF, x_range: tuple[float, float], y_range: tuple[float, float], *, is_log: bool = False) -> None:
-        self.area, self.x_range, self.y_range, self.is_log = area, x_range, y_range, is_log
+    def __init__(self, area: QRectF, x_range: tuple[float, float], y_range: tuple[float, float], *, scale: Scale = "linear") -> None:
+        self.area, self.x_range, self.y_range, self.scale = area, x_range, y_range, scale
 
     def x(self, value: float) -> float:
         """Place of a value on the page."""
@@ -66,8 +83,10 @@ class Axes:
     def ys(self, values: np.ndarray) -> np.ndarray:
         """Places of many values, downwards; those below the range of a logarithmic axis lie at its foot."""
         low, high = self.y_range
-        if self.is_log:
+        if self.scale == "logarithmic":
             values, low, high = np.log10(np.maximum(values, low)), math.log10(low), math.log10(high)
+        elif self.scale == "square-root":
+            values, low, high = np.sqrt(np.maximum(values, 0.0)), 0.0, math.sqrt(high)
         return np.asarray(self.area.bottom() - (values - low) / (high - low) * self.area.height())
 
 
@@ -107,8 +126,13 @@ def draw_axes(
             box = QRectF(at - 60, area.bottom() + _TICK + 1, 120, metrics.height())
             painter.drawText(box, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, text)
     n_wanted = max(3, int(area.height() / (metrics.height() * 2.2)))
-    ticks = powers_of_ten(*axes.y_range, n_wanted) if axes.is_log else nice_ticks(*axes.y_range, n_wanted, whole=y_is_count)
-    texts = [locale.toString(round(tick)) for tick in ticks] if axes.is_log else tick_texts(ticks, locale)
+    if axes.scale == "logarithmic":
+        ticks = powers_of_ten(*axes.y_range, n_wanted)
+    elif axes.scale == "square-root":
+        ticks = square_ticks(axes.y_range[1], n_wanted)
+    else:
+        ticks = nice_ticks(*axes.y_range, n_wanted, whole=y_is_count)
+    texts = tick_texts(ticks, locale) if axes.scale == "linear" else [locale.toString(round(tick)) for tick in ticks]
     if y_is_mirrored:
         texts = tick_texts([abs(tick) for tick in ticks], locale)
     for tick, text in zip(ticks, texts, strict=True):

@@ -41,7 +41,9 @@ def paint_histogram(painter: QPainter, area: QRectF, histogram: Histogram, colou
     title_margin = max(metrics.horizontalAdvance(QLocale().toString(highest)) + line + 12, 3 * line)
     inner = area.adjusted(title_margin + line * 0.6, line * 2.4, -line, -2 * line - 12)
     y_range = (_FOOT, highest * 2.0) if histogram.is_log else (0.0, highest * 1.08)
-    axes = Axes(inner, (float(histogram.edges[0]), float(histogram.edges[-1])), y_range, is_log=histogram.is_log)
+    axes = Axes(
+        inner, (float(histogram.edges[0]), float(histogram.edges[-1])), y_range, scale="logarithmic" if histogram.is_log else "linear"
+    )
     painter.setFont(font)
     legend = [(name, colour, False) for (name, _), colour in zip(histogram.series, (colours.target, colours.decoy), strict=False)]
     if histogram.chosen is not None:

@@ -21,6 +21,7 @@ from gui.plots.run_map import RunMap
 from gui.results.explanation_filter import ExplanationFilterBar, explanation_conditions
 from gui.results.facts import time_facts
 from gui.results.finished_run import FinishedRun, open_finished_run
+from gui.results.matches import ions_looked_for
 from gui.results.peaks_of_run import PeaksOfRun, open_peaks
 from gui.results.run_view import RunView
 from gui.results.summary_header import Figure
@@ -98,7 +99,7 @@ class ExplanationView(RunView):
             if not peaks.is_there:
                 peaks = PeaksOfRun("", _NO_PEAKS.format(source) if record is not None else f"The run {source} is no longer in the project.")
             return ExplanationRun(
-                **vars(found), source_run=source, spectra=peaks, ions=None if record is None else _ions(record.parameters)
+                **vars(found), source_run=source, spectra=peaks, ions=None if record is None else ions_looked_for(record.parameters)
             )
         except ProteoscopeError:
             found.close()
@@ -216,20 +217,6 @@ def _source_run(project: Project, run_id: str) -> str:
     if not isinstance(source, str):
         raise InputError(path, "does not tell which run was explained", remedy="Explain the identification again")
     return source
-
-
-def _ions(parameters: Mapping[str, Any]) -> IonSettings | None:
-    """The ions that an identification looked for; None where its parameters do not tell."""
-    try:
-        return IonSettings(
-            Tolerance.parse(str(parameters["fragment_tolerance"])),
-            str(parameters["ion_series"]),
-            int(parameters["maximum_fragment_charge"]),
-            shows_losses=False,
-            shows_precursor=False,
-        )
-    except (ProteoscopeError, KeyError, TypeError, ValueError):
-        return None
 
 
 def _annotated(run: ExplanationRun, peptide: str | None, charge: int | None, peaks: Peaks) -> AnnotatedSpectrum | None:

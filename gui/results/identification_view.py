@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from pathlib import PurePath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,8 +14,6 @@ from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 from engine.entry import Search
 from engine.identification.entry import IDENTIFICATION
 from engine.project import Project
-from engine.tables import Column
-from gui.certainty import certainty_text
 from gui.plots.coverage import Coverage, cover
 from gui.plots.coverage_map import CoverageMap
 from gui.plots.distributions import Histogram, mass_error_histogram, score_histogram
@@ -24,8 +21,6 @@ from gui.plots.histogram import HistogramPlot
 from gui.results.finished_run import FinishedRun
 from gui.results.identification import (
     PSM_DETAILS,
-    Count,
-    Counts,
     Facets,
     IdentificationRun,
     Summary,
@@ -37,12 +32,11 @@ from gui.results.identification import (
     summary,
 )
 from gui.results.identification_filter import IdentificationFilter
+from gui.results.matches import certainty_help, figures_of, spectrum_title, summary_ending
 from gui.results.run_view import RunView
-from gui.results.summary_header import Figure
 from gui.spectrum.annotated_spectrum import IonSettings
 from gui.spectrum.spectra_reader import Peaks, SpectraReader
 from gui.spectrum.spectrum_view import SpectrumView
-from gui.tables.columns import shown_text
 from gui.tables.panel import TablePanel
 from gui.tables.source import TableSource
 
@@ -50,7 +44,6 @@ __all__ = ["IdentificationView"]
 
 _PARTS = (9, 11)
 """Widths of the tables and of what they show, as parts of the whole."""
-_Q_VALUE = Column("q_value", "", "", "probability")
 
 
 class _Overview(NamedTuple):
@@ -176,20 +169,7 @@ class IdentificationView(RunView):
         self.mass_errors.show_histogram(overview.mass_errors)
 
     def _tell_summary(self, found: Summary, fdr: float) -> None:
-        locale = QLocale()
-        ending = f"at {locale.toString(fdr * 100, 'g', 3)} % FDR"
-        if found.rate is not None and found.n_spectra is not None:
-            ending += f", {locale.toString(found.rate * 100, 'f', 1)} % of {locale.toString(found.n_spectra)} spectra"
-        counts = found.counts
-        figures = [
-            Figure(count.targets, one, several, _note(count, locale))
-            for count, one, several in (
-                (counts.psms, "PSM", "PSMs"),
-                (counts.peptides, "peptide", "peptides"),
-                (counts.proteins, "protein group", "protein groups"),
-            )
-        ]
-        self.header.show_counts(figures, ending, _certainty_help(counts, locale))
+        self.header.show_counts(figures_of(found.counts), summary_ending(found, fdr), certainty_help(found.counts))
 
     def _fail_overview(self, error: Exception) -> None:
         self.header.show_run(self._run.run.id if self._run is not None else "", (str(error),))
@@ -232,7 +212,7 @@ class IdentificationView(RunView):
 
         def show(found: tuple[dict[str, Any], Peaks]) -> None:
             details, peaks = found
-            self.spectrum.show_match(details, peaks, settings, _spectrum_title(details))
+            self.spectrum.show_match(details, peaks, settings, spectrum_title(details))
 
         self._reader.submit("spectrum", lambda: self._match(run, row), show, lambda error: self.spectrum.show_text(str(error)))
 
@@ -282,35 +262,6 @@ class IdentificationView(RunView):
         row = panel.view.chosen
         position = None if row is None else panel.model.position_of(row)
         return None if position is None else panel.model.values(position)
-
-
-def _note(count: Count, locale: QLocale) -> str:
-    if not count.targets + count.decoys:
-        return ""
-    return certainty_text(count.decoys, count.false_share_low, count.false_share_high, locale)
-
-
-def _certainty_help(counts: Counts, locale: QLocale) -> str:
-    """What the decoys and percentages beside the counts mean."""
-    sentence = (
-        "Decoys that pass the same threshold tell how many of the targets are false: "
-        "their share lies, with 95 % confidence, between the two percentages."
-    )
-    peptides, sequences = locale.toString(counts.peptides.targets), locale.toString(counts.sequences)
-    return f"{sentence}\nPeptides are counted with their modifications: {peptides}, of {sequences} different sequences."
-
-
-def _spectrum_title(values: Mapping[str, Any]) -> str:
-    locale = QLocale()
-    parts = [f"scan {values['scan']}" if values.get("scan") is not None else str(values.get("spectrum_id") or "")]
-    parts.append(f"m/z {locale.toString(float(values['precursor_mz']), 'f', 4)} ({values['charge']}+)")
-    if values.get("retention_time") is not None:
-        parts.append(f"{locale.toString(float(values['retention_time']) / 60, 'f', 2)} min")
-    if values.get("q_value") is not None:
-        parts.append(f"q-value {shown_text(_Q_VALUE, values['q_value'], locale)}")
-    if values.get("spectrum_file"):
-        parts.append(PurePath(values["spectrum_file"]).name)
-    return ", ".join(part for part in parts if part)
 
 
 def _places(source: TableSource, values: Mapping[str, Any]) -> tuple[int | None, int | None]:

@@ -37,6 +37,16 @@ class PeaksOfRun:
             self._reader = SpectraReader(self._path)
         return self._reader.peaks(row)
 
+    def count(self) -> int | None:
+        """How many spectra there are; None where it cannot be told."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            return int(pq.read_metadata(self._path).num_rows) if self.is_there else None
+        except (OSError, pa.ArrowException):
+            return None
+
     def close(self) -> None:
         """Let the file go."""
         if self._reader is not None:

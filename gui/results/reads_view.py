@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QTabWidget, QVBoxLayout, QWid
 from engine.entry import Search
 from engine.project import Project
 from gui.alignment.alignment_view import AlignmentView
-from gui.forms.editors import tool_button
 from gui.forms.wheel import ChoiceBox
 from gui.plots.depth import Depth
 from gui.plots.depth_plot import DepthPlot
 from gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
+from gui.plots.zoomed import zoom_buttons
 from gui.results.finished_run import FinishedRun, open_finished_run
 from gui.results.reads import (
     ReadRow,
@@ -114,9 +114,8 @@ class ReadsView(RunView):
         bar.addWidget(label)
         bar.addWidget(self.texts)
         bar.addWidget(self.depth_label, 1)
-        for icon, tip, key in (("remove", "Show more of the text (-)", -1), ("add", "Show less of the text (+)", 1)):
-            bar.addWidget(tool_button(icon, tip, partial(self.coverage.zoom, key)))
-        bar.addWidget(tool_button("reset", "Show the whole text (0)", self.coverage.reset_range))
+        for button in zoom_buttons(self.coverage, "text"):
+            bar.addWidget(button)
         layout = QVBoxLayout(page)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)

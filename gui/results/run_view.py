@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QLabel, QSplitter, QStackedLayout, QVBoxLayout, QW
 from engine.entry import ExportRequest, Search
 from engine.errors import ProteoscopeError
 from engine.project import Project, RunRecord
+from gui.forms.given import NOTHING, Given
 from gui.icons import set_icon
 from gui.results.export import ExportDialog, fitted
 from gui.results.filter_bar import FilterBar
@@ -55,8 +56,8 @@ class RunView(QWidget):
     """Columns or sizes that the user chose have changed: `state` is worth keeping."""
     opened = Signal()
     """The tables of a run are on the screen."""
-    searchAsked = Signal(str, str)
-    """A search of another kind is to go on from the run that is shown: the kind, and the run's id."""
+    searchAsked = Signal(str, str, object)
+    """A search of another kind is to go on from the run that is shown: the kind, the run's id, and what its form begins with (`Given`)."""
     exportAsked = Signal(object)
     """An `ExportTask`: results of the run are to be written to a file."""
 
@@ -175,21 +176,36 @@ class RunView(QWidget):
         dialog.open()
 
     def offer_search(self, search: Search, text: str) -> None:
-        """Offer a search that goes on from the run that is shown: in the context menu of every table, and as a button above the last."""
+        """Offer a search that goes on from the run that is shown: in the context menu of every table, and as a button above one."""
         action = QAction(text, self)
         action.setToolTip(f"{search.purpose}, beginning with this run")
         action.triggered.connect(lambda: self._ask_for_search(search.kind))
         set_icon(action, search.icon)
-        *others, last = self.panels.values()
-        for panel in others:
-            panel.view.add_action(action)
-        last.add_action(action)
+        self._offer_action(action)
         self.follow_ups[search.kind] = action
         action.setEnabled(self._finished is not None)
 
     def _ask_for_search(self, kind: str) -> None:
         if self._finished is not None:
-            self.searchAsked.emit(kind, self._finished.run.id)
+            given = self._given_to(kind)
+            if given is not None:
+                self.searchAsked.emit(kind, self._finished.run.id, given)
+
+    def _given_to(self, kind: str) -> Given | None:
+        """What the form of a search that goes on from the run begins with, besides the run; None where it cannot go on now."""
+        return NOTHING
+
+    @property
+    def _panel_with_buttons(self) -> TablePanel:
+        """The table above which actions stand as buttons; in the context menus they are of all."""
+        return next(reversed(self.panels.values()))
+
+    def _offer_action(self, action: QAction) -> None:
+        shown = self._panel_with_buttons
+        for panel in self.panels.values():
+            if panel is not shown:
+                panel.view.add_action(action)
+        shown.add_action(action)
 
     def _enable_actions(self, is_shown: bool) -> None:
         self.export_action.setEnabled(is_shown and bool(self.search.exports))
@@ -197,16 +213,13 @@ class RunView(QWidget):
             action.setEnabled(is_shown)
 
     def _make_export_action(self) -> None:
-        """Offer it in the context menu of every table, and as a button above the last."""
+        """Offer it in the context menu of every table, and as a button above one."""
         if self.search.exports:
             formats = "; ".join(one.title for one in self.search.exports)
             self.export_action.setToolTip(f"Save the results of the whole run (Ctrl+Shift+E): {formats}")
             self.export_action.triggered.connect(lambda: self.ask_for_export())
             set_icon(self.export_action, "save")
-            *others, last = self.panels.values()
-            for panel in others:
-                panel.view.add_action(self.export_action)
-            last.add_action(self.export_action)
+            self._offer_action(self.export_action)
         self.export_action.setEnabled(False)
 
     def _read(self, project: Project, run_id: str | None) -> FinishedRun:

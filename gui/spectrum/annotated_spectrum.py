@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ from gui.spectrum.spectra_reader import Peaks
 
 __all__ = ["AnnotatedSpectrum", "IonSettings", "annotate_match", "annotate_peptidoform"]
 
+_FROM_THE_FRONT = "abc"
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -45,7 +46,7 @@ class AnnotatedSpectrum:
     ions : all ions looked for.
     matches : ions found, one for a peak.
     found : (ions,) bool, whether each ion is found, those whose peak is named after another ion included.
-    peptide_mz : of the precursor, by calculation.
+    shift : the modification that was found as a shift of the mass; None where there is none.
     """
 
     title: str
@@ -56,6 +57,7 @@ class AnnotatedSpectrum:
     ions: FragmentIons
     matches: Annotation
     found: NDArray[np.bool_]
+    shift: PlacedModification | None = None
 
     @cached_property
     def relative(self) -> NDArray[np.float64]:
@@ -76,8 +78,17 @@ class AnnotatedSpectrum:
 
     @cached_property
     def labels(self) -> list[str]:
-        """Name of the ion of each match, for the eye."""
-        return [self.name(ion) for ion in self.matches.ion.tolist()]
+        """Name of the ion of each match, for the eye; a star stands behind those that carry the shift."""
+        return [f"{self.name(ion)}{'*' if self.carries_shift[ion] else ''}" for ion in self.matches.ion.tolist()]
+
+    @cached_property
+    def carries_shift(self) -> NDArray[np.bool_]:
+        """Whether each fragment holds the residue or terminus of the shift, (ions,); of the whole peptide it is not told."""
+        if self.shift is None:
+            return np.zeros(len(self.ions), np.bool_)
+        is_front = np.isin(self.ions.series, [SERIES.index(letter) for letter in _FROM_THE_FRONT])
+        is_before = self.shift.position <= self.ions.position
+        return np.where(is_front, is_before, ~is_before) & (self.ions.series != PRECURSOR)
 
     @cached_property
     def match_of_peak(self) -> dict[int, int]:
@@ -112,6 +123,8 @@ def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, 
     Fragments carry up to `settings.maximum_charge` charges and one fewer than the precursor, as in the search. The precursor is looked for
     at its own charge.
 
+    Where the row has a ``shift_position``, the modification there was found as a shift of the mass.
+
     Raises
     ------
     ParameterError : the row's peptide has no masses.
@@ -123,7 +136,10 @@ def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, 
         )
     )
     peptidoform = Peptidoform(str(row["sequence"]), placed, int(row["charge"]))
-    return annotate_peptidoform(peptidoform, float(row["precursor_mz"]), peaks, settings, title)
+    spectrum = annotate_peptidoform(peptidoform, float(row["precursor_mz"]), peaks, settings, title)
+    at, name = row.get("shift_position"), row.get("modification")
+    shift = next((one for one in placed if one.position == at and one.name == name), None)
+    return spectrum if shift is None else replace(spectrum, shift=shift)
 
 
 def annotate_peptidoform(

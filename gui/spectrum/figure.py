@@ -13,9 +13,9 @@ from gui.plots.axes import Axes, AxisTitles, draw_axes
 from gui.plots.colours import PAPER, PlotColours
 from gui.plots.export import figure_font
 from gui.plots.ion_kinds import UNMATCHED
+from gui.plots.label_layout import place_labels
 from gui.spectrum.annotated_spectrum import AnnotatedSpectrum
 from gui.spectrum.drawn_peaks import DrawnPeaks
-from gui.spectrum.label_layout import place_labels
 from gui.spectrum.peptide_ladder import ladder_height, paint_ladder
 
 __all__ = ["FIGURE_SIZE", "ErrorUnit", "FigureRange", "error_reach", "hover_text", "paint_figure", "paint_peaks"]

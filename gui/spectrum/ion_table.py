@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from PySide6.QtCore import QAbstractTableModel, QLocale, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QFont, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from engine.chemistry.fragments import SERIES
@@ -19,6 +19,8 @@ __all__ = ["IonTable"]
 Index = QModelIndex | QPersistentModelIndex
 
 _NUMBER, _RESIDUE = "#", "Residue"
+_TINT = 45
+"""How much of a colour shows behind ions that carry the shift, of 255."""
 
 
 class _IonModel(QAbstractTableModel):
@@ -85,7 +87,11 @@ class _IonModel(QAbstractTableModel):
         if role == Qt.ItemDataRole.DisplayRole:
             return QLocale().toString(float(spectrum.ions.mz[ion]), "f", 3)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return f"{spectrum.name(ion)}: {'found' if is_found else 'not found'}"
+            return f"{spectrum.name(ion)}: {'found' if is_found else 'not found'}{_shift_text(spectrum, ion)}"
+        if role == Qt.ItemDataRole.BackgroundRole and spectrum.carries_shift[ion]:
+            tint = QColor(plot_colours(self._widget.palette()).mark)
+            tint.setAlpha(_TINT)
+            return tint
         if is_found and role == Qt.ItemDataRole.FontRole:
             return self._bold
         if is_found and role == Qt.ItemDataRole.ForegroundRole:
@@ -110,8 +116,12 @@ class _IonModel(QAbstractTableModel):
         return None
 
 
+def _shift_text(spectrum: AnnotatedSpectrum, ion: int) -> str:
+    return f", carries {spectrum.shift.name}" if spectrum.shift is not None and spectrum.carries_shift[ion] else ""
+
+
 class IonTable(QTableView):
-    """Theoretical m/z of every fragment; those found are bold and coloured."""
+    """Theoretical m/z of every fragment; those found are bold and coloured, those that carry the shift tinted."""
 
     ionChosen = Signal(int)  # noqa: N815
 

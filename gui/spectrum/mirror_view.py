@@ -98,11 +98,12 @@ class MirrorView(QWidget):
 
     def _summary(self) -> str:
         assert self.spectra is not None
+        note = f"{self.spectra.note}   " if self.spectra.note else ""
         counts = [self.locale().toString(len(half.peaks.mz)) for half in self.spectra.halves]
         if len(counts) == 1:
-            return f"{counts[0]} peaks"
+            return f"{note}{counts[0]} peaks"
         n_shared = self.locale().toString(len(self.spectra.shared))
-        return f"{n_shared} peaks shared within {self.spectra.tolerance}, of {counts[0]} above and {counts[1]} below"
+        return f"{note}{n_shared} peaks shared within {self.spectra.tolerance}, of {counts[0]} above and {counts[1]} below"
 
     def _figure(self) -> Figure | None:
         return None if self.spectra is None else Figure(self.spectra.title, FIGURE_SIZE, self._paint)

@@ -39,6 +39,7 @@ class MirroredSpectra:
     ----------
     title : what is compared, for people.
     tolerance : up to which two peaks are the same. similarity : of the two, as the search has found it; None where it is not known.
+    note : why there is none below, or what else is to be known.
     """
 
     title: str
@@ -46,6 +47,7 @@ class MirroredSpectra:
     lower: Half | None
     tolerance: Tolerance
     similarity: float | None = None
+    note: str = ""
 
     @property
     def halves(self) -> tuple[Half, ...]:

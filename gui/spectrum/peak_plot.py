@@ -14,9 +14,9 @@ from PySide6.QtWidgets import QGraphicsObject, QWidget
 
 from gui.plots.colours import PlotColours, plot_colours
 from gui.plots.ion_kinds import UNMATCHED
+from gui.plots.label_layout import place_labels
 from gui.spectrum.drawn_peaks import DrawnPeaks
 from gui.spectrum.figure import FigureRange
-from gui.spectrum.label_layout import place_labels
 
 __all__ = ["PeakPlace", "PeakPlot", "PlotItem"]
 

@@ -145,6 +145,12 @@ class TableView(QTableView):
         """Place in the file of the current row."""
         return self._chosen
 
+    @property
+    def selected(self) -> list[int]:
+        """Places in the file of the selected rows, from the top."""
+        rows = self._model.rows
+        return [int(rows[at]) for at in self._selected().tolist() if at < len(rows)]
+
     def forget_choice(self) -> None:
         """Have no current row, so that the next one is told even if it is the same."""
         self._chosen = None

@@ -19,6 +19,7 @@ from kernels.cuda import digestion as cuda_digestion
 from kernels.cuda import vector_clustering as cuda_vector_clustering
 from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
 from kernels.cuda.gapsmis_plan import FOUR, MANY_TEXTS, NARROW, ONE_TEXT, PROFILE, WIDE, Shape
+from kernels.cuda.match_scores import MatchScores
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
 from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
@@ -26,6 +27,7 @@ from tests.shim.alignment_inputs import plain_scores, random_sequences, scored
 from tests.shim.fragment_inputs import assert_same_answer, on_card, on_processor, random_fragment_search
 from tests.shim.k_means_inputs import iterated, means_on, random_points, seeds_of
 from tests.shim.k_means_inputs import random_vectors as random_mean_vectors
+from tests.shim.mass_inputs import plain_best, random_lists, scored_on, searched_on
 from tests.shim.read_inputs import aligned, assert_same_alignments, damaged_reads, expected_alignments
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
 from tests.shim.tuning import tuned
@@ -125,3 +127,14 @@ def test_reads_with_gaps(mode, device):
         rules = GapRules(matrix, 5, 2, 2, mode)
         expected = expected_alignments(texts, patterns, rules, every, every)
         assert_same_alignments(aligned(device, texts, patterns, rules, every, every, traces_on_host=False, **options), expected)
+
+
+@pytest.mark.parametrize("share_for_bits", [2.0, -1.0], ids=["postings", "bits"])
+@pytest.mark.parametrize("longest", [30, 200])
+def test_match_scores(longest, share_for_bits, device):
+    kind = tuned(MatchScores, share_for_bits=share_for_bits)
+    rng = np.random.default_rng(longest)
+    candidates, queries = random_lists(rng, 300, longest=longest), random_lists(rng, 20, longest=200, in_order=False)
+    assert searched_on(device, candidates, queries, (-50, 100), 5, kind) == plain_best(queries, candidates, (-50, 100), 5)
+    expected = scored_on(Processor(2), candidates, queries, np.uint16)
+    np.testing.assert_array_equal(scored_on(device, candidates, queries, np.uint16, kind), expected)

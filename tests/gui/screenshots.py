@@ -28,7 +28,17 @@ ERNECFLSHKDDSPDLPKLKPDPNTLCDEFKADEKKFWGKYLYEIARRHPYFYAPELLYYANKYNGVFQECCQAEDKGAC
 """
 
 
-VIEWS = ("start_and_form", "dialogs", "jobs_and_results", "sequence_search", "structure_search", "clustering", "explanation", "reads")
+VIEWS = (
+    "start_and_form",
+    "dialogs",
+    "jobs_and_results",
+    "sequence_search",
+    "structure_search",
+    "clustering",
+    "explanation",
+    "modified",
+    "reads",
+)
 """Methods of the photographer, in the order in which they are called; the first ones go on from each other."""
 
 
@@ -337,6 +347,59 @@ class Photographer:
         window.form.file_lists["project"].give_project(SAMPLES)
         self.wait(window.form.file_lists["project"].problem)
         self.take("74-explain-form-wrong")
+
+    def modified(self) -> None:
+        """Peptides with modifications that nobody listed: the form, the results zoomed and filtered, and the form of the search again."""
+        from tests.gui.modified_projects import QC_SHEW, project_with_modifications
+
+        window, data = self.window, Path(os.environ.get("PROTEOSCOPE_TEST_DATA", Path.home() / ".cache" / "proteoscope-test-data"))
+        if not (data / QC_SHEW).exists():
+            print(f"no pictures of modified peptides: {data / QC_SHEW} is not there")
+            return
+        window.menus.new["modified"].trigger()
+        self.take("76-modified-form-empty")
+        window.open_project(project_with_modifications(self.temporary / "modified peptides", data).folder)
+        results = window.searches["modified"].results
+        self.wait_for(results)
+        self.take("77-modified")
+        results.modifications.view.choose(0)
+        self.wait_for(results)
+        results.histogram.show_range(((-20.0, 60.0),))
+        self.take("77-modified-oxidation")
+        results.counts_scale.setCurrentIndex(1)
+        results.histogram.set_scale("logarithmic")
+        results.histogram.show_range(((15.9, 16.1),))
+        results.show_shifts(15.99, 16.0)
+        results.spectra.setCurrentIndex(1)
+        self.wait_for(results)
+        self.take("78-modified-bar")
+        results.show_all("psms")
+        results.spectra.setCurrentIndex(0)
+        results.filters.kind.setCurrentIndex(2)
+        results.filters.filterChanged.emit()
+        results.histogram.reset_range()
+        self.wait_for(results)
+        results.psms.view.choose(3)
+        results.tables.setCurrentIndex(1)
+        self.wait_for(results)
+        self.take("78-modified-unnamed")
+        results.filters.reset()
+        results.tables.setCurrentIndex(0)
+        window.resize(1920, 1200)
+        results.modifications.view.choose(1)
+        self.wait_for(results)
+        self.take("79-modified-large")
+        window.resize(1280, 800)
+        self.take("79-modified-1280")
+        window.resize(800, 620)
+        self.take("79-modified-narrow")
+        window.resize(1280, 860)
+        results.modifications.view.selectAll()
+        results.follow_ups["identify"].trigger()
+        self.wait(window.form.run_button.isEnabled)
+        self.take("79-modified-again")
+        window.go_on("modified", "modified-0001")
+        self.take("79-modified-from-project")
 
     def reads(self) -> None:
         """Reads aligned with parts of a made-up genome: the form, the alignment of a row, a place of the depth, distributions."""

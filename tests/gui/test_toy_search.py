@@ -83,10 +83,11 @@ def test_it_is_offered_wherever_the_others_are(window: MainWindow) -> None:
         "structures": "New structure search",
         "cluster": "New clustering",
         "explain": "New explanation",
+        "modified": "New search for modified peptides",
         "reads": "New read alignment",
         "composition": "New composition",
     }
-    assert [window.menus.new[kind].shortcut().toString() for kind in actions] == ["Ctrl+N", "Ctrl+Shift+N", "", "", "", "", ""]
+    assert [window.menus.new[kind].shortcut().toString() for kind in actions] == ["Ctrl+N", "Ctrl+Shift+N", *[""] * 6]
     click(window.start_page.new_buttons["composition"])
     assert window.pages.currentWidget() is window.searches["composition"].form
 

@@ -18,7 +18,10 @@ from kernels.cuda.modules import source
 
 TESTS = Path(__file__).resolve().parents[1]
 SOURCES = sorted(entry.name for entry in files("kernels.cuda").iterdir() if entry.name.endswith((".cu", ".cuh")))
-TWINS = ["alignment", "digestion", "fragment_index", "gapsmis", "k_means", "scoring", "structure_alignment", "vector_clustering"]
+TWINS = [
+    *("alignment", "digestion", "fragment_index", "gapsmis", "k_means", "match_scores", "scoring", "structure_alignment"),
+    "vector_clustering",
+]
 every_twin = pytest.mark.parametrize("name", TWINS)
 every_source = pytest.mark.parametrize("file", SOURCES)
 
@@ -47,6 +50,11 @@ STRUCTS = [
     ("k_means", "Vectors", "_VECTORS"),
     ("k_means", "Lists", "_LISTS"),
     ("k_means", "Terms", "_TERMS"),
+    ("match_scores", "Lists", "_LISTS"),
+    ("match_scores", "Rows", "_ROWS"),
+    ("match_scores", "Index", "_INDEX"),
+    ("match_scores", "Queries", "_QUERIES"),
+    ("match_scores", "Pass", "_PASS"),
     ("structure_alignment", "Chains", "_CHAINS"),
     ("structure_alignment", "Query", "_QUERY"),
     ("structure_alignment", "Results", "_RESULTS"),
@@ -73,6 +81,7 @@ SIZES = {
         "_THREADS": "kThreads", "_FLOATS_OF_CENTROIDS": "kFloats", "_SIDE": "kSide", "_DEPTH": "kDepth", "_CLUSTERS_OF_TILE": "kTile",
         "_WARPS": "kWarps",
     },
+    "match_scores": {"_THREADS": "kThreads", "_FOUND": "kFound"},
     "alignment_plan": {"TABLE_ROWS": "kTableRows"},
     "vector_clustering": {"_WIDTH": "kWidth"},
 }  # fmt: skip

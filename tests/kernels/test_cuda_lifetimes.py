@@ -15,15 +15,17 @@ import pytest
 from kernels.clustering_layouts import AVERAGE, Linkage
 from kernels.cpu import candidates as cpu
 from kernels.cuda.fragment_index import FragmentSearch
+from kernels.cuda.match_scores import MatchScores
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.cuda.vector_clustering import VectorClustering
 from kernels.device import DeviceMemoryError
 from kernels.layouts import HYPERSCORE
 from tests.shim.alignment_inputs import LETTERS, plain_scores, random_sequences, search_with
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, on_processor, random_fragment_search
+from tests.shim.mass_inputs import plain_best, random_lists
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
 from tests.shim.shim_card import ShimCard, missing_compiler
-from tests.shim.tuning import tuned
+from tests.shim.tuning import limited, tuned
 from tests.shim.vector_inputs import random_vectors, windows
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
@@ -151,7 +153,15 @@ def clustering(card, labels=None):
     return search(card, vectors, ends).cluster(Linkage(AVERAGE, 0.5), np.zeros(300, np.int64) if labels is None else labels)
 
 
-@pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment, clustering])
+def match_scores(card, memory_bytes=20_000):
+    random = np.random.default_rng(4)
+    candidates, queries = random_lists(random, 200), random_lists(random, 9, in_order=False)
+    kind, its_card = limited(MatchScores, card, {"candidates_of_chunk": 32, "passes_of_look": 9, "memory_bytes": memory_bytes})
+    found = np.zeros((9, 4), np.int64), np.zeros((9, 4), np.int32)
+    return kind(its_card, candidates).search(queries, (-300, 300), 4, *found)
+
+
+@pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment, clustering, match_scores])
 @pytest.mark.parametrize("pieces", [1, 2, 4])
 def test_a_search_that_is_stopped_leaves_nothing_running(begin, pieces):
     card = WatchingCard()
@@ -243,6 +253,23 @@ def test_a_clustering_that_is_refused_memory_at_any_moment_leaves_nothing_runnin
         list(clustering(usual := WatchingCard(), expected))
         assert found.tolist() == expected.tolist()
         assert card.launched.count("fill_averages") > usual.launched.count("fill_averages")
+    gc.collect()
+    assert card.is_idle()
+    assert card.freed_early == []
+
+
+@pytest.mark.parametrize("refused", range(0, 30, 2))
+def test_match_scores_on_a_card_that_refuses_memory_at_any_moment(refused, monkeypatch):
+    monkeypatch.setattr("tests.kernels.test_cuda_lifetimes.FEW_BYTES", 100)
+    random, card = np.random.default_rng(4), WatchingCard({refused})
+    candidates, queries = random_lists(random, 200), random_lists(random, 9, in_order=False)
+    kind = tuned(MatchScores, candidates_of_chunk=32)
+    found = np.zeros((9, 4), np.int64), np.zeros((9, 4), np.int32)
+    try:
+        list(kind(card, candidates).search(queries, (-300, 300), 4, *found))
+        assert (found[0].tolist(), found[1].tolist()) == plain_best(queries, candidates, (-300, 300), 4)
+    except DeviceMemoryError:
+        assert refused < 6, "a smaller group would have fitted: only the queries must"
     gc.collect()
     assert card.is_idle()
     assert card.freed_early == []

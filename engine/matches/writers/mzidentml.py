@@ -68,6 +68,7 @@ _SCORES = (
 _OTHER_SCORES = (
     *(("score", "score"), ("delta_score", "delta score"), ("spectral_dot_product", "spectral dot product"), ("xcorr", "XCorr")),
     *(("ksdp", "KSDP"), ("search_score", "search score"), ("peptide_q_value", "peptide q-value"), ("mass_error_ppm", "mass error (ppm)")),
+    *(("mass_shift", "mass shift (Da)"), ("site_probability", "site probability")),
 )
 """Scores that the vocabulary has no term for, or only a term for another program's own."""
 

@@ -1,6 +1,8 @@
 """pepXML of the Trans-Proteomic Pipeline (Keller et al. 2005, Mol Syst Biol 1:2005.0017), schema 1.22.
 
 PSMs of one spectrum with different charges are different queries there; each keeps its rank among all PSMs of its spectrum.
+A shift that a search for modified peptides found is a difference of mass, as open searches write it: `massdiff` holds it, and neither the
+peptide's mass nor its modifications do.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ _PIECE = 2_000
 
 _SCORES = (
     *("hyperscore", "score", "delta_score", "spectral_dot_product", "xcorr", "ksdp", "search_score"),
-    *("q_value", "peptide_q_value", "posterior_error_probability", "isotope_error"),
+    *("q_value", "peptide_q_value", "posterior_error_probability", "isotope_error", "mass_shift", "shift_position", "site_probability"),
 )
 
 
@@ -172,6 +174,18 @@ class _Psm(NamedTuple):
     missed_cleavages: int
     positions: Sequence[int]
     masses: Sequence[float]
+    shift_position: int | None
+    carried_mass: float
+
+    def without_shift(self) -> _Psm:
+        """The same with its shift as a mere difference of mass."""
+        if self.shift_position is None:
+            return self
+        placed = list(zip(self.positions, self.masses, strict=True))
+        shift = min(placed, key=lambda one: (one[0] != self.shift_position, abs(one[1] - self.carried_mass)))
+        placed.remove(shift)
+        kept = [position for position, _ in placed], [mass for _, mass in placed]
+        return self._replace(positions=kept[0], masses=kept[1], calculated_mass=self.calculated_mass - self.carried_mass)
 
 
 def _queries(
@@ -183,7 +197,7 @@ def _queries(
     query = f"""
         SELECT spectrum, charge, spectrum_id, coalesce(scan, spectrum_index + 1), retention_time, observed_mass, calculated_mass, rank,
             sequence, proteins, residues_before, residues_after, matched_ions, total_ions, missed_cleavages, modification_positions,
-            modification_masses, {", ".join(scores)}
+            modification_masses, {"shift_position, carried_mass" if "carried_mass" in present else "NULL, 0.0"}, {", ".join(scores)}
         FROM psms WHERE spectrum_file = {text_literal(file)} ORDER BY spectrum, charge, rank, psm_id
         """
     stem, _ = _stem_and_suffix(file)
@@ -191,7 +205,7 @@ def _queries(
     lines: list[str] = []
     n_psms = 0
     for _, group in groupby(rows(connection, query), key=itemgetter(0, 1)):
-        hits = [(_Psm._make(row[:n_columns]), row[n_columns:]) for row in group]
+        hits = [(_Psm._make(row[:n_columns]).without_shift(), row[n_columns:]) for row in group]
         lines.append(_query_head(hits[0][0], stem, next(indexes)))
         for psm, values in hits:
             lines += _hit(psm, search.enzyme)

@@ -43,7 +43,8 @@ _COLUMNS = {
         spectrum_file spectrum_id scan retention_time precursor_mz charge observed_mass calculated_mass mass_error_ppm isotope_error peptide
         sequence proteins missed_cleavages matched_ions total_ions spectral_dot_product hyperscore score delta_score q_value
         posterior_error_probability rank is_decoy psm_id spectrum_index spectrum peptide_q_value search_score xcorr ksdp expectation
-        modification_positions modification_names modification_masses modification_unimod protein_starts residues_before residues_after""",
+        modification_positions modification_names modification_masses modification_unimod protein_starts residues_before residues_after
+        mass_shift modification site site_probability shift_kind shift_position carried_mass""",
     "peptides": """
         peptide sequence proteins n_psms best_score q_value is_decoy posterior_error_probability calculated_mass best_psm""",
     "proteins": """

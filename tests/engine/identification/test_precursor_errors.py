@@ -13,6 +13,7 @@ from engine.chemistry.tolerance import Tolerance
 from engine.execution.devices import Device
 from engine.formats import Spectra
 from engine.identification.parameters import IdentificationParameters
+from engine.identification.passes import Pass
 from engine.identification.precursor_errors import _some_of_each_file, tolerance_of_errors
 from engine.identification.search import identify
 from engine.matches.scoring import Search
@@ -147,8 +148,8 @@ def right(simulation, rows):
 def test_a_run_out_of_tune_is_found_by_what_is_measured_of_it(out_of_tune, database, tmp_path):
     """Where the tolerance asked for holds two thirds of the right answers; and what was measured is told."""
     simulation, path = out_of_tune
-    _, asked = search(path, database, tmp_path / "project", "high-resolution")
-    summary, rows = search(path, database, tmp_path / "project", "high-resolution", tolerance_from_run=True)
+    ways = [{"tolerance_from_run": measures, "second_pass": False} for measures in (False, True)]
+    (_, asked), (summary, rows) = (search(path, database, tmp_path / "project", "high-resolution", **way) for way in ways)
     assert_found(simulation, rows, 0.8)
     assert len(right(simulation, rows)) > 1.2 * len(right(simulation, asked))
     record = json.loads((tmp_path / "project" / "run.json").read_text())
@@ -161,24 +162,51 @@ def test_a_run_out_of_tune_is_found_by_what_is_measured_of_it(out_of_tune, datab
     assert all(abs(float(row["mass_error_ppm"])) <= float(told["used"].split()[0]) + 0.01 for row in rows)
 
 
+def tables_of(summary):
+    folder = summary.folder / "results" / summary.run_id
+    return [parquet.read_table(folder / f"{name}.parquet") for name in ("psms", "peptides", "proteins")]
+
+
 def test_it_is_the_search_with_that_tolerance(out_of_tune, database, tmp_path):
-    """To the last byte of the tables, both passes; with any number of threads, and on a card."""
-    measured = {"tolerance_from_run": True, "second_pass": True}
-    used = identify([out_of_tune[1]], [database], tmp_path / "measured", IdentificationParameters(**measured), threads=2)
-    asked = {"precursor_tolerance": used.precursor_tolerance, "second_pass": True}
-    others = [identify([out_of_tune[1]], [database], tmp_path / "asked", IdentificationParameters(**asked), threads=1)]
-    others.append(identify([out_of_tune[1]], [database], tmp_path / "threads", IdentificationParameters(**measured), threads=5))
+    """To the last byte of the tables."""
+    measured = identify([out_of_tune[1]], [database], tmp_path / "project", IdentificationParameters(tolerance_from_run=True), threads=2)
+    parameters = IdentificationParameters(precursor_tolerance=measured.precursor_tolerance)
+    asked = identify([out_of_tune[1]], [database], tmp_path / "project", parameters, threads=2)
+    assert measured.precursor_tolerance != "10 ppm"
+    assert tables_of(measured) == tables_of(asked)
+
+
+def test_threads_and_cards_measure_and_find_the_same(out_of_tune, database, tmp_path):
+    """In two passes, to the last byte of the tables."""
+
+    def found(threads):
+        parameters = IdentificationParameters(tolerance_from_run=True, second_pass=True)
+        return identify([out_of_tune[1]], [database], tmp_path / "project", parameters, threads=threads)
+
+    summaries = [found(threads) for threads in (1, 2, 5)]
     if not missing_compiler():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("engine.execution.looking.chosen_device", lambda *_: Device("cuda:0", "a card", 1 << 33, True, numbers=(0,)))
             patch.setattr("engine.search_run.cards", lambda *_, **__: [LimitedCard()])
-            others.append(identify([out_of_tune[1]], [database], tmp_path / "card", IdentificationParameters(**measured), threads=2))
-            assert others[-1].device == LimitedCard().name
-    tables = [
-        {name: parquet.read_table(one.folder / "results" / one.run_id / f"{name}.parquet") for name in ("psms", "peptides", "proteins")}
-        for one in (used, *others)
-    ]
-    assert all(table == tables[0] for table in tables[1:])
+            summaries.append(found(2))
+            assert summaries[-1].device == LimitedCard().name
+    expected = tables_of(summaries[0])
+    assert all(tables_of(one) == expected for one in summaries[1:])
+
+
+def test_a_second_pass_keeps_to_what_was_asked_and_to_near_isotopes(out_of_tune, database, tmp_path, monkeypatch):
+    searched = []
+    make = Pass.__init__
+
+    def noted(self, spectra, indexes, modifications, parameters, resources):
+        searched.append((parameters.precursor_tolerance, parameters.isotope_errors))
+        make(self, spectra, indexes, modifications, parameters, resources)
+
+    monkeypatch.setattr(Pass, "__init__", noted)
+    parameters = IdentificationParameters(tolerance_from_run=True, second_pass=True)
+    summary = identify([out_of_tune[1]], [database], tmp_path / "project", parameters, threads=2)
+    every = (0, 1, 2, 3)
+    assert searched == [("20 ppm", every), (summary.precursor_tolerance, every), ("10 ppm", (0, 1))]
 
 
 @pytest.mark.parametrize(
@@ -194,7 +222,8 @@ def test_what_cannot_be_measured_stays_as_it_was_asked(changes, reason, out_of_t
     searches = []
     plan = Search.plan
     monkeypatch.setattr(Search, "plan", lambda self: (searches.append(self), plan(self))[1])
-    summary, rows = search(out_of_tune[1], database, tmp_path / "project", "high-resolution", tolerance_from_run=True, **changes)
+    changes = {"tolerance_from_run": True, "second_pass": False, **changes}
+    summary, rows = search(out_of_tune[1], database, tmp_path / "project", "high-resolution", **changes)
     assert rows
     assert len(searches) == 1
     assert summary.precursor_tolerance == changes.get("precursor_tolerance", "10 ppm")

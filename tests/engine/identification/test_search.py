@@ -5,7 +5,6 @@ as many spectra again that are nothing but noise.
 """
 
 import csv
-import gzip
 import json
 from pathlib import Path
 
@@ -23,20 +22,14 @@ from engine.identification.search import identify
 from engine.jobs.progress import Progress
 from engine.parameters import read_preset
 from engine.project import Project
+from tests.engine.simulation import Simulation, proteins_of
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
-PROTON = mass.nist_mass["H+"][0][0]
 CARBAMIDOMETHYL, PHOSPHO, TMT = (mass.calculate_mass(formula=formula) for formula in ("C2H3NO", "HPO3", "H20C8C[13]4NN[15]O2"))
 RESIDUES = set("ACDEFGHIKLMNPQRSTVWY")
-N_PROTEINS, N_KNOWN = 300, 60
-
-
-def proteins_of(path):
-    with gzip.open(path, "rt") as file:
-        entries = file.read().split(">")[1 : N_PROTEINS + 1]
-    return {entry.split(None, 1)[0]: "".join(entry.split("\n")[1:]).rstrip("*") for entry in entries}
+N_KNOWN = 60
 
 
 @pytest.fixture(scope="module")
@@ -49,50 +42,6 @@ def database(proteins, tmp_path_factory):
     path = tmp_path_factory.mktemp("database") / "proteins.fasta"
     path.write_text("".join(f">{name} a protein\n{sequence}\n" for name, sequence in proteins.items()))
     return path
-
-
-class Simulation:
-    """Spectra of known peptides, as MGF."""
-
-    def __init__(self, seed, precursor_error, fragment_error, *, relative=True):
-        self.random = np.random.default_rng(seed)
-        self.precursor_error, self.fragment_error, self.relative = precursor_error, fragment_error, relative
-        self.known, self.entries = {}, []
-
-    def erring(self, mz, error):
-        spread = mz * error * 1e-6 if self.relative else error
-        return mz + self.random.uniform(-spread, spread)
-
-    def add(self, sequence, charge, shifts=None, *, write_charge=True):
-        """A spectrum of a peptide; `shifts` dalton by position 1..L, 0 for the N-terminus."""
-        shifts = shifts or {}
-        residues = np.array([mass.std_aa_mass[letter] + shifts.get(i + 1, 0.0) for i, letter in enumerate(sequence)])
-        residues[0] += shifts.get(0, 0.0)
-        prefix = np.cumsum(residues)
-        water = mass.calculate_mass(formula="H2O")
-        ions = np.concatenate((prefix[:-1] + PROTON, prefix[-1] - prefix[:-1] + water + PROTON))
-        if charge > 2:
-            ions = np.concatenate((ions, (ions + PROTON) / 2))
-        kept = ions[self.random.random(len(ions)) < 0.67]
-        self._write(f"known {len(self.entries)}", prefix[-1] + water, charge, kept, 0.3, write_charge)
-        self.known[f"known {len(self.entries) - 1}"] = sequence
-
-    def add_noise(self, neutral_mass, charge, *, write_charge=True):
-        self._write(f"noise {len(self.entries)}", neutral_mass, charge, np.empty(0), 1.0, write_charge)
-
-    def _write(self, title, neutral_mass, charge, ions, noise_level, write_charge):
-        precursor = self.erring(neutral_mass, self.precursor_error) / charge + PROTON
-        noise = self.random.uniform(100, max(neutral_mass, 300), 25)
-        mz = np.concatenate((self.erring(ions, self.fragment_error), noise))
-        height = np.concatenate((self.random.lognormal(3, 0.7, len(ions)), noise_level * self.random.lognormal(3, 0.7, len(noise))))
-        order = np.argsort(mz)
-        peaks = "".join(f"{mz[i]:.5f} {height[i]:.2f}\n" for i in order)
-        told = f"CHARGE={charge}+\n" if write_charge else ""
-        self.entries.append(f"BEGIN IONS\nTITLE={title}\nPEPMASS={precursor:.6f}\n{told}{peaks}END IONS\n")
-
-    def write(self, path):
-        path.write_text("\n".join(self.entries))
-        return path
 
 
 def search(spectra, database, folder, preset, **changes):
@@ -304,7 +253,7 @@ def test_both_passes_compete_in_one_list(shared_data, tmp_path):
     """
     spectra = shared_data / "spectra" / "qc_shew_qe" / "QC_Shew_18_02_Excerpt.mzXML"
     database = shared_data / "proteomes" / "shew.fasta"
-    first_summary, first = search(spectra, database, tmp_path / "project", "high-resolution")
+    first_summary, first = search(spectra, database, tmp_path / "project", "high-resolution", second_pass=False)
     summary, rows = search(spectra, database, tmp_path / "project", "high-resolution", second_pass=True)
     assert summary.n_psms > first_summary.n_psms
     of_first, of_both = ({row["spectrum_id"]: row for row in some} for some in (first, rows))

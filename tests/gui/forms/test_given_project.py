@@ -14,6 +14,7 @@ from engine.searches import search_of_kind
 from gui.devices import DeviceSurvey
 from gui.forms.editors import RunEditor
 from gui.forms.file_survey import FileSurvey
+from gui.forms.given import Given
 from gui.forms.search_form import SearchForm
 from gui.theme import Theme
 from gui.window import MainWindow
@@ -156,3 +157,18 @@ def test_a_saved_preset_does_not_name_a_run_of_one_project(form: SearchForm, pro
     form.save_preset_file(tmp_path / "mine.toml")
     text = (tmp_path / "mine.toml").read_text(encoding="utf-8")
     assert "min_similarity = 0.6" in text and "identify-0001" not in text
+
+
+def test_what_an_identification_left_is_searched_for_modified_peptides(window: MainWindow, project: Project, qtbot: QtBot) -> None:
+    form = window.searches["modified"].form
+    assert form.what_is_missing() == "Add spectra"
+    window.open_project(project.folder)
+    window.searches["identify"].results.searchAsked.emit("modified", "identify-0001", Given())
+    assert window.form is form and form.project_folder() == project.folder
+    qtbot.waitUntil(form.run_button.isEnabled, timeout=10_000)
+    task = form.task()
+    assert task is not None and task.title == f"Find modified peptides in what {project.folder.name} left"
+    assert task.request.options["from_project"] == project.folder and task.request.options["run"] == "identify-0001"
+    assert not task.request.inputs["spectra"] and not task.request.inputs["database"]
+    form.projects["from_project"].line.setText(str(project.folder.parent))
+    assert form.what_is_missing() == "There is no project in this folder" or not form.run_button.isEnabled()

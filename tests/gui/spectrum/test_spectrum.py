@@ -24,8 +24,8 @@ from engine.chemistry.fragments import SERIES
 from engine.chemistry.tolerance import Tolerance
 from engine.errors import InputError, StorageError
 from gui.plots.ion_kinds import LOSS
+from gui.plots.label_layout import place_labels
 from gui.spectrum.annotated_spectrum import IonSettings, annotate_match
-from gui.spectrum.label_layout import place_labels
 from gui.spectrum.spectra_reader import Peaks, SpectraReader
 from gui.spectrum.spectrum_view import SpectrumView
 from gui.theme import Theme

@@ -1,4 +1,4 @@
-"""Export a finished identification of a project to the files that other programs read."""
+"""Export the matches of a finished run of a project to the files that other programs read."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from engine.project import Project
 from engine.project.outputs import check_outputs
 from engine.version import VERSION
 
-__all__ = ["export_identification"]
+__all__ = ["export_run"]
 
 _TABLES = ("psms", "peptides", "proteins")
 
 
-def export_identification(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+def export_run(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
     """Write a run in one of the formats of `engine.matches.exporting`; the paths of what was written.
 
     Raises

@@ -1,0 +1,85 @@
+"""PSMs, peptides and protein groups as results of a run: written into it, shown, counted and told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from engine.jobs.progress import Progress
+from engine.matches.exporting import export
+from engine.matches.tables import Tables
+from engine.matches.writers.tables import IdentificationTables
+from engine.matches.writers.tsv import COLUMNS
+from engine.project.paths import EXPORTS
+from engine.project.run import Run
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["EXPORTED", "RunTables", "TableSettings"]
+
+EXPORTED = tuple(f"{name}.tsv" for name in COLUMNS)
+"""Names of the files that the project shows."""
+
+_BEST = 10  # proteins of a summary
+
+
+class TableSettings(Protocol):
+    """What decides which rows count, by the names that every search's parameters have for it."""
+
+    decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
+    fdr: float
+
+    def model_dump(self, *, mode: str) -> dict[str, Any]:
+        """All parameters by name."""
+
+
+class RunTables:
+    """The tables of a run, and what is counted in them."""
+
+    def __init__(self, tables: Tables, parameters: TableSettings) -> None:
+        self._tables, self._parameters = tables, parameters
+
+    def write(self, run: Run, progress: Progress, begin: Callable[[Callable[[Progress], Any]], Callable[[], Any]]) -> None:
+        """Write the tables into the run, and behind that, through `begin`, the same as text for the project to show."""
+        tables = self._tables
+        shown = IdentificationTables(tables.psms, tables.peptides, tables.proteins)
+        values, folder = self._parameters.model_dump(mode="json"), run.folder / EXPORTS
+        written = begin(lambda progress: export(shown, "tsv", folder, values, progress))
+        for name, table in (("psms", tables.psms), ("peptides", tables.peptides), ("proteins", tables.proteins)):
+            run.write_table(name, table)
+            progress.check()
+        written()
+
+    @property
+    def certainty(self) -> dict[str, dict[str, float]]:
+        """See `engine.matches.tables.Counted.certainty`, of ``psms``, ``peptides`` and ``proteins``."""
+        return {name: count.certainty() for name, count in self._tables.counted.items()}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Targets at the false discovery rate: ``psms``, ``peptides``, ``sequences`` and ``proteins``."""
+        counted = self._tables.counted
+        return {
+            "psms": counted["psms"].targets, "peptides": counted["peptides"].targets, "sequences": self._tables.n_sequences,
+            "proteins": counted["proteins"].targets,
+        }  # fmt: skip
+
+    @property
+    def message(self) -> str:
+        """What was found, in a sentence."""
+        found = self.counts
+        rate = f"at {self._parameters.fdr:.3g} FDR"
+        return f"{found['psms']} PSMs, {found['peptides']} peptides, {found['proteins']} proteins {rate}"
+
+    @property
+    def best_proteins(self) -> tuple[tuple[str, str, int, float], ...]:
+        """Of the best groups the first accession, description, peptides and coverage."""
+        best = self._tables.proteins.filter(self._found(self._tables.proteins)).slice(0, _BEST).to_pylist()
+        return tuple((row["accessions"][0], row["description"], row["n_peptides"], row["coverage"]) for row in best)
+
+    def _found(self, table: pa.Table) -> Any:
+        import pyarrow.compute as pc
+
+        is_target = pc.invert(table["is_decoy"])
+        return is_target if self._parameters.decoys == "none" else pc.and_(is_target, pc.less_equal(table["q_value"], self._parameters.fdr))

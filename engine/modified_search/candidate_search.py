@@ -1,0 +1,198 @@
+"""Score: the peptides whose mass lists share most with a spectrum's, whatever they are lighter or heavier by, as a kind of work.
+
+Match score identification (Carroll's thesis, chapter 6) with theoretical spectra as candidates. The peptide index is searched in parts
+that fit the memory; a query's best of all parts are its candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of
+from engine.chemistry.masses import WATER_MASS
+from engine.execution.executor import Executor
+from engine.execution.resources import Resources
+from engine.execution.threads import run_on_threads
+from engine.execution.work import Piece, Rows, Work, by_item
+from engine.spectra.spectrum_index import SpectrumIndex
+from kernels.cpu.mass_lists import count_spectrum_masses, list_peptide_masses, list_spectrum_masses
+from kernels.device import Device, twin
+from kernels.layouts import PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
+from kernels.match_score_layouts import CANDIDATES_OF_CHUNK, MassLists
+from kernels.partitions import Partition, equal_partitions
+
+__all__ = ["KIND", "Candidates", "ListSettings", "SpectraAgainstMassLists", "find_candidates", "peptide_lists", "query_lists"]
+
+KIND = "mass-lists"
+_BYTES_OF_MASS, _BYTES_OF_CANDIDATE = 8, 12  # its list, and its two postings
+_BYTES_OF_UNIT = 8 / CANDIDATES_OF_CHUNK  # for a candidate, in both indexes, of each mass that occurs
+_SHARE_THAT_OCCURS = 0.6  # of all units: masses of peptides keep away from some
+_QUERIES_AT_ONCE = 1024  # whose mass lists stand in memory
+
+
+class ListSettings(NamedTuple):
+    """How masses become units: so many to a dalton; ranges of a spectrum are wider than the tolerance by `slack_absolute` (dalton) and
+    `slack_relative` (of the precursor's mass); where it is not `is_widened`, each peak is but the one unit that it falls in.
+
+    `low`, `high`: dalton, the shifts that are tried.
+    """
+
+    per_dalton: float
+    slack_absolute: float
+    slack_relative: float
+    low: float
+    high: float
+    is_widened: bool = True
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """The shifts in units."""
+        return int(np.floor(self.low * self.per_dalton)), int(np.ceil(self.high * self.per_dalton))
+
+
+class Candidates(NamedTuple):
+    """`peptide` (q, k) int64, of each query the peptides with most matches, best first, -1 for none; `matches` (q, k) int32."""
+
+    peptide: NDArray[np.int64]
+    matches: NDArray[np.int32]
+
+
+def peptide_lists(peptides: PeptideArrays, per_dalton: float, first: int, last: int, resources: Resources) -> MassLists:
+    """Mass lists of the peptides `first:last`."""
+    offsets = offsets_of(peptides.length[first:last].astype(np.int64) - 1)
+    masses = np.empty(offsets[-1], np.int32)
+
+    def fill(part: Partition) -> None:
+        begin, end = part.first, part.last
+        list_peptide_masses(peptides, per_dalton, first + begin, first + end, offsets[begin : end + 1], masses)
+
+    parts = equal_partitions(np.ones(last - first), resources.threads)
+    run_on_threads(fill, parts, resources.threads, resources.progress, steps=lambda _: 0)
+    return MassLists(offsets, masses, np.rint(peptides.mass[first:last] * per_dalton).astype(np.int32))
+
+
+def query_lists(spectra: SpectrumArrays, queries: QueryArrays, settings: ScoringSettings, lists: ListSettings) -> MassLists:
+    """Mass lists of queries: of each peak, what it may be from either end, widened by the tolerances."""
+    n, counts = len(queries.mass), np.zeros(len(queries.mass), np.int64)
+    if not lists.is_widened:
+        settings = settings._replace(fragment_absolute=0.0, fragment_relative=0.0)
+    given = (spectra, queries, settings, WATER_MASS, lists.per_dalton, lists.slack_absolute, lists.slack_relative, 0, n)
+    count_spectrum_masses(*given, counts)
+    offsets = offsets_of(counts)
+    masses = np.empty(offsets[-1], np.int32)
+    list_spectrum_masses(*given, offsets, masses)
+    return MassLists(offsets, masses, np.rint(queries.mass * lists.per_dalton).astype(np.int32))
+
+
+def find_candidates(
+    index: SpectrumIndex, peptides: PeptideArrays, settings: ScoringSettings, lists: ListSettings, kept: int, memory_bytes: int,
+    resources: Resources,
+) -> Candidates:  # fmt: skip
+    """Of each query the `kept` peptides with most matching masses; of equal ones those that come first.
+
+    `memory_bytes` : of the mass lists of a part of the peptides and their index.
+    """
+    n, cuts = len(index.queries.mass), _cuts(peptides, lists.per_dalton, memory_bytes)
+    found = Candidates(np.full((n, kept), -1, np.int64), np.zeros((n, kept), np.int32))
+    for number, (first, last) in enumerate(pairwise(cuts), 1):
+        of_part = f" (part {number} of {len(cuts) - 1})" if len(cuts) > 2 else ""
+        resources.progress.stage(f"Listing masses{of_part}")
+        work = Work(
+            KIND,
+            {
+                "spectra": index.arrays._asdict(),
+                "queries": index.queries._asdict(),
+                "settings": settings._asdict(),
+                "candidates": peptide_lists(peptides, lists.per_dalton, first, last, resources)._asdict(),
+            },
+            {"kept": kept, **lists._asdict()},
+        )
+        resources.progress.stage(f"Counting matches{of_part}", n)
+        with Executor(resources).session(work) as session:
+            rows = session.run()
+        if len(cuts) == 2:
+            return Candidates(rows["candidate"], rows["score"])
+        found = _better(found, Candidates(np.where(rows["candidate"] >= 0, rows["candidate"] + first, -1), rows["score"]))
+    return found
+
+
+def _cuts(peptides: PeptideArrays, per_dalton: float, memory_bytes: int) -> list[int]:
+    """Where the peptides are cut into parts that fit the memory."""
+    units = peptides.mass * (per_dalton * _SHARE_THAT_OCCURS * _BYTES_OF_UNIT)
+    size = np.cumsum(peptides.length * float(_BYTES_OF_MASS) + _BYTES_OF_CANDIDATE + units)
+    n_parts = max(1, -(-int(size[-1] if len(size) else 0) // max(1, memory_bytes)))
+    inner = np.searchsorted(size, np.arange(1, n_parts) * (size[-1] / n_parts)) if n_parts > 1 else []
+    return np.unique([0, *inner, len(peptides.mass)]).tolist()
+
+
+def _better(one: Candidates, other: Candidates) -> Candidates:
+    """The best of two parts, of which the first holds peptides of lower numbers."""
+    peptide, matches = np.hstack((one.peptide, other.peptide)), np.hstack((one.matches, other.matches))
+    order = np.argsort(-matches, axis=1, kind="stable")[:, : one.peptide.shape[1]]
+    return Candidates(np.take_along_axis(peptide, order, 1), np.take_along_axis(matches, order, 1))
+
+
+class SpectraAgainstMassLists:
+    """Items are the queries."""
+
+    parts_of_worker = 0
+
+    def costs(self, work: Work, state: Any) -> NDArray[np.float64]:
+        """Candidates in the window of each query."""
+        masses, per_dalton = work.sources["queries"]["mass"], work.settings["per_dalton"]
+        precursors = work.sources["candidates"]["precursors"]
+        ends = [np.searchsorted(precursors, (masses - work.settings[name]) * per_dalton) for name in ("high", "low")]
+        return 1.0 + (ends[1] - ends[0])
+
+    @contextmanager
+    def open(self, work: Work, device: Device, *, is_shared: bool) -> Iterator[_Opened]:
+        """The candidates' lists on the device."""
+        yield _Opened(work, device)
+
+    def empty(self, work: Work, state: Any, n: int) -> Rows:
+        """No candidates."""
+        return _no_rows(work, n)
+
+    def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
+        """By query."""
+        by_item(into, first, end, rows)
+
+
+def _no_rows(work: Work, n: int) -> dict[str, NDArray]:
+    kept = work.settings["kept"]
+    return {"candidate": np.full((n, kept), -1, np.int64), "score": np.zeros((n, kept), np.int32)}
+
+
+class _Opened:
+    """Mass lists on a device."""
+
+    def __init__(self, work: Work, device: Device) -> None:
+        sources = work.sources
+        self._work, self._spectra = work, SpectrumArrays(**sources["spectra"])
+        self._queries, self._settings = QueryArrays(**sources["queries"]), ScoringSettings(**sources["settings"])
+        self._lists = ListSettings(**{name: work.settings[name] for name in ListSettings._fields})
+        self._scores = twin(device, "match_scores").MatchScores(device, MassLists(**sources["candidates"]))
+
+    def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
+        """All queries are searched."""
+        if items is not None:
+            raise ValueError("all queries are searched by their mass lists")
+
+    def search(self, first: int, last: int) -> Generator[Piece, None, None]:
+        """The best candidates of the queries `first:last`."""
+        kept = self._work.settings["kept"]
+        for begun in range(first, last, _QUERIES_AT_ONCE):
+            stop = min(last, begun + _QUERIES_AT_ONCE)
+            some = QueryArrays(self._queries.spectrum[begun:stop], self._queries.charge[begun:stop], self._queries.mass[begun:stop])
+            lists = query_lists(self._spectra, some, self._settings, self._lists)
+            rows, done = _no_rows(self._work, stop - begun), 0
+            with closing(self._scores.search(lists, self._lists.window, kept, rows["candidate"], rows["score"])) as ends:
+                for end in ends:
+                    yield Piece(begun + end, {name: column[done:end] for name, column in rows.items()})
+                    done = end

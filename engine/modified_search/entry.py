@@ -1,0 +1,88 @@
+"""The entry of the search for modified peptides in the list of searches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.entry import Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.jobs.progress import Progress
+
+if TYPE_CHECKING:
+    from engine.modified_search.search import ModifiedSearchSummary
+    from engine.project import Project
+
+__all__ = ["MODIFIED_SEARCH"]
+
+_EPILOG = """
+Peptides that carry a modification nobody listed. Of each spectrum the peptides are looked for that share most fragment masses with it,
+before and behind a modification, whatever they are lighter or heavier by (--mass-shift=LOW..HIGH); the best are scored with the difference
+on each residue. The difference gets a name where mass and site fit one. Matches without a shift, with a named and with another shift are
+judged apart.
+
+--from-project DIR searches the spectra that an identification left unidentified, in the proteins that it found, or in --database.
+--published: the score of the thesis, matching masses alone.
+"""
+
+
+def _run(request: SearchRequest, progress: Progress) -> ModifiedSearchSummary:
+    from engine.modified_search.parameters import ModifiedSearchParameters
+    from engine.modified_search.search import find_modified
+
+    assert isinstance(request.parameters, ModifiedSearchParameters) and request.project is not None
+    return find_modified(
+        request.inputs["spectra"], request.inputs["database"], request.project, request.parameters,
+        device=request.device, threads=request.threads, progress=progress, **request.options,
+    )  # fmt: skip
+
+
+def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
+    from engine.modified_search.exporting import export_modified
+
+    return export_modified(project, request, progress)
+
+
+MODIFIED_SEARCH = Search(
+    kind="modified",
+    name="search for modified peptides",
+    purpose="Find peptides that carry a modification nobody listed",
+    description="Find modified peptides in tandem mass spectra. Results go into a project folder: exports/*.tsv, run.json.",
+    epilog=_EPILOG,
+    job="Find modified peptides in {spectra}",
+    icon="spectrum",
+    parameters="engine.modified_search.parameters:ModifiedSearchParameters",
+    preset="standard",
+    inputs=(
+        Input(
+            "spectra", "Spectra", "spectra", "SPECTRA", "mzML, mzXML, MGF, MS2, DTA or PKL files, also gzipped", one="spectrum file",
+            instead="from_project",
+        ),
+        Input(
+            "database", "Protein databases", "proteins", "FASTA", "protein sequences; may be given several times",
+            option="--database", is_kept=True, wanted="a protein database", one="database", hint="one or more FASTA files",
+            instead="from_project",
+        ),
+    ),
+    options=(
+        Option(
+            "skip_broken", "Leave out spectra that cannot be read, and count them", "leave out spectra that cannot be read, and count them"
+        ),
+        Option(
+            "from_project", "Project whose unidentified spectra are searched",
+            "search what an identification in this project left unidentified", metavar="DIR", is_project=True,
+        ),
+        Option("run", "Identification", "of that project, which identification (default: the newest)", metavar="RUN"),
+    ),
+    shortcuts=("mass_shift", "top"),
+    writes="project",
+    run=_run,
+    modules=("engine.modified_search.search", "engine.modified_search.judging", "engine.matches.exporting"),
+    tables="engine.modified_search.tables:TABLES",
+    exports=(
+        Export("tsv", "Tables, tab-separated"),
+        Export("mzid", "mzIdentML", (".mzid",)),
+        Export("pepxml", "pepXML", (".pep.xml", ".pepxml")),
+        Export("pin", "Features for Percolator and mokapot", (".pin",)),
+    ),
+    export=_export,
+)  # fmt: skip

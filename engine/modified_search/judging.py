@@ -1,0 +1,261 @@
+"""Report: what each shift is, the groups in which matches are judged, and their error rates.
+
+The best few forms of each spectrum are looked at again with what their shifts may be. A usual modification at its residue, or another end
+of the peptide, has one of a hundred shifts by chance, some name of Unimod or an exchange one of five. So E is multiplied by the share of
+the candidates that are as likely beforehand, by how near they are or by what their shift may be (`engine.modified_search.naming`), and the
+choice between a spectrum's candidates is made with that.
+
+Matches are judged in groups by their own decoys, since they are not equally often false: those without a shift, those whose shift is usual
+(named), and all others, of which some have a rare name. A decoy's shift gets a name by the same rules as a target's, so that a false match
+falls on a target or a decoy of a group with the same chance. Where one of the two groups with a shift has few decoys, both are judged as
+one; where that has few, one decoy more than seen is counted (`engine.matches.tables.error_rates`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import offsets_of
+from engine.chemistry.modifications import SearchModification, write_mass
+from engine.chemistry.tolerance import Tolerance
+from engine.execution.resources import Resources
+from engine.matches.psms import Psms, collect_psms, rescoring_features, search_score
+from engine.matches.rescoring import rescore
+from engine.matches.tables import FEW_DECOYS, Scored, error_rates
+from engine.modified_search.naming import LIKELY_TIER, TIERS, Named, ShiftPlaces, name_shifts, tiers_of_shifts
+from engine.modified_search.parameters import ModifiedSearchParameters
+from engine.modified_search.ranking import ShiftedMatches, worth_of_share
+from engine.peptides.indexes import Indexes
+from engine.statistics.target_decoy import q_values
+
+__all__ = ["NAMED", "PLAIN", "UNNAMED", "Judged", "Shifts", "judge"]
+
+PLAIN, NAMED, UNNAMED = 0, 1, 2
+"""Groups of matches by their shift."""
+
+_CONFIDENT = 0.01
+_FEWEST_CONFIDENT = 10  # matches from which an error of the masses is estimated
+_DECIMALS = 4  # of the mass of a shift without a name
+_IDLE_FEATURES = ("variable_modifications",)
+
+
+@dataclass(frozen=True)
+class Shifts:
+    """Of n matches, what they are shifted by.
+
+    Attributes
+    ----------
+    mass : (n,) float64, dalton, recalibrated; of matches without a shift the error of the precursor. carried : (n,) float64, what the
+        peptide carries in its calculated mass. group : (n,) int64, `PLAIN`, `NAMED` or `UNNAMED`.
+    name : n texts, empty without a shift. site : (n,) int64: 0 the N-terminus, 1 to L, L + 1; -1 without a shift.
+    probability : (n,) float64, of the site, NaN without a shift.
+    """
+
+    mass: NDArray[np.float64]
+    carried: NDArray[np.float64]
+    group: NDArray[np.int64]
+    name: list[str]
+    site: NDArray[np.int64]
+    probability: NDArray[np.float64]
+
+    def take(self, rows: NDArray[np.int64]) -> Shifts:
+        """Some of them."""
+        columns = {name: getattr(self, name)[rows] for name in self.__dataclass_fields__ if name != "name"}
+        return Shifts(name=[self.name[row] for row in rows.tolist()], **columns)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Matches with their statistics and shifts, row by row; `mass_error_ppm` is what masses were recalibrated by."""
+
+    scored: Scored
+    shifts: Shifts
+    mass_error_ppm: float
+
+
+def judge(found: ShiftedMatches, indexes: Indexes, parameters: ModifiedSearchParameters, resources: Resources) -> Judged:
+    """Choose among the best candidates of each spectrum, name the shifts, and estimate error rates by group.
+
+    Matches are rescored where there is enough to learn from. `found` may hold more candidates of a spectrum than are reported.
+    """
+    psms = collect_psms(found.matches, indexes.peptides, indexes.proteins, ())
+    by_count, has_decoys = parameters.score == "match-count", parameters.decoys != "none"
+    initial = psms.score if by_count else search_score(psms)
+    first = psms.rank == 1
+    confident = _confident(psms, initial, first & ~found.is_shifted, parameters)
+    mass_error = 0.0 if confident.sum() < _FEWEST_CONFIDENT else float(np.median(psms.mass_error_ppm[confident]))
+    mass = found.shift - mass_error * 1e-6 * psms.observed_mass
+    score, message, features = initial, "rescoring is off", dict[str, NDArray[np.float64]]()
+    tier = np.full(len(psms), TIERS - 1)
+    if not by_count:
+        tier, distance = _likelihoods(psms, found, mass, indexes, parameters)
+        share = _shares(psms, found, tier, first)
+        key = found.key + worth_of_share(share, found.theta) - worth_of_share(found.nearness, found.theta)
+        psms = replace(psms, expectation=psms.expectation + share - found.nearness)
+        score = initial = search_score(psms)
+        if has_decoys:
+            features = _features(psms, found.is_shifted, tier, distance, confident)
+            if parameters.rescoring == "automatic":
+                matrix = np.column_stack(list(features.values())) if len(psms) else np.empty((0, len(features)))
+                learns = _ranks(psms, key) == 1
+                outcome = rescore(matrix, list(features), psms.is_decoy, psms.peptide_family, initial, learns, resources=resources)
+                score, message = outcome.score, outcome.message
+    rank = psms.rank if by_count else _ranks(psms, key)
+    kept = np.flatnonzero((rank > 0) & (rank <= parameters.top))
+    kept = kept[np.lexsort((rank[kept], psms.spectrum[kept]))]
+    psms, found, mass = replace(psms.take(kept), rank=rank[kept]), found.take(kept), mass[kept]
+    score, features = score[kept], {name: column[kept] for name, column in features.items()}
+    psms, shifts = _named(psms, found, mass, tier[kept], mass_error, indexes, parameters)
+    competes = psms.rank == 1
+    group = np.zeros(len(psms), np.int64) if by_count else _judged_together(shifts.group, psms.is_decoy, competes)
+    q_value, posterior_error = np.full((2, len(psms)), np.nan)
+    if not has_decoys:
+        message = "no decoys: no false discovery rate can be estimated"
+    elif competes.any():
+        q_value[competes], posterior_error[competes] = error_rates(score[competes], psms.is_decoy[competes], parameters, group[competes])
+    return Judged(Scored(psms, score, q_value, posterior_error, features, message, group), shifts, mass_error)
+
+
+def _ranks(psms: Psms, score: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Ranks within each spectrum by a score, of equals as they were before; 0 of another form of a peptide that ranks higher."""
+    order = np.lexsort((psms.rank, -score, psms.spectrum))
+    spectrum, position = psms.spectrum[order], psms.position[order]
+    form = np.lexsort((np.arange(len(order)), position, spectrum))  # the better form of each peptide first
+    is_first = np.zeros(len(order), np.int64)
+    is_first[form] = _is_new(spectrum[form]) | _is_new(position[form])
+    counted = np.cumsum(is_first)
+    before = np.maximum.accumulate(np.where(_is_new(spectrum), counted - is_first, 0))
+    rank = np.empty(len(order), np.int64)
+    rank[order] = is_first * (counted - before)
+    return rank
+
+
+def _is_new(value: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each is another than the one before."""
+    return np.append(True, value[1:] != value[:-1])[: len(value)]
+
+
+def _likelihoods(
+    psms: Psms, found: ShiftedMatches, mass: NDArray[np.float64], indexes: Indexes, parameters: ModifiedSearchParameters
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Tier of each shift, and its distance in dalton from the mass of the nearest name of that tier; `TIERS` - 1 without a shift."""
+    rows = np.flatnonzero(found.is_shifted)
+    tier, distance = np.full(len(psms), TIERS - 1), np.full(len(psms), np.inf)
+    places = _shift_places(psms, found, rows, mass, indexes, parameters)
+    tier[rows], distance[rows] = tiers_of_shifts(places, indexes.peptides.digestion.fixed)
+    return tier, distance
+
+
+def _shares(psms: Psms, found: ShiftedMatches, tier: NDArray[np.int64], first: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """log10 of the share of the candidates that are as likely beforehand, by how near they are, or by what their shift may be.
+
+    How many shifts have a likely name by chance is counted among decoys: those of the best that are not the first, where there are none.
+    """
+    is_chance = found.is_shifted & (psms.is_decoy if psms.is_decoy.any() else ~first)
+    counts = np.cumsum(np.bincount(tier[is_chance], minlength=TIERS))
+    likelihood = np.log10((counts + 1.0) / (counts[-1] + 1.0))[tier]
+    return np.where(found.is_shifted, np.minimum(likelihood, found.nearness), found.nearness)
+
+
+def _shift_places(
+    psms: Psms, found: ShiftedMatches, rows: NDArray[np.int64], mass: NDArray[np.float64], indexes: Indexes,
+    parameters: ModifiedSearchParameters,
+) -> ShiftPlaces:  # fmt: skip
+    """What naming looks at."""
+    offsets = np.asarray(indexes.proteins.proteins.offsets)
+    protein = indexes.proteins.protein_of(psms.position[rows])
+    tolerance = Tolerance.parse(parameters.precursor_tolerance).width(psms.observed_mass[rows])
+    return ShiftPlaces(
+        mass[rows], tolerance, found.place_score[rows], psms.position[rows], psms.length[rows], offsets[protein], offsets[protein + 1],
+        np.asarray(indexes.proteins.proteins.residues),
+    )  # fmt: skip
+
+
+def _confident(psms: Psms, score: NDArray[np.float64], rows: NDArray[np.bool_], parameters: ModifiedSearchParameters) -> NDArray[np.bool_]:
+    """Targets without a shift at 1 %, among `rows`."""
+    confident = np.zeros(len(psms), np.bool_)
+    if parameters.decoys != "none":
+        confident[rows] = (q_values(score[rows], psms.is_decoy[rows], plus_one=parameters.plus_one) <= _CONFIDENT) & ~psms.is_decoy[rows]
+    return confident
+
+
+def _judged_together(group: NDArray[np.int64], is_decoy: NDArray[np.bool_], competes: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The groups, with those of shifts as one where either has few decoys."""
+    decoys = np.bincount(group[competes & is_decoy], minlength=UNNAMED + 1)
+    return np.minimum(group, NAMED) if decoys[NAMED:].min() < FEW_DECOYS else group
+
+
+def _features(
+    psms: Psms, is_shifted: NDArray[np.bool_], tier: NDArray[np.int64], distance: NDArray[np.float64], confident: NDArray[np.bool_]
+) -> dict[str, NDArray[np.float64]]:
+    """What rescoring learns from. The error of a shift's mass is told where the shift is likely; of others it is the usual error."""
+    features = {name: column for name, column in rescoring_features(psms, confident).items() if name not in _IDLE_FEATURES}
+    error = features["precursor_error"]
+    usual = error[~is_shifted].mean() if (~is_shifted).any() else 0.0
+    is_likely = is_shifted & (tier <= LIKELY_TIER)
+    shift_error = np.where(is_likely, np.where(is_likely, distance, 0.0) / psms.observed_mass * 1e6, usual)
+    features["precursor_error"] = np.where(is_shifted, shift_error, error)
+    features["unlikely_shift"] = (is_shifted & ~is_likely).astype(np.float64)
+    return features
+
+
+def _named(
+    psms: Psms,
+    found: ShiftedMatches,
+    mass: NDArray[np.float64],
+    tier: NDArray[np.int64],
+    mass_error: float,
+    indexes: Indexes,
+    parameters: ModifiedSearchParameters,
+) -> tuple[Psms, Shifts]:
+    """The matches with their shifts as modifications, and what these are."""
+    n, rows = len(psms), np.flatnonzero(found.is_shifted)
+    plain_error = (psms.mass_error_ppm - mass_error) * 1e-6 * psms.calculated_mass
+    digestion = indexes.peptides.digestion
+    named = name_shifts(_shift_places(psms, found, rows, mass, indexes, parameters), digestion.fixed, digestion.enzyme)
+    which, modifications = _with_unnamed(named, mass[rows])
+    group, site, probability = np.zeros(n, np.int64), np.full(n, -1), np.full(n, np.nan)
+    group[rows] = np.where(tier[rows] <= LIKELY_TIER, NAMED, UNNAMED)
+    site[rows] = named.site
+    residue = np.clip(named.site, 1, psms.length[rows]) - 1
+    probability[rows] = found.place_probability[rows, residue]
+    carried = np.zeros(n)
+    carried[rows] = np.array([one.mass for one in modifications] or [0.0])[which]
+    name = [""] * n
+    for row, number in zip(rows.tolist(), which.tolist(), strict=True):
+        name[row] = modifications[number].name
+    shifts = Shifts(np.where(found.is_shifted, mass, plain_error), carried, group, name, site, probability)
+    return _carrying(psms, rows, named.site, which, modifications, carried), shifts
+
+
+def _with_unnamed(named: Named, mass: NDArray[np.float64]) -> tuple[NDArray[np.int64], tuple[SearchModification, ...]]:
+    """Of each shift a number, and what the numbers are: those that have no name are called by their mass."""
+    which = named.modification.copy()
+    rows = np.flatnonzero(which < 0)
+    rounded, number = np.unique(mass[rows].round(_DECIMALS), return_inverse=True)
+    which[rows] = number + len(named.modifications)
+    others = tuple(SearchModification(write_mass(one), None, one, "", "anywhere") for one in rounded.tolist())
+    return which, (*named.modifications, *others)
+
+
+def _carrying(
+    psms: Psms, rows: NDArray[np.int64], site: NDArray[np.int64], which: NDArray[np.int64], modifications: tuple[SearchModification, ...],
+    carried: NDArray[np.float64],
+) -> Psms:  # fmt: skip
+    """The matches with one modification more in some rows."""
+    n, n_before = len(psms), len(psms.modifications)
+    all_rows = np.concatenate((np.repeat(np.arange(n), np.diff(psms.modification_offsets)), rows))
+    all_sites = np.concatenate((psms.modification_site, site))
+    all_which = np.concatenate((psms.modification, which + n_before))
+    order = np.lexsort((all_which, all_sites, all_rows))
+    return replace(
+        psms,
+        modification_offsets=offsets_of(np.bincount(all_rows, minlength=n)),
+        modification_site=all_sites[order],
+        modification=all_which[order],
+        calculated_mass=psms.calculated_mass + carried,
+        modifications=(*psms.modifications, *modifications),
+    )

@@ -1,0 +1,141 @@
+"""Parameters of the search for modified peptides: those that all searches of spectra share, and its own."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import field_validator, model_validator
+
+from engine.errors import ParameterError
+from engine.matches import parameters as shared
+from engine.matches.parameters import PRECURSOR, SCORING, SpectrumSearchParameters
+from engine.parameters import parameter
+
+__all__ = ["ModifiedSearchParameters", "shift_range"]
+
+_WIDEST_SHIFT = 4000.0  # dalton
+
+
+class ModifiedSearchParameters(SpectrumSearchParameters):
+    """All that decides the result of a search for modified peptides, besides the spectra and the database."""
+
+    enzyme: str = shared.ENZYME
+    specificity: Literal["specific", "semi-specific", "non-specific"] = shared.SPECIFICITY
+    missed_cleavages: int = shared.MISSED_CLEAVAGES
+    minimum_length: int = shared.MINIMUM_LENGTH
+    maximum_length: int = shared.MAXIMUM_LENGTH
+    minimum_mass: float = shared.MINIMUM_MASS
+    maximum_mass: float = shared.MAXIMUM_MASS
+    clip_methionine: bool = shared.CLIP_METHIONINE
+    fixed_modifications: tuple[str, ...] = shared.FIXED_MODIFICATIONS
+    mass_shift: str = parameter(
+        "-150..500",
+        title="Mass shifts",
+        unit="Da",
+        group=PRECURSOR,
+        help="What a peptide may be lighter or heavier by than its residues, as -150..500.",
+    )
+    precursor_tolerance: str = shared.PRECURSOR_TOLERANCE
+    isotope_errors: tuple[int, ...] = shared.ISOTOPE_ERRORS
+    minimum_charge: int = shared.MINIMUM_CHARGE
+    maximum_charge: int = shared.MAXIMUM_CHARGE
+    fragment_tolerance: str = shared.FRAGMENT_TOLERANCE
+    ion_series: str = shared.ION_SERIES
+    maximum_fragment_charge: int = shared.MAXIMUM_FRAGMENT_CHARGE
+    peaks_per_window: int = shared.PEAKS_PER_WINDOW
+    window_width: float = shared.WINDOW_WIDTH
+    minimum_fragment_mz: float = shared.MINIMUM_FRAGMENT_MZ
+    minimum_peaks: int = shared.MINIMUM_PEAKS
+    precursor_removal: float = shared.PRECURSOR_REMOVAL
+    deisotope: bool = shared.DEISOTOPE
+    intensity_transform: Literal["none", "square-root", "logarithm", "rank"] = shared.INTENSITY_TRANSFORM
+    score: Literal["hyperscore", "match-count"] = parameter(
+        "hyperscore",
+        title="Score",
+        group=SCORING,
+        help="What ranks the candidates: the hyperscore with the shift at its best place, or the count of matching masses alone.",
+    )
+    candidates: int = parameter(
+        100,
+        ge=1,
+        le=256,
+        title="Candidates scored",
+        group=SCORING,
+        help="Of each spectrum and charge, so many peptides with most matching masses are scored with the shift at each place.",
+    )
+    top: int = parameter(
+        1,
+        ge=1,
+        le=20,
+        title="Hits for a spectrum",
+        group=SCORING,
+        help="Peptides that are reported for each spectrum, best first. Only the first of a spectrum competes and has a q-value.",
+    )
+    mass_unit: float = parameter(
+        0.005,
+        ge=0.002,
+        le=2,
+        title="Unit of mass lists",
+        unit="Da",
+        group=SCORING,
+        advanced=True,
+        help="Matching masses are counted in units of so many dalton: the reciprocal of the discretisation factor.",
+    )
+    isotope_lead: float = parameter(
+        3.0,
+        ge=0,
+        le=50,
+        title="Lead of an isotope",
+        group=SCORING,
+        advanced=True,
+        help="A shift with an isotope error must score so much more than the shift alone.",
+    )
+    minimum_matched_ions: int = shared.MINIMUM_MATCHED_IONS
+    correlation_bin: float = shared.CORRELATION_BIN
+    ksdp_window: int = shared.KSDP_WINDOW
+    ksdp_power: float = shared.KSDP_POWER
+    decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"] = shared.DECOYS
+    decoy_prefix: str = shared.DECOY_PREFIX
+    contaminants: tuple[str, ...] = shared.CONTAMINANTS
+    fdr: float = shared.FDR
+    plus_one: bool = shared.PLUS_ONE
+    rescoring: Literal["automatic", "off"] = shared.RESCORING
+    index_memory: int = shared.INDEX_MEMORY
+    device_memory: int = shared.DEVICE_MEMORY
+
+    @field_validator("mass_shift")
+    @classmethod
+    def _a_range(cls, value: str) -> str:
+        try:
+            low, high = shift_range(value)
+        except ParameterError as error:
+            raise ValueError(str(error)) from None
+        return f"{low:.10g}..{high:.10g}"
+
+    @model_validator(mode="after")
+    def _top_of_candidates(self) -> Self:
+        if self.top > self.candidates:
+            raise ValueError(f"top = {self.top} is greater than candidates = {self.candidates}")
+        return self
+
+
+def shift_range(text: str) -> tuple[float, float]:
+    """Least and greatest shift (dalton) of a text like ``-150..500``.
+
+    Raises
+    ------
+    ParameterError : it is another text, or a range that is empty or beyond all bounds.
+
+    Examples
+    --------
+    >>> shift_range("-150..500")
+    (-150.0, 500.0)
+    """
+    low_text, dots, high_text = text.partition("..")
+    try:
+        low, high = float(low_text), float(high_text)
+    except ValueError:
+        low = high = float("nan")
+    if not dots or not -_WIDEST_SHIFT <= low <= high <= _WIDEST_SHIFT:
+        raise ParameterError(f"'{text:.60}' is no range of mass shifts; expected two numbers from -4000 to 4000, as -150..500")
+    return low, high

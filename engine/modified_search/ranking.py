@@ -1,0 +1,360 @@
+"""Score: the candidates of each spectrum without and with a shift in one list, and all scores of the best.
+
+Scores without a shift and with one are not alike: a few hundred peptides have the precursor's mass, and hundreds of thousands some
+difference from it, each with a place for every residue. What makes them comparable is how many candidates are expected to score as well by
+chance. The candidates that were scored are the upper end of all, chosen by matching masses: their lower half by score holds fewer than
+there are, the upper half nearly all. There false ones fall off exponentially, so that of K candidates with a median score m
+
+    E(s) = K / 2 exp(-(s - m) / theta),    theta = (the score that an eighth reaches - m) / ln 4
+
+reach s. The best is left out of the fit, and theta is drawn towards that of all spectra where candidates are few. Last, E is multiplied by
+the share of the candidates that are no farther from the precursor's mass: of peptides that explain a spectrum alike the nearest is meant,
+a peptide of the very mass before all.
+
+That is what chance gives. Of related sequences, which explain the same ions, the better score is right more often than chance would have
+it, so that in the choice between candidates nearness counts for `_MOST_NEARNESS` of score at most. A peptide of the precursor's mass may
+stand in the list twice, as it is with an isotope error, and with a small shift, as deamidation. What a shift may be is not looked at here:
+the best few of each spectrum are, when they are judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.execution.resources import Resources
+from engine.execution.threads import run_on_threads
+from engine.matches.scoring import Matches
+from engine.modified_search.candidate_search import Candidates
+from engine.spectra.spectrum_index import SpectrumIndex
+from kernels.cpu.matches import feature_names, measure_matches
+from kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, place_shifts, score_places
+from kernels.device import stop_flag
+from kernels.layouts import PeptideArrays, ScoringSettings
+from kernels.partitions import Partition, equal_partitions
+
+__all__ = ["JUDGED", "ShiftedMatches", "place_candidates", "rank_candidates"]
+
+JUDGED = 8
+"""Forms of each spectrum that are judged by all scores, whatever is reported."""
+
+_NONE = 255
+_SHIFTS_AT_ONCE = 254  # a modification is known by a byte
+_PRIOR = 10.0  # candidates whose weight the theta of all spectra has
+_LEAST_THETA = 0.5
+_MOST_NEARNESS = 6.0
+_FEWEST = 8  # candidates from which theta is estimated
+_QUERIES_AT_ONCE = 4096
+_LN_10 = float(np.log(10.0))
+
+
+@dataclass(frozen=True)
+class ShiftedMatches:
+    """Matches of peptides, each without or with a shift.
+
+    Attributes
+    ----------
+    matches : `score` is the hyperscore (or the count of matching masses), `expectation` as said above, `delta_score` the lead over the next
+        candidate with another sequence; `n_candidates` those without a shift, or all. Their sites are empty.
+    key : (n,) float64, what ranks them. theta : (n,) float64, see above. nearness : (n,) float64, log10 of the share of the candidates that
+        are no farther, which `expectation` and `key` hold.
+    shift : (n,) float64, dalton, what the precursor is heavier by than the peptide, less the isotope error; 0 without.
+    is_shifted : (n,) bool. place_score, place_probability : (n, 64) float32, of each residue; not of matches without a shift.
+    """
+
+    matches: Matches
+    key: NDArray[np.float64]
+    theta: NDArray[np.float64]
+    nearness: NDArray[np.float64]
+    shift: NDArray[np.float64]
+    is_shifted: NDArray[np.bool_]
+    place_score: NDArray[np.float32]
+    place_probability: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.matches)
+
+    def take(self, rows: NDArray[np.int64]) -> ShiftedMatches:
+        """Some of them."""
+        features = {name: column[rows] for name, column in self.matches.features.items()}
+        columns = {one.name: getattr(self.matches, one.name)[rows] for one in fields(Matches) if one.name != "features"}
+        own = {one.name: getattr(self, one.name)[rows] for one in fields(self) if one.name != "matches"}
+        return ShiftedMatches(Matches(features=features, **columns), **own)
+
+
+def place_candidates(
+    index: SpectrumIndex, peptides: PeptideArrays, candidates: Candidates, settings: ScoringSettings, shifts: ShiftSettings,
+    resources: Resources,
+) -> PlacedArrays:  # fmt: skip
+    """Every candidate with its difference of mass at its best place, and without where it has none."""
+    shape, stop = candidates.peptide.shape, stop_flag()
+    types = (np.float32, np.int8, np.float32, np.int8, np.uint8)
+    placed = PlacedArrays(*(np.empty(shape, kind) for kind in types))
+    resources.progress.stage("Placing mass shifts", shape[0])
+
+    def place(part: Partition) -> None:
+        place_shifts(index.arrays, index.queries, peptides, candidates.peptide, settings, shifts, part.first, part.last, placed, stop)
+
+    parts = equal_partitions((candidates.peptide >= 0).sum(axis=1) + 1, resources.threads, most_cost=20_000)
+    run_on_threads(place, parts, resources.threads, resources.progress, steps=lambda part: part.last - part.first, stop=stop)
+    return placed
+
+
+class _Ranked(NamedTuple):
+    """Rows of the matrix of forms, by spectrum and rank."""
+
+    query: NDArray[np.int64]
+    column: NDArray[np.int64]
+    delta: NDArray[np.float64]
+    rank: NDArray[np.int64]
+    key: NDArray[np.float64]
+
+
+class _Forms(NamedTuple):
+    """The same, with what is known of them; columns as of `Matches` and `ShiftedMatches`."""
+
+    query: NDArray[np.int64]
+    column: NDArray[np.int64]
+    delta: NDArray[np.float64]
+    rank: NDArray[np.int64]
+    key: NDArray[np.float64]
+    theta: NDArray[np.float64]
+    nearness: NDArray[np.float64]
+    expectation: NDArray[np.float64]
+    n_candidates: NDArray[np.int64]
+
+
+def rank_candidates(
+    index: SpectrumIndex, peptides: PeptideArrays, candidates: Candidates, placed: PlacedArrays, settings: ScoringSettings,
+    shifts: ShiftSettings, top: int, *, by_count: bool, resources: Resources,
+) -> ShiftedMatches:  # fmt: skip
+    """The best forms of each spectrum, with all scores: forms are a candidate without its difference of mass, and with it.
+
+    `by_count` : the count of matching masses alone ranks them, as in the thesis; a candidate of the precursor's mass is then not shifted.
+    """
+    theta = _usual_theta(placed)
+    parts = [
+        _ranked_forms(index, peptides, candidates, placed, settings, shifts, top, theta, part, by_count=by_count)
+        for part in _parts_of_spectra(index.queries.spectrum)
+    ]
+    ranked = _Forms(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    column = ranked.column % candidates.peptide.shape[1]
+    is_shifted, rows = ranked.column != column, (ranked.query, column)
+    isotope = np.where(is_shifted, placed.shifted_isotope[rows], placed.plain_isotope[rows]).astype(np.int64)
+    peptide, mass = candidates.peptide[rows], index.queries.mass[ranked.query]
+    shift = np.where(is_shifted, mass - peptides.mass[peptide] - isotope * settings.isotope_spacing, 0.0)
+    spectrum, charge = index.queries.spectrum[ranked.query], index.queries.charge[ranked.query]
+    place = np.where(is_shifted, placed.place[rows], _NONE).astype(np.uint8)
+    features = _measured(index, spectrum, charge, peptides, peptide, shift, place, settings, resources)
+    empty = np.full((len(peptide), 1), _NONE, np.uint8)
+    score = candidates.matches[rows].astype(np.float64) if by_count else features["hyperscore"]
+    matches = Matches(
+        spectrum, charge, ranked.rank, mass, peptide, isotope, empty, empty, score, ranked.delta, ranked.n_candidates, ranked.expectation,
+        features,
+    )  # fmt: skip
+    return ShiftedMatches(
+        matches,
+        ranked.key,
+        ranked.theta,
+        ranked.nearness,
+        shift,
+        is_shifted,
+        *_places(index, spectrum, charge, peptides, peptide, shift, is_shifted, settings, resources),
+    )
+
+
+def _parts_of_spectra(spectrum_of_query: NDArray[np.int64]) -> list[slice]:
+    """Queries in pieces that divide no spectrum, so that the matrices of all forms stay small."""
+    n = len(spectrum_of_query)
+    begins = np.flatnonzero(np.append(True, spectrum_of_query[1:] != spectrum_of_query[:-1]))
+    wanted = np.searchsorted(begins, np.arange(0, n, _QUERIES_AT_ONCE))
+    edges = [*np.unique(begins[np.minimum(wanted, len(begins) - 1)]).tolist(), n]
+    return [slice(*edge) for edge in pairwise(edges)]
+
+
+def _part_of(placed: PlacedArrays, rows: slice) -> PlacedArrays:
+    """Some queries."""
+    return PlacedArrays(
+        placed.plain[rows], placed.plain_isotope[rows], placed.shifted[rows], placed.shifted_isotope[rows], placed.place[rows]
+    )  # fmt: skip
+
+
+def _ranked_forms(
+    index: SpectrumIndex, peptides: PeptideArrays, candidates: Candidates, placed: PlacedArrays, settings: ScoringSettings,
+    shifts: ShiftSettings, top: int, usual: float, part: slice, *, by_count: bool,
+) -> _Forms:  # fmt: skip
+    """The best forms of some queries; those with a shift stand in columns behind all others."""
+    mass, peptide, matches = index.queries.mass[part], candidates.peptide[part], candidates.matches[part]
+    placed = _part_of(placed, part)
+    n_plain, n_all = _candidate_counts(mass, peptides, settings, shifts)
+    tail, near = _Tail.of(placed, usual), _no_farther(mass, peptides, peptide, n_plain, n_all)
+    is_plain = np.isfinite(placed.plain)
+    share = np.broadcast_to(np.log10((n_plain + 1.0) / (n_all + 1.0))[:, None], is_plain.shape)
+    share_of_shift = np.where(is_plain, share, np.log10((near + 1.0) / (n_all[:, None] + 1.0)))
+    # A small shift of a peptide of the precursor's mass, as deamidation, is one of as many as there are residues.
+    places = np.where(is_plain, np.log10(peptides.length[peptide]), 0.0)
+    if by_count:
+        counts = matches.astype(np.float64)
+        has_form = is_plain, np.isfinite(placed.shifted) & ~is_plain
+        keys = [np.where(one, counts, -np.inf) for one in has_form]
+    else:
+        keys = [tail.key(placed.plain, share), tail.key(placed.shifted, share_of_shift) - tail.score_of(places)]
+    ranked = _ranked(index.queries.spectrum[part], np.tile(peptide, 2), np.hstack(keys), top)
+    query, column = ranked.query, ranked.column
+    expectation = np.hstack((tail.expectation(placed.plain) + share, tail.expectation(placed.shifted) + share_of_shift + places))
+    n_candidates = np.where(column < peptide.shape[1], n_plain[query], n_all[query])
+    nearness = np.hstack((share, share_of_shift))[query, column]
+    known = tail.theta[query], nearness, expectation[query, column], n_candidates
+    return _Forms(query + part.start, column, ranked.delta, ranked.rank, ranked.key, *known)
+
+
+def _candidate_counts(
+    mass: NDArray[np.float64], peptides: PeptideArrays, settings: ScoringSettings, shifts: ShiftSettings
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of precursors' masses, peptides of the mass (with any isotope error), and peptides within the shifts."""
+    plain = np.zeros(len(mass), np.int64)
+    for isotope, least in zip(settings.isotope_errors.tolist(), settings.isotope_minimum_mass.tolist(), strict=True):
+        centre = mass - isotope * settings.isotope_spacing
+        width = settings.precursor_absolute + settings.precursor_relative * mass
+        ends = (np.searchsorted(peptides.mass, centre + sign * width) for sign in (1, -1))
+        plain += np.where(mass >= least, next(ends) - next(ends), 0)
+    every = np.searchsorted(peptides.mass, mass - shifts.lowest) - np.searchsorted(peptides.mass, mass - shifts.highest)
+    return plain, np.maximum(every, plain)
+
+
+def _no_farther(
+    masses: NDArray[np.float64], peptides: PeptideArrays, candidate: NDArray[np.int64], n_plain: NDArray[np.int64], n_all: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """(q, k): peptides that are no farther from the precursor's mass than each candidate, either way."""
+    mass = masses[:, None]
+    distance: NDArray[np.float64] = np.abs(mass - peptides.mass[candidate])
+    above, below = np.searchsorted(peptides.mass, mass + distance, side="right"), np.searchsorted(peptides.mass, mass - distance)
+    return np.clip(above - below, n_plain[:, None], n_all[:, None])
+
+
+def _leads(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Of each query, how many scores there are, their median, and theta where there are enough, else 0."""
+    score = np.where(np.isfinite(placed.shifted), placed.shifted, placed.plain)
+    is_known = np.isfinite(score)
+    count, rows = is_known.sum(axis=1), np.arange(len(score))
+    falling = -np.sort(np.where(is_known, -score, np.inf), axis=1).astype(np.float64)  # those that are none come last
+    middle, eighth = (1 + np.maximum(count - 1, 0) // part for part in (2, 8))
+    last = np.maximum(count - 1, 0)
+    median = np.where(count > 0, falling[rows, np.minimum(middle, last)], 0.0)
+    return count, median, np.where(count > _FEWEST, falling[rows, np.minimum(eighth, last)] - median, 0.0) / np.log(4.0)
+
+
+def _usual_theta(placed: PlacedArrays) -> float:
+    """The median theta of all queries."""
+    leads = []
+    for first in range(0, len(placed.plain), _QUERIES_AT_ONCE):
+        count, _, lead = _leads(_part_of(placed, slice(first, first + _QUERIES_AT_ONCE)))
+        leads.append(lead[count > _FEWEST])
+    lead = np.concatenate(leads) if leads else np.empty(0)
+    return float(np.median(lead)) if len(lead) else 1.0
+
+
+def worth_of_share(share: NDArray[np.float64], theta: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What a share of the candidates, by its log10, is worth of score in the choice between candidates."""
+    worth: NDArray[np.float64] = np.minimum(-share * (theta * _LN_10), _MOST_NEARNESS)
+    return worth
+
+
+class _Tail(NamedTuple):
+    """Of each query, half the number, the median and theta of the scores of candidates with a shift."""
+
+    number: NDArray[np.float64]
+    median: NDArray[np.float64]
+    theta: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, placed: PlacedArrays, usual: float) -> _Tail:
+        """Of some queries; `usual` is the theta of all, towards which theirs is drawn."""
+        count, median, lead = _leads(placed)
+        theta = (lead * count + max(usual, _LEAST_THETA) * _PRIOR) / (count + _PRIOR)
+        return cls(np.maximum(count, 1) / 2.0, median, np.maximum(theta, _LEAST_THETA))
+
+    def expectation(self, score: NDArray[np.float32]) -> NDArray[np.float64]:
+        """log10 of how many candidates are expected to reach each score (q, k) by chance; infinite where there is no score."""
+        value = score.astype(np.float64)
+        lead = np.where(np.isfinite(value), value, 0.0) - self.median[:, None]
+        return np.where(np.isfinite(value), np.log10(self.number)[:, None] - lead / (self.theta[:, None] * _LN_10), np.inf)
+
+    def key(self, score: NDArray[np.float32], share: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scores (q, k) with what nearness is worth of score: `share` is log10 of the candidates that are no farther."""
+        return score.astype(np.float64) + worth_of_share(share, self.theta[:, None])
+
+    def score_of(self, logarithm: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What a factor of E, given by its log10 (q, k), is worth of score."""
+        return logarithm * (self.theta[:, None] * _LN_10)
+
+
+def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], key: NDArray[np.float64], top: int) -> _Ranked:
+    """The best `top` forms of each spectrum by `key` (q, 2 k), those of all its charges together; -inf is none."""
+    query, column = np.nonzero(np.isfinite(key))
+    value = key[query, column]
+    order = np.lexsort((column, query, -value, spectrum_of_query[query]))
+    query, column, value = query[order], column[order], value[order]
+    spectrum, peptide, n = spectrum_of_query[query], candidate[query, column], len(query)
+    is_first = np.ones(n, bool)
+    is_first[1:] = spectrum[1:] != spectrum[:-1]
+    start = np.maximum.accumulate(np.where(is_first, np.arange(n), 0))
+    rank = np.arange(n) - start + 1
+    # The next of the same spectrum may be the same peptide, in another form or with another charge.
+    is_other = is_first.copy()
+    is_other[1:] |= peptide[1:] != peptide[:-1]
+    others = np.append(np.flatnonzero(is_other), n)
+    following = others[np.searchsorted(others, np.arange(n), side="right")] if n else np.empty(0, np.int64)
+    has_next = (following < n) & (spectrum[np.minimum(following, n - 1)] == spectrum)
+    delta = np.where(has_next, value - value[np.minimum(following, n - 1)], 0.0)
+    kept = rank <= top
+    return _Ranked(query[kept], column[kept], delta[kept], rank[kept], value[kept])
+
+
+def _measured(
+    index: SpectrumIndex, spectrum: NDArray[np.int64], charge: NDArray[np.int64], peptides: PeptideArrays, peptide: NDArray[np.int64],
+    shift: NDArray[np.float64], place: NDArray[np.uint8], settings: ScoringSettings, resources: Resources,
+) -> dict[str, NDArray[np.float64]]:  # fmt: skip
+    """All scores and features of the matches, with their shifts where they scored best."""
+    measured, stop = np.zeros((len(spectrum), len(feature_names()))), stop_flag()
+    number = (np.arange(len(spectrum)) % _SHIFTS_AT_ONCE).astype(np.uint8)
+    site, modification = place[:, None], np.where(place == _NONE, _NONE, number).astype(np.uint8)[:, None]
+
+    def measure(part: Partition) -> None:
+        # The shifts of the rows stand where those of modifications do.
+        for first in range(part.first * _SHIFTS_AT_ONCE, min(len(spectrum), part.last * _SHIFTS_AT_ONCE), _SHIFTS_AT_ONCE):
+            last = min(len(spectrum), first + _SHIFTS_AT_ONCE)
+            measure_matches(
+                index.arrays, spectrum, charge, peptides, peptide, shift[first:last], site, modification, settings, first, last, measured,
+                stop,
+            )  # fmt: skip
+
+    parts = equal_partitions(np.ones(-(-len(spectrum) // _SHIFTS_AT_ONCE)), resources.threads)
+    run_on_threads(measure, parts, resources.threads, resources.progress, steps=lambda _: 0, stop=stop)
+    return dict(zip(feature_names(), np.ascontiguousarray(measured.T), strict=True))
+
+
+def _places(
+    index: SpectrumIndex, spectrum: NDArray[np.int64], charge: NDArray[np.int64], peptides: PeptideArrays, peptide: NDArray[np.int64],
+    shift: NDArray[np.float64], is_shifted: NDArray[np.bool_], settings: ScoringSettings, resources: Resources,
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # fmt: skip
+    """Score and probability of each residue."""
+    n, stop = len(spectrum), stop_flag()
+    score, probability = np.full((n, PLACES), -np.inf, np.float32), np.zeros((n, PLACES), np.float32)
+    rows = np.flatnonzero(is_shifted)
+    of_rows = (np.empty((len(rows), PLACES), np.float32), np.empty((len(rows), PLACES), np.float32))
+    chosen = spectrum[rows], charge[rows], peptide[rows], shift[rows]
+
+    def place(part: Partition) -> None:
+        score_places(
+            index.arrays, chosen[0], chosen[1], peptides, chosen[2], chosen[3], settings, part.first, part.last, *of_rows, stop
+        )  # fmt: skip
+
+    parts = equal_partitions(np.ones(len(rows)), resources.threads)
+    run_on_threads(place, parts, resources.threads, resources.progress, steps=lambda _: 0, stop=stop)
+    score[rows], probability[rows] = of_rows
+    return score, probability

@@ -1,0 +1,61 @@
+"""What a search for modified peptides tells when it is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from engine.summary import Certainty, Count, Summary
+
+__all__ = ["ModifiedSearchSummary"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModifiedSearchSummary(Summary):
+    """What was found, counted at the false discovery rate, targets only.
+
+    `n_plain`, `n_named`, `n_unnamed`: PSMs without a shift, with a usual one, with another. `certainty`: see
+    `engine.identification.summary.IdentificationSummary`. `top_modifications`: (name, mass, PSMs, sites) of the most frequent.
+    `source_run`: the run whose unidentified spectra were searched, None where files were.
+    """
+
+    n_spectra: int
+    n_searched: int
+    n_proteins_in_database: int
+    n_peptides_in_index: int
+    n_psms: int
+    n_peptides: int
+    n_sequences: int
+    n_proteins: int
+    n_plain: int
+    n_named: int
+    n_unnamed: int
+    certainty: dict[str, dict[str, float]]
+    top_modifications: tuple[tuple[str, float, int, str], ...] = field(default=())
+    source_run: str | None = None
+    fdr: float = 0.01
+
+    def counts(self) -> list[Count]:
+        """PSMs, peptides and protein groups at the false discovery rate, with how certain they are."""
+        return [
+            Count(number, one, several, Certainty(int(known["decoys"]), known["false_share_low"], known["false_share_high"]))
+            for number, one, several, known in (
+                (self.n_psms, "PSM", "PSMs", self.certainty["psms"]),
+                (self.n_peptides, "peptide", "peptides", self.certainty["peptides"]),
+                (self.n_proteins, "protein", "proteins", self.certainty["proteins"]),
+            )
+        ]
+
+    def lines(self) -> list[str]:
+        """What was searched, what was found and how certain that is, and the most frequent modifications."""
+        lines = [
+            f"{self.n_searched:,} of {self.n_spectra:,} spectra searched against {self.n_proteins_in_database:,} proteins",
+            f"At {self.fdr * 100:.3g} % FDR:",
+        ]
+        names = "PSMs", f"peptides ({self.n_sequences:,} sequences)", "protein groups"
+        for name, one in zip(names, self.counts(), strict=True):
+            assert one.certainty is not None
+            share = f"{one.certainty.low * 100:.1f} to {one.certainty.high * 100:.1f} % false"
+            lines.append(f"  {one.number:,} {name}, with {one.certainty.decoys:,} decoys: {share} (95 % interval)")
+        lines.append(f"  {self.n_plain:,} PSMs without a mass shift, {self.n_named:,} with a usual one, {self.n_unnamed:,} with another")
+        lines += [f"  {name:<40.40} {mass:>11.4f} Da {n:>5} PSMs  {sites:.60}" for name, mass, n, sites in self.top_modifications]
+        return lines

@@ -1,0 +1,21 @@
+"""What a form begins with when a search goes on from the results of another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+__all__ = ["NOTHING", "Given"]
+
+
+@dataclass(frozen=True)
+class Given:
+    """Files by the names of the search's inputs, which take the place of those that stand there, and values of its parameters."""
+
+    inputs: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+NOTHING = Given()

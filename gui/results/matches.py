@@ -1,0 +1,89 @@
+"""What views of matches of spectra and peptides have in common: counts with their certainty, titles of spectra, and the ions of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+from PySide6.QtCore import QLocale
+
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import ProteoscopeError
+from engine.tables import Column
+from gui.certainty import certainty_text
+from gui.results.identification import Count, Counts, Summary
+from gui.results.summary_header import Figure
+from gui.spectrum.annotated_spectrum import IonSettings
+from gui.tables.columns import shown_text
+
+__all__ = ["certainty_help", "figures_of", "ions_looked_for", "spectrum_title", "summary_ending"]
+
+_Q_VALUE = Column("q_value", "", "", "probability")
+
+
+def figures_of(counts: Counts) -> list[Figure]:
+    """PSMs, peptides and protein groups, each with the decoys beside them."""
+    locale = QLocale()
+    return [
+        Figure(count.targets, one, several, _note(count, locale))
+        for count, one, several in (
+            (counts.psms, "PSM", "PSMs"),
+            (counts.peptides, "peptide", "peptides"),
+            (counts.proteins, "protein group", "protein groups"),
+        )
+    ]
+
+
+def summary_ending(found: Summary, fdr: float) -> str:
+    """At which rate they are counted, and of how many spectra."""
+    locale = QLocale()
+    ending = f"at {locale.toString(fdr * 100, 'g', 3)} % FDR"
+    if found.rate is not None and found.n_spectra is not None:
+        ending += f", {locale.toString(found.rate * 100, 'f', 1)} % of {locale.toString(found.n_spectra)} spectra"
+    return ending
+
+
+def certainty_help(counts: Counts) -> str:
+    """What the decoys and percentages beside the counts mean."""
+    locale = QLocale()
+    sentence = (
+        "Decoys that pass the same threshold tell how many of the targets are false: "
+        "their share lies, with 95 % confidence, between the two percentages."
+    )
+    peptides, sequences = locale.toString(counts.peptides.targets), locale.toString(counts.sequences)
+    return f"{sentence}\nPeptides are counted with their modifications: {peptides}, of {sequences} different sequences."
+
+
+def spectrum_title(values: Mapping[str, Any]) -> str:
+    """Which spectrum a match is of, and how sure it is."""
+    locale = QLocale()
+    parts = [f"scan {values['scan']}" if values.get("scan") is not None else str(values.get("spectrum_id") or "")]
+    parts.append(f"m/z {locale.toString(float(values['precursor_mz']), 'f', 4)} ({values['charge']}+)")
+    if values.get("retention_time") is not None:
+        parts.append(f"{locale.toString(float(values['retention_time']) / 60, 'f', 2)} min")
+    if values.get("q_value") is not None:
+        parts.append(f"q-value {shown_text(_Q_VALUE, values['q_value'], locale)}")
+    if values.get("spectrum_file"):
+        parts.append(PurePath(values["spectrum_file"]).name)
+    return ", ".join(part for part in parts if part)
+
+
+def ions_looked_for(parameters: Mapping[str, Any]) -> IonSettings | None:
+    """The ions that a search of spectra looked for; None where its parameters do not tell."""
+    try:
+        return IonSettings(
+            Tolerance.parse(str(parameters["fragment_tolerance"])),
+            str(parameters["ion_series"]),
+            int(parameters["maximum_fragment_charge"]),
+            shows_losses=False,
+            shows_precursor=False,
+        )
+    except (ProteoscopeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _note(count: Count, locale: QLocale) -> str:
+    if not count.targets + count.decoys:
+        return ""
+    return certainty_text(count.decoys, count.false_share_low, count.false_share_high, locale)

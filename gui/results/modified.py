@@ -1,0 +1,201 @@
+"""The tables of a search for modified peptides as the window shows them: links, filter, shifts, partners, what can be asked for again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.chemistry.modifications import parse_modification, unimod
+from engine.errors import ParameterError
+from gui.plots.shifts import Shifts
+from gui.results.identification import PSM_DETAILS
+from gui.tables.source import Condition, TableSource
+
+__all__ = [
+    "DETAILS", "SURE", "ModificationRow", "ModifiedFilter", "ModifiedOverview", "modified_conditions", "of_modifications", "of_shifts",
+    "overview", "partner_of", "variable_modifications",
+]  # fmt: skip
+
+DETAILS = (*PSM_DETAILS, "shift_position", "modification", "mass_shift", "shift_kind", "is_decoy", "psm_id")
+"""What a spectrum needs of its PSM."""
+SURE = 0.95
+"""The probability from which a site is sure."""
+_RARE = 0.1
+"""Part of a modification's PSMs below which a site is not asked for again."""
+
+# Shifts without a name stand in the table of modifications by their hundredth of a dalton, and are called by their mass.
+_IS_BINNED = "shift_kind = 'unnamed' AND regexp_matches(modification, '^[+-]')"
+_KEY_NAME = f"CASE WHEN {_IS_BINNED} THEN '' ELSE modification END"
+_KEY_MASS = f"CASE WHEN {_IS_BINNED} THEN round_even(carried_mass * 100, 0) ELSE round_even(carried_mass * 1e6, 0) END"
+_ROW_IS_BINNED = "kind = 'unnamed' AND regexp_matches(name, '^[+-]')"
+_ROW_KEY_NAME = f"CASE WHEN {_ROW_IS_BINNED} THEN '' ELSE name END"
+_ROW_KEY_MASS = f"CASE WHEN {_ROW_IS_BINNED} THEN round_even(mass * 100, 0) ELSE round_even(mass * 1e6, 0) END"
+
+_ACCEPTED = "rank = 1 AND NOT is_decoy AND (q_value <= ? OR q_value IS NULL OR NOT isfinite(q_value))"
+"""Without decoys there are no q-values, and all are."""
+
+
+@dataclass(frozen=True)
+class ModifiedFilter:
+    """What the user wants to see; None bounds nothing. `kind`: ``none``, ``named`` or ``unnamed``."""
+
+    text: str = ""
+    lowest_shift: float | None = None
+    highest_shift: float | None = None
+    q_value: float | None = None
+    kind: str | None = None
+    only_sure: bool = False
+
+
+@dataclass(frozen=True)
+class ModificationRow:
+    """A row of the table of modifications. `key_name` and `key_mass` are what its PSMs are found by."""
+
+    row: int
+    name: str
+    mass: float
+    kind: str
+    sites: str
+    key_name: str
+    key_mass: float
+
+
+@dataclass(frozen=True)
+class ModifiedOverview:
+    """What is told of the whole run: accepted matches by their shift, in all and by kind, and the rows of the table of modifications."""
+
+    shifts: Shifts
+    modifications: tuple[ModificationRow, ...]
+    counts: Mapping[str, int]
+
+
+def overview(source: TableSource, fdr: float) -> ModifiedOverview:
+    """Read the shifts of the accepted matches, with the modification that each belongs to."""
+    rows = source.query(
+        f"SELECT file_row_number AS row, name, mass, kind, sites, {_ROW_KEY_NAME} AS key_name, {_ROW_KEY_MASS} AS key_mass "
+        "FROM modifications ORDER BY row"
+    ).to_pylist()
+    table = source.query(
+        f"WITH accepted AS (SELECT mass_shift, shift_kind, {_KEY_NAME} AS key_name, {_KEY_MASS} AS key_mass FROM psms WHERE {_ACCEPTED}), "
+        f"known AS (SELECT min(file_row_number) AS row, {_ROW_KEY_NAME} AS key_name, {_ROW_KEY_MASS} AS key_mass "
+        "FROM modifications GROUP BY ALL) "
+        "SELECT mass_shift, shift_kind <> 'unnamed' AS is_explained, "
+        "CASE WHEN shift_kind = 'none' THEN -1 ELSE coalesce(row, -1) END AS row "
+        "FROM accepted LEFT JOIN known USING (key_name, key_mass) WHERE isfinite(mass_shift)",
+        [fdr],
+    )
+    counts = source.query(
+        "SELECT count(*) AS psms, count(DISTINCT sequence) AS sequences, count(DISTINCT peptide) AS peptides, "
+        "count(*) FILTER (shift_kind = 'none') AS plain, count(*) FILTER (shift_kind = 'named') AS named, "
+        f"count(*) FILTER (shift_kind = 'unnamed') AS unnamed FROM psms WHERE {_ACCEPTED}",
+        [fdr],
+    ).to_pylist()[0]
+    shifts = Shifts.of_columns(
+        table["mass_shift"].to_numpy().astype(np.float64),
+        table["is_explained"].to_numpy(),
+        table["row"].to_numpy().astype(np.int64),
+        [row["name"] for row in rows],
+    )
+    return ModifiedOverview(shifts, tuple(ModificationRow(**row) for row in rows), counts)
+
+
+def modified_conditions(chosen: ModifiedFilter, table: str) -> list[Condition]:
+    """The conditions that a filter puts on ``modifications``, ``psms`` or ``proteins``; each takes those that are about its columns."""
+    conditions = [] if table == "modifications" else [Condition("NOT is_decoy")]
+    mass = {"modifications": "mass", "psms": "mass_shift"}.get(table)
+    if mass is not None:
+        for sign, bound in ((">=", chosen.lowest_shift), ("<=", chosen.highest_shift)):
+            if bound is not None:
+                conditions.append(Condition(f"{mass} {sign} ?", (bound,)))
+    if chosen.q_value is not None and table != "modifications":
+        conditions.append(Condition("q_value <= ? OR NOT isfinite(q_value) OR q_value IS NULL", (chosen.q_value,)))
+    if chosen.kind is not None and table == "psms":
+        conditions.append(Condition("shift_kind = ?", (chosen.kind,)))
+    elif chosen.kind is not None and table == "modifications":
+        conditions.append(Condition("kind = ?", (chosen.kind,)))
+    if chosen.only_sure and table == "psms":
+        conditions.append(Condition("site_probability >= ?", (SURE,)))
+    if text := chosen.text.strip().lower():
+        looked_in = {
+            "modifications": ("lower(name)", "lower(sites)"),
+            "psms": (
+                *("lower(peptide)", "lower(sequence)", "lower(modification)", "lower(array_to_string(proteins, '; '))"),
+                "translate(lower(spectrum_id), chr(9), ' ')",
+            ),
+            "proteins": ('lower("group")', "translate(lower(description), chr(9), ' ')"),
+        }[table]
+        conditions.append(Condition(" OR ".join(f"contains({column}, ?)" for column in looked_in), (text,) * len(looked_in)))
+    return conditions
+
+
+def of_modifications(rows: Iterable[ModificationRow]) -> list[Condition]:
+    """Condition on PSMs: of rank 1, with one of some modifications."""
+    listed = list(rows)
+    one = f"({_KEY_NAME} = ? AND {_KEY_MASS} = ?)"
+    values = tuple(value for row in listed for value in (row.key_name, row.key_mass))
+    return [Condition("rank = 1 AND shift_kind <> 'none'"), Condition(" OR ".join([one] * len(listed)), values)]
+
+
+def of_shifts(low: float, high: float, fdr: float) -> list[Condition]:
+    """Condition on PSMs: those that a bar of the histogram counts."""
+    return [Condition("mass_shift >= ? AND mass_shift < ?", (low, high)), Condition(_ACCEPTED, (fdr,))]
+
+
+def partner_of(source: TableSource, row: Mapping[str, Any], fdr: float) -> dict[str, Any] | None:
+    """The best accepted match of the same peptide and charge without a shift; None where there is none."""
+    columns = ", ".join(DETAILS)
+    found: list[dict[str, Any]] = source.query(
+        f"SELECT {columns} FROM psms WHERE sequence = ? AND charge = ? AND shift_kind = 'none' AND {_ACCEPTED} "
+        "ORDER BY q_value, score DESC, file_row_number LIMIT 1",
+        [row["sequence"], row["charge"], fdr],
+    ).to_pylist()
+    return found[0] if found else None
+
+
+def variable_modifications(rows: Sequence[ModificationRow]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What an identification can look for of some modifications, as its parameter has it, and the names of those that it cannot.
+
+    Sites with less than a tenth of a modification's PSMs are left out, since they may be chance.
+
+    Examples
+    --------
+    >>> oxidised = ModificationRow(0, "Oxidation", 15.994915, "named", "M 40; W 6; N-term 1", "Oxidation", 15994915.0)
+    >>> variable_modifications([oxidised])
+    (('Oxidation (MW)',), ())
+    """
+    texts: dict[str, None] = {}
+    others = []
+    for row in rows:
+        own = _searchable(row) if row.name in unimod() else []
+        texts |= dict.fromkeys(own)
+        if not own:
+            others.append(row.name)
+    return tuple(texts), tuple(others)
+
+
+def _searchable(row: ModificationRow) -> list[str]:
+    counts = {site: int(number) for site, _, number in (one.rpartition(" ") for one in row.sites.split("; "))}
+    usual = [site for site, number in counts.items() if number >= _RARE * sum(counts.values())]
+    letters, texts = "", []
+    for site in usual:
+        # Where Unimod knows it at an end alone, it is asked for there alone.
+        written = [f"{end} {site}".strip() for end in ("", "N-term", "C-term", "Protein N-term", "Protein C-term")]
+        if site.endswith("-term"):
+            written = [site, f"Protein {site}"]
+        known = next((one for one in written if _is_known(row.name, one)), None)
+        if known is not None and known == site and len(site) == 1:
+            letters += site
+        elif known is not None:
+            texts.append(f"{row.name} ({known})")
+    return [*([str(parse_modification(f"{row.name} ({letters})"))] if letters else []), *texts]
+
+
+def _is_known(name: str, site: str) -> bool:
+    try:
+        parse_modification(f"{name} ({site})")
+    except ParameterError:
+        return False
+    return True

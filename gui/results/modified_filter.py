@@ -1,0 +1,71 @@
+"""The filter of a search for modified peptides: text, shift, q-value, kind of shift, and whether the site is sure."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QLocale
+from PySide6.QtWidgets import QCheckBox, QWidget
+
+from gui.results.filter_bar import FilterBar, q_value_box
+from gui.results.modified import SURE, ModifiedFilter
+from gui.results.structure_filter import OptionalNumberBox
+
+__all__ = ["ModifiedFilterBar"]
+
+_KINDS = (("any", None), ("named", "named"), ("unnamed", "unnamed"), ("none", "none"))
+
+
+class ModifiedFilterBar(FilterBar):
+    """What to show of modifications, PSMs and proteins."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(
+            "Peptide, modification or protein",
+            "Shows what has this text in its peptide, its modification, its protein or its spectrum's name",
+            "Shows again what is accepted at the false discovery rate of the run",
+            parent,
+        )
+        self._fdr = 0.01
+        self.q_value = q_value_box(self.fontMetrics())
+        self.lowest, self.highest = OptionalNumberBox(1.0, 0.0), OptionalNumberBox(1.0, 100.0)
+        for box in (self.lowest, self.highest):
+            box.setFixedWidth(self.fontMetrics().horizontalAdvance("-000.0000") + 30)
+        self.kind = self._choices("Kind of shift", "Shows matches with a usual shift (named), with any other (unnamed), or without one")
+        for text, kind in _KINDS:
+            self.kind.addItem(text, kind)
+        self.sure = QCheckBox("&Sure sites")
+        self.sure.setToolTip(f"Shows PSMs alone whose shift lies at its site with a probability of at least {QLocale().toString(SURE)}")
+        self.sure.toggled.connect(self._now)
+        q_help = "Hides what is accepted only at a larger false discovery rate; 1 shows everything"
+        self._add_number(self.lowest, "Shift &from", "Least shift", "Hides what is heavier by less, in Da", folds=True)
+        self._add_number(self.highest, "t&o", "Greatest shift", "Hides what is heavier by more, in Da", folds=True)
+        self._add_number(self.q_value, "&q-value ≤", "Largest q-value", q_help, folds=True)
+        self._add(self.kind, "S&hift", folds=True)
+        self._add(self.sure)
+        self.open(0.01)
+
+    @property
+    def chosen(self) -> ModifiedFilter:
+        """What is asked for."""
+        q_value = self.q_value.value()
+        return ModifiedFilter(
+            self.text.text(),
+            self.lowest.entered,
+            self.highest.entered,
+            None if q_value >= 1 else q_value,
+            self.kind.currentData(),
+            self.sure.isChecked(),
+        )
+
+    def open(self, fdr: float) -> None:
+        """Show what is accepted at `fdr`; tells nobody."""
+        self._fdr = fdr
+        self.blockSignals(True)
+        self._reset_fields()
+        self.blockSignals(False)
+
+    def _usual(self) -> None:
+        for box in (self.lowest, self.highest):
+            box.clear_value()
+        self.q_value.setValue(self._fdr)
+        self.kind.setCurrentIndex(0)
+        self.sure.setChecked(False)

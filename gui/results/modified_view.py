@@ -1,0 +1,351 @@
+"""The results of a search for modified peptides: the histogram of mass shifts, the modifications, their PSMs, and the spectrum of one,
+mirrored with that of the same peptide without the shift."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from PySide6.QtCore import QLocale, Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QTabWidget, QVBoxLayout, QWidget
+
+from engine.entry import Search
+from engine.errors import ProteoscopeError
+from engine.modified_search.parameters import shift_range
+from engine.project import Project
+from gui.forms.given import Given
+from gui.forms.wheel import ChoiceBox
+from gui.plots.shift_plot import ShiftPlot
+from gui.plots.zoomed import zoom_buttons
+from gui.results.facts import files_facts, time_facts
+from gui.results.finished_run import FinishedRun, open_finished_run
+from gui.results.identification import Summary, accepted_counts, rows_of_group
+from gui.results.matches import certainty_help, figures_of, ions_looked_for, spectrum_title, summary_ending
+from gui.results.modified import (
+    DETAILS,
+    ModificationRow,
+    ModifiedOverview,
+    modified_conditions,
+    of_modifications,
+    of_shifts,
+    overview,
+    partner_of,
+    variable_modifications,
+)
+from gui.results.modified_filter import ModifiedFilterBar
+from gui.results.peaks_of_run import PeaksOfRun, open_peaks
+from gui.results.run_view import RunView
+from gui.spectrum.annotated_spectrum import IonSettings, annotate_match
+from gui.spectrum.mirror_view import MirrorView
+from gui.spectrum.mirrored_spectra import Half, MirroredSpectra
+from gui.spectrum.spectra_reader import Peaks
+from gui.spectrum.spectrum_view import SpectrumView
+from gui.tables.elided_label import ElidedLabel
+from gui.tables.panel import TablePanel
+from gui.tables.source import TableSource
+
+__all__ = ["ModifiedView"]
+
+_SCALES = (("square root", "square-root"), ("logarithmic", "logarithmic"), ("linear", "linear"))
+_NO_IONS = "The parameters of this run do not tell which ions were looked for."
+
+
+@dataclass(frozen=True)
+class ModifiedRun(FinishedRun):
+    """A search for modified peptides that is shown: its peaks, and which ions were looked for."""
+
+    spectra: PeaksOfRun
+    ions: IonSettings | None
+
+    @property
+    def fdr(self) -> float:
+        """The false discovery rate that it counts at."""
+        return float(self.parameters["fdr"])
+
+    def close(self) -> None:
+        """Let the files go."""
+        super().close()
+        self.spectra.close()
+
+
+class _Found(NamedTuple):
+    overview: ModifiedOverview
+    summary: Summary
+
+
+class _Match(NamedTuple):
+    """A chosen match with its peaks, and the spectra to compare."""
+
+    row: dict[str, Any]
+    peaks: Peaks
+    mirrored: MirroredSpectra
+
+
+class ModifiedView(RunView):
+    """Shows a finished search for modified peptides."""
+
+    def __init__(self, search: Search, parent: QWidget | None = None) -> None:
+        self.filters = ModifiedFilterBar()
+        super().__init__(search, self.filters, parent)
+        self.modifications, self.psms, self.proteins = (self.panels[name] for name in ("modifications", "psms", "proteins"))
+        self._run: ModifiedRun | None = None
+        self._matches: TableSource | None = None
+        self._rows: tuple[ModificationRow, ...] = ()
+        self.histogram = ShiftPlot()
+        self.counts_scale = ChoiceBox()
+        self.counts_scale.setAccessibleName("Scale of the counts")
+        self.counts_scale.setToolTip("How the numbers of PSMs are drawn: by roots or powers of ten few are seen beside many")
+        for text, scale in _SCALES:
+            self.counts_scale.addItem(text, scale)
+        self.range_label = ElidedLabel()
+        self.mirror = MirrorView()
+        self.spectrum = SpectrumView()
+        self.tables = self._tabs(
+            (self.psms, "PSMs", "Matches of spectra and peptides"), (self.proteins, "Proteins", "Protein groups that the peptides prove")
+        )
+        self.spectra = self._tabs(
+            (
+                self.mirror,
+                "With and without shift",
+                "The spectrum of the chosen PSM, below it the best one of the same peptide without a shift",
+            ),
+            (self.spectrum, "Ions", "The spectrum of the chosen PSM with its peptide, errors and table of ions"),
+        )
+        down_left = self._split(Qt.Orientation.Vertical, {self.modifications: 2, self.tables: 3})
+        across = self._split(Qt.Orientation.Horizontal, {down_left: 10, self.spectra: 11})
+        down = self._split(Qt.Orientation.Vertical, {self._histogram_page(): 3, across: 7})
+        self._arrange({"down": down, "across": across, "tables": down_left}, (self.histogram, self.mirror, self.spectrum))
+        self.modifications.rowChosen.connect(lambda *_: self._show_chosen_modifications())
+        self.psms.rowChosen.connect(self._show_match)
+        self.proteins.rowChosen.connect(self._show_protein)
+        self.histogram.shiftsChosen.connect(self.show_shifts)
+        self.counts_scale.activated.connect(lambda _: self.histogram.set_scale(self.counts_scale.currentData()))
+
+    @property
+    def chosen_modifications(self) -> list[ModificationRow]:
+        """The rows of the table of modifications that are selected."""
+        return [self._rows[row] for row in self.modifications.view.selected if row < len(self._rows)]
+
+    def show_shifts(self, low: float, high: float) -> None:
+        """Show the accepted PSMs alone with a shift from one to below another."""
+        run = self._run
+        if run is None:
+            return
+        self.modifications.view.clear_choice()
+        self.histogram.mark(frozenset())
+        self.histogram.show_place((low, high))
+        decimals = max(2, 1 - int(np.floor(np.log10(high - low)))) if high > low else 4
+        ends = [QLocale().toString(end, "f", decimals) for end in (low, high)]
+        self.tables.setCurrentWidget(self.psms)
+        self.psms.show_rows(scope=of_shifts(low, high, run.fdr), scope_text=f"of {ends[0]} to {ends[1]} Da", takes_first=True)
+
+    def show_all(self, name: str) -> None:
+        """Show all rows, whatever is chosen elsewhere."""
+        super().show_all(name)
+        if name == "psms":
+            self.modifications.view.clear_choice()
+            self.histogram.mark(frozenset())
+            self.histogram.show_place(None)
+
+    @property
+    def _panel_with_buttons(self) -> TablePanel:
+        return self.panels["modifications"]
+
+    def _tabs(self, *pages: tuple[QWidget, str, str]) -> QTabWidget:
+        tabs = QTabWidget()
+        tabs.setDocumentMode(True)
+        for widget, title, help_text in pages:
+            tabs.setTabToolTip(tabs.addTab(widget, title), help_text)
+        return tabs
+
+    def _histogram_page(self) -> QWidget:
+        page = QWidget()
+        bar = QHBoxLayout()
+        bar.setContentsMargins(8, 3, 6, 1)
+        bar.setSpacing(6)
+        label = QLabel("&Counts by")
+        label.setBuddy(self.counts_scale)
+        bar.addWidget(QLabel("<b>Mass shifts</b>"))
+        bar.addWidget(self.range_label, 1)
+        for widget in (label, self.counts_scale, *zoom_buttons(self.histogram, "range of shifts")):
+            bar.addWidget(widget)
+        layout = QVBoxLayout(page)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(bar)
+        layout.addWidget(self.histogram, 1)
+        return page
+
+    def _read(self, project: Project, run_id: str | None) -> ModifiedRun:
+        found = open_finished_run(project, self.search, run_id, more=("peptides",))
+        return ModifiedRun(**vars(found), spectra=open_peaks(project, found.run.id, "spectra"), ions=ions_looked_for(found.parameters))
+
+    def _forget(self) -> None:
+        if self._matches is not None:
+            self._matches.close()
+        self._run = self._matches = None
+        self._rows = ()
+        self.range_label.set_text("")
+        self.histogram.show_shifts(None)
+        self.mirror.show_text("")
+        self.spectrum.show_text("")
+
+    def _begin(self, run: FinishedRun, source: TableSource) -> None:
+        assert isinstance(run, ModifiedRun)
+        self._run = run
+        self.filters.open(run.fdr)
+        self.histogram.show_shifts(None, text="Counting…")
+        for view in (self.mirror, self.spectrum):
+            view.show_text("Choose a PSM to see its spectrum.")
+        chosen = self.filters.chosen
+        for name, panel in self.panels.items():
+            panel.show_rows(filter=modified_conditions(chosen, name), takes_first=name == "psms")
+        self.header.show_facts(self._facts(run))
+        fdr, n_spectra = run.fdr, run.spectra.count
+
+        def look_over() -> _Found:
+            return _Found(overview(source, fdr), Summary(accepted_counts(source, fdr), n_spectra()))
+
+        self._statistician.submit("overview", look_over, self._show_overview, self._fail_overview)
+
+    @staticmethod
+    def _facts(run: ModifiedRun) -> tuple[str, ...]:
+        return (*files_facts(run), f"shifts {_range_text(run)}", *time_facts(run))
+
+    def _show_overview(self, found: _Found) -> None:
+        run = self._run
+        assert run is not None
+        self._rows = found.overview.modifications
+        counts, locale = found.overview.counts, QLocale()
+        kinds = ", ".join(
+            f"{locale.toString(counts[name])} {text}"
+            for name, text in (("plain", "PSMs without a shift"), ("named", "with a usual shift"), ("unnamed", "with another"))
+        )
+        self.header.show_counts(
+            figures_of(found.summary.counts), summary_ending(found.summary, run.fdr), certainty_help(found.summary.counts)
+        )
+        self.header.show_facts((kinds, *self._facts(run)))
+        low, high = _bounds(run)
+        shift = found.overview.shifts.shift
+        if len(shift):
+            low, high = min(low, float(shift[0])), max(high, float(shift[-1]))
+        margin = 0.01 * (high - low) + 0.005
+        self.histogram.show_shifts(found.overview.shifts, (low - margin, high + margin), "No PSM is accepted.")
+        self.range_label.set_text(f"of {locale.toString(len(shift))} accepted PSMs; click a bar to see its spectra")
+        self._show_marks()
+
+    def _fail_overview(self, error: Exception) -> None:
+        self.histogram.show_shifts(None, text=str(error))
+
+    def _filter(self) -> None:
+        chosen = self.filters.chosen
+        for name, panel in self.panels.items():
+            panel.show_rows(filter=modified_conditions(chosen, name))
+
+    def _show_marks(self) -> None:
+        self.histogram.mark(frozenset(one.row for one in self.chosen_modifications))
+
+    def _show_chosen_modifications(self) -> None:
+        rows = self.chosen_modifications
+        if not rows:
+            return
+        self._show_marks()
+        self.histogram.show_place(None)
+        self.tables.setCurrentWidget(self.psms)
+        more = f" and {QLocale().toString(len(rows) - 1)} more" if len(rows) > 1 else ""
+        # What was chosen before is told again, so that the spectrum follows.
+        self.psms.view.forget_choice()
+        self.psms.show_rows(scope=of_modifications(rows), scope_text=f"with {rows[0].name}{more}", takes_first=True)
+
+    def _show_protein(self, row: int, values: Mapping[str, Any]) -> None:
+        """The protein's PSMs are shown in the other tab."""
+        accessions = list(values["accessions"])
+        more = f" and {len(accessions) - 1} more" if len(accessions) > 1 else ""
+        self.modifications.view.clear_choice()
+        self.histogram.mark(frozenset())
+        self.histogram.show_place(None)
+        self.psms.show_rows(scope=rows_of_group(accessions), scope_text=f"of {accessions[0]}{more}", takes_first=True)
+
+    def _show_match(self, row: int, values: Mapping[str, Any]) -> None:
+        run = self._run
+        if run is None:
+            return
+        self._reader.submit("spectra", lambda: self._match(run, row), self._show_spectra, self._fail_spectra)
+
+    def _show_spectra(self, found: _Match) -> None:
+        run = self._run
+        assert run is not None and run.ions is not None
+        self.mirror.show_spectra(found.mirrored)
+        settings = replace(run.ions, shows_losses=True, shows_precursor=True)
+        self.spectrum.show_match(found.row, found.peaks, settings, spectrum_title(found.row))
+
+    def _fail_spectra(self, error: Exception) -> None:
+        for view in (self.mirror, self.spectrum):
+            view.show_text(str(error))
+
+    def _match(self, run: ModifiedRun, row: int) -> _Match:
+        """Runs in the thread that reads spectra, which alone uses this source."""
+        if run.ions is None:
+            raise ProteoscopeError(_NO_IONS)
+        if self._matches is None:
+            self._matches = run.tables.source("psms")
+        found: dict[str, Any] = self._matches.values(np.array([row]), DETAILS).to_pylist()[0]
+        peaks = run.spectra.peaks(int(found["spectrum"]))
+        upper = Half(_name(found), peaks, annotate_match(found, peaks, run.ions))
+        is_shifted = found["shift_kind"] != "none"
+        partner = partner_of(self._matches, found, run.fdr) if is_shifted else None
+        lower, note = None, ""
+        if partner is not None:
+            below = run.spectra.peaks(int(partner["spectrum"]))
+            lower = Half(_name(partner), below, annotate_match(partner, below, run.ions))
+        elif is_shifted:
+            note = "No accepted spectrum of this peptide and charge without a shift."
+        else:
+            note = "This match has no shift."
+        return _Match(found, peaks, MirroredSpectra(_title(found), upper, lower, run.ions.tolerance, note=note))
+
+    def _given_to(self, kind: str) -> Given | None:
+        run = self._run
+        if run is None:
+            return None
+        rows = self.chosen_modifications
+        asked, others = variable_modifications(rows)
+        if not asked:
+            why = f"Unimod has no site for {others[0]}" if others else "none is chosen"
+            self.message.emit(f"Choose modifications with a name of Unimod in their table first: {why}.")
+            return None
+        if others:
+            more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+            self.message.emit(f"Left out, since Unimod has no site for it: {others[0]}{more}.")
+        inputs = {name: tuple(path for of, path in run.inputs if of == name) for name in ("spectra", "database")}
+        return Given({name: paths for name, paths in inputs.items() if paths}, {**run.parameters, "variable_modifications": asked})
+
+    def _no_rows_text(self, panel: TablePanel) -> str:
+        return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Allow larger q-values, or reset the filter."
+
+
+def _bounds(run: ModifiedRun) -> tuple[float, float]:
+    try:
+        low, high = shift_range(str(run.parameters["mass_shift"]))
+    except ProteoscopeError:
+        return -1.0, 1.0
+    return min(low, -1.0), max(high, 1.0)
+
+
+def _range_text(run: ModifiedRun) -> str:
+    return f"from {str(run.parameters['mass_shift']).replace('..', ' to ')} Da"
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    """A match for people: scan, peptide and charge."""
+    scan = f"scan {row['scan']}" if row.get("scan") is not None else str(row.get("spectrum_id") or "")
+    return f"{scan}: {row['peptide']} ({row['charge']}+)"
+
+
+def _title(row: Mapping[str, Any]) -> str:
+    locale = QLocale()
+    mass = float(row["mass_shift"])
+    shift = "" if row["shift_kind"] == "none" else f", {'+' if mass > 0 else ''}{locale.toString(mass, 'f', 4)} Da: {row['modification']}"
+    return f"{row['peptide']} ({row['charge']}+), m/z {locale.toString(float(row['precursor_mz']), 'f', 4)}{shift}"

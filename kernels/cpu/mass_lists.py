@@ -1,0 +1,100 @@
+"""Mass lists of peptides and of spectra, for match scores (`kernels.match_score_layouts`): whole units of a dalton, and where a bond is.
+
+A peptide's masses are those of its residues from the N-terminus up to each bond. A peak is a fragment of either end, so it tells two
+places of a bond: its own mass, and what it leaves of the precursor's. Both are widened by the tolerance to all units that may be meant.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from kernels.cpu.scores import PROTON_MASS
+
+__all__ = ["count_spectrum_masses", "list_peptide_masses", "list_spectrum_masses"]
+
+
+@njit(nogil=True, cache=True)
+def list_peptide_masses(peptides, per_dalton, first, last, offsets, masses):
+    """The mass list of each peptide `first:last`, ascending and distinct.
+
+    `offsets` (last - first + 1,) int64: where each list begins in `masses` int32, with room for a mass of each bond; `per_dalton` units.
+    """
+    for peptide in range(first, last):
+        position, place = np.int64(peptides.position[peptide]), offsets[peptide - first]
+        total, unit = peptides.n_term_mass, np.int64(-(1 << 30))
+        for i in range(np.int64(peptides.length[peptide]) - 1):
+            total += peptides.residue_mass[np.int64(peptides.residues[position + i]) - 65]
+            unit = max(unit + 1, np.int64(np.rint(total * per_dalton)))
+            masses[place + i] = unit
+
+
+@njit(nogil=True, cache=True)
+def _room(spectra, s, settings):
+    """Ranges that a spectrum gives at most."""
+    n = spectra.offsets[s + 1] - spectra.offsets[s]
+    return n * (len(settings.n_term_series) + len(settings.c_term_series)) * settings.max_fragment_charge
+
+
+@njit(nogil=True, cache=True)
+def _ranges(spectra, s, charge, mass, settings, water, per_dalton, slack_absolute, slack_relative, low, high):
+    """Units that the peaks of a spectrum may mean, as ranges `low:high` that are apart and ascend; how many."""
+    n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
+    charges, n = max(1, min(settings.max_fragment_charge, charge - 1)), 0
+    most, slack = np.int64(np.rint(mass * per_dalton)), slack_absolute + slack_relative * mass
+    for i in range(spectra.offsets[s], spectra.offsets[s + 1]):
+        half = settings.fragment_absolute + settings.fragment_relative * spectra.mz[i]
+        for z in range(1, charges + 1):
+            single = spectra.mz[i] * z - (z - 1) * PROTON_MASS
+            for series in range(n_n + n_c):
+                if series < n_n:
+                    bond = single - settings.n_term_series[series]
+                else:
+                    bond = mass - water - (single - settings.c_term_series[series - n_n])
+                begin = np.int64(np.rint((bond - half * z - slack) * per_dalton))
+                end = np.int64(np.rint((bond + half * z + slack) * per_dalton)) + 1
+                begin, end = max(np.int64(0), begin), min(most, end)
+                if begin < end:
+                    low[n], high[n] = begin, end
+                    n += 1
+    order = np.argsort(low[:n])
+    low[:n], high[:n] = low[order], high[order]
+    kept = 0
+    for i in range(n):
+        if kept > 0 and low[i] <= high[kept - 1]:
+            high[kept - 1] = max(high[kept - 1], high[i])
+        else:
+            low[kept], high[kept] = low[i], high[i]
+            kept += 1
+    return kept
+
+
+@njit(nogil=True, cache=True)
+def count_spectrum_masses(spectra, queries, settings, water, per_dalton, slack_absolute, slack_relative, first, last, counts):
+    """How many masses the list of each query `first:last` has, into `counts` (last - first,) int64; see `list_spectrum_masses`."""
+    for q in range(first, last):
+        s, counts[q - first] = queries.spectrum[q], 0
+        low, high = np.empty(_room(spectra, s, settings), np.int64), np.empty(_room(spectra, s, settings), np.int64)
+        n = _ranges(spectra, s, queries.charge[q], queries.mass[q], settings, water, per_dalton, slack_absolute, slack_relative, low, high)
+        for i in range(n):
+            counts[q - first] += high[i] - low[i]
+
+
+@njit(nogil=True, cache=True)
+def list_spectrum_masses(spectra, queries, settings, water, per_dalton, slack_absolute, slack_relative, first, last, offsets, masses):
+    """The mass list of each query `first:last`, ascending and distinct.
+
+    Parameters
+    ----------
+    water : dalton, what a precursor is heavier than its residues by. slack_absolute, slack_relative : dalton, and part of the
+        precursor's mass, by which ranges are wider than the fragment tolerance, for the errors of rounding and of the precursor.
+    offsets : (last - first + 1,) int64; masses : int32, to fill.
+    """
+    for q in range(first, last):
+        s, place = queries.spectrum[q], offsets[q - first]
+        low, high = np.empty(_room(spectra, s, settings), np.int64), np.empty(_room(spectra, s, settings), np.int64)
+        n = _ranges(spectra, s, queries.charge[q], queries.mass[q], settings, water, per_dalton, slack_absolute, slack_relative, low, high)
+        for i in range(n):
+            for unit in range(low[i], high[i]):
+                masses[place] = unit
+                place += 1

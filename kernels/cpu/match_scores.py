@@ -1,0 +1,411 @@
+"""Match scores of spectra on the processor: the best candidates of each query, by an index of masses.
+
+The index of Carroll's thesis (Algorithms 9 and 10) has, for each mass, the list of the candidates that have it, and a query's masses walk
+theirs. The thesis makes the lists again for each shift. Here a second set is by the mass below the precursor, so that one index serves
+all queries. With n masses of a query and m of each of r candidates, the forms without one (`kernels.cpu.match_score_forms`) take
+r (n + m) and r m steps, and the index n p, where p candidates have a mass, on average: far less than r. It is made when queries as vectors
+would have taken as long as making it.
+
+Candidates next in mass make a chunk. The lists are those of a chunk, so that its counters stay in a core's own cache while queries visit it
+one after the other. Masses that follow each other among those that occur (a peak with its tolerance) are one range of postings.
+Memory: 4 bytes for a candidate's mass, and 4 for each mass that occurs, from zero on and from precursors down, in each chunk of 65,536
+candidates. Where that is most of it (masses so fine that hardly two are the same), there is no index, and queries are searched as vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.cpu.match_score_forms import score_by_vector
+from kernels.cpu.probing import count_bits, fetch_early
+from kernels.cpu.processor import Processor
+from kernels.device import StopFlag
+from kernels.match_score_layouts import (
+    CANDIDATES_OF_CHUNK,
+    MassLists,
+    MassRows,
+    candidate_ranges,
+    check_candidates,
+    counting,
+    longest,
+    most_matches,
+    score_type,
+)
+from kernels.partitions import Partition, equal_partitions
+
+__all__ = ["MatchScores"]
+
+# Nanoseconds of one thread, measured with tests/benchmarks/match_scores.py. Only their ratios matter.
+_PER_LOOK = 2.0  # by vector: both looks of a mass
+_PER_PLACED = 35.0  # building: a mass, which has two postings
+_PER_RANGE = 25.0  # by index: a mass of a query finds its postings in a chunk
+_PER_POSTING = 1.5
+_PER_COUNTER = 0.05
+_NANOSECONDS_OF_PIECE = 1e9  # many queries share what a core's cache holds of a chunk; a cancel is seen between two
+_PIECES_OF_THREAD = 4
+_GROUP = 128  # counters that are looked at together
+
+
+class _Index(NamedTuple):
+    """Postings of all chunks. Rows are the masses that occur, and behind them those that occur below a precursor.
+
+    Attributes
+    ----------
+    chunk_size : candidates of a chunk. first : (c + 1,) int64, first posting of each chunk. start : (c, rows + 2) uint32, of each row,
+    counted from the chunk's first. posting : (p,) uint16, candidate less the chunk's first.
+    """
+
+    chunk_size: int
+    first: NDArray[np.int64]
+    start: NDArray[np.uint32]
+    posting: NDArray[np.uint16]
+
+
+class _Ranges(NamedTuple):
+    """Of queries, ranges of rows `low:high`; those of query q are `offsets[q]:offsets[q + 1]`."""
+
+    offsets: NDArray[np.int64]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+
+@njit(nogil=True, cache=True)
+def _mark(lists, first, last, bits, bits_below):
+    """Set the bits of the masses of the lists `first:last`, and of what they are below the precursor."""
+    for j in range(first, last):
+        precursor = np.int64(lists.precursors[j])
+        for i in range(lists.offsets[j], lists.offsets[j + 1]):
+            mass, below = np.uint64(lists.masses[i]), np.uint64(precursor - np.int64(lists.masses[i]))
+            bits[mass >> np.uint64(6)] |= np.uint64(1) << (mass & np.uint64(63))
+            bits_below[below >> np.uint64(6)] |= np.uint64(1) << (below & np.uint64(63))
+
+
+@njit(nogil=True, cache=True)
+def _row(rows, mass):
+    """Serial number of a mass that is not negative; -1 where it does not occur."""
+    word, bit = np.uint64(mass) >> np.uint64(6), np.uint64(mass) & np.uint64(63)
+    if word >= np.uint64(len(rows.bits)) or not rows.bits[word] >> bit & np.uint64(1):
+        return np.int64(-1)
+    return rows.before[word] + count_bits(rows.bits[word] & ((np.uint64(1) << bit) - np.uint64(1)))
+
+
+@njit(nogil=True, cache=True)
+def _build(lists, rows, rows_below, n_rows, index, chunk):
+    """Postings of a chunk."""
+    first = chunk * index.chunk_size
+    last = min(len(lists.precursors), first + index.chunk_size)
+    start, postings, one = index.start[chunk], index.posting[index.first[chunk] : index.first[chunk + 1]], np.uint32(1)
+    start[:] = 0
+    for j in range(first, last):
+        for i in range(lists.offsets[j], lists.offsets[j + 1]):
+            mass = np.int64(lists.masses[i])
+            start[_row(rows, mass) + 2] += one
+            start[n_rows + _row(rows_below, lists.precursors[j] - mass) + 2] += one
+    for r in range(2, len(start)):
+        start[r] += start[r - 1]
+    # An element later than where they belong, so that the cursors of the rows are their starts when all is done.
+    for j in range(first, last):
+        for i in range(lists.offsets[j], lists.offsets[j + 1]):
+            mass = np.int64(lists.masses[i])
+            r = _row(rows, mass) + 1
+            postings[start[r]] = j - first
+            start[r] += one
+            r = n_rows + _row(rows_below, lists.precursors[j] - mass) + 1
+            postings[start[r]] = j - first
+            start[r] += one
+
+
+@njit(nogil=True, cache=True)
+def _ranges(queries, first, last, rows, rows_below, n_rows):
+    """Ranges of rows of the queries `first:last`; masses that no candidate has are left out."""
+    most = 2 * (queries.offsets[last] - queries.offsets[first])
+    offsets, low, high, n = np.zeros(last - first + 1, np.int64), np.empty(most, np.int64), np.empty(most, np.int64), 0
+    for q in range(first, last):
+        end = np.int64(-1)
+        for i in range(queries.offsets[q], queries.offsets[q + 1]):
+            row = _row(rows, np.int64(queries.masses[i]))
+            if row >= 0:
+                if row != end:
+                    low[n] = row
+                    n += 1
+                end = row + 1
+                high[n - 1] = end
+        end = np.int64(-1)
+        for i in range(queries.offsets[q + 1] - 1, queries.offsets[q] - 1, -1):
+            row = _row(rows_below, np.int64(queries.precursors[q]) - np.int64(queries.masses[i]))
+            if row >= 0:
+                if row != end:
+                    low[n] = n_rows + row
+                    n += 1
+                end = row + 1
+                high[n - 1] = n_rows + end
+        offsets[q - first + 1] = n
+    return _Ranges(offsets, low[:n].copy(), high[:n].copy())
+
+
+@njit(nogil=True, cache=True)
+def _count(index, chunk, ranges, q, begin, end, counter):
+    """Match scores of a query and the candidates of a chunk, into counters that are zero. `begin`, `end`: room for its ranges."""
+    first, start, n = index.first[chunk], index.start[chunk], 0
+    # All looks before all visits: they do not wait for one another.
+    for s in range(ranges.offsets[q], ranges.offsets[q + 1]):
+        low, high = np.int64(start[ranges.low[s]]), np.int64(start[ranges.high[s]])
+        if low < high:
+            begin[n], end[n] = first + low, first + high
+            fetch_early(index.posting, first + low)
+            n += 1
+    posting, one = index.posting, counter.dtype.type(1)
+    for s in range(n):
+        for i in range(begin[s], end[s]):
+            counter[posting[i]] += one
+
+
+@njit(nogil=True, cache=True)
+def _whole_groups(n):
+    """At least n, for `_keep`."""
+    return -(-n // _GROUP) * _GROUP
+
+
+@njit(nogil=True, cache=True)
+def _has_above(group, worst):
+    """Whether one of `_GROUP` counters is above; in numbers of eight bits, so that the compiler makes vector instructions of it."""
+    has = np.uint8(0)
+    for i in range(_GROUP):
+        has = np.uint8(has | np.uint8(group[i] > worst))
+    return has
+
+
+@njit(nogil=True, cache=True)
+def _keep(counter, low, high, start, candidates, scores):
+    """Bring the candidates `start + low:start + high` among the best, which are all of lower numbers: ties are theirs.
+
+    There are whole groups of counters.
+    """
+    top = len(scores)
+    worst = counter.dtype.type(scores[top - 1])
+    for at in range(low // _GROUP * _GROUP, high, _GROUP):
+        if _has_above(counter[at : at + _GROUP], worst):
+            for i in range(max(low, at), min(high, at + _GROUP)):
+                if counter[i] > worst:
+                    score, place = np.int32(counter[i]), top - 1
+                    while place > 0 and scores[place - 1] < score:
+                        scores[place], candidates[place] = scores[place - 1], candidates[place - 1]
+                        place -= 1
+                    scores[place], candidates[place] = score, start + i
+                    worst = counter.dtype.type(scores[top - 1])
+
+
+@njit(nogil=True, cache=True)
+def _search_by_index(index, ranges, windows, first, counter, candidates, scores, stop):
+    """Search queries, of which row 0 of `ranges` is query `first`, in all chunks of their windows."""
+    most = np.int64(0)
+    for q in range(len(ranges.offsets) - 1):
+        most = max(most, ranges.offsets[q + 1] - ranges.offsets[q])
+    begin, end = np.empty(most, np.int64), np.empty(most, np.int64)
+    for chunk in range(len(index.first) - 1):
+        start = chunk * index.chunk_size
+        for q in range(len(ranges.offsets) - 1):
+            low, high = max(np.int64(0), windows[first + q, 0] - start), min(index.chunk_size, windows[first + q, 1] - start)
+            if low < high:
+                if stop[0]:
+                    return
+                counter[:] = 0
+                _count(index, chunk, ranges, q, begin, end, counter)
+                _keep(counter, low, high, start, candidates[first + q], scores[first + q])
+
+
+@njit(nogil=True, cache=True)
+def _score_by_index(index, ranges, first, counter, scores, stop):
+    """All scores of queries, of which row 0 of `ranges` is query `first`; `counter` is of the type of `scores` (q, n)."""
+    most = np.int64(0)
+    for q in range(len(ranges.offsets) - 1):
+        most = max(most, ranges.offsets[q + 1] - ranges.offsets[q])
+    begin, end = np.empty(most, np.int64), np.empty(most, np.int64)
+    for chunk in range(len(index.first) - 1):
+        start = chunk * index.chunk_size
+        n = min(index.chunk_size, scores.shape[1] - start)
+        for q in range(len(ranges.offsets) - 1):
+            if stop[0]:
+                return
+            counter[:] = 0
+            _count(index, chunk, ranges, q, begin, end, counter)
+            scores[first + q, start : start + n] = counter[:n]
+
+
+@njit(nogil=True, cache=True)
+def _search_by_vector(queries, first, last, lists, windows, candidates, scores, stop):
+    """Search queries, candidate by candidate."""
+    most = np.int64(0)
+    for q in range(first, last):
+        most = max(most, windows[q, 1] - windows[q, 0])
+    found = np.empty(_whole_groups(most), np.int32)
+    for q in range(first, last):
+        if stop[0]:
+            return
+        low, high = windows[q]
+        score_by_vector(queries, q, lists, low, high, found, stop)
+        _keep(found, 0, high - low, low, candidates[q], scores[q])
+
+
+class MatchScores:
+    """Candidates on the processor, to be searched by match score.
+
+    Parameters
+    ----------
+    device : whose threads search. candidates : in ascending order of precursor.
+
+    Raises
+    ------
+    ValueError : they are not.
+
+    Attributes
+    ----------
+    candidates_of_chunk : at most 65,536. looks_of_placed : how many looks of a query as vector cost as much as a mass in the index.
+    most_starts : bytes for where rows begin, for each byte of postings. nanoseconds_of_piece : of a thread, before it takes other queries.
+    """
+
+    candidates_of_chunk = CANDIDATES_OF_CHUNK
+    looks_of_placed = _PER_PLACED / _PER_LOOK
+    most_starts = 8.0
+    nanoseconds_of_piece = _NANOSECONDS_OF_PIECE
+
+    def __init__(self, device: Processor, candidates: MassLists) -> None:
+        check_candidates(candidates)
+        self._device, self._lists = device, counting(candidates)
+        self._longest = longest(self._lists)
+        n = len(candidates.precursors)
+        self._chunk_size = max(1, min(n, self.candidates_of_chunk, (1 << 32) // (2 * self._longest + 1)))  # `start` has 32 bits
+        self._looked = 0.0  # at masses of candidates, by vectors
+        self._index: _Index | None = None
+        self._is_fine = False  # masses are, and no index is made
+        self._rows = self._rows_below = MassRows.of(np.zeros(1, np.uint64))
+
+    def search(
+        self,
+        queries: MassLists,
+        window: tuple[int, int],
+        top: int,
+        candidate: NDArray[np.int64],
+        score: NDArray[np.int32],
+        first: int = 0,
+        last: int | None = None,
+    ) -> Generator[int, None, None]:
+        """The best candidates of the queries `first:last` by match score, best first; equal ones in order of their numbers.
+
+        Parameters
+        ----------
+        window : least and greatest shift, the query's precursor less the candidate's, both within. top : how many, at least 1.
+        candidate, score : (q, top), whose rows `first:last` are filled: -1 and 0 where no other candidate has a match.
+
+        Yields
+        ------
+        The query up to which all is done, at least every tenth of a second. Closing the generator ends the work.
+        """
+        last = len(queries.precursors) if last is None else last
+        lists, own = self._lists, counting(queries)
+        windows = candidate_ranges(lists, own, window)
+        candidate[first:last], score[first:last] = -1, 0
+        looks = (lists.offsets[windows[:, 1]] - lists.offsets[windows[:, 0]]).astype(np.float64)[first:last]
+        if self._index is None and not self._is_fine:
+            self._looked += float(looks.sum())
+            if self._looked > self.looks_of_placed * len(lists.masses):
+                yield from self._build(first)
+        index, kind = self._index, score_type(most_matches(own, self._longest))
+
+        def work(begin: int, end: int, stop: StopFlag) -> None:
+            begin, end = first + begin, first + end
+            if index is None:
+                _search_by_vector(own, begin, end, lists, windows, candidate, score, stop)
+                return
+            ranges = self._ranges(own, begin, end)
+            counter = np.zeros(_whole_groups(index.chunk_size), kind)
+            _search_by_index(index, ranges, windows, begin, counter, candidate, score, stop)
+
+        cost = looks * _PER_LOOK if index is None else self._costs(own, windows)[first:last]
+        pieces = equal_partitions(cost, self._device.threads, most_cost=self.nanoseconds_of_piece, per_worker=_PIECES_OF_THREAD)
+        for done in self._device.run(work, pieces, 0):
+            yield first + done
+        if first == last:
+            yield last
+
+    def score(
+        self, queries: MassLists, scores: NDArray[np.unsignedinteger], first: int = 0, last: int | None = None
+    ) -> Generator[int, None, None]:
+        """All match scores of the queries `first:last`, whatever the shift, into those rows of `scores` (q, n), of any unsigned type.
+
+        Raises ValueError where the type may not hold a score. Yields as `search`.
+        """
+        last = len(queries.precursors) if last is None else last
+        own = counting(queries)
+        if most_matches(own, self._longest) > np.iinfo(scores.dtype).max:
+            raise ValueError(f"scores of up to {most_matches(own, self._longest)} do not go into {scores.dtype}")
+        if self._index is None and not self._is_fine:
+            yield from self._build(first)
+        lists, index = self._lists, self._index
+
+        def work(begin: int, end: int, stop: StopFlag) -> None:
+            if index is None:
+                for q in range(first + begin, first + end):
+                    score_by_vector(own, q, lists, 0, len(lists.precursors), scores[q], stop)
+                return
+            ranges = self._ranges(own, first + begin, first + end)
+            _score_by_index(index, ranges, first + begin, np.zeros(index.chunk_size, scores.dtype), scores, stop)
+
+        every = np.tile((0, len(lists.precursors)), (len(own.precursors), 1))
+        cost = np.full(last - first, len(lists.masses) * _PER_LOOK) if index is None else self._costs(own, every)[first:last]
+        pieces = equal_partitions(cost, self._device.threads, most_cost=self.nanoseconds_of_piece, per_worker=_PIECES_OF_THREAD)
+        for done in self._device.run(work, pieces, 0):
+            yield first + done
+        if first == last:
+            yield last
+
+    def _ranges(self, queries: MassLists, first: int, last: int) -> _Ranges:
+        return _ranges(queries, first, last, self._rows, self._rows_below, self._rows.n)
+
+    def _costs(self, queries: MassLists, windows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Nanoseconds of one thread for each query by index, (q,)."""
+        assert self._index is not None
+        candidates = (windows[:, 1] - windows[:, 0]).astype(np.float64)
+        chunks = np.where(candidates > 0, candidates / self._index.chunk_size + 1.0, 0.0)
+        rows, n = max(1, self._rows.n + self._rows_below.n), len(self._lists.precursors)
+        postings = len(self._index.posting) / rows * candidates / max(1, n)
+        return chunks * (_PER_RANGE * 2 * np.diff(queries.offsets) + _PER_COUNTER * self._index.chunk_size) + (
+            2 * np.diff(queries.offsets) * postings * _PER_POSTING
+        )
+
+    def _build(self, told: int) -> Generator[int, None, None]:
+        """Make the index, unless masses are too fine; yields `told`. Closing the generator ends the work; then there is none."""
+        lists, size, threads = self._lists, self._chunk_size, self._device.threads
+        n_chunks = -(-len(lists.precursors) // size)
+        words = max(0, int(lists.precursors.max(initial=0))) // 64 + 1
+        marked: list[NDArray[np.uint64]] = []
+
+        def mark(first: int, last: int, stop: StopFlag) -> None:
+            bits = np.zeros((2, words), np.uint64)
+            _mark(lists, first, last, bits[0], bits[1])
+            marked.append(bits)
+
+        for _ in self._device.run(mark, equal_partitions(np.diff(lists.offsets), threads, per_worker=1), 0):
+            yield told
+        bits = np.bitwise_or.reduce(marked) if marked else np.zeros((2, words), np.uint64)
+        self._rows, self._rows_below = MassRows.of(bits[0]), MassRows.of(bits[1])
+        n_rows = self._rows.n + self._rows_below.n
+        self._is_fine = n_chunks * (n_rows + 2) > self.most_starts * len(lists.masses)  # four bytes each
+        if self._is_fine:
+            return
+        ends = lists.offsets[np.minimum(np.arange(n_chunks + 1) * size, len(lists.precursors))]
+        index = _Index(size, 2 * ends, np.empty((n_chunks, n_rows + 2), np.uint32), np.empty(2 * len(lists.masses), np.uint16))
+
+        def build(first: int, last: int, stop: StopFlag) -> None:
+            for chunk in range(first, last):
+                if not stop[0]:
+                    _build(lists, self._rows, self._rows_below, self._rows.n, index, chunk)
+
+        for _ in self._device.run(build, [Partition(one, one + 1, 1.0) for one in range(n_chunks)], 0):
+            yield told
+        self._index = index

@@ -1,0 +1,262 @@
+"""Where in a peptide a difference of mass sits: the score of every place, from two looks at the spectrum.
+
+With the shift on residue p, the N-terminal fragments up to p - 1 and the C-terminal ones behind p are as they were, and all others are
+shifted. So the ions of two forms are enough, the shift on the first residue and on the last: each ion of any other place is an ion of one
+of them, and from a place to the next one bond changes sides. A shift of a terminus leaves the same fragments as one of the residue there.
+
+Places are told apart by the ions between them alone. If a true ion is matched with probability r, and one that is not there meets a peak
+by chance with probability c, then of n ions, k of them matched, the odds of a place are (r / c)^k ((1 - r) / (1 - c))^(n - k), and with n
+the same for all places and each as likely beforehand
+
+    P(place) = R^k / sum over places of R^k,    R = r (1 - c) / (c (1 - r)).
+
+r is taken from the best place, (k + 1) / (n + 2), and c from the peaks' tolerances. On the processor alone: candidates are few.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from kernels.cpu.scores import (
+    IndexedSpectrum,
+    hyperscore,
+    index_spectrum,
+    list_rows,
+    look_up_ions,
+    match_ions,
+    most_peaks,
+    new_scratch,
+    sum_masses,
+)
+
+__all__ = ["PLACES", "PlacedArrays", "ShiftSettings", "place_shifts", "score_places"]
+
+PLACES = 64
+"""No peptide has more residues."""
+_USUAL, _RARE = 1.0, 0.6  # of hyperscore: for a common shift against another that scores the same, and against it for each isotope
+_TIE = 1e-9  # scores that differ by no more are of places that the spectrum does not tell apart
+
+
+class ShiftSettings(NamedTuple):
+    """Which shifts are tried.
+
+    Attributes
+    ----------
+    lowest, highest : dalton. isotope_lead : what another isotope must score more than the monoisotopic peak to be believed.
+    usual : (u,) float64, dalton, ascending: shifts that are common; an isotope with such a shift is believed where it scores no less.
+    """
+
+    lowest: float
+    highest: float
+    isotope_lead: float
+    usual: NDArray[np.float64]
+
+
+class PlacedArrays(NamedTuple):
+    """Of each candidate of each query (q, k): its hyperscore without a shift and with one at the best place, -inf where it has none.
+
+    `plain`, `shifted` float32; `plain_isotope`, `shifted_isotope` int8: peaks between the monoisotopic and the measured one; `place` uint8:
+    the best residue, from 1, the first of equals.
+    """
+
+    plain: NDArray[np.float32]
+    plain_isotope: NDArray[np.int8]
+    shifted: NDArray[np.float32]
+    shifted_isotope: NDArray[np.int8]
+    place: NDArray[np.uint8]
+
+
+class _Sides(NamedTuple):
+    """By bond: matched ions and their weights, (2, bonds): of N-terminal ions and of C-terminal ones; with the shift on the other side of
+    the bond, and on this one."""
+
+    stays: NDArray[np.int64]
+    moves: NDArray[np.int64]
+    stays_dot: NDArray[np.float64]
+    moves_dot: NDArray[np.float64]
+
+
+@njit(nogil=True, cache=True)
+def _score_form(base, length, n_term, c_term, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch):
+    """Matched ions of either end and dot product of a form."""
+    sum_masses(base, length, n_term, c_term, scratch.forms, 0)
+    look_up_ions(0, n_rows, n_n_rows, indexed, settings, False, scratch)
+    return match_ions(0, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch)
+
+
+@njit(nogil=True, cache=True)
+def _gather(length, n_rows, n_n_rows, weight, scratch, n_counts, n_dots, c_counts, c_dots):
+    """Matched ions by bond, of the form whose peaks were kept last: those of the N-terminus, and those of the C-terminus."""
+    n_counts[: length - 1], n_dots[: length - 1], c_counts[: length - 1], c_dots[: length - 1] = 0, 0.0, 0, 0.0
+    for row in range(n_rows):
+        for i in range(length - 1):
+            # Columns count from the series' own end.
+            peak = scratch.matched_peak[row, i if row < n_n_rows else length - 2 - i]
+            if peak >= 0:
+                if row < n_n_rows:
+                    n_counts[i] += 1
+                    n_dots[i] += weight[peak]
+                else:
+                    c_counts[i] += 1
+                    c_dots[i] += weight[peak]
+
+
+@njit(nogil=True, cache=True)
+def _place(length, sides, score, counts):
+    """Score and matched ions of each place, into `score` and `counts` (length,); the best place, from 0, the first of equals."""
+    n, c, dot = 0, 0, 0.0
+    for i in range(length - 1):
+        n += sides.moves[0, i]
+        c += sides.stays[1, i]
+        dot += sides.moves_dot[0, i] + sides.stays_dot[1, i]
+    best = 0
+    for place in range(length):
+        score[place] = hyperscore(n, c, max(dot, 0.0)) if n + c > 0 else 0.0
+        counts[place] = n + c
+        if score[place] > score[best] + _TIE:
+            best = place
+        if place < length - 1:
+            n += sides.stays[0, place] - sides.moves[0, place]
+            c += sides.moves[1, place] - sides.stays[1, place]
+            dot += (sides.stays_dot[0, place] - sides.moves_dot[0, place]) + (sides.moves_dot[1, place] - sides.stays_dot[1, place])
+    return best
+
+
+@njit(nogil=True, cache=True)
+def _chance(spectra, low, high, settings):
+    """Probability that an ion meets a peak by chance: what the peaks' tolerances cover of the spectrum's range."""
+    covered = 0.0
+    for i in range(low, high):
+        covered += 2.0 * (settings.fragment_absolute + settings.fragment_relative * spectra.mz[i])
+    return min(0.5, max(1e-6, covered / max(spectra.mz[high - 1] - spectra.mz[low], 100.0))) if high > low else 0.5
+
+
+@njit(nogil=True, cache=True)
+def _new_sides():
+    """Room for the ions of a peptide by bond."""
+    room = (2, PLACES)
+    return _Sides(np.zeros(room, np.int64), np.zeros(room, np.int64), np.zeros(room, np.float64), np.zeros(room, np.float64))
+
+
+@njit(nogil=True, cache=True)
+def _score_places(base, length, shift, peptides, n_rows, n_n_rows, indexed, spectra, settings, scratch, sides, score, counts):
+    """Score and matched ions with the shift at each place; the best place, from 0. `base` are the masses of the residues."""
+    n_term, c_term, weight = peptides.n_term_mass, peptides.c_term_mass, spectra.weight
+    base[0] += shift
+    _score_form(base, length, n_term, c_term, n_rows, n_n_rows, indexed, spectra, settings, True, scratch)
+    _gather(length, n_rows, n_n_rows, weight, scratch, sides.moves[0], sides.moves_dot[0], sides.stays[1], sides.stays_dot[1])
+    base[0] -= shift
+    base[length - 1] += shift
+    _score_form(base, length, n_term, c_term, n_rows, n_n_rows, indexed, spectra, settings, True, scratch)
+    _gather(length, n_rows, n_n_rows, weight, scratch, sides.stays[0], sides.stays_dot[0], sides.moves[1], sides.moves_dot[1])
+    base[length - 1] -= shift
+    return _place(length, sides, score, counts)
+
+
+@njit(nogil=True, cache=True)
+def _is_usual(shift, tolerance, usual):
+    """Whether a common shift is within the tolerance."""
+    i = np.searchsorted(usual, shift - tolerance)
+    return i < len(usual) and usual[i] <= shift + tolerance
+
+
+@njit(nogil=True, cache=True)
+def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first, last, placed, stop=None):
+    """Score candidates of the queries `first:last` without and with their difference of mass.
+
+    Without, where it is within the precursor tolerance of a whole number of isotopes; with it, where it is not within that of zero, and
+    `shifts` (`ShiftSettings`) has it, for each isotope error and at each place.
+
+    `candidate` (q, k) int64, peptides, -1 for none; `placed` is filled; `stop` (1,) uint8, read between queries.
+    """
+    flag = np.zeros(1, np.uint8) if stop is None else stop
+    scratch = new_scratch(settings, 0, 1, False, most_peaks(spectra, queries.spectrum, first, last))
+    base, score, counts, sides = np.zeros(PLACES, np.float64), np.zeros(PLACES, np.float64), np.zeros(PLACES, np.int64), _new_sides()
+    previous, indexed = np.int64(-1), IndexedSpectrum(0, 0, 0, 0)
+    for q in range(first, last):
+        if flag[0]:
+            return
+        s, mass = queries.spectrum[q], queries.mass[q]
+        if s != previous:
+            indexed = index_spectrum(s, spectra, settings, False, False, scratch)
+            previous = s
+        charges = max(1, min(settings.max_fragment_charge, queries.charge[q] - 1))
+        n_rows, n_n_rows = list_rows(settings, charges, scratch.rows)
+        for k in range(candidate.shape[1]):
+            placed.plain[q, k], placed.plain_isotope[q, k] = -np.inf, 0
+            placed.shifted[q, k], placed.shifted_isotope[q, k], placed.place[q, k] = -np.inf, 0, 0
+            peptide = candidate[q, k]
+            if peptide < 0:
+                continue
+            position, length = np.int64(peptides.position[peptide]), np.int64(peptides.length[peptide])
+            for i in range(length):
+                base[i] = peptides.residue_mass[np.int64(peptides.residues[position + i]) - 65]
+            difference, closest = mass - peptides.mass[peptide], np.inf
+            tolerance = settings.precursor_absolute + settings.precursor_relative * peptides.mass[peptide]
+            for e in range(len(settings.isotope_errors)):
+                error = abs(difference - settings.isotope_errors[e] * settings.isotope_spacing)
+                if error <= tolerance and error < closest and mass >= settings.isotope_minimum_mass[e]:
+                    closest = error
+                    placed.plain_isotope[q, k] = settings.isotope_errors[e]
+            if closest <= tolerance:
+                count_n, count_c, dot = _score_form(
+                    base, length, peptides.n_term_mass, peptides.c_term_mass, n_rows, n_n_rows, indexed, spectra, settings, False, scratch
+                )  # fmt: skip
+                if count_n + count_c >= settings.min_matched_ions:
+                    placed.plain[q, k] = hyperscore(count_n, count_c, dot)
+            highest = -np.inf
+            for e in range(len(settings.isotope_errors)):
+                isotope = settings.isotope_errors[e]
+                shift = difference - isotope * settings.isotope_spacing
+                if abs(shift) <= tolerance or shift < shifts.lowest or shift > shifts.highest or mass < settings.isotope_minimum_mass[e]:
+                    continue
+                if isotope > 0 and difference > 0.0 and shift < 0.0:  # a loss that is less than the isotopes is none
+                    continue
+                best = _score_places(
+                    base, length, shift, peptides, n_rows, n_n_rows, indexed, spectra, settings, scratch, sides, score, counts
+                )  # fmt: skip
+                value = score[best]
+                if _is_usual(shift, tolerance, shifts.usual):
+                    value += _USUAL - _RARE * abs(isotope)
+                elif isotope != 0:
+                    value -= shifts.isotope_lead
+                if counts[best] >= settings.min_matched_ions and value > highest:
+                    highest = value
+                    placed.shifted[q, k], placed.shifted_isotope[q, k], placed.place[q, k] = score[best], isotope, best + 1
+
+
+@njit(nogil=True, cache=True)
+def score_places(spectra, spectrum, charge, peptides, peptide, shift, settings, first, last, out_score, out_probability, stop=None):
+    """Score and probability of each place of the rows `first:last`: matches with a shift.
+
+    `spectrum`, `charge`, `peptide` (n,) int64; `shift` (n,) float64, dalton. `out_score`, `out_probability` (n, PLACES) float32: of residue
+    p in column p - 1; behind the last residue -inf and 0. `stop` as in `place_shifts`.
+    """
+    flag = np.zeros(1, np.uint8) if stop is None else stop
+    scratch = new_scratch(settings, 0, 1, False, most_peaks(spectra, spectrum, first, last))
+    base, score, counts, sides = np.zeros(PLACES, np.float64), np.zeros(PLACES, np.float64), np.zeros(PLACES, np.int64), _new_sides()
+    for row in range(first, last):
+        if flag[0]:
+            return
+        s = spectrum[row]
+        indexed = index_spectrum(s, spectra, settings, False, False, scratch)
+        charges = max(1, min(settings.max_fragment_charge, charge[row] - 1))
+        n_rows, n_n_rows = list_rows(settings, charges, scratch.rows)
+        position, length = np.int64(peptides.position[peptide[row]]), np.int64(peptides.length[peptide[row]])
+        for i in range(length):
+            base[i] = peptides.residue_mass[np.int64(peptides.residues[position + i]) - 65]
+        best = _score_places(
+            base, length, shift[row], peptides, n_rows, n_n_rows, indexed, spectra, settings, scratch, sides, score, counts
+        )  # fmt: skip
+        chance = _chance(spectra, spectra.offsets[s], spectra.offsets[s + 1], settings)
+        rate = (counts[best] + 1.0) / ((length - 1) * n_rows + 2.0)
+        log_ratio, total = np.log(max(1.0, rate * (1.0 - chance) / (chance * (1.0 - rate)))), 0.0
+        for place in range(length):
+            total += np.exp(log_ratio * (counts[place] - counts[best]))
+        for place in range(PLACES):
+            out_score[row, place] = score[place] if place < length else -np.inf
+            out_probability[row, place] = np.exp(log_ratio * (counts[place] - counts[best])) / total if place < length else 0.0

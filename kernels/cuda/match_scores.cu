@@ -1,0 +1,440 @@
+// Match scores of spectra: what kernels/cpu/match_scores.py computes, with the same candidates and scores. See kernels/match_score_layouts.py
+// for what is counted: masses that a query and a candidate have in common, counted from zero and counted from their precursors down.
+//
+// Candidates next in mass make a chunk. A row is a mass that occurs, from zero on or from the precursor down. A block has a query and a chunk;
+// its counters, one for each candidate of the chunk, lie in shared memory, several in a word. Those that belong among the query's best are put
+// there. Chunks come one launch after the other, so that a query's best are only one block's at a time. Two forms give the counters:
+//
+// * Postings: each row has the numbers of the candidates that have it, and threads add one for each posting of the query's rows.
+// * Bits: each row has a bit for each candidate (Carroll's thesis, Algorithm 11), 32 in a word. A thread adds up the rows of the query in its
+//   own columns: sums stand across words, the lowest bit of all 32 in one, the next in another, and eight rows are added with seven full
+//   adders, of two instructions each. Where many candidates have a mass, that is less work.
+
+// What a launch is compiled for; kernels/cuda/match_scores.py sets it.
+#ifndef BITS
+#define BITS 8
+#endif
+
+#include "warp.cuh"
+
+constexpr int kThreads = 512;
+constexpr int kFound = 512;  // candidates that are put in order together, those of before included
+constexpr int kBits = BITS;  // of a counter
+constexpr int kParts = 32 / kBits;
+constexpr Word kMost = (1u << kBits) - 1;
+constexpr Word kHigh = kBits == 8 ? 0x80808080u : 0x80008000u;  // the highest bit of each counter of a word
+constexpr Word kOnes = kBits == 8 ? 0x01010101u : 0x00010001u;
+constexpr Word kHalf = kMost / 2;
+constexpr int kPlaceBits = 16;  // of a candidate in its chunk
+constexpr int kColumns = kBits == 8 ? 4 : 2;  // words of a row that a thread adds up
+constexpr int kPlanes = kBits;                // of sums: bits of the greatest score
+constexpr int kRowsAtOnce = 8;
+
+extern __shared__ __align__(16) unsigned char dynamic_shared[];
+
+// Four words that are read at once.
+struct __align__(16) Four {
+    Word of[4];
+};
+
+// Lists of n spectra; `masses` begins with the one of number `before`.
+struct Lists {
+    const long long* offsets;
+    const int* masses;
+    const int* precursors;
+    long long before;
+    long long n;
+};
+
+// The masses that occur, from zero on and from precursors down: bits, and how many are set in the words before each.
+struct Rows {
+    Long* bits;
+    Long* bits_below;
+    const Word* before;
+    const Word* before_below;
+    int words;
+    int n;  // rows of masses from zero on; those from precursors down follow
+};
+
+// Postings of chunks: those of row r of chunk c are, from `firsts[c]` on, `starts[c * stride + r]` to `starts[c * stride + r + 1]`. Or bits: row
+// r of chunk c is the `columns` words from `(c * stride + r) * columns` on; the last of its rows, `stride - 1`, is empty.
+struct Index {
+    Word* starts;
+    unsigned short* postings;
+    const long long* firsts;
+    Word* bits;
+    long long stride;
+    int chunk_size;
+    int columns;
+};
+
+// Queries: `windows` (n, 2), numbers of candidates; `rows` (2 * masses,), -1 for none; `best` (n, top), the score above 2^32 minus 1 minus
+// the candidate, the best first, 0 for none.
+struct Queries {
+    const long long* offsets;
+    const int* masses;
+    const int* precursors;
+    const long long* windows;
+    int* rows;
+    Long* best;
+    int n;
+    int top;
+};
+
+// A launch: the chunk `chunk` of the index, whose first candidate is number `first` of all; `lanes` threads share the postings of a row, sums
+// of bits have `planes` bits. All scores are written to `scores` (n, row_length), unless that is null.
+struct Pass {
+    unsigned char* scores;
+    long long row_length;
+    long long first;
+    int chunk;
+    int n;
+    int lanes;
+    int planes;
+};
+
+__device__ __forceinline__ void set_bit(Long* bits, int mass) {
+    const Long bit = Long{1} << (mass & 63);
+    if (!(bits[mass >> 6] & bit)) atomicOr(bits + (mass >> 6), bit);
+}
+
+// The serial number of a mass, -1 where it does not occur.
+__device__ __forceinline__ int row_of(const Long* bits, const Word* before, int words, int mass) {
+    const int word = mass >> 6;
+    if (word >= words) return -1;
+    const Long bit = Long{1} << (mass & 63), found = bits[word];
+    return found & bit ? static_cast<int>(before[word]) + __popcll(found & (bit - 1)) : -1;
+}
+
+// A warp has a list: `act` gets each of its masses, what that is below the precursor, and the place of the mass.
+template <class Action>
+__device__ void for_each_mass(const Lists& lists, Action act) {
+    const long long list = (static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x) / 32;
+    if (list >= lists.n) return;
+    const int precursor = lists.precursors[list];
+    for (long long i = lists.offsets[list] + (threadIdx.x & 31); i < lists.offsets[list + 1]; i += 32) {
+        const int mass = lists.masses[i - lists.before];
+        act(list, mass, precursor - mass, i);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(512) mark_masses(Lists lists, Rows rows) {
+    for_each_mass(lists, [&](long long, int mass, int below, long long) {
+        set_bit(rows.bits, mass);
+        set_bit(rows.bits_below, below);
+    });
+}
+
+// Two elements later than the row, so that after `add_up` the element after it is where it begins, and when all is placed where it ends.
+extern "C" __global__ void __launch_bounds__(512) count_postings(Lists lists, Rows rows, Index index) {
+    for_each_mass(lists, [&](long long list, int mass, int below, long long) {
+        Word* const starts = index.starts + list / index.chunk_size * index.stride;
+        atomicAdd(starts + row_of(rows.bits, rows.before, rows.words, mass) + 2, 1u);
+        atomicAdd(starts + rows.n + row_of(rows.bits_below, rows.before_below, rows.words, below) + 2, 1u);
+        COUNT_OPERATIONS(2);
+    });
+}
+
+// A block for each chunk: each element becomes the sum of it and those before.
+extern "C" __global__ void __launch_bounds__(512) add_up(Index index) {
+    __shared__ Word sums[kThreads / 32];
+    Word* const starts = index.starts + blockIdx.x * index.stride;
+    const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+    Word before = 0;
+    for (long long begin = 0; begin < index.stride; begin += kThreads) {
+        const long long i = begin + threadIdx.x;
+        Word sum = sum_up_to_lane(i < index.stride ? starts[i] : 0u, lane);
+        if (lane == 31) sums[warp] = sum;
+        __syncthreads();
+        Word all = 0;
+        for (int w = 0; w < kThreads / 32; ++w) {
+            if (w == warp) sum += all;
+            all += sums[w];
+        }
+        if (i < index.stride) starts[i] = before + sum;
+        before += all;
+        __syncthreads();
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(512) place_postings(Lists lists, Rows rows, Index index) {
+    for_each_mass(lists, [&](long long list, int mass, int below, long long) {
+        const long long chunk = list / index.chunk_size;
+        Word* const starts = index.starts + chunk * index.stride + 1;
+        unsigned short* const postings = index.postings + index.firsts[chunk];
+        const unsigned short place = static_cast<unsigned short>(list - chunk * index.chunk_size);
+        postings[atomicAdd(starts + row_of(rows.bits, rows.before, rows.words, mass), 1u)] = place;
+        postings[atomicAdd(starts + rows.n + row_of(rows.bits_below, rows.before_below, rows.words, below), 1u)] = place;
+        COUNT_OPERATIONS(2);
+    });
+}
+
+// A bit for each posting.
+extern "C" __global__ void __launch_bounds__(512) set_bits(Lists lists, Rows rows, Index index) {
+    for_each_mass(lists, [&](long long list, int mass, int below, long long) {
+        const long long chunk = list / index.chunk_size;
+        const int place = static_cast<int>(list - chunk * index.chunk_size);
+        Word* const column = index.bits + chunk * index.stride * index.columns + place / 32;
+        const long long row = row_of(rows.bits, rows.before, rows.words, mass);
+        const long long row_below = rows.n + row_of(rows.bits_below, rows.before_below, rows.words, below);
+        atomicOr(column + row * index.columns, 1u << (place & 31));
+        atomicOr(column + row_below * index.columns, 1u << (place & 31));
+        COUNT_OPERATIONS(2);
+    });
+}
+
+// The rows of the queries' masses.
+extern "C" __global__ void __launch_bounds__(512) find_rows(Queries queries, Rows rows) {
+    const Lists lists{queries.offsets, queries.masses, queries.precursors, queries.n ? queries.offsets[0] : 0, queries.n};
+    for_each_mass(lists, [&](long long, int mass, int below, long long i) {
+        int* const found = queries.rows + 2 * (i - lists.before);
+        found[0] = row_of(rows.bits, rows.before, rows.words, mass);
+        const int row = row_of(rows.bits_below, rows.before_below, rows.words, below);
+        found[1] = row < 0 ? -1 : rows.n + row;
+    });
+}
+
+// The sum of all threads' values; all come and leave with it.
+__device__ int sum_of_block(int value, int* total) {
+    if (threadIdx.x == 0) *total = 0;
+    __syncthreads();
+    value = sum_of_lanes(value);
+    if ((threadIdx.x & 31) == 0 && value) atomicAdd(total, value);
+    __syncthreads();
+    const int sum = *total;
+    __syncthreads();
+    return sum;
+}
+
+// Whether a counter of a word is above `worst`: in each, a sum of its lower bits passes the half where they are.
+__device__ __forceinline__ bool has_above(Word word, Word worst) {
+    if (worst <= kHalf) return (((word & ~kHigh) + (kHalf - worst) * kOnes) | word) & kHigh;
+    return ((word & ~kHigh) + (kMost - worst) * kOnes) & word & kHigh;
+}
+
+// What is among the counters `low:high` and above `worst`: `act` gets a number of the score and, under it, the place, higher where it is less.
+template <class Action>
+__device__ __forceinline__ void for_each_above(const Word* counters, int low, int high, Word worst, Action act) {
+    for (int w = low / kParts + static_cast<int>(threadIdx.x); w < (high + kParts - 1) / kParts; w += kThreads) {
+        const Word word = counters[w];
+        if (!has_above(word, worst)) continue;
+#pragma unroll
+        for (int part = 0; part < kParts; ++part) {
+            const Word score = word >> part * kBits & kMost;
+            const int place = w * kParts + part;
+            if (score > worst && place >= low && place < high) act(static_cast<Long>(score) << kPlaceBits | (0xffffu - static_cast<Word>(place)));
+        }
+    }
+}
+
+// The candidates `low:high` of the chunk among the query's best, which are all of lower numbers.
+__device__ void keep_best(const Word* counters, int low, int high, Long first, Long* best, int top, Long* found, int* total) {
+    const Word worst = static_cast<Word>(best[top - 1] >> 32);
+    const int room = kFound - top;
+    const auto count = [&](Long least) {
+        int n = 0;
+        for_each_above(counters, low, high, worst, [&](Long one) { n += one >= least; });
+        return sum_of_block(n, total);
+    };
+    // From `cut` on there are no more than there is room for, and either all that are above the worst, or as many as are wanted.
+    Long cut = 0, some = 0, none = static_cast<Long>(kMost + 1) << kPlaceBits;
+    int n = count(cut);
+    if (n == 0) return;
+    while (n > room) {
+        cut = (some + none) / 2;
+        n = count(cut);
+        if (n > room) {
+            some = cut;
+        } else if (n < top) {
+            none = cut;
+            n = room + 1;
+        }
+    }
+    if (threadIdx.x == 0) *total = 0;
+    __syncthreads();
+    for_each_above(counters, low, high, worst, [&](Long one) {
+        if (one < cut) return;
+        const Long number = first + (0xffffu - (one & 0xffffu));
+        found[atomicAdd(total, 1)] = one >> kPlaceBits << 32 | (0xffffffffu - number);
+    });
+    for (int i = threadIdx.x; i < top; i += kThreads) {
+        if (best[i]) found[atomicAdd(total, 1)] = best[i];
+    }
+    __syncthreads();
+    n = *total;
+    for (int i = threadIdx.x; i < n; i += kThreads) {
+        const Long one = found[i];
+        int rank = 0;
+        for (int j = 0; j < n; ++j) rank += found[j] > one;
+        if (rank < top) best[rank] = one;
+    }
+}
+
+__device__ void store_scores(const Word* counters, int n, unsigned char* scores) {
+    for (int place = threadIdx.x; place < n; place += kThreads) {
+        const Word score = counters[place / kParts] >> place % kParts * kBits & kMost;
+        if (kBits == 8) {
+            scores[place] = static_cast<unsigned char>(score);
+        } else {
+            reinterpret_cast<unsigned short*>(scores)[place] = static_cast<unsigned short>(score);
+        }
+    }
+}
+
+// The counters `low:high` of the chunk are those of the query's window; false where there are none. All counters become zero.
+__device__ __forceinline__ bool begin_chunk(const Index& index, const Queries& queries, const Pass& pass, int* low, int* high) {
+    const long long begins = queries.windows[2 * blockIdx.x] - pass.first, ends = queries.windows[2 * blockIdx.x + 1] - pass.first;
+    *low = begins > 0 ? static_cast<int>(min(begins, static_cast<long long>(pass.n))) : 0;
+    *high = ends < pass.n ? static_cast<int>(max(ends, 0ll)) : pass.n;
+    if (*low >= *high) return false;
+    const int words = (index.chunk_size + kParts - 1) / kParts;
+    for (int i = threadIdx.x; i < (words + 3) / 4; i += kThreads) reinterpret_cast<Four*>(dynamic_shared)[i] = Four{{0, 0, 0, 0}};
+    __syncthreads();
+    return true;
+}
+
+// What is done with the counters, when all are there.
+__device__ __forceinline__ void end_chunk(const Queries& queries, const Pass& pass, int low, int high, Long* found, int* total) {
+    const Word* const counters = reinterpret_cast<const Word*>(dynamic_shared);
+    const long long q = blockIdx.x;
+    if (pass.scores) {
+        store_scores(counters, pass.n, pass.scores + (q * pass.row_length + pass.first) * (kBits / 8));
+    } else {
+        keep_best(counters, low, high, static_cast<Long>(pass.first), queries.best + q * queries.top, queries.top, found, total);
+    }
+}
+
+// A block for each query, by postings.
+extern "C" __global__ void __launch_bounds__(512) count_by_postings(Index index, Queries queries, Pass pass) {
+    union Room {
+        Word ranges[2][kThreads];
+        Long found[kFound];
+    };
+    __shared__ Room room;
+    __shared__ int total;
+    Word* const counters = reinterpret_cast<Word*>(dynamic_shared);
+    const int q = blockIdx.x, t = threadIdx.x;
+    int low, high;
+    if (!begin_chunk(index, queries, pass, &low, &high)) return;
+    const Word* const starts = index.starts + pass.chunk * index.stride;
+    const unsigned short* const postings = index.postings + index.firsts[pass.chunk];
+    const long long first = 2 * (queries.offsets[q] - queries.offsets[0]), last = 2 * (queries.offsets[q + 1] - queries.offsets[0]);
+    for (long long tile = first; tile < last; tile += kThreads) {
+        const int row = tile + t < last ? queries.rows[tile + t] : -1;
+        room.ranges[0][t] = row < 0 ? 0 : starts[row];
+        room.ranges[1][t] = row < 0 ? 0 : starts[row + 1];
+        __syncthreads();
+        const int n = static_cast<int>(min(last - tile, static_cast<long long>(kThreads)));
+        for (int r = t / pass.lanes; r < n; r += kThreads / pass.lanes) {
+            const Word end = room.ranges[1][r];
+            for (Word i = room.ranges[0][r] + t % pass.lanes; i < end; i += pass.lanes) {
+                const Word place = postings[i];
+                atomicAdd(counters + place / kParts, 1u << place % kParts * kBits);
+                COUNT_OPERATIONS(1);
+            }
+        }
+        __syncthreads();
+    }
+    end_chunk(queries, pass, low, high, room.found, &total);
+}
+
+// Words of a row that are read at once.
+struct __align__(4 * kColumns) Columns {
+    Word of[kColumns];
+};
+
+// Sums of bits, one for each bit of a word: bit i of plane p is worth 2^p in sum i.
+struct Sums {
+    Word planes[kPlanes];
+
+    // A full adder for each bit: `low` becomes the sum's, and the carry is given back.
+    __device__ __forceinline__ static Word add(Word& low, Word a, Word b) {
+        const Word both = low ^ a, carry = (low & a) | (both & b);
+        low = both ^ b;
+        return carry;
+    }
+
+    __device__ __forceinline__ void add_rows(const Word rows[kRowsAtOnce], int n_planes) {
+        Word two = add(planes[0], rows[0], rows[1]);
+        const Word four = add(planes[1], two, add(planes[0], rows[2], rows[3]));
+        two = add(planes[0], rows[4], rows[5]);
+        Word carry = add(planes[2], four, add(planes[1], two, add(planes[0], rows[6], rows[7])));
+#pragma unroll
+        for (int p = 3; p < kPlanes; ++p) {
+            if (p >= n_planes) break;
+            const Word next = planes[p] & carry;
+            planes[p] ^= carry;
+            carry = next;
+        }
+    }
+
+    // The sums that are greater than `worst`.
+    __device__ __forceinline__ Word above(Word worst) const {
+        Word is_greater = 0, is_equal = ~0u;
+#pragma unroll
+        for (int p = kPlanes - 1; p >= 0; --p) {
+            const Word of_worst = worst >> p & 1u ? ~0u : 0u;
+            is_greater |= is_equal & planes[p] & ~of_worst;
+            is_equal &= ~(planes[p] ^ of_worst);
+        }
+        return is_greater;
+    }
+
+    __device__ __forceinline__ Word of(int bit) const {
+        Word sum = 0;
+#pragma unroll
+        for (int p = 0; p < kPlanes; ++p) sum |= (planes[p] >> bit & 1u) << p;
+        return sum;
+    }
+};
+
+// A block for each query, by bits. Of sums only those that may be among the best become counters.
+extern "C" __global__ void __launch_bounds__(512) count_by_bits(Index index, Queries queries, Pass pass) {
+    union Room {
+        int rows[kThreads];
+        Long found[kFound];
+    };
+    __shared__ Room room;
+    __shared__ int total;
+    Word* const counters = reinterpret_cast<Word*>(dynamic_shared);
+    const int q = blockIdx.x, t = threadIdx.x;
+    int low, high;
+    if (!begin_chunk(index, queries, pass, &low, &high)) return;
+    const Word* const bits = index.bits + pass.chunk * index.stride * index.columns + t * kColumns;
+    const bool has_columns = t * kColumns < index.columns;
+    const long long first = 2 * (queries.offsets[q] - queries.offsets[0]), last = 2 * (queries.offsets[q + 1] - queries.offsets[0]);
+    Sums sums[kColumns] = {};
+    for (long long tile = first; tile < last; tile += kThreads) {
+        const int row = tile + t < last ? queries.rows[tile + t] : -1;
+        room.rows[t] = row < 0 ? static_cast<int>(index.stride - 1) : row;
+        __syncthreads();
+        const int n = static_cast<int>(min(last - tile, static_cast<long long>(kThreads)));
+        for (int r = 0; has_columns && r < n; r += kRowsAtOnce) {
+            Columns found[kRowsAtOnce];
+#pragma unroll
+            for (int k = 0; k < kRowsAtOnce; ++k) {
+                found[k] = *reinterpret_cast<const Columns*>(bits + static_cast<long long>(room.rows[r + k]) * index.columns);
+            }
+#pragma unroll
+            for (int c = 0; c < kColumns; ++c) {
+                Word words[kRowsAtOnce];
+#pragma unroll
+                for (int k = 0; k < kRowsAtOnce; ++k) words[k] = found[k].of[c];
+                sums[c].add_rows(words, pass.planes);
+            }
+            COUNT_OPERATIONS(kRowsAtOnce * kColumns);
+        }
+        __syncthreads();
+    }
+    const bool is_all = pass.scores != nullptr;
+    const Word worst = is_all ? 0 : static_cast<Word>(queries.best[(q + 1ll) * queries.top - 1] >> 32);
+#pragma unroll
+    for (int c = 0; has_columns && c < kColumns; ++c) {
+        for (Word votes = sums[c].above(worst); votes; votes &= votes - 1) {
+            const int bit = __ffs(static_cast<int>(votes)) - 1, place = (t * kColumns + c) * 32 + bit;
+            counters[place / kParts] |= sums[c].of(bit) << place % kParts * kBits;  // no other thread's
+        }
+    }
+    __syncthreads();
+    end_chunk(queries, pass, low, high, room.found, &total);
+}

@@ -1,0 +1,390 @@
+"""Match scores of spectra on a GPU: the class of `kernels.cpu.match_scores`, with the kernels of match_scores.cu.
+
+The thesis's form for a GPU (Carroll, Algorithm 11) reads a row of 0 and 1, one for each candidate, for each mass of a query. Where nearly
+all that it reads is 0 (a peptide has some dozens of the hundred thousand masses that occur), a row is a list of those candidates that have
+the mass: postings instead of bits. Which, is decided by how many candidates have a mass, on average (`share_for_bits`). Rows and what is
+found stay on the device; where they do not fit, the candidates are taken in groups, whose rows are made anew.
+
+ATGPU analysis, a word has 4 bytes; `building_analysis` and `search_analysis` count it. For q queries of n masses, r candidates of m masses
+in c chunks, and p candidates that have a mass, on average:
+
+* rounds: one for each chunk, and four that make the lists;
+* words in: r m and 3 r of candidates, q n and 7 q of queries; out: 2 q top;
+* operations: 4 r m to make postings, 2 r m to make bits; in a search 2 q n p postings that are counted, or 2 q n r / 32 words of bits;
+* memory blocks: 2 q n p / 16 of postings, which the cache keeps for the queries of a chunk, and 2 q n c of the places where they begin, or
+  2 q n r / 256 of bits;
+* shared memory: the counters of a chunk, 64 KB (32 KB where there is less), and 4 KB.
+
+Device memory: 4 bytes for a candidate's mass, another 4 while postings are made, and 4 for each mass that occurs, from zero on and from
+precursors down, in each chunk; bits take one for each candidate and mass that occurs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.counts import Work
+from kernels.cuda.modules import Card, sent, struct
+from kernels.device import DeviceMemoryError, UnsupportedSearchError
+from kernels.match_score_layouts import (
+    CANDIDATES_OF_CHUNK,
+    MassLists,
+    MassRows,
+    candidate_ranges,
+    check_candidates,
+    counting,
+    longest,
+    most_matches,
+    score_type,
+)
+
+__all__ = ["MatchScores"]
+
+_FILE = "match_scores.cu"
+_THREADS = 512
+_FOUND = 512
+_COUNTER_BYTES = 64 << 10  # so that three blocks share a multiprocessor
+_LIST_THREADS = 32
+_SCORE_BYTES = 256 << 20  # of all scores of a batch of queries
+_MOST_CANDIDATES = 1 << 32
+
+_LISTS = np.dtype([(name, np.uint64) for name in ("offsets", "masses", "precursors")] + [("before", np.int64), ("n", np.int64)])
+"""The struct Lists of match_scores.cu."""
+_ROWS = np.dtype(
+    [(name, np.uint64) for name in ("bits", "bits_below", "before", "before_below")] + [(name, np.int32) for name in ("words", "n")]
+)
+_INDEX = np.dtype(
+    [(name, np.uint64) for name in ("starts", "postings", "firsts", "bits")]
+    + [("stride", np.int64), ("chunk_size", np.int32), ("columns", np.int32)]
+)
+_QUERY_COLUMNS = "offsets", "masses", "precursors", "windows", "rows", "best"
+_QUERIES = np.dtype([*[(name, np.uint64) for name in _QUERY_COLUMNS], ("n", np.int32), ("top", np.int32)])
+_PASS = np.dtype(
+    [("scores", np.uint64), ("row_length", np.int64), ("first", np.int64)]
+    + [(name, np.int32) for name in ("chunk", "n", "lanes", "planes")]
+)
+
+
+def building_analysis(*, candidates: int, masses: int, rows: int, words: int, chunks: int, by_bits: bool) -> Work:
+    """Rows of a group of candidates; `rows` masses occur, in `words` words of bits. An operation is a posting counted, placed, or set."""
+    in_bytes = 8 * (candidates + 1) + 4 * masses + 4 * candidates + 8 * (chunks + 1) + 8 * (words + 1)
+    operations = (2 if by_bits else 4) * masses
+    blocks = 4 * masses + operations + (0 if by_bits else chunks * (rows + 2) * 4 * 3 // 32)
+    return Work(2 if by_bits else 4, operations, blocks, -(-in_bytes // 4), 16 * words // 4, 0, 3 + 2 + 2 + 1)
+
+
+def search_analysis(*, queries: int, masses: int, met: int, chunks: int, top: int, counter_bytes: int, by_bits: bool) -> Work:
+    """A search in rows that are on the device; `met` is of postings that are counted, or of words of bits that are added."""
+    in_bytes = 8 * (queries + 1) + 4 * masses + 4 * queries + 16 * queries
+    blocks = met * 4 // 32 if by_bits else met * 2 // 32 + 2 * masses * chunks
+    return Work(chunks, met, blocks, -(-in_bytes // 4), 2 * queries * top, counter_bytes, 4 + 1)
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Rows of the chunks `first:last` of all, as postings or as bits."""
+
+    first: int
+    last: int
+    rows: MassRows
+    rows_below: MassRows
+    buffers: dict[str, Any]
+
+    @property
+    def stride(self) -> int:
+        """Rows of a chunk and two more, which are empty."""
+        return self.rows.n + self.rows_below.n + 2
+
+    @property
+    def by_bits(self) -> bool:
+        """Whether they are bits."""
+        return "bits_of_rows" in self.buffers
+
+
+class MatchScores:
+    """Candidates on a card, to be searched by match score.
+
+    Parameters
+    ----------
+    device : the card. candidates : in ascending order of precursor, less than 2^32.
+
+    Raises
+    ------
+    ValueError : they are not. UnsupportedSearchError : they are more.
+
+    Attributes
+    ----------
+    candidates_of_chunk, counter_bytes : a chunk has no more, and its counters take no more, which a block must have of shared memory.
+    share_for_bits : of the candidates, that must have a mass on average for rows of bits. An estimate: a posting takes a ninth of a cycle
+    of a multiprocessor, and a word of 32 bits a fifth. share_of_free_memory : that the rows of a group may take.
+    queries_of_batch : whose best are on the device together.
+    passes_of_look : pairs of a query and a chunk between two looks at a cancel.
+    """
+
+    candidates_of_chunk = CANDIDATES_OF_CHUNK
+    counter_bytes = _COUNTER_BYTES
+    share_for_bits = 0.05
+    share_of_free_memory = 0.6
+    queries_of_batch = 1 << 14
+    passes_of_look = 1 << 20
+
+    def __init__(self, device: Card, candidates: MassLists) -> None:
+        check_candidates(candidates)
+        n = len(candidates.precursors)
+        if n >= _MOST_CANDIDATES:
+            raise UnsupportedSearchError(f"{n:,} candidates are more than the 2^32 - 1 that cards search")
+        self._card, self._stream, self._lists = device, device.stream(), counting(candidates)
+        room = self.counter_bytes
+        while room + (8 << 10) > device.most_shared_bytes():
+            room //= 2
+        # Counters of 16 bits where a candidate alone may score that much: queries come later.
+        self._longest = longest(self._lists)
+        self._bits = 8 if 2 * self._longest < 1 << 8 else 16
+        self._chunk_size = max(1, min(n, self.candidates_of_chunk, room * 8 // self._bits))
+        self._n_chunks = -(-n // self._chunk_size)
+        self._resident: _Group | None = None
+
+    def search(
+        self,
+        queries: MassLists,
+        window: tuple[int, int],
+        top: int,
+        candidate: NDArray[np.int64],
+        score: NDArray[np.int32],
+        first: int = 0,
+        last: int | None = None,
+    ) -> Generator[int, None, None]:
+        """As that of the processor.
+
+        Raises
+        ------
+        DeviceError : the device failed. DeviceMemoryError : not even one chunk fits. UnsupportedSearchError : `top` is more than 256, or a
+        score may be more than 65,535.
+        """
+        last = len(queries.precursors) if last is None else last
+        if top > _FOUND // 2:
+            raise UnsupportedSearchError(f"cards find the best {_FOUND // 2} candidates of a query, not {top}")
+        own = counting(queries)
+        self._check(own)
+        candidate[first:last], score[first:last] = -1, 0
+        windows = candidate_ranges(self._lists, own, window)
+        try:
+            for begin in range(first, last, self.queries_of_batch):
+                end = min(last, begin + self.queries_of_batch)
+                best = np.empty((end - begin, top), np.uint64)
+                batch = self._sent(own, windows, begin, end, top)
+                yield from self._passed(batch, begin)
+                self._card.download(best, batch.buffers["best"], self._stream)
+                self._card.wait(self._stream)
+                score[begin:end] = best >> np.uint64(32)
+                numbers = np.uint64(_MOST_CANDIDATES - 1) - (best & np.uint64(_MOST_CANDIDATES - 1))
+                candidate[begin:end] = np.where(best > 0, numbers.astype(np.int64), -1)
+                yield end
+        finally:
+            self._card.wait(self._stream)
+        if first == last:
+            yield last
+
+    def score(
+        self, queries: MassLists, scores: NDArray[np.unsignedinteger], first: int = 0, last: int | None = None
+    ) -> Generator[int, None, None]:
+        """As that of the processor. Raises as `search`."""
+        last = len(queries.precursors) if last is None else last
+        own = counting(queries)
+        if most_matches(own, self._longest) > np.iinfo(scores.dtype).max:
+            raise ValueError(f"scores of up to {most_matches(own, self._longest)} do not go into {scores.dtype}")
+        self._check(own)
+        n = len(self._lists.precursors)
+        windows = np.tile(np.array([0, n]), (len(own.precursors), 1))
+        at_a_time = max(1, _SCORE_BYTES // max(1, n * self._bits // 8))
+        try:
+            for begin in range(first, last, at_a_time):
+                end = min(last, begin + at_a_time)
+                found = np.empty((end - begin, n), score_type((1 << self._bits) - 1))
+                batch = self._sent(own, windows, begin, end, 1)
+                room = self._card.buffer(found.nbytes)
+                yield from self._passed(batch, begin, room)
+                self._card.download(found, room, self._stream)
+                self._card.wait(self._stream)
+                scores[begin:end] = found
+                yield end
+        finally:
+            self._card.wait(self._stream)
+        if first == last:
+            yield last
+
+    def _check(self, queries: MassLists) -> None:
+        if most_matches(queries, self._longest) >= 1 << 16:
+            raise UnsupportedSearchError("cards count up to 65,535 matches, and these lists of masses are longer")
+
+    def _sent(self, queries: MassLists, windows: NDArray[np.int64], first: int, last: int, top: int) -> _Batch:
+        """The queries `first:last` on the device, with nothing found."""
+        offsets = queries.offsets[first : last + 1]
+        arrays: dict[str, NDArray] = {
+            "offsets": offsets, "masses": queries.masses[offsets[0] : offsets[-1]], "precursors": queries.precursors[first:last],
+            "windows": windows[first:last],
+        }  # fmt: skip
+        n_masses = int(offsets[-1] - offsets[0])
+        buffers = {"rows": self._card.buffer(8 * n_masses), "best": self._card.buffer(8 * top * (last - first))}
+        buffers |= sent(self._card, arrays, self._stream)
+        self._card.clear(buffers["best"], 8 * top * (last - first), self._stream)
+        planes = most_matches(queries, self._longest).bit_length()
+        return _Batch(last - first, top, planes, windows[first:last], buffers)
+
+    def _passed(self, batch: _Batch, told: int, scores: Any = 0) -> Generator[int, None, None]:
+        """Launch a batch of queries over all chunks; yields `told` between."""
+        since = 0
+        for group in self._groups():
+            launched, struct_of_queries = False, struct(self._card, _QUERIES, batch.buffers | {"n": batch.n, "top": batch.top})
+            postings = 2 * int(self._lists.offsets[self._end(group.last)] - self._lists.offsets[self._end(group.first)])
+            of_row = postings / max(1, group.stride * (group.last - group.first))
+            lanes = next(one for one in (4, 8, 16, 32) if one >= min(32.0, of_row))
+            kernel = "count_by_bits" if group.by_bits else "count_by_postings"
+            for chunk in range(group.first, group.last):
+                first, end = self._end(chunk), self._end(chunk + 1)
+                if not np.any((batch.windows[:, 0] < end) & (batch.windows[:, 1] > first)):
+                    continue
+                if not launched:
+                    blocks = -(-batch.n * _LIST_THREADS // _THREADS)
+                    self._launch("find_rows", blocks, (struct_of_queries, self._rows(group)))
+                    launched = True
+                members = {
+                    "scores": scores, "row_length": len(self._lists.precursors), "first": first, "chunk": chunk - group.first,
+                    "n": end - first, "lanes": lanes, "planes": batch.planes,
+                }  # fmt: skip
+                arguments = self._index(group), struct_of_queries, struct(self._card, _PASS, members)
+                self._launch(kernel, batch.n, arguments, self._shared_bytes)
+                since += batch.n
+                if since >= self.passes_of_look:
+                    self._card.wait(self._stream)
+                    since = 0
+                    yield told
+            if self._resident is None:
+                self._card.wait(self._stream)
+                yield told
+            del group  # before the next is made
+
+    @property
+    def _shared_bytes(self) -> int:
+        return -(-self._chunk_size * self._bits // 128) * 16
+
+    def _end(self, chunk: int) -> int:
+        """The first candidate of a chunk."""
+        return min(len(self._lists.precursors), chunk * self._chunk_size)
+
+    def _launch(self, kernel: str, blocks: int, arguments: tuple[Any, ...], shared_bytes: int = 0) -> None:
+        self._card.launch(
+            _FILE, kernel, blocks, _THREADS, arguments, self._stream, shared_bytes=shared_bytes, defines=(f"BITS={self._bits}",)
+        )
+
+    def _groups(self) -> Generator[_Group, None, None]:
+        """All candidates, as many at a time as fit."""
+        if self._resident is not None:
+            yield self._resident
+            return
+        first, most = 0, self._n_chunks
+        while first < self._n_chunks:
+            last = min(first + most, self._fitting(first))
+            group = None
+            with suppress(DeviceMemoryError):
+                group = self._made(first, last)
+            if group is None:
+                self._card.wait(self._stream)
+                if last - first == 1:
+                    raise DeviceMemoryError(f"{self._card.name} has not enough memory for {self._chunk_size:,} candidates")
+                most = (last - first) // 2
+                continue
+            if (first, last) == (0, self._n_chunks):
+                self._resident = group
+            yield group
+            group, first = None, last
+
+    def _fitting(self, first: int) -> int:
+        """The last chunk of a group that begins with `first`, at least one, if every mass occurred that may."""
+        ends = np.array([self._end(chunk) for chunk in range(first, self._n_chunks + 1)])
+        masses = self._lists.offsets[ends] - self._lists.offsets[ends[0]]
+        rows = np.minimum(2 * masses, 2 * (int(self._lists.precursors.max(initial=0)) + 1))
+        taken = 12 * masses + 12 * (ends - ends[0]) + 4 * rows * np.arange(len(ends)) + rows // 5
+        return first + max(1, int(np.searchsorted(taken, self._card.free_bytes() * self.share_of_free_memory, side="right")) - 1)
+
+    def _made(self, first: int, last: int) -> _Group:
+        """The lists of some chunks on the device. Raises DeviceMemoryError."""
+        card, stream, size = self._card, self._stream, self._chunk_size
+        begin, end = self._end(first), self._end(last)
+        offsets = self._lists.offsets[begin : end + 1]
+        raw: dict[str, Any] = {}
+        buffers: dict[str, Any] = {}
+        try:
+            raw = sent(
+                card,
+                {
+                    "offsets": offsets, "masses": self._lists.masses[offsets[0] : offsets[-1]],
+                    "precursors": self._lists.precursors[begin:end],
+                },
+                stream,
+            )  # fmt: skip
+            lists = struct(card, _LISTS, raw | {"before": int(offsets[0]), "n": end - begin})
+            words = int(self._lists.precursors[begin:end].max(initial=0)) // 64 + 1
+            bits = {name: np.empty(words, np.uint64) for name in ("bits", "bits_below")}
+            blocks = -(-(end - begin) * _LIST_THREADS // _THREADS)
+            for name in bits:
+                buffers[name] = card.buffer(8 * words)
+                card.clear(buffers[name], 8 * words, stream)
+            marked = struct(card, _ROWS, buffers | {"before": 0, "before_below": 0, "words": words, "n": 0})
+            self._launch("mark_masses", blocks, (lists, marked))
+            for name, values in bits.items():
+                card.download(values, buffers[name], stream)
+            card.wait(stream)
+            rows = MassRows.of(bits["bits"]), MassRows.of(bits["bits_below"])
+            before = {name: one.before[:-1].astype(np.uint32) for name, one in zip(("before", "before_below"), rows, strict=True)}
+            starts = np.minimum(np.arange(last - first + 1) * size, end - begin)
+            buffers |= sent(card, before | {"firsts": 2 * (offsets[starts] - offsets[0])}, stream)
+            group = _Group(first, last, *rows, buffers)
+            n_masses = int(offsets[-1] - offsets[0])
+            room = 4 * group.stride * (last - first)
+            if 2 * n_masses > self.share_for_bits * group.stride * (end - begin):
+                buffers["bits_of_rows"] = card.buffer(room * self._columns)
+                card.clear(buffers["bits_of_rows"], room * self._columns, stream)
+                self._launch("set_bits", blocks, (lists, self._rows(group), self._index(group)))
+                return group
+            buffers |= {"starts": card.buffer(room), "postings": card.buffer(4 * n_masses)}
+            card.clear(buffers["starts"], room, stream)
+            arguments = lists, self._rows(group), self._index(group)
+            self._launch("count_postings", blocks, arguments)
+            self._launch("add_up", last - first, arguments[-1:])
+            self._launch("place_postings", blocks, arguments)
+            return group
+        finally:
+            card.wait(stream)
+
+    def _rows(self, group: _Group) -> NDArray[np.void]:
+        names = "bits", "bits_below", "before", "before_below"
+        members = {name: group.buffers[name] for name in names} | {"words": len(group.rows.bits), "n": group.rows.n}
+        return struct(self._card, _ROWS, members)
+
+    def _index(self, group: _Group) -> NDArray[np.void]:
+        members = {name: group.buffers.get(name, 0) for name in ("starts", "postings", "firsts")}
+        members |= {"bits": group.buffers.get("bits_of_rows", 0), "columns": self._columns}
+        return struct(self._card, _INDEX, members | {"stride": group.stride, "chunk_size": self._chunk_size})
+
+    @property
+    def _columns(self) -> int:
+        """Words of a row of bits; the four that a thread reads at once are at a place that is a multiple of their size."""
+        return -(-self._chunk_size // 128) * 4
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Queries on the device; `windows` (n, 2) here. `planes` : bits of the greatest score."""
+
+    n: int
+    top: int
+    planes: int
+    windows: NDArray[np.int64]
+    buffers: dict[str, Any]

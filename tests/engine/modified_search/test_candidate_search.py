@@ -1,0 +1,69 @@
+"""Candidates are those with most matching masses, by the definition of the thesis, however the peptides are cut into parts."""
+
+import numpy as np
+import pytest
+
+from engine.arrays import offsets_of
+from engine.chemistry.masses import PROTON_MASS, RESIDUE_MASS, WATER_MASS
+from engine.execution.resources import Resources
+from engine.matches.scoring import ion_settings
+from engine.modified_search.candidate_search import find_candidates, peptide_lists, query_lists
+from engine.modified_search.parameters import ModifiedSearchParameters
+from engine.modified_search.settings import list_settings
+from engine.parameters import read_preset
+from engine.spectra.spectrum_index import SpectrumIndex
+from kernels.layouts import PeptideArrays, QueryArrays, SpectrumArrays
+from tests.shim.mass_inputs import plain_best
+
+KEPT = 7
+
+
+@pytest.fixture(scope="module")
+def made():
+    random = np.random.default_rng(12)
+    sequences = ["".join(random.choice(list("ACDEFGHIKLMNPQRSTVWY"), int(random.integers(6, 12)))) for _ in range(150)]
+    masses = np.array([sum(RESIDUE_MASS[ord(letter) - 65] for letter in one) + WATER_MASS for one in sequences])
+    sequences, masses = [sequences[i] for i in np.argsort(masses)], np.sort(masses)
+    lengths = np.array([len(one) for one in sequences])
+    text = np.frombuffer("".join(sequences).encode(), np.uint8)
+    peptides = PeptideArrays(
+        masses, offsets_of(lengths)[:-1].astype(np.uint32), lengths.astype(np.uint8), np.zeros(len(lengths), np.uint8),
+        np.zeros(len(lengths), np.uint32), text, RESIDUE_MASS.copy(), 0.0, 0.0,
+    )  # fmt: skip
+    peaks, queried = [], random.choice(len(sequences), 12)
+    for row in queried:
+        prefix = np.cumsum([RESIDUE_MASS[ord(letter) - 65] for letter in sequences[row]])[:-1]
+        ions = np.concatenate((prefix, masses[row] - prefix)) + PROTON_MASS
+        peaks.append(np.sort(np.concatenate((ions[random.random(len(ions)) < 0.6], random.uniform(100, 900, 15)))))
+    offsets = offsets_of(np.array([len(one) for one in peaks]))
+    weight = np.ones(offsets[-1], np.float32)
+    order = np.argsort(masses[queried] + 40.0)
+    queries = QueryArrays(order, np.full(len(order), 2), (masses[queried] + 40.0)[order])
+    return SpectrumIndex(SpectrumArrays(offsets, np.concatenate(peaks), weight, weight), queries, len(order)), peptides
+
+
+@pytest.mark.parametrize("preset", ["published", "standard"])
+@pytest.mark.parametrize("memory_bytes", [1 << 29, 6000])
+def test_candidates_are_those_of_the_definition(made, preset, memory_bytes):
+    index, peptides = made
+    parameters = ModifiedSearchParameters.checked(read_preset("modified", preset))
+    settings, lists = ion_settings(parameters, 1000.0, "hyperscore"), list_settings(parameters)
+    found = find_candidates(index, peptides, settings, lists, KEPT, memory_bytes, Resources(2))
+    candidates = peptide_lists(peptides, lists.per_dalton, 0, len(peptides.mass), Resources(1))
+    queries = query_lists(index.arrays, index.queries, settings, lists)
+    expected, counts = plain_best(queries, candidates, lists.window, KEPT)
+    assert found.peptide.tolist() == expected
+    assert found.matches.tolist() == counts
+
+
+def test_published_takes_each_peak_for_the_one_unit_that_it_falls_in(made):
+    index, _ = made
+    parameters = ModifiedSearchParameters.checked(read_preset("modified", "published"))
+    lists = list_settings(parameters)
+    assert lists.per_dalton == 100.0
+    settings = ion_settings(parameters, 1000.0, "hyperscore")
+    found = query_lists(index.arrays, index.queries, settings, lists)
+    for q, (spectrum, mass) in enumerate(zip(index.queries.spectrum, index.queries.mass, strict=True)):
+        peaks = index.arrays.mz[index.arrays.offsets[spectrum] : index.arrays.offsets[spectrum + 1]] - PROTON_MASS
+        units = {unit for bond in (*peaks, *(mass - peaks)) if 0 <= (unit := round(float(bond) * 100)) < round(mass * 100)}
+        assert found.masses[found.offsets[q] : found.offsets[q + 1]].tolist() == sorted(units)

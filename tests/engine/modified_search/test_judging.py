@@ -1,0 +1,30 @@
+"""The choice among the forms of a spectrum's candidates."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from engine.modified_search.judging import _ranks
+
+
+def test_ranks_are_by_score_with_each_peptide_once():
+    random = np.random.default_rng(2)
+    n = 400
+    spectrum = np.sort(random.integers(0, 60, n))
+    position, score = random.integers(0, 5, n), random.integers(0, 6, n).astype(float)
+    before = np.concatenate([random.permutation(count) + 1 for count in np.bincount(spectrum) if count])
+    found = _ranks(SimpleNamespace(spectrum=spectrum, position=position, rank=before), score)
+    for one in np.unique(spectrum):
+        rows = sorted(np.flatnonzero(spectrum == one).tolist(), key=lambda row: (-score[row], before[row]))
+        seen = []
+        for row in rows:
+            if position[row] in seen:
+                assert found[row] == 0
+            else:
+                seen.append(position[row])
+                assert found[row] == len(seen)
+
+
+def test_no_matches_have_no_ranks():
+    none = np.empty(0, np.int64)
+    assert len(_ranks(SimpleNamespace(spectrum=none, position=none, rank=none), np.empty(0))) == 0

@@ -1,0 +1,250 @@
+"""Searches for modified peptides end to end, on spectra whose peptides and modifications are known.
+
+Simulated: unmodified peptides, peptides with a modification that is not named, and noise.
+"""
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyteomics import mzid, parser, pepxml
+
+from engine.chemistry.modifications import unimod, write_mass
+from engine.chemistry.peptidoforms import parse
+from engine.command_line.main import main
+from engine.errors import InputError, ParameterError
+from engine.jobs.progress import Cancelled, Progress
+from engine.modified_search.parameters import ModifiedSearchParameters, shift_range
+from engine.modified_search.search import find_modified
+from engine.parameters import read_preset
+from engine.project import Project
+from tests.engine.matches.writers.test_mzidentml import LEFT_OPEN
+from tests.engine.simulation import Simulation, proteins_of
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+SHIFTS = (("Oxidation", "M"), ("Phospho", "STY"), ("Acetyl", "K"), ("Deamidated", "N"), ("GG", "K"), ("Methyl", "DE"))
+N_PLAIN, N_SHIFTED, N_NOISE = 60, 120, 60
+RESIDUES = set("ADEFGHIKLMNPQRSTVWY")
+
+
+class Made:
+    """Spectra, proteins, and what is planted: sequence, name and site by the spectrum's title."""
+
+    def __init__(self, folder):
+        proteins = proteins_of(REPOSITORY / "resources" / "samples" / "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
+        self.database = folder / "proteins.fasta"
+        self.database.write_text("".join(f">{name} a protein\n{one}\n" for name, one in proteins.items()))
+        every = {peptide for one in proteins.values() for peptide in parser.cleave(one, "trypsin")}
+        peptides = sorted(peptide for peptide in every if 9 <= len(peptide) <= 20 and set(peptide) <= RESIDUES)
+        random = np.random.default_rng(5)
+        chosen = random.permutation(peptides).tolist()
+        made = Simulation(5, 4, 8)
+        for sequence in chosen[:N_PLAIN]:
+            made.add(sequence, int(random.integers(2, 4)))
+        self.planted = {}
+        for number, sequence in enumerate(chosen[N_PLAIN:]):
+            name, letters = SHIFTS[number % len(SHIFTS)]
+            sites = [k + 1 for k, letter in enumerate(sequence) if letter in letters]
+            if not sites or len(self.planted) == N_SHIFTED:
+                continue
+            site = int(random.choice(sites))
+            title = f"known {len(made.entries)}"
+            made.add(sequence, int(random.integers(2, 4)), {site: unimod().by_name(name).mass})
+            self.planted[title] = sequence, name, site
+        for _ in range(N_NOISE):
+            made.add_noise(float(random.uniform(900, 2200)), 2)
+        self.plain = {title: one for title, one in made.known.items() if title not in self.planted}
+        self.spectra = made.write(folder / "spectra.mgf")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return Made(tmp_path_factory.mktemp("modified"))
+
+
+@pytest.fixture(scope="module")
+def project(made, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("found") / "p"
+    find_modified([made.spectra], [made.database], folder, ModifiedSearchParameters(), device="cpu", threads=2)
+    return folder
+
+
+def rows_of(project, name="psms"):
+    with (project / "exports" / f"{name}.tsv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def accepted(rows):
+    return [row for row in rows if row["rank"] == "1" and row["is_decoy"] == "false" and float(row["q_value"]) <= 0.01]
+
+
+def test_modifications_put_back_are_found_named_and_placed(made, project):
+    found = {row["spectrum_id"]: row for row in accepted(rows_of(project))}
+    right = {title: found[title] for title, (sequence, *_) in made.planted.items() if found.get(title, {}).get("sequence") == sequence}
+    assert len(right) >= 0.9 * len(made.planted)
+    named = [title for title, row in right.items() if row["modification"] == made.planted[title][1]]
+    sited = [title for title, row in right.items() if int(row["shift_position"]) == made.planted[title][2]]
+    assert len(named) >= 0.85 * len(right) and len(sited) >= 0.85 * len(right)
+    for title, row in right.items():
+        assert float(row["mass_shift"]) == pytest.approx(unimod().by_name(made.planted[title][1]).mass, abs=0.02)
+    wrong = [row for row in found.values() if row["spectrum_id"].startswith("noise")]
+    assert len(wrong) <= 7  # in each group down to the first decoy, as it were
+
+
+def test_unmodified_peptides_stay_unmodified(made, project):
+    found = {row["spectrum_id"]: row for row in accepted(rows_of(project))}
+    plain = [title for title, sequence in made.plain.items() if found.get(title, {}).get("sequence") == sequence]
+    assert len(plain) >= 0.9 * len(made.plain)
+    kept = [title for title in plain if found[title]["shift_kind"] == "none" and not found[title]["modification"]]
+    assert len(kept) >= 0.95 * len(plain)
+
+
+def test_the_table_of_modifications_counts_the_psms(project):
+    found = accepted(rows_of(project))
+    table = {row["name"]: row for row in rows_of(project, "modifications")}
+    assert next(iter(table)) in dict(SHIFTS) and set(dict(SHIFTS)) <= set(table)
+    for name in dict(SHIFTS):
+        of_name = [row for row in found if row["modification"] == name]
+        assert int(table[name]["psms"]) == len(of_name)
+        assert int(table[name]["peptides"]) == len({row["sequence"] for row in of_name})
+    counts = json.loads((project / "run.json").read_text())["counts"]
+    assert counts["psms"] == len(found) == counts["plain"] + counts["named"] + counts["unnamed"]
+
+
+def test_proforma_has_the_name_or_the_mass(project):
+    for row in rows_of(project):
+        assert parse(row["peptide"]).mass == pytest.approx(float(row["calculated_mass"]), abs=1e-3)
+        if row["modification"] in unimod():
+            assert f"[{row['modification']}]" in row["peptide"]
+        elif row["modification"]:
+            assert f"[{write_mass(float(row['carried_mass']))}]" in row["peptide"]
+
+
+def test_the_same_tables_with_one_thread_and_with_two(made, project, tmp_path):
+    find_modified([made.spectra], [made.database], tmp_path / "p", ModifiedSearchParameters(), device="cpu", threads=1)
+    for name in ("psms", "peptides", "proteins", "modifications"):
+        one, two = (folder / "exports" / f"{name}.tsv" for folder in (project, tmp_path / "p"))
+        assert one.read_bytes() == two.read_bytes()
+
+
+def test_the_same_tables_when_the_index_is_searched_in_parts(made, project, tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.modified_search.search._MB", 20_000)
+    find_modified([made.spectra], [made.database], tmp_path / "p", ModifiedSearchParameters(index_memory=64), device="cpu", threads=2)
+    assert (tmp_path / "p" / "exports" / "psms.tsv").read_bytes() == (project / "exports" / "psms.tsv").read_bytes()
+
+
+@pytest.mark.filterwarnings(*LEFT_OPEN)
+def test_other_programs_read_a_shift_as_a_difference_of_mass(project, tmp_path):
+    for name, target in (("pepxml", tmp_path / "x.pep.xml"), ("mzid", tmp_path / "x.mzid"), ("pin", tmp_path / "x.pin")):
+        assert main(["export", str(project), "--format", name, "--out", str(target)]) == 0
+    assert main(["export", str(project), "--format", "tsv", "--out", str(tmp_path / "tables")]) == 0
+    for name in ("psms", "peptides", "proteins", "modifications"):
+        assert (tmp_path / "tables" / f"{name}.tsv").read_bytes() == (project / "exports" / f"{name}.tsv").read_bytes()
+    rows = {(row["spectrum_id"], row["charge"]): row for row in rows_of(project)}
+    with pepxml.read(str(tmp_path / "x.pep.xml")) as reader:
+        for query in reader:
+            (hit,) = query["search_hit"]
+            row = rows[query["spectrumNativeID"], str(query["assumed_charge"])]
+            bare = float(row["calculated_mass"]) - float(row["carried_mass"])
+            assert hit["calc_neutral_pep_mass"] == pytest.approx(bare, abs=1e-5)
+            assert hit["massdiff"] == pytest.approx(float(row["observed_mass"]) - bare, abs=1e-5)
+            assert len(hit["modifications"]) == row["sequence"].count("C")  # the fixed ones
+    carrying = 0
+    with mzid.read(str(tmp_path / "x.mzid"), retrieve_refs=True) as reader:
+        for result in reader:
+            (item,) = result["SpectrumIdentificationItem"]
+            carrying += len(item.get("Modification", []))
+    assert carrying == sum((row["modification"] != "") + row["sequence"].count("C") for row in rows.values())
+
+
+def test_what_an_identification_left_is_searched_from_its_project(made, tmp_path):
+    command = ["identify", str(made.spectra), "--database", str(made.database), "--out", str(tmp_path / "first"), "--quiet"]
+    assert main([*command, "--device", "cpu", "--set", "variable_modifications="]) == 0
+    out = tmp_path / "second"
+    assert main(["modified", "--from-project", str(tmp_path / "first"), "--out", str(out), "--quiet", "--device", "cpu"]) == 0
+    identified = {row["spectrum_id"] for row in accepted(rows_of(tmp_path / "first"))}
+    rows = rows_of(out)
+    assert identified and not identified & {row["spectrum_id"] for row in rows}
+    right = [row for row in accepted(rows) if made.planted.get(row["spectrum_id"], ("",))[0] == row["sequence"]]
+    proteins = Path(Project.open(tmp_path / "first").folder) / "exports" / "proteins.tsv"
+    assert proteins.is_file() and len(right) >= 5  # of the peptides of proteins that were identified
+    record = json.loads((out / "run.json").read_text())
+    assert record["source_run"] == Project.open(tmp_path / "first").runs()[0].id
+    assert record["counts"]["spectra"] == N_PLAIN + len(made.planted) + N_NOISE
+    # With a database, all of it is searched.
+    again = tmp_path / "third"
+    command = ["modified", "--from-project", str(tmp_path / "first"), "--database", str(made.database), "--out", str(again), "--quiet"]
+    assert main([*command, "--run", record["source_run"], "--device", "cpu"]) == 0
+    wide = [row for row in accepted(rows_of(again)) if made.planted.get(row["spectrum_id"], ("",))[0] == row["sequence"]]
+    assert len(wide) >= 0.8 * len(made.planted)
+
+
+def test_published_ranks_by_matching_masses_alone(made, tmp_path):
+    parameters = ModifiedSearchParameters.checked(read_preset("modified", "published"))
+    find_modified([made.spectra], [made.database], tmp_path / "p", parameters, device="cpu", threads=2)
+    rows = [row for row in rows_of(tmp_path / "p") if row["rank"] == "1"]
+    assert all(float(row["score"]) == int(float(row["score"])) for row in rows)
+    known = {**made.plain, **{title: one[0] for title, one in made.planted.items()}}
+    right = [row for row in rows if known.get(row["spectrum_id"]) == row["sequence"]]
+    assert len(right) >= 0.5 * len(known)
+
+
+def cancelled_search(made, folder, stage):
+    progress = Progress(lambda event: event.stage == stage and progress.cancel())
+    find_modified([made.spectra], [made.database], folder, ModifiedSearchParameters(), device="cpu", progress=progress)
+
+
+def test_a_cancel_is_obeyed_and_leaves_nothing(made, tmp_path):
+    for stage in ("Counting matches", "Placing mass shifts", "Writing results"):
+        with pytest.raises(Cancelled):
+            cancelled_search(made, tmp_path / "p", stage)
+    assert all(run.status != "done" for run in Project.open(tmp_path / "p").runs())
+    assert not (tmp_path / "p" / "exports").exists()
+
+
+def test_what_cannot_be_searched_is_told_in_a_sentence(made, tmp_path):
+    search = {"device": "cpu", "threads": 1}
+    with pytest.raises(ParameterError, match="spectra"):
+        find_modified([], [made.database], tmp_path / "p", ModifiedSearchParameters(), **search)
+    with pytest.raises(ParameterError, match="database"):
+        find_modified([made.spectra], [], tmp_path / "p", ModifiedSearchParameters(), **search)
+    with pytest.raises(ParameterError, match="given twice"):
+        find_modified([made.spectra], [], tmp_path / "p", ModifiedSearchParameters(), from_project=tmp_path, **search)
+    with pytest.raises(ParameterError, match="--from-project"):
+        find_modified([made.spectra], [made.database], tmp_path / "p", ModifiedSearchParameters(), run="x", **search)
+    with pytest.raises(InputError):
+        find_modified([], [], tmp_path / "p", ModifiedSearchParameters(), from_project=tmp_path / "none", **search)
+    empty = tmp_path / "empty.mgf"
+    empty.write_text("BEGIN IONS\nTITLE=a\nPEPMASS=500\nCHARGE=2+\n100.1 1\nEND IONS\n")
+    with pytest.raises(InputError, match="none of the 1 spectra"):
+        find_modified([empty], [made.database], tmp_path / "q", ModifiedSearchParameters(), **search)
+
+
+@pytest.mark.parametrize("text", ["", "x", "5", "5..", "500..-150", "-1e9..5", "nan..5", "0..inf", "1...2..3"])
+def test_a_range_of_shifts_that_is_none_is_refused(text):
+    with pytest.raises(ParameterError):
+        shift_range(text)
+    with pytest.raises(ParameterError):
+        ModifiedSearchParameters().changed(mass_shift=text)
+
+
+def test_no_decoys_no_rates(made, tmp_path):
+    parameters = ModifiedSearchParameters(decoys="none")
+    summary = find_modified([made.spectra], [made.database], tmp_path / "p", parameters, device="cpu", threads=2)
+    assert summary.n_psms == 0 and {row["q_value"] for row in rows_of(tmp_path / "p")} == {""}
+    assert len(rows_of(tmp_path / "p", "modifications")) > 0
+
+
+def test_gzipped_spectra_from_the_command_line(made, tmp_path):
+    packed = tmp_path / "spectra.mgf.gz"
+    packed.write_bytes(gzip.compress(made.spectra.read_bytes()))
+    out = tmp_path / "p"
+    command = ["modified", str(packed), "--database", str(made.database), "--out", str(out), "--mass-shift=10..20", "--top", "2", "--json"]
+    assert main([*command, "--device", "cpu"]) == 0
+    rows = rows_of(out)
+    assert {row["rank"] for row in rows} == {"1", "2"}
+    shifts = [float(row["mass_shift"]) for row in rows if row["shift_kind"] != "none"]
+    assert shifts and min(shifts) > 9.9 and max(shifts) < 20.1

@@ -1,0 +1,20 @@
+"""Projects with a search for modified peptides of real spectra, for tests and pictures of the window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.modified_search.parameters import ModifiedSearchParameters
+from engine.modified_search.search import find_modified
+from engine.parameters import read_preset
+from engine.project import Project
+
+QC_SHEW = "spectra/qc_shew_qe/QC_Shew_18_02_Excerpt.mzXML"
+PROTEINS = "proteomes/shew.fasta"
+
+
+def project_with_modifications(folder: Path, data: Path) -> Project:
+    """A project with a search of a thousand spectra of Shewanella in its proteins. `data`: the unpacked test data."""
+    parameters = ModifiedSearchParameters.checked(read_preset("modified", "standard"))
+    find_modified([data / QC_SHEW], [data / PROTEINS], folder, parameters, device="cpu")
+    return Project.open(folder)

@@ -1,0 +1,257 @@
+"""The results of a search for modified peptides of real spectra, driven as a person would, and compared with the tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from engine.project import Project
+from engine.searches import search_of_kind
+from gui.forms.given import Given
+from gui.results.modified import ModificationRow, variable_modifications
+from gui.results.modified_view import ModifiedView
+from gui.theme import Theme
+from gui.window import MainWindow
+from tests.gui.modified_projects import PROTEINS, QC_SHEW, project_with_modifications
+from tests.gui.result_views import click_row, cut_off, opened, overlapping, rows_of, settle, shown
+
+FDR = 0.01
+
+
+@pytest.fixture(scope="module")
+def project(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return project_with_modifications(tmp_path_factory.mktemp("modified") / "project", shared_data)
+
+
+@pytest.fixture
+def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[ModifiedView]:
+    widget = ModifiedView(search_of_kind("modified"))
+    opened(widget, project, qtbot)
+    yield widget
+    widget.clear()
+
+
+@pytest.fixture(scope="module")
+def accepted(project: Project) -> list[dict[str, Any]]:
+    return [row for row in rows_of(project, "psms") if row["rank"] == 1 and not row["is_decoy"] and row["q_value"] <= FDR]
+
+
+def choose_modification(view: ModifiedView, name: str, qtbot: QtBot) -> None:
+    click_row(view.modifications, shown(view.modifications, "name").index(name), qtbot)
+    settle(view, qtbot)
+
+
+def choose_match(view: ModifiedView, row: dict[str, Any], qtbot: QtBot) -> None:
+    view.show_all("psms")
+    settle(view, qtbot)
+    at = [i for i in range(len(view.psms.model.rows)) if shown(view.psms, "scan")[i] == row["scan"]]
+    view.psms.view.choose(at[0])
+    settle(view, qtbot)
+
+
+def test_it_tells_what_was_found_by_kind_of_shift(view: ModifiedView, accepted: list[dict[str, Any]]) -> None:
+    kinds = Counter(row["shift_kind"] for row in accepted)
+    assert (
+        f"{kinds['none']} PSMs without a shift, {kinds['named']} with a usual shift, {kinds['unnamed']} with another" in view.header.facts
+    )
+    assert view.header.text.startswith(f"{len(accepted)} PSMs")
+    assert shown(view.psms, "scan") and view.psms.view.chosen is not None
+
+
+def test_the_histogram_counts_the_accepted_matches(view: ModifiedView, accepted: list[dict[str, Any]]) -> None:
+    bars = view.histogram.bars
+    assert bars is not None
+    shift = np.array([row["mass_shift"] for row in accepted])
+    assert bars.counts.tolist() == np.histogram(shift, bars.edges)[0].tolist()
+    explained = np.array([row["shift_kind"] != "unnamed" for row in accepted])
+    assert bars.explained.tolist() == np.histogram(shift[explained], bars.edges)[0].tolist()
+
+
+def test_a_click_on_a_bar_shows_its_spectra(view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
+    view.histogram.show_range(((-20.0, 60.0),))
+    QTest.mouseClick(view.histogram, Qt.MouseButton.LeftButton, pos=view.histogram.place_of(15.995).toPoint())
+    settle(view, qtbot)
+    assert view.histogram.place is not None
+    low, high = view.histogram.place
+    expected = sorted(row["scan"] for row in accepted if low <= row["mass_shift"] < high)
+    assert expected and sorted(shown(view.psms, "scan")) == expected
+    assert view.psms.scope_text.startswith("of 15.") and view.spectrum.spectrum is not None
+    view.psms.all_button.click()
+    settle(view, qtbot)
+    assert len(view.psms.model.rows) == len(accepted) and view.histogram.place is None
+
+
+def test_every_modification_has_as_many_matches_as_it_tells(view: ModifiedView, project: Project, qtbot: QtBot) -> None:
+    rows = rows_of(project, "modifications")
+    kinds = {row["kind"] for row in rows[:30]}
+    assert kinds == {"named", "unnamed"}
+    for at in [*range(12), *range(12, len(rows), 9)]:
+        view.modifications.view.choose(at)
+        settle(view, qtbot)
+        bars = view.histogram.bars
+        assert len(view.psms.model.rows) == rows[at]["psms"], rows[at]
+        assert bars is not None and bars.marked.sum() == rows[at]["psms"], rows[at]
+
+
+def test_several_modifications_are_shown_together(view: ModifiedView, project: Project, qtbot: QtBot) -> None:
+    rows = rows_of(project, "modifications")
+    view.modifications.view.selectAll()
+    view._show_chosen_modifications()
+    settle(view, qtbot)
+    assert len(view.psms.model.rows) == sum(row["psms"] for row in rows)
+    assert view.histogram.marked == frozenset(range(len(rows)))
+
+
+def test_the_filter_narrows_all_tables(view: ModifiedView, accepted: list[dict[str, Any]], project: Project, qtbot: QtBot) -> None:
+    scan_of = [row["scan"] for row in rows_of(project, "psms")]
+
+    def scans() -> list[int]:
+        settle(view, qtbot)
+        return sorted(scan_of[row] for row in view.psms.model.rows.tolist())
+
+    def expected(wanted: Any) -> list[int]:
+        return sorted(row["scan"] for row in accepted if wanted(row))
+
+    bar = view.filters
+    bar.lowest.setValue(15.9)
+    bar.highest.setValue(16.1)
+    qtbot.wait(200)
+    assert scans() == expected(lambda row: 15.9 <= row["mass_shift"] <= 16.1) != []
+    assert all(15.9 <= mass <= 16.1 for mass in shown(view.modifications, "mass"))
+    bar.reset()
+    for kind in ("named", "unnamed", "none"):
+        bar.kind.setCurrentIndex(bar.kind.findData(kind))
+        bar.filterChanged.emit()
+        assert scans() == expected(lambda row, kind=kind: row["shift_kind"] == kind) != []
+    bar.reset()
+    bar.sure.setChecked(True)
+    assert scans() == expected(lambda row: (row["site_probability"] or 0) >= 0.95) != []
+    bar.reset()
+    bar.text.setText("oxidation")
+    qtbot.wait(200)
+    assert scans() == expected(lambda row: "oxidation" in f"{row['peptide']} {row['modification']}".lower()) != []
+    bar.reset()
+    bar.q_value.setValue(1.0)
+    qtbot.wait(200)
+    assert len(scans()) == sum(not row["is_decoy"] for row in rows_of(project, "psms"))
+
+
+def test_ions_that_carry_the_shift_are_heavier_by_it(view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
+    from engine.chemistry.fragments import fragment_ions
+
+    rows = [row for row in accepted if row["shift_kind"] == "named" and 0 < row["shift_position"] <= len(row["sequence"])][:4]
+    for row in rows:
+        choose_match(view, row, qtbot)
+        spectrum = view.spectrum.spectrum
+        assert spectrum is not None and spectrum.shift is not None and spectrum.shift.name == row["modification"]
+        ions, length = spectrum.ions, len(row["sequence"])
+        plain = np.array([mass for position, name, mass in spectrum.peptidoform.modifications if (position, name) == spectrum.shift[:2]])
+        deltas = spectrum.peptidoform.mass_deltas().copy()
+        deltas[row["shift_position"]] -= plain[0]
+        bare = fragment_ions(row["sequence"], deltas, series="by", max_charge=max(1, min(2, row["charge"] - 1)))
+        mz_of = {
+            key: mz for *key_parts, mz in zip(bare.series, bare.number, bare.charge, bare.mz, strict=True) for key in [tuple(key_parts)]
+        }
+        checked = 0
+        for i in np.flatnonzero((ions.loss == 0) & (ions.position > 0) & (ions.position < length)).tolist():
+            key = (ions.series[i], ions.number[i], ions.charge[i])
+            if key in mz_of:
+                moved = (ions.mz[i] - mz_of[key]) * ions.charge[i]
+                assert moved == pytest.approx(plain[0] if spectrum.carries_shift[i] else 0.0, abs=1e-6)
+                checked += 1
+        assert checked >= 2 * (length - 1)
+        assert {label.endswith("*") for label in spectrum.labels} <= {True, False}
+        starred = [label.endswith("*") for label in spectrum.labels]
+        assert starred == spectrum.carries_shift[spectrum.matches.ion].tolist()
+
+
+def test_the_spectrum_without_the_shift_is_mirrored_below_or_it_is_told_that_there_is_none(
+    view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot
+) -> None:
+    plain: dict[tuple[str, int], float] = {}
+    for row in accepted:
+        if row["shift_kind"] == "none":
+            key = row["sequence"], row["charge"]
+            plain[key] = min(plain.get(key, 1.0), row["q_value"])
+    shifted = [row for row in accepted if row["shift_kind"] != "none"]
+    with_partner = next(row for row in shifted if (row["sequence"], row["charge"]) in plain)
+    alone = next(row for row in shifted if (row["sequence"], row["charge"]) not in plain)
+    choose_match(view, with_partner, qtbot)
+    assert view.mirror.spectra is not None and view.mirror.spectra.lower is not None
+    below = view.mirror.spectra.lower.ions
+    assert below is not None and below.shift is None and below.peptidoform.sequence == with_partner["sequence"]
+    choose_match(view, alone, qtbot)
+    assert view.mirror.spectra.lower is None
+    assert view.mirror.readout.text().startswith("No accepted spectrum of this peptide and charge without a shift")
+
+
+def test_a_protein_shows_its_matches(view: ModifiedView, accepted: list[dict[str, Any]], qtbot: QtBot) -> None:
+    view.tables.setCurrentWidget(view.proteins)
+    view.proteins.view.choose(0)
+    settle(view, qtbot)
+    name = shown(view.proteins, "group")[0].split(";")[0]
+    assert sorted(shown(view.psms, "scan")) == sorted(row["scan"] for row in accepted if name in row["proteins"])
+
+
+def test_chosen_modifications_are_searched_again(view: ModifiedView, shared_data: Path, qtbot: QtBot) -> None:
+    asked: list[tuple[str, str, Given]] = []
+    said: list[str] = []
+    view.searchAsked.connect(lambda *given: asked.append(given))
+    view.message.connect(said.append)
+    view._ask_for_search("identify")
+    assert not asked and said[-1].startswith("Choose modifications with a name of Unimod")
+    choose_modification(view, "Oxidation", qtbot)
+    view._ask_for_search("identify")
+    kind, run_id, given = asked[0]
+    assert (kind, run_id) == ("identify", "modified-0001")
+    assert any(text.startswith("Oxidation (") and "M" in text for text in given.parameters["variable_modifications"])
+    assert given.inputs == {"spectra": (shared_data / QC_SHEW,), "database": (shared_data / PROTEINS,)}
+
+
+@pytest.mark.parametrize(
+    ("name", "sites", "expected"),
+    [
+        ("Oxidation", "M 40; W 6; N-term 1", ("Oxidation (MW)",)),
+        ("Gln->pyro-Glu", "Q 3", ("Gln->pyro-Glu (N-term Q)",)),
+        ("Acetyl", "N-term 5; K 5", ("Acetyl (K)", "Acetyl (N-term)")),
+        ("Ala->Ser", "A 3", ("Ala->Ser (A)",)),
+        ("+38.95", "A 2", ()),
+        ("Oxidation + Phospho", "S 2", ()),
+        ("missed cleavage +GK (N-terminus)", "N-term 2", ()),
+    ],
+)
+def test_names_of_unimod_become_variable_modifications(name: str, sites: str, expected: tuple[str, ...]) -> None:
+    row = ModificationRow(0, name, 1.0, "named", sites, name, 1e6)
+    assert variable_modifications([row]) == (expected, () if expected else (name,))
+
+
+@pytest.mark.parametrize("width", [620, 1000, 1640])
+def test_no_text_is_cut_off(view: ModifiedView, width: int, qtbot: QtBot) -> None:
+    view.resize(width, 760)
+    settle(view, qtbot)
+    assert not cut_off(view.filters) and not overlapping(view.filters)
+
+
+def test_the_form_of_the_search_again_is_filled_and_can_be_run(
+    window: MainWindow, project: Project, shared_data: Path, qtbot: QtBot
+) -> None:
+    window.open_project(project.folder)
+    results = window.searches["modified"].results
+    assert isinstance(results, ModifiedView)
+    settle(results, qtbot)
+    choose_modification(results, "Oxidation", qtbot)
+    results.follow_ups["identify"].trigger()
+    form = window.form
+    assert form.search.kind == "identify" and form.project_folder() == project.folder
+    assert form.file_lists["spectra"].paths == [shared_data / QC_SHEW]
+    qtbot.waitUntil(form.run_button.isEnabled, timeout=10_000)
+    assert any(text.startswith("Oxidation (") for text in form.parameters.values()["variable_modifications"])
+    assert form.parameters.values()["fragment_tolerance"] == results.run.parameters["fragment_tolerance"]  # type: ignore[union-attr]

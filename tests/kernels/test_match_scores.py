@@ -1,0 +1,267 @@
+"""Match scores on the processor and on a card (through tests/shim), against the definition written out."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernels.cpu.match_score_forms import score_by_lists, score_by_vector
+from kernels.cpu.match_scores import MatchScores
+from kernels.cpu.processor import Processor
+from kernels.cuda import match_scores as cuda
+from kernels.device import DeviceMemoryError, UnsupportedSearchError, stop_flag
+from kernels.match_score_layouts import MassLists, MassRows, counting
+from tests.shim.mass_inputs import lists_of, plain_best, plain_score, plain_scores, random_lists, scored_on, searched_on
+from tests.shim.shim_card import ShimCard, missing_compiler
+from tests.shim.tuning import limited, tuned
+
+ALWAYS = {"looks_of_placed": -1.0}
+INDEX, VECTOR, FINE = {**ALWAYS, "most_starts": 1e9}, {"looks_of_placed": 1e9}, {**ALWAYS, "most_starts": 0.0}
+SMALL = {**INDEX, "candidates_of_chunk": 7}
+FORMS = pytest.mark.parametrize("options", [INDEX, VECTOR, FINE, SMALL], ids=["index", "vector", "too fine", "small chunks"])
+POSTINGS, BITS = {"share_for_bits": 2.0}, {"share_for_bits": -1.0}
+BOTH_ROWS = pytest.mark.parametrize("rows", [POSTINGS, BITS], ids=["postings", "bits"])
+EMPTY = lists_of([], [])
+NEEDS_COMPILER = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+
+
+def test_the_example_of_the_thesis():
+    """Figure 3.3: {2, 4, 9, 10} and {2, 4, 6, 7}, the last of each its precursor."""
+    assert plain_score([2, 4, 9], 10, [2, 4, 6], 7) == 3
+    assert searched_on(Processor(1), lists_of([[2, 4, 6]], [7]), lists_of([[2, 4, 9]], [10]), (0, 5), 1) == ([[0]], [[3]])
+
+
+@FORMS
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("window", [(-50, 100), (0, 0), (-500, 500), (30, 20)], ids=str)
+def test_the_best_candidates_are_those_of_the_definition(options, threads, window):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        candidates, queries = random_lists(rng, 60, beyond=seed % 3), random_lists(rng, 12, in_order=False, beyond=seed % 2 * 3)
+        kind = tuned(MatchScores, **options, nanoseconds_of_piece=1e3)
+        for top in (1, 5, 100):
+            expected = plain_best(queries, candidates, window, top)
+            assert searched_on(Processor(threads), candidates, queries, window, top, kind) == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_adversarial_lists_have_the_best_candidates_of_the_definition(data):
+    def lists(ordered):
+        precursors = data.draw(st.lists(st.integers(-1, 9), max_size=6))
+        masses = [sorted(data.draw(st.sets(st.integers(-3, 12)))) for _ in precursors]
+        return lists_of(masses, sorted(precursors) if ordered else precursors)
+
+    candidates, queries = lists(True), lists(False)
+    window, top = (data.draw(st.integers(-9, 9)), data.draw(st.integers(-9, 9))), data.draw(st.integers(1, 4))
+    expected = plain_best(queries, candidates, window, top)
+    for options in (INDEX, VECTOR, {**INDEX, "candidates_of_chunk": 2}):
+        assert searched_on(Processor(1), candidates, queries, window, top, tuned(MatchScores, **options)) == expected
+
+
+def test_the_three_forms_give_the_same_scores():
+    rng, stop = np.random.default_rng(3), stop_flag()
+    candidates, queries = random_lists(rng, 200, most=3000, longest=80), random_lists(rng, 20, most=3000, longest=300, in_order=False)
+    expected = np.array(plain_scores(queries, candidates))
+    found = np.zeros((2, 20, 200), np.int32)
+    for q in range(20):
+        score_by_lists(queries, q, candidates, 0, 200, found[0, q], stop)
+        score_by_vector(queries, q, candidates, 0, 200, found[1, q], stop)
+    np.testing.assert_array_equal(found[0], expected)
+    np.testing.assert_array_equal(found[1], expected)
+    for dtype in (np.uint8, np.uint16, np.uint32):
+        for options in (INDEX, FINE):
+            np.testing.assert_array_equal(scored_on(Processor(2), candidates, queries, dtype, tuned(MatchScores, **options)), expected)
+
+
+def test_precursors_match_nothing():
+    candidates = lists_of([[3, 10], [3, 9], [4, 8]], [10, 10, 12])
+    queries = lists_of([[3, 10, 12], [3, 10]], [12, 10])
+    assert scored_on(Processor(1), candidates, queries, np.uint8).tolist() == plain_scores(queries, candidates) == [[1, 1, 0], [2, 2, 0]]
+
+
+def test_both_ends_of_the_window_are_within():
+    candidates = lists_of([[1]] * 5, [10, 20, 30, 40, 50])
+    queries = lists_of([[1]], [30])
+    assert searched_on(Processor(1), candidates, queries, (-10, 10), 5)[0] == [[2, 1, 3, -1, -1]]  # the unshifted one matches twice
+    assert searched_on(Processor(1), candidates, queries, (-9, 9), 5)[0] == [[2, -1, -1, -1, -1]]
+    assert searched_on(Processor(1), candidates, queries, (1, 0), 5)[0] == [[-1] * 5]
+
+
+def test_scores_above_255_and_masses_of_31_bits():
+    masses = np.unique(np.random.default_rng(4).integers(0, 1 << 30, 300)).tolist()
+    candidates = lists_of([masses, masses[::2]], [(1 << 31) - 1] * 2)
+    queries = lists_of([masses], [(1 << 31) - 1])
+    expected = [[2 * len(masses), 2 * len(masses[::2])]]
+    assert scored_on(Processor(1), candidates, queries, np.uint16).tolist() == expected
+    assert searched_on(Processor(1), candidates, queries, (0, 0), 2) == ([[0, 1]], expected)
+    with pytest.raises(ValueError, match="do not go into uint8"):
+        scored_on(Processor(1), candidates, queries, np.uint8)
+
+
+@FORMS
+def test_no_candidates_no_queries_and_empty_lists_have_no_match(options):
+    some, kind = lists_of([[1], []], [5, 5]), tuned(MatchScores, **options)
+    assert searched_on(Processor(1), EMPTY, some, (-9, 9), 2, kind) == ([[-1, -1]] * 2, [[0, 0]] * 2)
+    assert searched_on(Processor(1), some, EMPTY, (-9, 9), 2, kind) == ([], [])
+    assert searched_on(Processor(1), lists_of([[], []], [5, 5]), some, (-9, 9), 2, kind) == ([[-1, -1]] * 2, [[0, 0]] * 2)
+    assert scored_on(Processor(1), EMPTY, some, np.uint8).shape == (2, 0)
+
+
+@FORMS
+def test_rows_of_other_queries_are_left_alone(options):
+    rng = np.random.default_rng(5)
+    candidates, queries = random_lists(rng, 50), random_lists(rng, 9, in_order=False)
+    expected = plain_best(queries, candidates, (-100, 100), 3)
+    found = searched_on(Processor(2), candidates, queries, (-100, 100), 3, tuned(MatchScores, **options), first=2, last=7)
+    for mine, its in zip(found, expected, strict=True):
+        assert mine[2:7] == its[2:7]
+        assert mine[:2] + mine[7:] == [[-7] * 3] * 4
+
+
+def test_candidates_must_be_in_order_of_precursor():
+    with pytest.raises(ValueError, match="ascending order of precursor"):
+        MatchScores(Processor(1), lists_of([[1], [1]], [5, 4]))
+
+
+def test_masses_are_numbered_in_order():
+    lists = lists_of([[2, 70, 128]], [300])
+    assert counting(lists) is lists
+    bits = np.zeros(5, np.uint64)
+    for mass in lists.masses.tolist():
+        bits[mass // 64] |= np.uint64(1 << mass % 64)
+    rows = MassRows.of(bits)
+    assert (rows.n, rows.before.tolist()) == (3, [0, 1, 2, 3, 3, 3])
+
+
+@FORMS
+def test_a_search_that_is_closed_leaves_off_at_once(options):
+    rng = np.random.default_rng(6)
+    lists = np.sort(rng.choice(5000, (20_000, 40)), axis=1).astype(np.int32)
+    every = MassLists(np.arange(20_001, dtype=np.int64) * 40, lists.ravel(), np.full(20_000, 6000, np.int32))
+    kind = tuned(MatchScores, **options, nanoseconds_of_piece=1e6)
+    candidate, score = np.zeros((20_000, 1), np.int64), np.zeros((20_000, 1), np.int32)
+    work = kind(Processor(2), every).search(every, (0, 0), 1, candidate, score)
+    next(work)
+    work.close()
+    assert not any(thread.name.startswith("proteoscope") for thread in threading.enumerate())
+    assert candidate[-1, 0] == -1, "the last query had been begun"
+
+
+@NEEDS_COMPILER
+@BOTH_ROWS
+@pytest.mark.parametrize("options", [{}, {"candidates_of_chunk": 16, "queries_of_batch": 3, "passes_of_look": 4}], ids=["one", "pieces"])
+@pytest.mark.parametrize("longest", [30, 200], ids=["8 bits", "16 bits"])
+def test_a_card_finds_the_candidates_of_the_definition(rows, options, longest):
+    options = rows | options
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        candidates = random_lists(rng, 60, beyond=seed % 3, longest=longest)
+        queries = random_lists(rng, 8, in_order=False, beyond=seed % 2 * 4, longest=200)
+        for window, top in (((-50, 100), 5), ((-500, 500), 1), ((-500, 500), 100), ((0, 0), 3)):
+            expected = plain_best(queries, candidates, window, top)
+            card = ShimCard(descending=bool(seed % 2))
+            assert searched_on(card, candidates, queries, window, top, tuned(cuda.MatchScores, **options)) == expected
+        expected = np.array(plain_scores(queries, candidates))
+        for dtype in (np.uint16, np.uint32):
+            np.testing.assert_array_equal(scored_on(ShimCard(), candidates, queries, dtype, tuned(cuda.MatchScores, **options)), expected)
+
+
+@NEEDS_COMPILER
+def test_thousands_of_equal_scores_are_the_candidates_of_the_lowest_numbers():
+    rng = np.random.default_rng(7)
+    lists = [[1, 2, 3, 4, 5][: 1 + int(n)] for n in rng.integers(0, 5, 3000)]
+    candidates, queries = lists_of(lists, [50] * 3000), lists_of([[1, 2, 3], [2], [5]], [50, 60, 40])
+    for top in (1, 20, 256):
+        expected = plain_best(queries, candidates, (-10, 10), top)
+        for options in (POSTINGS, BITS, {**POSTINGS, "candidates_of_chunk": 1000}, {**BITS, "candidates_of_chunk": 1000}):
+            assert searched_on(ShimCard(), candidates, queries, (-10, 10), top, tuned(cuda.MatchScores, **options)) == expected
+        assert searched_on(Processor(1), candidates, queries, (-10, 10), top, tuned(MatchScores, **INDEX)) == expected
+
+
+@NEEDS_COMPILER
+@BOTH_ROWS
+def test_a_card_without_memory_for_all_candidates_takes_them_in_groups(rows):
+    rng = np.random.default_rng(8)
+    candidates, queries = random_lists(rng, 200), random_lists(rng, 6, in_order=False)
+    expected, launched = plain_best(queries, candidates, (-300, 300), 4), []
+    for memory_bytes in (None, 40_000, 10_000):
+        shim = ShimCard()
+        kind, card = limited(cuda.MatchScores, shim, {**rows, "candidates_of_chunk": 16, "memory_bytes": memory_bytes})
+        assert searched_on(card, candidates, queries, (-300, 300), 4, kind) == expected
+        launched.append(shim.launched.count("mark_masses"))
+    assert launched[0] == 1 < launched[1] < launched[2]
+    shim = ShimCard()
+    shim.largest_buffer = 4000
+    kind = tuned(cuda.MatchScores, **rows, candidates_of_chunk=4)
+    assert searched_on(shim, candidates, queries, (-300, 300), 4, kind) == expected
+    shim.largest_buffer = 500
+    with pytest.raises(DeviceMemoryError):
+        searched_on(shim, candidates, queries, (-300, 300), 4, kind)
+
+
+@NEEDS_COMPILER
+def test_a_card_has_no_candidates_no_queries_and_no_masses():
+    some = lists_of([[1], []], [5, 5])
+    assert searched_on(ShimCard(), EMPTY, some, (-9, 9), 2) == ([[-1, -1]] * 2, [[0, 0]] * 2)
+    assert searched_on(ShimCard(), some, EMPTY, (-9, 9), 2) == ([], [])
+    assert searched_on(ShimCard(), lists_of([[], []], [5, 5]), some, (-9, 9), 2) == ([[-1, -1]] * 2, [[0, 0]] * 2)
+    assert scored_on(ShimCard(), EMPTY, some, np.uint8).shape == (2, 0)
+
+
+@NEEDS_COMPILER
+def test_a_card_says_what_it_does_not_search():
+    some = lists_of([[1], []], [5, 5])
+    with pytest.raises(UnsupportedSearchError, match="256"):
+        searched_on(ShimCard(), some, some, (-9, 9), 257)
+    long = lists_of([range(40_000)], [50_000])
+    with pytest.raises(UnsupportedSearchError, match="65,535"):
+        searched_on(ShimCard(), long, long, (-9, 9), 1)
+    with pytest.raises(ValueError, match="do not go into uint8"):
+        scored_on(ShimCard(), lists_of([range(200)], [300]), lists_of([range(200)], [300]), np.uint8)
+
+
+@NEEDS_COMPILER
+@BOTH_ROWS
+def test_the_work_of_a_card_is_what_was_counted_beforehand(rows):
+    rng, card = np.random.default_rng(9), ShimCard()
+    candidates, queries = random_lists(rng, 100), random_lists(rng, 7, in_order=False)
+    search = tuned(cuda.MatchScores, **rows, candidates_of_chunk=32)(card, candidates)
+    found = np.zeros((7, 3), np.int64), np.zeros((7, 3), np.int32)
+    list(search.search(queries, (-(10**6), 10**6), 3, *found))  # makes the lists too
+    group = search._resident
+    assert group is not None
+    n_rows, words = group.rows.n + group.rows_below.n, len(group.rows.bits)
+    postings = int(np.sum(plain_scores(queries, candidates)))
+    sums = 4 * 4 * 8 * int(np.sum(-(-np.diff(queries.offsets) // 4)))  # eight rows at once, four words of four chunks
+    size = {"candidates": 100, "masses": len(candidates.masses), "rows": n_rows, "words": words, "chunks": 4}
+    building = cuda.building_analysis(**size, by_bits=rows == BITS)
+    size = {"queries": 7, "masses": len(queries.masses), "chunks": 4, "top": 3, "counter_bytes": 32}
+    searching = cuda.search_analysis(**size, met=sums if rows == BITS else postings, by_bits=rows == BITS)
+    assert card.operations == building.operations + searching.operations
+    assert card.bytes_in <= 4 * (building.words_in + searching.words_in) <= card.bytes_in + 8
+    assert card.bytes_out == 4 * (building.words_out + searching.words_out)
+    assert card.transfers == building.transfers + searching.transfers
+    assert card.shared_bytes == searching.shared_bytes
+    assert card.n_launches == building.rounds + searching.rounds + 1
+
+
+@NEEDS_COMPILER
+@pytest.mark.parametrize("pieces", [1, 2, 5])
+def test_a_search_on_a_card_that_is_closed_leaves_off(pieces):
+    rng = np.random.default_rng(10)
+    candidates, queries = random_lists(rng, 100), random_lists(rng, 20, in_order=False)
+    card, found = ShimCard(), (np.zeros((20, 3), np.int64), np.zeros((20, 3), np.int32))
+    kind = tuned(cuda.MatchScores, candidates_of_chunk=16, queries_of_batch=5, passes_of_look=5)
+    work = kind(card, candidates).search(queries, (-300, 300), 3, *found)
+    for _ in range(pieces):
+        next(work)
+    work.close()
+    n = card.n_launches
+    assert next(work, None) is None
+    assert card.n_launches == n
+    assert (found[0][-1] == -1).all()

@@ -1,0 +1,89 @@
+"""Mass lists as the kernels of match scores take them, and what the definition says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernels.device import Device, twin
+from kernels.match_score_layouts import MassLists
+
+__all__ = ["lists_of", "plain_best", "plain_score", "plain_scores", "random_lists", "scored_on", "searched_on"]
+
+
+def lists_of(lists: Sequence[Sequence[int]], precursors: Sequence[int]) -> MassLists:
+    """Lists of numbers as arrays."""
+    lengths = [len(one) for one in lists]
+    masses = [mass for one in lists for mass in one]
+    return MassLists(np.concatenate(([0], np.cumsum(lengths))).astype(np.int64), np.array(masses, np.int32), np.array(precursors, np.int32))
+
+
+def random_lists(
+    rng: np.random.Generator, n: int, *, most: int = 400, longest: int = 30, beyond: int = 0, in_order: bool = True
+) -> MassLists:
+    """Lists of masses of any length up to `longest`, with precursors below `most`, several of them the same; some are the same
+    as others, some are empty. `beyond`: how far masses may lie below zero and above the precursor."""
+    precursors = rng.integers(1, most, n)
+    precursors[n // 2 : n // 2 + n // 5] = precursors[: n // 5]
+    precursors = np.sort(precursors) if in_order else precursors
+    lists = []
+    for precursor in precursors.tolist():
+        every = np.arange(-beyond, precursor + beyond)
+        lists.append(np.sort(rng.choice(every, min(len(every), int(rng.integers(0, longest + 1))), replace=False)).tolist())
+        if len(lists) > 1 and rng.random() < 0.2:
+            lists[-1] = [mass for mass in lists[-2] if mass < precursor + beyond]
+    return lists_of(lists, precursors.tolist())
+
+
+def plain_score(query: Sequence[int], precursor: int, candidate: Sequence[int], its_precursor: int) -> int:
+    """The definition, pair by pair."""
+    delta = precursor - its_precursor
+    query = [mass for mass in query if 0 <= mass < precursor]
+    candidate = [mass for mass in candidate if 0 <= mass < its_precursor]
+    return sum(t == x for t in query for x in candidate) + sum(t == x + delta for t in query for x in candidate)
+
+
+def _list(lists: MassLists, i: int) -> list[int]:
+    return lists.masses[lists.offsets[i] : lists.offsets[i + 1]].tolist()
+
+
+def plain_scores(queries: MassLists, candidates: MassLists) -> list[list[int]]:
+    """Of all pairs."""
+    own, others = queries.precursors.tolist(), candidates.precursors.tolist()
+    return [[plain_score(_list(queries, q), own[q], _list(candidates, j), others[j]) for j in range(len(others))] for q in range(len(own))]
+
+
+def plain_best(queries: MassLists, candidates: MassLists, window: tuple[int, int], top: int) -> tuple[list[list[int]], list[list[int]]]:
+    """Candidates and scores of each query, by sorting all that are in the window."""
+    found, its_scores = [], []
+    for precursor, scores in zip(queries.precursors.tolist(), plain_scores(queries, candidates), strict=True):
+        shifts = (precursor - candidates.precursors.astype(np.int64)).tolist()
+        best = [(-score, j) for j, score in enumerate(scores) if score and window[0] <= shifts[j] <= window[1]]
+        best = [*sorted(best)[:top], *[(0, -1)] * top][:top]
+        found.append([j for _, j in best])
+        its_scores.append([-score for score, _ in best])
+    return found, its_scores
+
+
+def searched_on(
+    device: Device | Any, candidates: MassLists, queries: MassLists, window: tuple[int, int], top: int, kind: Any = None, **part: int
+) -> tuple[list[list[int]], list[list[int]]]:
+    """What the class finds; rows that were not asked for hold -7."""
+    kind = twin(device, "match_scores").MatchScores if kind is None else kind
+    n = len(queries.precursors)
+    candidate, score = np.full((n, top), -7, np.int64), np.full((n, top), -7, np.int32)
+    ends = list(kind(device, candidates).search(queries, window, top, candidate, score, **part))
+    assert ends == sorted(ends)
+    assert ends[-1] == part.get("last", n)
+    return candidate.tolist(), score.tolist()
+
+
+def scored_on(device: Device | Any, candidates: MassLists, queries: MassLists, dtype: Any, kind: Any = None) -> NDArray[Any]:
+    """All scores of the class."""
+    kind = twin(device, "match_scores").MatchScores if kind is None else kind
+    scores = np.full((len(queries.precursors), len(candidates.precursors)), 77, dtype)
+    assert list(kind(device, candidates).score(queries, scores))[-1] == len(scores)
+    return scores
