@@ -143,7 +143,7 @@ def train(predictions: Path, epochs: int, out: Path, threads: int) -> None:
     torch.manual_seed(19)
     torch.set_num_threads(threads)
     generator = np.random.default_rng(19)
-    with np.load(predictions, allow_pickle=False) as file:
+    with np.load(predictions) as file:
         peptides, charges, target = file["peptide"].tolist(), file["charge"].astype(int), torch.from_numpy(file["intensity"])
     made = [inputs_of(peptide, z) for peptide, z in zip(peptides, charges.tolist(), strict=True)]
     tables = torch.from_numpy(np.concatenate([one for one, _ in made]).astype(np.int32))
