@@ -398,7 +398,7 @@ def test_predicted_intensities_are_features_that_a_parameter_switches_off(plain,
     assert any("fragment intensities" in message for message in on.messages)
     assert not any("fragment intensities" in message for message in off.messages)
     request = ExportRequest(on.run_id, "pin", tmp_path / "out.pin")
-    export_identification(Project(tmp_path / "on"), request, Progress())
+    export_identification(Project.open(tmp_path / "on"), request, Progress())
     assert names <= set((tmp_path / "out.pin").read_text().split("\n", 1)[0].split("\t"))
 
 
