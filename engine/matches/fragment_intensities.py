@@ -5,10 +5,10 @@ residue is predicted as the residue without the modification, as by the network'
 fragments (TMT, iTRAQ) would need a network of their own.
 
 An instrument and its collision energy favour one kind of ion, or small fragments. So scale and shift of the predicted logarithms of each
-kind are learnt from the run itself: from the best spectrum of each peptide and charge among the confident matches, by ridge regression to
-what ships. A match is compared with what was learnt without its *peptide*, in any form and of its decoy partner (folds by peptide): decoys
-and targets are treated alike, and none is judged by what learnt from it. More was tried, up to a last layer of the run's own and boosted
-trees: the predictions came nearer to the peaks, of right and of wrong matches alike, and told them apart no better.
+kind are learnt from the run itself: from the best spectrum of each peptide and charge among the confident matches, by ridge regression
+towards what ships. A match is compared with what was learnt without its *peptide*, in any form and of its decoy partner (folds by
+peptide): decoys and targets are treated alike, and none is judged by what learnt from it. More was tried, up to a last layer of the run's
+own and boosted trees: the predictions came nearer to the peaks, of right and of wrong matches alike, and told them apart no better.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def load_network(path: Path) -> Network:
     """
     shapes = network_shapes()
     try:
-        with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as file:
+        with np.load(BytesIO(path.read_bytes())) as file:  # which opens no pickle
             found = {name: file[name] for name in shapes if name in file}
     except (OSError, ValueError, TypeError, AttributeError, EOFError, SyntaxError, BadZipFile, zlib.error) as error:
         raise StorageError(f"{path}: the model of fragment intensities cannot be read ({error}). Install the program again.") from error

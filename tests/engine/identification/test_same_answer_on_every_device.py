@@ -131,7 +131,7 @@ def answer(
     assert len(used) == len(cards), "a card failed"
     with monkeypatch.context() as patch:
         patch.setattr(search, "score", lambda: hits)
-        return hits, search.run()
+        return hits, search.run(with_bonds=True)
 
 
 def assert_same(found: tuple[HitArrays, Matches], expected: tuple[HitArrays, Matches]) -> None:
