@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.chemistry.peptidoforms import write_many
 from engine.execution.resources import Resources
-from engine.matches.fragment_intensities import Judged, intensity_features, why_not_predicted
+from engine.matches.fragment_intensities import IntensitySettings, Judged, intensity_features, why_not_predicted
 from engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
 from engine.matches.psms import Psms, joined_psms, rescoring_features, search_score
 from engine.matches.rescoring import rescore
@@ -39,15 +39,17 @@ FEW_DECOYS = 20
 
 
 class ReportSettings(Protocol):
-    """What decides the statistics, by the names that every search's parameters have for it."""
+    """What decides error rates and tables, by the names that every search's parameters have for it."""
 
     decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
-    rescoring: Literal["automatic", "off"]
     plus_one: bool
     fdr: float
-    predicted_intensities: bool
-    ion_series: str
-    intensity_transform: Literal["none", "square-root", "logarithm", "rank"]
+
+
+class StatisticsSettings(ReportSettings, IntensitySettings, Protocol):
+    """What decides the statistics of an identification besides."""
+
+    rescoring: Literal["automatic", "off"]
     fragment_tolerance: str
 
 
@@ -120,7 +122,7 @@ class Tables:
     n_sequences: int
 
 
-def score_statistics(psms: Psms, settings: ReportSettings, resources: Resources, second: Psms | None = None) -> Scored:
+def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resources, second: Psms | None = None) -> Scored:
     """Rescore the matches where there is enough to learn from, and estimate q-values and posterior error probabilities by the decoys among
     the best of each spectrum.
 
@@ -176,7 +178,9 @@ def error_rates(
     return q_value, posterior_error
 
 
-def _intensities(psms: Psms, judged: Judged, settings: ReportSettings, resources: Resources) -> tuple[dict[str, NDArray[np.float64]], str]:
+def _intensities(
+    psms: Psms, judged: Judged, settings: StatisticsSettings, resources: Resources
+) -> tuple[dict[str, NDArray[np.float64]], str]:
     """Features from predicted fragment intensities, and what was learnt of them or why there are none."""
     why = why_not_predicted(settings, psms.modifications)
     if why or psms.bonds is None:

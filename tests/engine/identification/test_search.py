@@ -16,10 +16,10 @@ from pyteomics import mass, parser
 from engine.entry import ExportRequest
 from engine.errors import InputError
 from engine.execution.devices import Device
-from engine.identification.exporting import export_identification
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.search import identify
 from engine.jobs.progress import Progress
+from engine.matches.run_exporting import export_run
 from engine.parameters import read_preset
 from engine.project import Project
 from tests.engine.simulation import Simulation, proteins_of
@@ -347,7 +347,7 @@ def test_predicted_intensities_are_features_that_a_parameter_switches_off(plain,
     assert any("fragment intensities" in message for message in on.messages)
     assert not any("fragment intensities" in message for message in off.messages)
     request = ExportRequest(on.run_id, "pin", tmp_path / "out.pin")
-    export_identification(Project.open(tmp_path / "on"), request, Progress())
+    export_run(Project.open(tmp_path / "on"), request, Progress())
     assert names <= set((tmp_path / "out.pin").read_text().split("\n", 1)[0].split("\t"))
 
 
