@@ -135,15 +135,17 @@ def are_joined(position: Places, number: NDArray[np.integer] | None = None) -> N
     """
     there = are_places(position)
     vectors = np.diff(np.where(there[:, None], np.asarray(position, np.float64), 0.0), axis=0)
-    joined: NDArray[np.bool_] = (np.einsum("ij,ij->i", vectors, vectors) <= _MOST_BOND**2) & there[1:] & there[:-1]
-    return joined if number is None else joined & (np.diff(number) == 1)
+    joined = (_dot(vectors, vectors) <= _MOST_BOND**2) & there[1:] & there[:-1]
+    if number is not None:
+        joined &= np.diff(number) == 1
+    return joined
 
 
 class _Curve(NamedTuple):
     """The curve through a chain, `steps` samples for each residue from its Cα on; those behind an end of the chain are not used.
 
-    place, tangent : (n * steps, 3). is_joined : (n,) whether a residue is joined to the next. angle : (n * steps,) of the untwisted frame in
-    that of `across`.
+    place, tangent : (n * steps, 3). is_joined : (n,) whether a residue is joined to the next. across : two vectors (n * steps, 3) at right
+    angles to the tangent, which jump; angle : (n * steps,) of the untwisted frame in theirs. guide : (n, 3), the width of a ribbon.
     """
 
     place: NDArray[np.float64]
@@ -526,7 +528,7 @@ def ribbon(
 
 
 def _ribbon_sections(state: NDArray[np.int64], is_joined: NDArray[np.bool_], steps: int) -> tuple[_Section, _Section]:
-    """The section of each sample, as it closes what is before it and as it opens what is behind it; they differ where an arrow's head begins."""
+    """The section of each sample, as what is before it ends and as what is behind it begins: they differ where an arrow's head begins."""
     n = len(state)
     next_state = np.where(is_joined, np.append(state[1:], 0), state)
     is_strand = state == STRAND
