@@ -19,8 +19,9 @@ from PySide6.QtGui import QColor, QGuiApplication, QImage, QMatrix4x4, QOffscree
 from PySide6.QtOpenGL import QOpenGLBuffer, QOpenGLFramebufferObject, QOpenGLFramebufferObjectFormat, QOpenGLShader, QOpenGLShaderProgram
 from shiboken6 import VoidPtr
 
+from engine.structures.projection import AMBIENT, LIGHT
 from gui.structure.camera import Camera, Sphere
-from gui.structure.rendering import AMBIENT, FOG_SHARE, SHINE, SHININESS, Body, Look, RenderingError, fog_depths
+from gui.structure.rendering import FOG_SHARE, Body, Look, RenderingError
 
 __all__ = ["NO_OPENGL", "OpenGLRenderer"]
 
@@ -66,10 +67,8 @@ varying lowp vec3 tone;
 varying mediump vec3 facing;
 varying mediump float haze;
 void main() {{
-    // The light is at the eye; both sides of a face are lit.
-    mediump float light = abs(normalize(facing).z);
-    lowp vec3 lit = tone * ({AMBIENT} + {1 - AMBIENT} * light) + vec3({SHINE} * pow(light, {SHININESS}));
-    gl_FragColor = vec4(mix(lit, background, haze), 1.0);
+    mediump float light = max(dot(normalize(facing), normalize(vec3{LIGHT})), 0.0);
+    gl_FragColor = vec4(mix(tone * ({AMBIENT} + {1.0 - AMBIENT} * light), background, haze), 1.0);
 }}
 """
 
@@ -204,11 +203,10 @@ class OpenGLRenderer:
         gl.glEnable(_CULL_FACE)
         program.bind()
         near, far = camera.depths(sphere)
-        begin, end = fog_depths(camera, sphere)
         program.setUniformValue("view", _matrix(camera.view_matrix()))
         program.setUniformValue("projection", _matrix(camera.projection_matrix(size.width() / max(size.height(), 1), near, far)))
         program.setUniformValue("background", _vector(background))
-        for name, value in (("fogBegin", begin), ("fogEnd", end), ("fogShare", FOG_SHARE if look.fog else 0.0)):
+        for name, value in (("fogBegin", near), ("fogEnd", far), ("fogShare", FOG_SHARE if look.fog else 0.0)):
             program.setUniformValue1f(name, value)
         place, normal, colour = (program.attributeLocation(name) for name in ("place", "normal", "colour"))
         for at in (place, normal, colour):

@@ -14,14 +14,10 @@ from PySide6.QtGui import QColor, QImage
 from engine.structures.meshes import Mesh
 from gui.structure.camera import Camera, Sphere
 
-__all__ = ["AMBIENT", "FOG_SHARE", "SHINE", "SHININESS", "Body", "Look", "Renderer", "RenderingError", "fog_depths"]
+__all__ = ["FOG_SHARE", "Body", "Look", "Renderer", "RenderingError"]
 
-AMBIENT, SHINE, SHININESS = 0.38, 0.22, 32.0
-"""Share of a colour that is seen whatever the light, of white where the light is mirrored, and how small that spot is."""
-FOG_SHARE = 0.72
-"""Share of the background in what is farthest."""
-_CLEAR = 0.25
-"""Share of the depth of a scene that fog leaves clear."""
+FOG_SHARE = 0.6
+"""Share of the background's colour in what is farthest."""
 
 
 class RenderingError(Exception):
@@ -67,9 +63,3 @@ class Renderer(Protocol):
     def close(self) -> None:
         """Let everything go."""
         ...
-
-
-def fog_depths(camera: Camera, sphere: Sphere) -> tuple[float, float]:
-    """The depths where fog begins and where it is densest."""
-    near, far = camera.depths(sphere)
-    return near + _CLEAR * (far - near), far

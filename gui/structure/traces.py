@@ -13,13 +13,10 @@ from numpy.typing import NDArray
 
 from engine.structure_search.hit_chains import FoundChain, numbers_of, pairs_of_cigar
 from engine.structures.chains import Chains
+from gui.alignment.structure_pair import RESIDUE_NAMES
 
 __all__ = ["ResiduePairs", "Trace", "moved", "residue_label", "trace_of_hit", "trace_of_query", "transformation"]
 
-_NAMES = {
-    "A": "Ala", "R": "Arg", "N": "Asn", "D": "Asp", "C": "Cys", "Q": "Gln", "E": "Glu", "G": "Gly", "H": "His", "I": "Ile", "L": "Leu",
-    "K": "Lys", "M": "Met", "F": "Phe", "P": "Pro", "S": "Ser", "T": "Thr", "W": "Trp", "Y": "Tyr", "V": "Val", "U": "Sec", "O": "Pyl",
-}  # fmt: skip
 _FARTHEST = 99_999.0
 """Å that coordinates may be from the origin: more is none."""
 
@@ -89,7 +86,7 @@ def residue_label(chains: Chains, letters: str, row: int) -> str:
     """A residue of a chain by its name and the authors' number."""
     code = int(chains.insertion[row])
     letter = letters[row]
-    return f"{_NAMES.get(letter, letter)} {int(chains.author_number[row])}{chr(code) if code else ''}"
+    return f"{RESIDUE_NAMES.get(letter, letter)} {int(chains.author_number[row])}{chr(code) if code else ''}"
 
 
 def trace_of_query(found: FoundChain) -> Trace:

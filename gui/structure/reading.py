@@ -1,0 +1,56 @@
+"""What the view in three dimensions reads besides the chains of a hit: other chains of their files, and atoms of side chains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+from engine.structure_search.hit_chains import FoundChain
+from engine.structures.reading import read_structure
+from gui.structure.traces import Trace, moved
+
+__all__ = ["Atoms", "chains_beside", "side_chain"]
+
+_MOST_CHAINS, _MOST_RESIDUES = 60, 20_000
+"""Of the other chains of a file: more are a crowd that hides the fold."""
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """Atoms of a residue in the query's frame: (a, 3) Å, symbols of the elements, (b, 2) rows that are bound."""
+
+    position: NDArray[np.float32]
+    elements: tuple[str, ...]
+    bonds: NDArray[np.int64]
+
+
+def chains_beside(trace: Trace) -> tuple[Trace, ...]:
+    """The other protein chains of a chain's file, moved as it was.
+
+    Raises
+    ------
+    InputError : the file is gone, or is another one now.
+    """
+    file = read_structure(trace.path)
+    own = {tuple(place) for place in trace.chains.position.tolist()}
+    beside, is_found, n_residues = [], False, 0
+    for i, name in enumerate(file.chains.names):
+        rows = file.chains.rows(i)
+        if not is_found and own <= {tuple(place) for place in file.chains.position[rows].tolist()}:
+            is_found = True
+            continue
+        n_residues += rows.stop - rows.start
+        if len(beside) < _MOST_CHAINS and n_residues <= _MOST_RESIDUES:
+            alone = file.chains.taken([i])
+            beside.append(Trace(name, moved(alone.position, trace.rotation, trace.translation), FoundChain(alone, trace.path)))
+    if not is_found:
+        raise InputError(trace.path, f"no longer holds {trace.name} as it was searched", remedy="Search again")
+    return tuple(beside)
+
+
+def side_chain(trace: Trace, row: int) -> Atoms:
+    """Atoms of a residue."""
+    return Atoms(np.empty((0, 3), np.float32), (), np.empty((0, 2), np.int64))
