@@ -1,5 +1,4 @@
-"""The results of a structure search: queries -> hits -> superposition, with thresholds that are counted, the alignment drawn, and the chains
-in three dimensions."""
+"""The results of a structure search: queries -> hits, with thresholds that are counted, the alignment drawn, and the chains in 3D."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, QTimer, Signal
@@ -22,10 +23,11 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QWidget
 
+from engine.structures.colouring import Legend
 from gui.labels import answer_tooltip
-from gui.structure.camera import Camera
+from gui.structure.camera import Camera, Sphere
 from gui.structure.overlay import OverlayChoice, paint_overlay
-from gui.structure.rendering import Look, Renderer, RenderingError
+from gui.structure.rendering import Body, Look, Renderer, RenderingError
 from gui.structure.scene import Pick, Scene
 from gui.structure.traces import Trace
 
@@ -40,6 +42,15 @@ _SMOOTH_AFTER_MS = 160
 _PICK_PIXELS, _SAME_PLACE_PIXELS = 14.0, 5.0
 _MOST_UNDONE = 50
 _EMPTY = "Choose a hit to see it superposed on its query."
+_PREPARING = "Preparing to draw without OpenGL…"
+
+
+class _Made(NamedTuple):
+    """What is drawn of a scene as long as it does not change."""
+
+    bodies: list[Body]
+    sphere: Sphere
+    legend: Legend
 
 
 def make_renderer() -> tuple[Renderer, str]:
@@ -61,13 +72,15 @@ class StructureCanvas(QWidget):
     Signals
     -------
     picked : a `Pick` under the pointer was clicked, None beside all; whether it is one more.
-    moved : the camera is another one. drawn : by what, and why not by OpenGL. message : a line for the status bar.
+    moved : the camera is another one. drawn : by what, and why not by OpenGL. spinChanged : whether it turns by itself.
+    kernelsAsked : what draws without OpenGL is to be compiled; `kernels_ready` is to be called then. message : a line for the status bar.
     """
 
     picked = Signal(object, bool)
     moved = Signal()
     drawn = Signal(str, str)
     spinChanged = Signal(bool)
+    kernelsAsked = Signal()
     message = Signal(str)
 
     def __init__(self, scene: Scene, parent: QWidget | None = None) -> None:
@@ -79,9 +92,11 @@ class StructureCanvas(QWidget):
         self.overlay = OverlayChoice()
         self.why_drawn = ""
         self._renderer: Renderer | None = None
+        self._made: _Made | None = None
         self._picture: QImage | None = None
         self._is_smooth = False
         self._failure = ""
+        self._are_kernels_asked = self._are_kernels_ready = False
         self._pressed: QPoint | None = None
         self._last = QPoint()
         self._is_dragged = False
@@ -127,7 +142,12 @@ class StructureCanvas(QWidget):
         return self._spin.isActive()
 
     def refresh(self) -> None:
-        """Draw anew: the scene or its look has changed."""
+        """Draw anew: the scene has changed."""
+        self._made = None
+        self._redraw()
+
+    def _redraw(self) -> None:
+        """Draw anew what is seen from elsewhere."""
         self._picture = None
         self._is_smooth = False
         self._smooth_soon.start()
@@ -137,7 +157,7 @@ class StructureCanvas(QWidget):
         """Let OpenGL go."""
         self._smooth_soon.stop()
         self.spin(False)
-        self._picture = None
+        self._made = self._picture = None
         if self._renderer is not None:
             self._renderer.close()
             self._renderer = None
@@ -187,7 +207,12 @@ class StructureCanvas(QWidget):
     def set_background(self, name: str) -> None:
         """One of `BACKGROUNDS`."""
         self.background = name
-        self.refresh()
+        self._redraw()
+
+    def set_fog(self, has_fog: bool) -> None:
+        """Let what is far grow pale, or not."""
+        self.has_fog = has_fog
+        self._redraw()
 
     def zoom(self, factor: float) -> None:
         """Larger, around the middle."""
@@ -221,7 +246,7 @@ class StructureCanvas(QWidget):
 
     def _take(self, camera: Camera) -> None:
         self.camera = camera
-        self.refresh()
+        self._redraw()
         self.moved.emit()
 
     # ------------------------------------------------------------------------------------------------------------ picking
@@ -270,7 +295,7 @@ class StructureCanvas(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Draw in the new size."""
         super().resizeEvent(event)
-        self.refresh()
+        self._redraw()
 
     def changeEvent(self, event: QEvent) -> None:
         """Another palette has another background."""
@@ -358,11 +383,13 @@ class StructureCanvas(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the scene, and what is written over it."""
         painter = QPainter(self)
-        if self.scene.query is None or self.failure:
+        is_ready = self.scene.query is None or bool(self.failure) or self._is_ready()
+        if self.scene.query is None or self.failure or not is_ready:
             painter.fillRect(self.rect(), self.background_colour)
             painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
+            said = self.failure or (_EMPTY if is_ready else _PREPARING)
             area = self.rect().adjusted(20, 20, -20, -20)
-            painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self.failure or _EMPTY)
+            painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, said)
             painter.end()
             return
         if self._picture is None:
@@ -372,7 +399,10 @@ class StructureCanvas(QWidget):
                 self._picture = self._drawn(size, is_smooth=self._is_smooth)
             except RenderingError as error:
                 self._fall_back(str(error))
-                self._picture = self._drawn(size, is_smooth=self._is_smooth)
+                painter.fillRect(self.rect(), self.background_colour)
+                painter.end()
+                self.update()
+                return
             self._picture.setDevicePixelRatio(ratio)
         painter.drawImage(QPointF(0, 0), self._picture)
         painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing)
@@ -382,6 +412,20 @@ class StructureCanvas(QWidget):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
         painter.end()
+
+    def kernels_ready(self) -> None:
+        """What draws without OpenGL is compiled."""
+        self._are_kernels_ready = True
+        self.refresh()
+
+    def _is_ready(self) -> bool:
+        """Whether a picture can be drawn at once; what is missing is asked for."""
+        if not self.renderer.needs_kernels or self._are_kernels_ready:
+            return True
+        if not self._are_kernels_asked:
+            self._are_kernels_asked = True
+            self.kernelsAsked.emit()
+        return False
 
     @property
     def failure(self) -> str:
@@ -394,9 +438,14 @@ class StructureCanvas(QWidget):
         self.refresh()
 
     def _drawn(self, size: QSize, *, is_smooth: bool) -> QImage:
-        renderer = self.renderer
-        bodies = self.scene.bodies(renderer.most_triangles)
-        return renderer.picture(bodies, self.camera, self.scene.sphere(), self.look, size, is_smooth=is_smooth)
+        renderer, made = self.renderer, self._making()
+        return renderer.picture(made.bodies, self.camera, made.sphere, self.look, size, is_smooth=is_smooth)
+
+    def _making(self) -> _Made:
+        if self._made is None:
+            scene = self.scene
+            self._made = _Made(scene.bodies(self.renderer.most_triangles), scene.sphere(), scene.coloured().legend)
+        return self._made
 
     def _fall_back(self, why: str) -> None:
         """Draw without OpenGL from now on."""
@@ -404,7 +453,7 @@ class StructureCanvas(QWidget):
 
         if self._renderer is not None:
             self._renderer.close()
-        self._renderer, self.why_drawn = DrawnRenderer(), why
+        self._renderer, self.why_drawn, self._made = DrawnRenderer(), why, None
         self.drawn.emit(self._renderer.name, why)
 
     def _smooth(self) -> None:
@@ -414,4 +463,5 @@ class StructureCanvas(QWidget):
 
     def _paint_overlay(self, painter: QPainter, width: float, height: float) -> None:
         painter.setFont(self.font())
-        paint_overlay(painter, self.scene, self.camera, self.overlay, self.background_colour, width, height)
+        legend = self._making().legend
+        paint_overlay(painter, self.scene, legend, self.camera, self.overlay, self.background_colour, width, height)

@@ -27,6 +27,7 @@ class DrawnRenderer:
 
     name = "without OpenGL"
     most_triangles = _MOST_TRIANGLES
+    needs_kernels = True
 
     def picture(self, bodies: Sequence[Body], camera: Camera, sphere: Sphere, look: Look, size: QSize, *, is_smooth: bool) -> QImage:
         """See `Renderer`. What is not smooth may have larger pixels."""

@@ -1,5 +1,4 @@
 """The list of what is superposed: the query and hits with their colours, each hit switched on and off."""
-# ruff: noqa: N815 - Qt's way of naming signals
 
 from __future__ import annotations
 

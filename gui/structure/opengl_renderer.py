@@ -1,8 +1,8 @@
 """Bodies drawn by OpenGL into a picture beside the screen, which a widget then paints like any other.
 
 A widget that is drawn by OpenGL itself would have Qt take the whole window down and put it up again when the first one appears (half a
-second, with its focus lost), and draw all of the window through OpenGL from then on. So there is a context of its own, whose pictures are read
-back: 1 ms for 800 x 600 pixels. Functions are taken from Qt's context, which knows whether they are GLX's, EGL's, WGL's or Apple's.
+second, with its focus lost), and draw all of the window through OpenGL from then on. So there is a context of its own, whose pictures are
+read back: 1 ms for 800 x 600 pixels. Functions are taken from Qt's context, which knows whether they are GLX's, EGL's, WGL's or Apple's.
 """
 
 from __future__ import annotations
@@ -95,6 +95,8 @@ class OpenGLRenderer:
     ------
     RenderingError : there is no usable OpenGL.
     """
+
+    needs_kernels = False
 
     def __init__(self) -> None:
         _refuse_where_there_is_none()
@@ -203,11 +205,12 @@ class OpenGLRenderer:
         gl.glEnable(_CULL_FACE)
         program.bind()
         near, far = camera.depths(sphere)
-        program.setUniformValue("view", _matrix(camera.view_matrix()))
-        program.setUniformValue("projection", _matrix(camera.projection_matrix(size.width() / max(size.height(), 1), near, far)))
-        program.setUniformValue("background", _vector(background))
+        aspect = size.width() / max(size.height(), 1)
+        program.setUniformValue(program.uniformLocation("view"), _matrix(camera.view_matrix()))
+        program.setUniformValue(program.uniformLocation("projection"), _matrix(camera.projection_matrix(aspect, near, far)))
+        program.setUniformValue(program.uniformLocation("background"), _vector(background))
         for name, value in (("fogBegin", near), ("fogEnd", far), ("fogShare", FOG_SHARE if look.fog else 0.0)):
-            program.setUniformValue1f(name, value)
+            program.setUniformValue1f(program.uniformLocation(name), value)
         place, normal, colour = (program.attributeLocation(name) for name in ("place", "normal", "colour"))
         for at in (place, normal, colour):
             program.enableAttributeArray(at)
@@ -218,7 +221,7 @@ class OpenGLRenderer:
             body.colours.bind()
             program.setAttributeBuffer(colour, _UNSIGNED_BYTE, 0, 3, 4)
             body.triangles.bind()
-            gl.glDrawElements(_TRIANGLES, body.n_indices, _UNSIGNED_INT, VoidPtr(0))
+            gl.glDrawElements(_TRIANGLES, body.n_indices, _UNSIGNED_INT, VoidPtr(0))  # type: ignore[arg-type]
         for at in (place, normal, colour):
             program.disableAttributeArray(at)
         program.release()

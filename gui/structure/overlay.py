@@ -37,7 +37,7 @@ def distance_text(one: Pick, other: Pick) -> str:
 
 
 def paint_overlay(
-    painter: QPainter, scene: Scene, camera: Camera, choice: OverlayChoice, background: QColor, width: float, height: float
+    painter: QPainter, scene: Scene, legend: Legend, camera: Camera, choice: OverlayChoice, background: QColor, width: float, height: float
 ) -> None:
     """Write over a picture of `width` x `height`; letters are as large as the painter's font."""
     is_dark = background.lightness() < 128
@@ -45,7 +45,7 @@ def paint_overlay(
     painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing)
     write = _Writer(painter, text, halo, QRectF(0, 0, width, height))
     if choice.legend:
-        _paint_legend(painter, scene.coloured().legend, text, halo, width, height)
+        _paint_legend(painter, legend, text, halo, width, height)
     if choice.ends:
         _paint_ends(write, scene, camera, width, height)
     picks = [(pick, at) for pick, at in _placed(scene.picks, camera, width, height)]
@@ -56,7 +56,7 @@ def paint_overlay(
             pen.setDashPattern([10.0 / thickness, 6.0 / thickness])
             painter.setPen(pen)
             painter.drawLine(QLineF(start, end))
-    for pick, at in picks:
+    for _, at in picks:
         for colour, thickness in ((halo, 4.0), (text, 1.8)):
             painter.setPen(QPen(colour, thickness))
             painter.drawEllipse(at, _RING, _RING)

@@ -118,7 +118,7 @@ class PairTable(QTableView):
     def mark(self, pair: int | None) -> None:
         """Choose a pair and bring it into sight, without telling of it."""
         self._is_told = True
-        found = np.flatnonzero(self._model.order == pair) if pair is not None else []
+        found = np.flatnonzero(self._model.order == (-1 if pair is None else pair))
         if len(found):
             index = self._model.index(int(found[0]), 0)
             flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows

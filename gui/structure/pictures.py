@@ -59,8 +59,8 @@ class Photograph:
         """What a canvas shows now."""
         scene = canvas.scene.copied()
         return cls(
-            scene, tuple(scene.bodies(MOST_TRIANGLES)), canvas.camera, scene.sphere(), canvas.look, copy.copy(canvas.overlay), canvas.font(),
-            canvas.height() if has_letters else None,
+            scene, tuple(scene.bodies(MOST_TRIANGLES)), canvas.camera, scene.sphere(), canvas.look, copy.copy(canvas.overlay),
+            canvas.font(), canvas.height() if has_letters else None,
         )  # fmt: skip
 
     def image(self, size: QSize, camera: Camera | None = None) -> QImage:
@@ -78,7 +78,8 @@ class Photograph:
             scale = size.height() / self.letters
             painter.scale(scale, scale)
             painter.setFont(self.font)
-            paint_overlay(painter, self.scene, camera, self.overlay, self.look.background, size.width() / scale, size.height() / scale)
+            width, height = size.width() / scale, size.height() / scale
+            paint_overlay(painter, self.scene, self.scene.coloured().legend, camera, self.overlay, self.look.background, width, height)
             painter.end()
         return image
 

@@ -36,7 +36,8 @@ def chains_beside(trace: Trace) -> tuple[Trace, ...]:
     """
     file = read_structure(trace.path)
     own = {tuple(place) for place in trace.chains.position.tolist()}
-    beside, is_found, n_residues = [], False, 0
+    beside: list[Trace] = []
+    is_found, n_residues = False, 0
     for i, name in enumerate(file.chains.names):
         rows = file.chains.rows(i)
         if not is_found and own <= {tuple(place) for place in file.chains.position[rows].tolist()}:

@@ -46,10 +46,12 @@ class Renderer(Protocol):
     Attributes
     ----------
     name : of what draws, to be told. most_triangles : that it draws quickly enough for the hand to be followed.
+    needs_kernels : whether `engine.structures.projection.DRAWING_KERNELS` must be compiled before.
     """
 
     name: str
     most_triangles: int
+    needs_kernels: bool
 
     def picture(self, bodies: Sequence[Body], camera: Camera, sphere: Sphere, look: Look, size: QSize, *, is_smooth: bool) -> QImage:
         """The bodies, which lie within a sphere, in a picture of `size` pixels. `is_smooth`: edges are smoothed, which takes longer.

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from engine.structures import colouring
 from engine.structures.meshes import DETAILS, Detail, Mesh, ribbon, spheres, sticks, tube
 from gui.structure.camera import Sphere, sphere_around
-from gui.structure.rendering import Body
 from gui.structure.reading import Atoms
+from gui.structure.rendering import Body
 from gui.structure.traces import Trace
 
 __all__ = ["EXTENTS", "STYLES", "Pick", "Scene", "ShownHit", "hit_colour"]
@@ -50,7 +50,7 @@ class Pick(NamedTuple):
 
 @dataclass(eq=False)
 class ShownHit:
-    """A hit of the scene. `number`: from 1 on, by which it has its colour as long as it is there. `is_kept`: it stays when another is chosen."""
+    """A hit of the scene. `number`: from 1 on, gives it its colour. `is_kept`: it stays when another is chosen."""
 
     trace: Trace
     number: int
@@ -111,10 +111,9 @@ class Scene:
 
     def show(self, query: Trace, hit: Trace | None) -> None:
         """Show a query and the chosen hit. Hits that are kept stay where they belong to the same query; the hit chosen before goes."""
-        if self.query is None or self.query.found is not query.found:
-            if self.query is None or not _is_same(self.query, query):
-                self.clear()
-                self.query = query
+        if self.query is None or not _is_same(self.query, query):
+            self.clear()
+            self.query = query
         self.hits = [one for one in self.hits if one.is_kept]
         self.chosen = None
         if hit is not None:

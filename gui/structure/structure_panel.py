@@ -1,4 +1,4 @@
-"""Superposed structures in three dimensions with all that is done with them: styles, colours, hands, lists of hits and of pairs, pictures."""
+"""Superposed structures in three dimensions with all that is done with them: styles, colours, lists of hits and pairs, pictures."""
 # ruff: noqa: N802, N815 - Qt gives these names
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine.jobs import Progress
 from engine.structures.colouring import MOST_HITS, SCHEMES
+from engine.structures.projection import DRAWING_KERNELS
 from gui.forms.editors import tool_button
 from gui.forms.wheel import ChoiceBox
 from gui.icons import set_icon
@@ -59,8 +61,9 @@ class StructurePanel(QWidget):
 
     Signals
     -------
-    picksChanged : other residues are picked (`scene.picks`). hitsAsked : more hits are to be superposed. filesAsked : what is shown is to be
-    saved for other programs. taskAsked : a picture is to be written. closeAsked : the view is no longer wanted. message : for the status bar.
+    picksChanged : other residues are picked (`scene.picks`). hitsAsked : more hits are to be superposed.
+    filesAsked : what is shown is to be saved for other programs. taskAsked : a picture is to be written.
+    closeAsked : the view is no longer wanted. message : for the status bar.
     """
 
     picksChanged = Signal()
@@ -82,7 +85,9 @@ class StructurePanel(QWidget):
         self.note = toned_label("", "attention")
         self.note.hide()
         self.style_box = self._box("Style of the chains", STYLES, self.scene.style, self._choose_style)
-        self.colour_box = self._box("Colours of the residues", {one.name: one.title for one in SCHEMES}, self.scene.scheme, self._choose_scheme)
+        self.colour_box = self._box(
+            "Colours of the residues", {one.name: one.title for one in SCHEMES}, self.scene.scheme, self._choose_scheme
+        )
         for i, one in enumerate(SCHEMES):
             self.colour_box.setItemData(i, one.help, Qt.ItemDataRole.ToolTipRole)
         self.extent_box = self._box("Which chains and residues are shown", EXTENTS, self.scene.extent, self._choose_extent)
@@ -91,6 +96,7 @@ class StructurePanel(QWidget):
         self.canvas.picked.connect(self._pick_one)
         self.canvas.drawn.connect(self._tell_renderer)
         self.canvas.message.connect(self.message)
+        self.canvas.kernelsAsked.connect(self._prepare)
         self.canvas.spinChanged.connect(self.spin_action.setChecked)
         self.canvas.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.canvas.customContextMenuRequested.connect(lambda at: self.menu().popup(self.canvas.mapToGlobal(at)))
@@ -398,8 +404,7 @@ class StructurePanel(QWidget):
         self._changed()
 
     def _choose_fog(self, has_fog: bool) -> None:
-        self.canvas.has_fog = has_fog
-        self.canvas.refresh()
+        self.canvas.set_fog(has_fog)
 
     def _choose_side_chains(self, are_wanted: bool) -> None:
         self._wants_side_chains = are_wanted
@@ -523,6 +528,10 @@ class StructurePanel(QWidget):
             if trace in there:
                 self.scene.beside[trace] = chains
         self.canvas.refresh()
+
+    def _prepare(self) -> None:
+        """Have compiled what draws without OpenGL."""
+        self._submit("drawing", lambda: DRAWING_KERNELS.compile(Progress()), lambda _: self.canvas.kernels_ready(), self._fail)
 
     def _fail(self, error: Exception) -> None:
         self.message.emit(str(error))

@@ -32,7 +32,7 @@ class ResiduePairs:
         return len(self.rows)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """A chain in the query's frame.
 
