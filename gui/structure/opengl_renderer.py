@@ -138,13 +138,12 @@ class OpenGLRenderer:
 
     def close(self) -> None:
         """Delete all buffers."""
-        if self._context.makeCurrent(self._surface):
+        if self._context.isValid() and self._context.makeCurrent(self._surface):
             for one in self._uploaded.values():
                 one.destroy()
             self._uploaded.clear()
             self._frames.clear()
             self._program.removeAllShaders()
-            del self._program
             self._context.doneCurrent()
 
     def _prepare(self) -> None:
