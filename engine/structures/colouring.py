@@ -386,5 +386,5 @@ def scheme_named(name: str) -> Scheme:
 
 
 def coloured(scene: Scene, scheme: str) -> Coloured:
-    """Colours of a scene's chains by a scheme, and their legend. Where it needs what is not there, residues are grey: see `Scheme.needs`."""
+    """Colours of a scene's chains by a scheme, and their legend. Where it needs what is not there, residues are grey (`needs` says why)."""
     return scheme_named(scheme).colour(scene)

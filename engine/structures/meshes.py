@@ -137,7 +137,7 @@ def are_joined(position: Places, number: NDArray[np.integer] | None = None) -> N
     vectors = np.diff(np.where(there[:, None], np.asarray(position, np.float64), 0.0), axis=0)
     joined = (_dot(vectors, vectors) <= _MOST_BOND**2) & there[1:] & there[:-1]
     if number is not None:
-        joined &= np.diff(number) == 1
+        joined &= np.asarray(np.diff(number) == 1)
     return joined
 
 
