@@ -46,8 +46,6 @@ _MOST_NAME_LETTERS = 40
 _MOST_KEPT = 64
 """Hits whose chains stay in memory: those looked at last."""
 _MOST_SUPERPOSED = 20
-_NARROW = 900
-"""Pixels below which alignment and structures do not stand beside each other."""
 
 
 class StructureView(QueryHitsView):
@@ -250,7 +248,11 @@ class StructureView(QueryHitsView):
         return panel
 
     def _share_room(self) -> None:
-        is_alone = self.structures_action.isChecked() and self.width() < _NARROW
+        """Where alignment and structures have no room beside each other, show the structures alone."""
+        widths = [one.minimumSizeHint().width() for one in (self.alignment, self.structures) if one is not None]
+        # One of them must have room, or the window could not be made small enough for one alone.
+        self._beside.setMinimumWidth(max(widths))
+        is_alone = self.structures_action.isChecked() and sum(widths) + self._beside.handleWidth() > self.width()
         self.alignment.setVisible(not is_alone)
 
     def _add_hits(self, found: tuple[list[Trace], list[str]]) -> None:

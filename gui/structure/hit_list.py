@@ -34,6 +34,7 @@ class HitList(QListWidget):
 
     def show_scene(self, scene: Scene) -> None:
         """Show what the scene holds now."""
+        row = self.currentRow()
         self._is_filled = False
         self.clear()
         self._hits = []
@@ -43,6 +44,7 @@ class HitList(QListWidget):
             about = [f"TM-score {one.trace.hit['tm_score_query']:.3f}"] if "tm_score_query" in one.trace.hit else []
             about += ["chosen in the table"] if one is scene.chosen else ["kept"] if one.is_kept else []
             self._add(one.trace.name, ", ".join(about), one.number, one, is_chosen=one is scene.chosen)
+        self.setCurrentRow(min(row, self.count() - 1))
         self._is_filled = True
 
     def _add(self, name: str, about: str, number: int, hit: ShownHit | None, *, is_chosen: bool = False) -> None:

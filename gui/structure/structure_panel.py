@@ -100,7 +100,7 @@ class StructurePanel(QWidget):
         self.canvas.spinChanged.connect(self.spin_action.setChecked)
         self.canvas.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.canvas.customContextMenuRequested.connect(lambda at: self.menu().popup(self.canvas.mapToGlobal(at)))
-        self.hit_list.switched.connect(lambda _: self._changed())
+        self.hit_list.switched.connect(lambda _: self._switched())
         self.hit_list.currentRowChanged.connect(self._name_hit)
         self.pair_table.pairChosen.connect(self._pick_pair)
         self.pair_table.message.connect(self.message)
@@ -489,6 +489,11 @@ class StructurePanel(QWidget):
         self._fill_lists()
         self.canvas.refresh()
 
+    def _switched(self) -> None:
+        """A hit was switched on or off in the list, which shows it already."""
+        self._read_beside()
+        self.canvas.refresh()
+
     def _fill_lists(self) -> None:
         scene = self.scene
         self.hit_list.show_scene(scene)
@@ -512,7 +517,7 @@ class StructurePanel(QWidget):
 
     def _name_hit(self, row: int) -> None:
         item = self.hit_list.item(row)
-        if item is not None:
+        if item is not None and self.hit_list.hasFocus():
             self.message.emit(item.toolTip().replace("\n", ", "))
 
     def _read_beside(self) -> None:
