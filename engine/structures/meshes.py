@@ -124,8 +124,7 @@ class Lines:
 def are_places(position: Places) -> NDArray[np.bool_]:
     """(n,) whether coordinates (n, 3) are places that a structure can have."""
     with np.errstate(invalid="ignore"):
-        inside: NDArray[np.bool_] = (np.abs(position) <= _MOST_PLACE).all(axis=1)
-    return inside
+        return np.asarray((np.abs(position) <= _MOST_PLACE).all(axis=1))
 
 
 def are_joined(position: Places, number: NDArray[np.integer] | None = None) -> NDArray[np.bool_]:
