@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +36,7 @@ from gui.results.structure_hits import (
 )
 from gui.structure.traces import Trace, trace_of_hit, trace_of_query
 from gui.tables.source import Condition, TableSource
-from gui.tasks import SuperpositionTask
+from gui.tasks import SuperpositionTask, WritingTask
 
 if TYPE_CHECKING:
     from gui.structure.structure_panel import StructurePanel
@@ -137,18 +138,27 @@ class StructureView(QueryHitsView):
     def ask_for_superposition(self) -> None:
         """Ask for a folder, and have the chosen hit written into it."""
         pair = self.alignment.plot.pair
-        if not isinstance(pair, StructurePair):
-            return
-        dialog = QFileDialog(self, "Superpose and save: folder to make", self._last_folder)
+        if isinstance(pair, StructurePair):
+            name = f"{pair.query_name}_{pair.subject_name}"
+            self._ask_for_folder("Superpose and save: folder to make", name, lambda folder: self.superposition(folder, pair))
+
+    def ask_for_scene(self) -> None:
+        """Ask for a folder, and have what is shown in three dimensions written into it."""
+        panel = self.structures
+        if panel is not None and panel.scene.query is not None:
+            self._ask_for_folder("Save structures and scripts: folder to make", f"{panel.scene.query.name}_hits", panel.files_task)
+
+    def _ask_for_folder(self, title: str, name: str, task_of: Callable[[Path], WritingTask | None]) -> None:
+        dialog = QFileDialog(self, title, self._last_folder)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setNameFilters(["Folder with coordinates, alignment and scripts (*)"])
         dialog.setLabelText(QFileDialog.DialogLabel.FileName, "Folder:")
-        dialog.selectFile(_file_name(f"{pair.query_name}_{pair.subject_name}"))
+        dialog.selectFile(_file_name(name))
 
-        def ask(name: str) -> None:
-            self._last_folder = str(Path(name).parent)
-            task = self.superposition(Path(name), pair)
+        def ask(chosen: str) -> None:
+            self._last_folder = str(Path(chosen).parent)
+            task = task_of(Path(chosen))
             if task is not None:
                 self.exportAsked.emit(task)
 
@@ -237,7 +247,7 @@ class StructureView(QueryHitsView):
         panel = StructurePanel(self._reader.submit)
         panel.message.connect(self.message)
         panel.taskAsked.connect(self.exportAsked)
-        panel.filesAsked.connect(self.ask_for_superposition)
+        panel.filesAsked.connect(self.ask_for_scene)
         panel.hitsAsked.connect(self.superpose_selected)
         panel.picksChanged.connect(self._mark_picks)
         panel.closeAsked.connect(lambda: self.structures_action.setChecked(False))

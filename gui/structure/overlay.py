@@ -138,10 +138,10 @@ def _paint_legend(painter: QPainter, legend: Legend, text: QColor, halo: QColor,
     if n_more:
         names.append(f"and {n_more} more")
     ends = [f"{scale.low_text}    {scale.high_text}" for scale in legend.scales]
-    note = metrics.elidedText(legend.note, Qt.TextElideMode.ElideRight, max(width - 2 * _MARGIN, 60.0))
     room = max(metrics.horizontalAdvance(one) for one in [legend.title, *ends, *names]) + side + 8
-    room = max(room, metrics.horizontalAdvance(note))
-    n_lines = n_fixed + len(names) + bool(note)
+    room = max(room, min(widest, metrics.horizontalAdvance(legend.note)))
+    notes = _wrapped(legend.note, metrics, room)
+    n_lines = n_fixed + len(names) + len(notes)
     box = QRectF(_MARGIN - 5, height - _MARGIN - n_lines * line - 3, room + 10, n_lines * line + 6)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(halo)
@@ -175,5 +175,18 @@ def _paint_legend(painter: QPainter, legend: Legend, text: QColor, halo: QColor,
             painter.drawRect(QRectF(left, top + (line - side) / 2, side, side))
         say(name, side + 6)
         top += line
-    if note:
+    for note in notes:
         say(note)
+        top += line
+
+
+def _wrapped(text: str, metrics: QFontMetricsF, width: float) -> list[str]:
+    """A text in lines of a width."""
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and metrics.horizontalAdvance(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.errors import InputError
 from engine.structure_search.hit_chains import FoundChain
 from engine.structures.reading import read_structure
+from engine.structures.residue_atoms import Atoms, residue_atoms
 from gui.structure.traces import Trace, moved
 
-__all__ = ["Atoms", "chains_beside", "side_chain"]
+__all__ = ["chains_beside", "side_chain"]
 
 _MOST_CHAINS, _MOST_RESIDUES = 60, 20_000
 """Of the other chains of a file: more are a crowd that hides the fold."""
-
-
-@dataclass(frozen=True, eq=False)
-class Atoms:
-    """Atoms of a residue in the query's frame: (a, 3) Å, symbols of the elements, (b, 2) rows that are bound."""
-
-    position: NDArray[np.float32]
-    elements: tuple[str, ...]
-    bonds: NDArray[np.int64]
 
 
 def chains_beside(trace: Trace) -> tuple[Trace, ...]:
@@ -53,5 +44,11 @@ def chains_beside(trace: Trace) -> tuple[Trace, ...]:
 
 
 def side_chain(trace: Trace, row: int) -> Atoms:
-    """Atoms of a residue."""
-    return Atoms(np.empty((0, 3), np.float32), (), np.empty((0, 2), np.int64))
+    """The atoms of a residue's side chain, from Cα on, in the query's frame.
+
+    Raises
+    ------
+    InputError : the file is gone, is another one now, or holds Cα alone.
+    """
+    atoms = residue_atoms(trace.path, trace.chains, np.array([row]))
+    return replace(atoms, position=moved(atoms.position, trace.rotation, trace.translation))

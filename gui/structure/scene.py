@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from engine.structures import colouring
 from engine.structures.meshes import DETAILS, Detail, Mesh, ribbon, spheres, sticks, tube
+from engine.structures.residue_atoms import Atoms
 from gui.structure.camera import Sphere, sphere_around
-from gui.structure.reading import Atoms
 from gui.structure.rendering import Body
 from gui.structure.traces import Trace
 
@@ -22,7 +22,7 @@ __all__ = ["EXTENTS", "STYLES", "Pick", "Scene", "ShownHit", "hit_colour"]
 
 MOST_HITS = colouring.MOST_HITS
 _MOST_PICKS = 12
-STYLES = {"ribbon": "Ribbons", "tube": "Tubes", "line": "Lines", "sphere": "Cα spheres"}
+STYLES = {"ribbon": "Ribbons", "tube": "Tubes", "line": "Lines", "spheres": "Cα spheres"}
 EXTENTS = {"file": "All chains of the files", "chain": "Aligned chains", "residues": "Aligned residues"}
 _TUBE_RADIUS, _LINE_RADIUS, _SPHERE_RADIUS = 0.35, 0.16, 0.9
 _LINE_DETAIL = Detail(2, 4, 0)
@@ -66,7 +66,8 @@ class Scene:
     query : None where nothing is shown. hits : in the order in which they came. chosen : one of them, which the alignment shows.
     picks : residues that the user picked, the last one last. style, extent : keys of `STYLES` and `EXTENTS`.
     scheme : name of one of `engine.structures.colouring.SCHEMES`.
-    beside : by trace, the other chains of its file in the query's frame, where they were read. atoms : by pick, atoms of its residue.
+    beside : by trace, the other chains of its file in the query's frame, where they were read. b_factors : by trace, where they were read.
+    atoms : by pick, atoms of its residue.
     """
 
     def __init__(self) -> None:
@@ -78,6 +79,7 @@ class Scene:
         self.extent = "chain"
         self.scheme = "partner"
         self.beside: dict[Trace, tuple[Trace, ...]] = {}
+        self.b_factors: dict[Trace, NDArray[np.float32]] = {}
         self.atoms: dict[tuple[Trace, int], Atoms] = {}
         self._meshes: dict[tuple[object, ...], Mesh] = {}
         self._bodies: dict[tuple[object, ...], Body] = {}
@@ -98,7 +100,7 @@ class Scene:
         made = copy.copy(self)
         made.hits = [copy.copy(one) for one in self.hits]
         made.chosen = made.hits[self.hits.index(self.chosen)] if self.chosen is not None else None
-        made.picks, made.beside, made.atoms = list(self.picks), dict(self.beside), dict(self.atoms)
+        made.picks, made.beside, made.atoms, made.b_factors = list(self.picks), dict(self.beside), dict(self.atoms), dict(self.b_factors)
         made._meshes, made._bodies = dict(self._meshes), dict(self._bodies)
         return made
 
@@ -106,7 +108,7 @@ class Scene:
         """Show nothing."""
         self.query = self.chosen = None
         self.hits, self.picks = [], []
-        self.beside, self.atoms = {}, {}
+        self.beside, self.atoms, self.b_factors = {}, {}, {}
         self._meshes, self._bodies = {}, {}
 
     def show(self, query: Trace, hit: Trace | None) -> None:
@@ -186,7 +188,7 @@ class Scene:
         """The chains as schemes of colours take them."""
         numbers = {one.trace: one.number for one in self.hits}
         shown = [one.trace for one in self.hits if one.is_shown]
-        chains = [_shown_chain(trace, numbers.get(trace, 0)) for trace in self.traces]
+        chains = [_shown_chain(trace, numbers.get(trace, 0), self.b_factors.get(trace)) for trace in self.traces]
         for trace in self.traces if self.extent == "file" else ():
             chains += [_shown_chain(one, numbers.get(trace, 0), is_beside=True) for one in self.beside.get(trace, ())]
         shares = None
@@ -229,6 +231,7 @@ class Scene:
         there = {self.query, *(one.trace for one in self.hits)}
         self.pick([one for one in self.picks if one.trace in there])
         self.beside = {trace: chains for trace, chains in self.beside.items() if trace in there}
+        self.b_factors = {trace: values for trace, values in self.b_factors.items() if trace in there}
 
     def _mesh(self, key: tuple[object, ...], make: Callable[[], Mesh]) -> Mesh:
         if key not in self._meshes:
@@ -251,7 +254,7 @@ class Scene:
     def _side_chain(self, pick: Pick, atoms: Atoms, of_carbon: NDArray[np.uint8]) -> Body:
         key = (pick.trace, "atoms", pick.row)
         mesh = self._mesh(key, partial(sticks, atoms.position, atoms.bonds))
-        tones = np.array([_ATOM_COLOURS.get(element.upper(), of_carbon) for element in atoms.elements], np.uint8).reshape(-1, 3)
+        tones = np.array([_ATOM_COLOURS.get(element.upper(), of_carbon) for element in atoms.element], np.uint8).reshape(-1, 3)
         return self._coloured(key, mesh, tones)
 
 
@@ -260,10 +263,12 @@ def hit_colour(number: int) -> tuple[int, int, int]:
     return colouring.CHAIN_COLOURS[number % len(colouring.CHAIN_COLOURS)]
 
 
-def _shown_chain(trace: Trace, number: int, *, is_beside: bool = False) -> colouring.ShownChain:
+def _shown_chain(
+    trace: Trace, number: int, b_factor: NDArray[np.float32] | None = None, *, is_beside: bool = False
+) -> colouring.ShownChain:  # fmt: skip
     if trace.pairs is None:
-        return colouring.ShownChain(trace.chains, number, is_beside=is_beside)
-    return colouring.ShownChain(trace.chains, number, trace.pairs.rows, trace.pairs.distance)
+        return colouring.ShownChain(trace.chains, number, is_beside=is_beside, b_factor=b_factor)
+    return colouring.ShownChain(trace.chains, number, trace.pairs.rows, trace.pairs.distance, b_factor=b_factor)
 
 
 def _is_same(one: Trace, other: Trace) -> bool:
@@ -279,7 +284,7 @@ def _is_same(one: Trace, other: Trace) -> bool:
 def _detail(style: str, n_residues: int, most_triangles: int) -> Detail:
     """The finest detail that stays below so many triangles; else the coarsest."""
     for one in DETAILS:
-        of_residue = _TRIANGLES_OF_BALL * 4**one.level if style == "sphere" else 2 * one.steps * one.sides
+        of_residue = _TRIANGLES_OF_BALL * 4**one.level if style == "spheres" else 2 * one.steps * one.sides
         if n_residues * of_residue <= most_triangles:
             return one
     return DETAILS[-1]
@@ -287,7 +292,7 @@ def _detail(style: str, n_residues: int, most_triangles: int) -> Detail:
 
 def _mesh_of(trace: Trace, style: str, detail: Detail, mask: NDArray[np.bool_] | None) -> Mesh:
     position, number = trace.position, trace.chains.label_number
-    if style == "sphere":
+    if style == "spheres":
         return spheres(position, _SPHERE_RADIUS, detail.level, mask)
     if style == "ribbon":
         return ribbon(position, trace.chains.secondary, detail.steps, detail.sides, mask, number)

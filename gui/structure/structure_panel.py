@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
@@ -20,14 +22,17 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine.errors import InputError
 from engine.jobs import Progress
 from engine.structures.colouring import MOST_HITS, SCHEMES
 from engine.structures.projection import DRAWING_KERNELS
+from engine.structures.residue_atoms import Atoms, b_factors
 from gui.forms.editors import tool_button
 from gui.forms.wheel import ChoiceBox
 from gui.icons import set_icon
 from gui.labels import toned_label
 from gui.structure.canvas import BACKGROUNDS, StructureCanvas
+from gui.structure.files import SceneFilesTask
 from gui.structure.hit_list import HitList
 from gui.structure.overlay import distance_text
 from gui.structure.pair_table import PairTable
@@ -79,6 +84,7 @@ class StructurePanel(QWidget):
         self._submit = submit
         self._wants_side_chains = True
         self._has_been_sized = False
+        self._told: set[Path] = set()
         self.canvas = StructureCanvas(self.scene)
         self.hit_list = HitList()
         self.pair_table = PairTable()
@@ -187,6 +193,10 @@ class StructurePanel(QWidget):
         dialog.accepted.connect(lambda: ask_for_picture(self, dialog, self._name, ask))
         dialog.rejected.connect(dialog.deleteLater)
         dialog.open()
+
+    def files_task(self, folder: Path) -> SceneFilesTask | None:
+        """What writes structures and scripts of what is shown into a folder."""
+        return SceneFilesTask.of(self.scene, self.canvas.background_colour, folder)
 
     @property
     def _name(self) -> str:
@@ -352,7 +362,7 @@ class StructurePanel(QWidget):
         box.setCurrentIndex(list(choices).index(chosen))
         box.setToolTip(name)
         box.setAccessibleName(name)
-        box.setMinimumContentsLength(6)
+        box.setMinimumContentsLength(4)
         box.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         box.currentIndexChanged.connect(lambda _: choose(box.currentData()))
         return box
@@ -471,27 +481,42 @@ class StructurePanel(QWidget):
             self.scene.atoms = {}
             return
         wanted = [pick for pick in self.scene.picks if (pick.trace, pick.row) not in self.scene.atoms]
-        if wanted:
-            self._submit(
-                "side chains", lambda: [(pick, side_chain(pick.trace, pick.row)) for pick in wanted], self._take_side_chains, self._fail
-            )
+        if not wanted:
+            return
 
-    def _take_side_chains(self, found: list[tuple[Pick, Any]]) -> None:
-        for pick, atoms in found:
-            if pick in self.scene.picks:
+        def read() -> list[tuple[Pick, Atoms | None, str]]:
+            found: list[tuple[Pick, Atoms | None, str]] = []
+            for pick in wanted:
+                try:
+                    found.append((pick, side_chain(pick.trace, pick.row), ""))
+                except InputError as error:
+                    found.append((pick, None, str(error)))
+            return found
+
+        self._submit("side chains", read, self._take_side_chains, self._fail)
+
+    def _take_side_chains(self, found: list[tuple[Pick, Atoms | None, str]]) -> None:
+        for pick, atoms, why in found:
+            if atoms is not None and pick in self.scene.picks:
                 self.scene.atoms[pick.trace, pick.row] = atoms
+            elif why and pick.trace.path not in self._told:
+                # Once for each file: a residue is picked to be measured, too.
+                self._told.add(pick.trace.path)
+                self.message.emit(why)
         self.canvas.refresh()
 
     # ------------------------------------------------------------------------------------------------------------ together
 
     def _changed(self) -> None:
         self._read_beside()
+        self._read_b_factors()
         self._fill_lists()
         self.canvas.refresh()
 
     def _switched(self) -> None:
         """A hit was switched on or off in the list, which shows it already."""
         self._read_beside()
+        self._read_b_factors()
         self.canvas.refresh()
 
     def _fill_lists(self) -> None:
@@ -534,6 +559,30 @@ class StructurePanel(QWidget):
                 self.scene.beside[trace] = chains
         self.canvas.refresh()
 
+    def _read_b_factors(self) -> None:
+        """Read what the scheme of confidences shows of chains that are not predicted."""
+        if self.scene.scheme != "confidence":
+            return
+        wanted = [one for one in self.scene.traces if one not in self.scene.b_factors and np.isnan(one.chains.confidence).all()]
+
+        def read() -> list[tuple[Trace, NDArray[np.float32]]]:
+            found = []
+            for trace in wanted:
+                try:
+                    found.append((trace, b_factors(trace.path, trace.chains)))
+                except InputError:
+                    found.append((trace, np.full(len(trace), np.nan, np.float32)))
+            return found
+
+        if wanted:
+            self._submit("B-factors", read, self._take_b_factors, self._fail)
+
+    def _take_b_factors(self, found: list[tuple[Trace, NDArray[np.float32]]]) -> None:
+        there = self.scene.traces
+        self.scene.b_factors.update((trace, values) for trace, values in found if trace in there)
+        self._tell_scheme()
+        self.canvas.refresh()
+
     def _prepare(self) -> None:
         """Have compiled what draws without OpenGL."""
         self._submit("drawing", lambda: DRAWING_KERNELS.compile(Progress()), lambda _: self.canvas.kernels_ready(), self._fail)
@@ -543,7 +592,8 @@ class StructurePanel(QWidget):
 
     def _tell_renderer(self, name: str, why: str) -> None:
         if why:
-            self.note.setText(f"Drawn without OpenGL, since {why}; large scenes turn more slowly, everything else is the same.")
+            self.note.setText(f"Drawn without OpenGL: {why}.")
+            self.note.setToolTip("Large scenes turn more slowly; everything else is the same.")
         self.note.setVisible(bool(why))
 
 
