@@ -1,9 +1,9 @@
 """Surfaces of protein chains as triangles: tubes, ribbons, spheres, sticks, and lines, made from Cα (sticks: from atoms).
 
 The curve through the Cα is a cubic with the tangent (next - previous) at each, as long as an arc of a circle between both tangents has it:
-the trace of a helix stays at its radius. Frames are carried along the curve without twist (Bishop, American Mathematical Monthly 82, 1975,
-246-251); a ribbon is turned out of them towards the guides of Carson & Bugg (Journal of Molecular Graphics 4, 1986, 121-122), which follow
-from successive Cα vectors alone and are flipped so that a ribbon turns no more than it must.
+the trace of a helix keeps its radius to 6 %. Frames are carried along the curve without twist (Bishop, American Mathematical Monthly 82,
+1975, 246-251); a ribbon is turned out of them towards the guides of Carson & Bugg (Journal of Molecular Graphics 4, 1986, 121-122), which
+follow from successive Cα vectors alone and are flipped so that a ribbon turns no more than it must.
 
 All surfaces are closed. No bridge leads over a break of the chain; residues whose coordinates are no places are left out.
 """
@@ -60,7 +60,7 @@ class Detail(NamedTuple):
     level: int
 
 
-DETAILS = (Detail(8, 12, 2), Detail(6, 8, 2), Detail(4, 8, 1), Detail(2, 8, 1), Detail(2, 4, 0))
+DETAILS = (Detail(8, 12, 2), Detail(6, 8, 2), Detail(4, 8, 1), Detail(4, 4, 0), Detail(2, 4, 0))
 """From fine to coarse."""
 
 
@@ -380,13 +380,14 @@ def _swept(
 
     circle, circle_normal, square, square_normal = _sections(sides)
     size = np.stack([width, thickness], axis=1).astype(np.float32)[:, None]
-    if angular.any():
-        part = angular.astype(np.float32)[:, None, None]
-        flat = ((1 - part) * circle + part * square) * size
-        normal = (1 - part) * (circle_normal * size[:, :, ::-1] / size.max(axis=2, keepdims=True)) + part * square_normal
-    else:
-        flat, normal = circle * size, circle_normal * size[:, :, ::-1]
-    normal /= np.sqrt(np.einsum("ksi,ksi->ks", normal, normal))[:, :, None]
+    flat, normal = circle * size, circle_normal * (size[:, :, ::-1] / size.max(axis=2, keepdims=True))
+    some = np.flatnonzero(angular)
+    if len(some):
+        part = angular[some].astype(np.float32)[:, None, None]
+        # Whole numbers stay whole, so that corners that stand twice lie at one place.
+        flat[some] = ((1 - part) * circle + part * square) * size[some]
+        normal[some] = (1 - part) * normal[some] + part * square_normal
+    normal /= np.sqrt(normal[:, :, :1] ** 2 + normal[:, :, 1:] ** 2)
     chosen = frame[sample]
     vertices = flat @ chosen
     vertices += found.place[at].astype(np.float32)[:, None]
@@ -416,17 +417,24 @@ def _is_folded(sides: int) -> NDArray[np.bool_]:
 
 def _walls(lower: NDArray[np.int64], upper: NDArray[np.int64], angular: NDArray[np.float64], sides: int) -> NDArray[np.uint32]:
     """(t, 3) two triangles for each side between two rings, but those without area at sharp edges."""
-    side = np.arange(sides, dtype=np.uint32)
+    side = np.arange(sides)
     step = np.roll(side, -1)
-    a, c = (one.astype(np.uint32)[:, None] * np.uint32(sides) + side for one in (lower, upper))
-    b, d = (one.astype(np.uint32)[:, None] * np.uint32(sides) + step for one in (lower, upper))
-    triangles = np.stack([a, b, c, b, d, c], axis=2).reshape(len(lower), sides, 2, 3)
-    is_sharp = angular >= 1.0
-    if not is_sharp.any():
-        return triangles.reshape(-1, 3)
+    zero, one = np.zeros(sides, np.int64), np.ones(sides, np.int64)
+    # Corners a, b of the lower ring and c, d above them: which ring, and which of its corners.
+    ring = np.stack([zero, zero, one, zero, one, one], axis=1).reshape(-1, 3).astype(np.uint32)
+    corner = np.stack([side, step, side, step, step, side], axis=1).reshape(-1, 3).astype(np.uint32)
     folded = _is_folded(sides)
-    is_flat = np.stack([is_sharp[lower][:, None] & folded, is_sharp[upper][:, None] & folded], axis=2)
-    return triangles[~is_flat]
+    is_sharp = angular >= 1.0
+    found = []
+    for below in (False, True):
+        for above in (False, True):
+            some = np.flatnonzero((is_sharp[lower] == below) & (is_sharp[upper] == above))
+            if len(some):
+                kept = ~np.stack([folded & below, folded & above], axis=1).ravel()
+                first = (lower[some] * sides).astype(np.uint32)[:, None, None]
+                between = ((upper[some] - lower[some]) * sides).astype(np.uint32)[:, None, None]
+                found.append((between * ring[kept] + (first + corner[kept])).reshape(-1, 3))
+    return np.concatenate([np.empty((0, 3), np.uint32), *found])
 
 
 def _caps(rings: NDArray[np.int64], angular: NDArray[np.float64], sides: int) -> NDArray[np.uint32]:
