@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engine.structures.chains import COIL, HELIX, STRAND
 from engine.structures.meshes import (
+    DETAILS,
+    MOST_TRIANGLES,
     Mesh,
+    are_joined,
+    curve,
+    detail_for,
+    line,
     ribbon,
+    spheres,
+    sticks,
     tube,
 )
 from tests.engine.structures.examples import helix
