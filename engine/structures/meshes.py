@@ -379,15 +379,25 @@ def _swept(
     frame = np.stack([cosine * u + sine * v, cosine * v - sine * u], axis=1).astype(np.float32)  # (k, 2, 3)
 
     circle, circle_normal, square, square_normal = _sections(sides)
-    size = np.stack([width, thickness], axis=1).astype(np.float32)[:, None]
-    flat, normal = circle * size, circle_normal * (size[:, :, ::-1] / size.max(axis=2, keepdims=True))
+    # Planes of x and y: rows of two numbers would be slow.
+    x_size, y_size = (one.astype(np.float32)[:, None] for one in (width, thickness))
+    x, y = x_size * circle[:, 0], y_size * circle[:, 1]
+    x_normal, y_normal = y_size * circle_normal[:, 0], x_size * circle_normal[:, 1]
     some = np.flatnonzero(angular)
     if len(some):
-        part = angular[some].astype(np.float32)[:, None, None]
+        part = angular[some].astype(np.float32)[:, None]
+        x_size, y_size = x_size[some], y_size[some]
+        largest = np.maximum(x_size, y_size)
         # Whole numbers stay whole, so that corners that stand twice lie at one place.
-        flat[some] = ((1 - part) * circle + part * square) * size[some]
-        normal[some] = (1 - part) * normal[some] + part * square_normal
-    normal /= np.sqrt(normal[:, :, :1] ** 2 + normal[:, :, 1:] ** 2)
+        x[some] = ((1 - part) * circle[:, 0] + part * square[:, 0]) * x_size
+        y[some] = ((1 - part) * circle[:, 1] + part * square[:, 1]) * y_size
+        x_normal[some] = (1 - part) * (x_normal[some] / largest) + part * square_normal[:, 0]
+        y_normal[some] = (1 - part) * (y_normal[some] / largest) + part * square_normal[:, 1]
+    length = np.sqrt(x_normal * x_normal + y_normal * y_normal)
+    flat, normal = np.empty((2, *x.shape, 2), np.float32)
+    flat[:, :, 0], flat[:, :, 1] = x, y
+    np.divide(x_normal, length, out=normal[:, :, 0])
+    np.divide(y_normal, length, out=normal[:, :, 1])
     chosen = frame[sample]
     vertices = flat @ chosen
     vertices += found.place[at].astype(np.float32)[:, None]

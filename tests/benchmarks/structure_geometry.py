@@ -3,8 +3,8 @@
     .venv/bin/python -m tests.benchmarks.structure_geometry [FILE] [--residues 300] [--chains 20] [--times 30] > figures.jsonl
 
 One JSON line for each figure, in milliseconds of this thread's processor time, one core: `median` and `least`. FILE is a structure whose
-first chain is taken, as often as it must for so many residues; without one it is a made chain of helices and strands. `picture` is of 900 x 700
-pixels.
+first chain is taken, as often as it must for so many residues; without one it is a made chain of helices and strands. `picture` is of
+900 x 700 pixels.
 """
 
 from __future__ import annotations
