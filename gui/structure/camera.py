@@ -18,7 +18,8 @@ _FIELD_OF_VIEW = math.radians(25.0)
 _SMALLEST, _LARGEST = 2.0, 20_000.0
 _NEAREST = 0.02
 """Share of the distance to the centre before which nothing is drawn: the depths of a picture have few digits."""
-_MARGIN = 1.08
+_MARGIN, _AROUND = 1.06, 2.0
+"""Room left around what is fitted, and Å that a ribbon stands off its Cα."""
 
 Points = NDArray[np.floating]
 
@@ -138,11 +139,10 @@ class Camera:
             return replace(self.centred(sphere.centre), height=2 * sphere.radius)
         at = points @ self.rotation.T
         low, high = at.min(axis=0), at.max(axis=0)
-        half = (high - low) / 2 + 2.0
-        fits = max(float(half[1]), float(half[0]) / max(aspect, 0.05))
-        if self.is_perspective:
-            # What is nearest to the eye is drawn larger.
-            fits += math.tan(_FIELD_OF_VIEW / 2) * float(half[2])
+        x, y, z = (at - (low + high) / 2).T
+        # What is nearer to the eye is drawn larger: by as much as the pyramid of sight is narrower there.
+        nearer = z * math.tan(_FIELD_OF_VIEW / 2) if self.is_perspective else np.zeros(len(z))
+        fits = max(float((np.abs(y) + _AROUND + nearer).max()), float(((np.abs(x) + _AROUND) / max(aspect, 0.05) + nearer).max()))
         height = min(max(2 * fits * _MARGIN, _SMALLEST), _LARGEST)
         return replace(self.centred(self.rotation.T @ ((low + high) / 2)), height=height)
 

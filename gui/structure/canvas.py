@@ -87,6 +87,7 @@ class StructureCanvas(QWidget):
         super().__init__(parent)
         self.scene = scene
         self.camera = Camera()
+        self._is_first = False
         self.background = "theme"
         self.has_fog = True
         self.overlay = OverlayChoice()
@@ -228,6 +229,7 @@ class StructureCanvas(QWidget):
         """Look from elsewhere; what was done to the view before is forgotten."""
         self._undone.clear()
         self._take(camera)
+        self._is_first = True
 
     def remember(self, undo: Callable[[], None]) -> None:
         """What `undo` does first."""
@@ -245,7 +247,7 @@ class StructureCanvas(QWidget):
         self.remember(lambda: self._take(camera))
 
     def _take(self, camera: Camera) -> None:
-        self.camera = camera
+        self.camera, self._is_first = camera, False
         self._redraw()
         self.moved.emit()
 
@@ -293,8 +295,10 @@ class StructureCanvas(QWidget):
         return QSize(480, 360)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Draw in the new size."""
+        """Draw in the new size, and as large as that allows where nobody has moved the view."""
         super().resizeEvent(event)
+        if self._is_first and self.scene.query is not None:
+            self.camera = self.first_camera(self.scene.points())
         self._redraw()
 
     def changeEvent(self, event: QEvent) -> None:

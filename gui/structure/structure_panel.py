@@ -309,8 +309,8 @@ class StructurePanel(QWidget):
         bar = QHBoxLayout()
         bar.setContentsMargins(8, 3, 6, 3)
         bar.setSpacing(4)
-        for box in (self.style_box, self.colour_box, self.extent_box):
-            bar.addWidget(box, 1)
+        for box, part in ((self.style_box, 2), (self.colour_box, 4), (self.extent_box, 3)):
+            bar.addWidget(box, part)
         for action in (self.reset_action, self.spin_action):
             bar.addWidget(_button(action))
         bar.addWidget(

@@ -286,6 +286,26 @@ def test_hands_turn_pan_and_zoom(view: StructureView, qtbot: QtBot) -> None:
     assert not canvas.camera.is_perspective
 
 
+def test_a_view_that_nobody_has_moved_grows_with_its_room(drawn_view: StructureView, qtbot: QtBot) -> None:
+    panel = panel_of(drawn_view)
+    canvas = panel.canvas
+
+    def share() -> float:
+        found = canvas.camera.projected(panel.scene.points(), canvas.width(), canvas.height())
+        return float(max(np.ptp(found[:, 0]) / canvas.width(), np.ptp(found[:, 1]) / canvas.height()))
+
+    assert share() > 0.6
+    width = canvas.width()
+    panel.lists_action.trigger()
+    qtbot.waitUntil(lambda: canvas.width() > width)
+    assert share() > 0.6
+    moved = canvas.camera.turned(20, 0)
+    canvas._take(moved)
+    panel.lists_action.trigger()
+    qtbot.waitUntil(lambda: canvas.width() == width)
+    assert canvas.camera is moved
+
+
 def test_it_spins_until_it_is_told_to_stop_or_hidden(drawn_view: StructureView, qtbot: QtBot) -> None:
     panel = panel_of(drawn_view)
     before = panel.canvas.camera
