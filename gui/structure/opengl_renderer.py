@@ -15,7 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QSize
-from PySide6.QtGui import QColor, QGuiApplication, QImage, QMatrix4x4, QOffscreenSurface, QOpenGLContext, QSurfaceFormat, QVector3D
+from PySide6.QtGui import (
+    QColor,
+    QGuiApplication,
+    QImage,
+    QMatrix3x3,
+    QMatrix4x4,
+    QOffscreenSurface,
+    QOpenGLContext,
+    QSurfaceFormat,
+    QVector3D,
+    QVector4D,
+)
 from PySide6.QtOpenGL import QOpenGLBuffer, QOpenGLFramebufferObject, QOpenGLFramebufferObjectFormat, QOpenGLShader, QOpenGLShaderProgram
 from shiboken6 import VoidPtr
 
@@ -45,20 +56,20 @@ _VERTEX_SHADER = """
 attribute highp vec3 place;
 attribute mediump vec3 normal;
 attribute lowp vec3 colour;
-uniform highp mat4 view;
-uniform highp mat4 projection;
-uniform highp float fogBegin;
-uniform highp float fogEnd;
+uniform highp mat4 projected;
+uniform mediump mat3 turned;
+uniform highp vec4 depth;
 uniform mediump float fogShare;
 varying lowp vec3 tone;
 varying mediump vec3 facing;
 varying mediump float haze;
 void main() {
-    highp vec4 seen = view * vec4(place, 1.0);
-    facing = (view * vec4(normal, 0.0)).xyz;
+    highp vec4 at = vec4(place, 1.0);
+    facing = turned * normal;
     tone = colour;
-    haze = fogShare * clamp((-seen.z - fogBegin) / (fogEnd - fogBegin), 0.0, 1.0);
-    gl_Position = projection * seen;
+    // Its depth, 0 where fog begins and 1 where it ends.
+    haze = fogShare * clamp(dot(depth, at), 0.0, 1.0);
+    gl_Position = projected * at;
 }
 """
 _FRAGMENT_SHADER = f"""
@@ -205,11 +216,15 @@ class OpenGLRenderer:
         program.bind()
         near, far = camera.depths(sphere)
         aspect = size.width() / max(size.height(), 1)
-        program.setUniformValue(program.uniformLocation("view"), _matrix(camera.view_matrix()))
-        program.setUniformValue(program.uniformLocation("projection"), _matrix(camera.projection_matrix(aspect, near, far)))
+        view = camera.view_matrix()
+        whole = camera.projection_matrix(aspect, near, far) @ view
+        # Depth counts away from the eye, which looks along -z.
+        depth = -(view[2] + [0.0, 0.0, 0.0, near]) / (far - near)
+        program.setUniformValue(program.uniformLocation("projected"), QMatrix4x4(whole.ravel().tolist()))
+        program.setUniformValue(program.uniformLocation("turned"), QMatrix3x3(view[:3, :3].ravel().tolist()))
+        program.setUniformValue(program.uniformLocation("depth"), QVector4D(*depth.tolist()))
         program.setUniformValue(program.uniformLocation("background"), _vector(background))
-        for name, value in (("fogBegin", near), ("fogEnd", far), ("fogShare", FOG_SHARE if look.fog else 0.0)):
-            program.setUniformValue1f(program.uniformLocation(name), value)
+        program.setUniformValue1f(program.uniformLocation("fogShare"), FOG_SHARE if look.fog else 0.0)
         place, normal, colour = (program.attributeLocation(name) for name in ("place", "normal", "colour"))
         for at in (place, normal, colour):
             program.enableAttributeArray(at)
@@ -257,10 +272,6 @@ def _buffer(kind: QOpenGLBuffer.Type, values: NDArray) -> QOpenGLBuffer:
     buffer.allocate(content, len(content))
     buffer.release()
     return buffer
-
-
-def _matrix(values: NDArray[np.float64]) -> QMatrix4x4:
-    return QMatrix4x4(values.ravel().tolist())
 
 
 def _vector(colour: QColor) -> QVector3D:
