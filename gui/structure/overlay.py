@@ -44,8 +44,6 @@ def paint_overlay(
     text, halo = (QColor("#ffffff"), QColor(0, 0, 0, 150)) if is_dark else (QColor("#000000"), QColor(255, 255, 255, 185))
     painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing)
     write = _Writer(painter, text, halo, QRectF(0, 0, width, height))
-    if choice.legend:
-        _paint_legend(painter, legend, text, halo, width, height)
     if choice.ends:
         _paint_ends(write, scene, camera, width, height)
     picks = [(pick, at) for pick, at in _placed(scene.picks, camera, width, height)]
@@ -68,6 +66,8 @@ def paint_overlay(
         write(distance_text(one, other), middle, is_centred=True)
     for pick, at in picks if choice.residues else ():
         write(pick.label, at + QPointF(_RING + 4, -_RING - 2))
+    if choice.legend:
+        _paint_legend(painter, legend, text, halo, width, height)
 
 
 class _Writer:

@@ -96,7 +96,12 @@ class StructurePanel(QWidget):
         )
         for i, one in enumerate(SCHEMES):
             self.colour_box.setItemData(i, one.help, Qt.ItemDataRole.ToolTipRole)
-        self.extent_box = self._box("Which chains and residues are shown", EXTENTS, self.scene.extent, self._choose_extent)
+        self.extent_box = self._box(
+            "Which chains are shown: all of the files, those aligned, or their aligned residues alone",
+            EXTENTS,
+            self.scene.extent,
+            self._choose_extent,
+        )
         self._make_actions()
         self._lay_out()
         self.canvas.picked.connect(self._pick_one)
@@ -307,17 +312,16 @@ class StructurePanel(QWidget):
 
     def _lay_out(self) -> None:
         bar = QHBoxLayout()
-        bar.setContentsMargins(8, 3, 6, 3)
-        bar.setSpacing(4)
-        for box, part in ((self.style_box, 2), (self.colour_box, 4), (self.extent_box, 3)):
+        bar.setContentsMargins(4, 3, 2, 3)
+        bar.setSpacing(2)
+        for box, part in ((self.style_box, 2), (self.colour_box, 3), (self.extent_box, 3)):
             bar.addWidget(box, part)
-        for action in (self.reset_action, self.spin_action):
-            bar.addWidget(_button(action))
+        bar.addWidget(_button(self.reset_action))
         bar.addWidget(
             self._menu_button(
                 "View",
                 "How it is looked at, and what is written",
-                [*self._view_actions[:3], *self._view_actions[4:], *self._write_actions],
+                [*self._view_actions, *self._write_actions],
                 self._background_menu,
             )
         )
