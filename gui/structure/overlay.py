@@ -18,7 +18,7 @@ __all__ = ["OverlayChoice", "distance_text", "paint_overlay"]
 
 _MARGIN = 10.0
 _RING, _SHORT = 6.0, 70.0
-_WIDEST_LEGEND, _HIGHEST_LEGEND = 0.4, 0.5
+_WIDEST_LEGEND, _HIGHEST_LEGEND = 0.4, 0.4
 """Shares of the picture that names in the legend may take."""
 
 
