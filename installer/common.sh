@@ -7,11 +7,13 @@ environment=$repository/.venv
 stamp=$environment/.proteoscope-installed
 
 # A shared library that the window needs, and the Debian or Ubuntu packages that may hold it (Ubuntu 24.04 renamed some of them).
-# The first lines are what Qt's modules link against, the others what its X11 plugin links against.
+# The first lines are what Qt's modules link against, the others what its X11 plugin links against. libGLX_mesa brings the OpenGL that is
+# computed by the processor, with which structures are drawn in three dimensions where no graphics card is, as under Xvfb.
 window_libraries="
 libglib-2.0.so.0 libglib2.0-0t64 libglib2.0-0
 libGL.so.1 libgl1
 libEGL.so.1 libegl1
+libGLX_mesa.so.0 libglx-mesa0
 libxkbcommon.so.0 libxkbcommon0
 libfontconfig.so.1 libfontconfig1
 libfreetype.so.6 libfreetype6

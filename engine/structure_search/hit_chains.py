@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,14 +16,15 @@ from engine.files import storage_errors
 from engine.structure_search.structures import DATABASE_FILE
 from engine.structures.chains import Chains
 from engine.structures.database import StructureDatabase, open_database
-from engine.structures.outputs import AlignedChains, read_atoms, write_superposition
+from engine.structures.outputs import AlignedChains, PictureChain, chain_atoms, write_picture, write_superposition
 from engine.structures.reading import StructureFile, read_structure, stem
+from engine.structures.scripts import ScriptedChain, Style
 from engine.structures.superposition import Superpositions
 
 if TYPE_CHECKING:
     import gemmi
 
-__all__ = ["FoundChain", "HitChains", "pairs_of_cigar", "trace_geometry", "write_hit"]
+__all__ = ["FoundChain", "HitChains", "pairs_of_cigar", "trace_geometry", "write_hit", "write_hits"]
 
 _RUNS = re.compile(r"(\d+)([MID])")
 _MOST_FILES = 8  # that stay in memory: the query and the targets looked at last
@@ -169,15 +170,41 @@ def write_hit(folder: Path, query: FoundChain, target: FoundChain, hit: Mapping[
     return write_superposition(folder, aligned, query_atoms, target_atoms, extra), told
 
 
+def write_hits(
+    folder: Path, query: FoundChain, hits: Sequence[tuple[FoundChain, Mapping[str, Any]]], colours: Sequence[NDArray[np.uint8]],
+    style: Style = "ribbon", background: tuple[int, int, int] = (255, 255, 255), shown: Sequence[NDArray[np.bool_] | None] | None = None,
+) -> tuple[list[Path], list[str]]:  # fmt: skip
+    """Write several hits superposed onto their query, with scripts that show them as a picture does.
+
+    Parameters
+    ----------
+    folder : made where it is missing. hits : with their rows of the table of hits. colours : (r, 3) of the query and of each hit.
+    shown : residues of the query and of each hit that are shown; all where it is `None`.
+
+    Returns
+    -------
+    Paths of what was written (`query`, `hit_1`, ...), and what the user should know, as of `write_hit`.
+
+    Raises
+    ------
+    StorageError : the disk refuses.
+    """
+    told: list[str] = []
+    masks = list(shown) if shown is not None else [None] * (len(hits) + 1)
+    written = [PictureChain(ScriptedChain("query", query.chains, colours[0], masks[0]), _atoms(query, told))]
+    for k, (target, row) in enumerate(hits, 1):
+        scripted = ScriptedChain(f"hit_{k}", target.chains, colours[k], masks[k])
+        rotation, translation = numbers_of(row["rotation"]).reshape(3, 3), numbers_of(row["translation"])
+        written.append(PictureChain(scripted, _atoms(target, told), rotation, translation))
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    return write_picture(folder, written, style, background), told
+
+
 def _atoms(one: FoundChain, told: list[str]) -> gemmi.Structure | None:
     """All atoms of a chain; None where its file is gone or is another one now."""
     try:
-        file = read_structure(one.path)
-        places = {tuple(place) for place in one.chains.position.tolist()}
-        for i, name in enumerate(file.chain_names):
-            if places <= {tuple(place) for place in file.chains.position[file.chains.rows(i)].tolist()}:
-                return read_atoms(one.path, name)
-        told.append(f"{one.path.name} has changed: only Cα are written for it")
+        return chain_atoms(one.path, one.chains)
     except InputError as error:
         told.append(f"{one.path.name} {error.reason}: only Cα are written for it")
     return None

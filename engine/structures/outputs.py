@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,25 @@ from engine.errors import InputError
 from engine.files import atomic_file
 from engine.sequences.matrices import LETTERS
 from engine.structures.chains import Chains
+from engine.structures.scripts import Program, ScriptedChain, Style, chimerax_script, pymol_script, residue_ranges
 from engine.structures.superposition import Superpositions
 
 if TYPE_CHECKING:
     import gemmi
 
-__all__ = ["ROW_COLUMNS", "AlignedChains", "cigar", "identity", "read_atoms", "superposition_row", "write_superposition", "write_table"]
+__all__ = [
+    "ROW_COLUMNS",
+    "AlignedChains",
+    "PictureChain",
+    "chain_atoms",
+    "cigar",
+    "identity",
+    "read_atoms",
+    "superposition_row",
+    "write_picture",
+    "write_superposition",
+    "write_table",
+]
 
 ROW_COLUMNS = (
     "query", "target", "score", "z_score", "aligned_length", "identity", "rmsd", "tm_score_query", "tm_score_target", "query_coverage",
@@ -132,6 +145,23 @@ def read_atoms(path: Path, chain: str) -> gemmi.Structure:
     return structure
 
 
+def chain_atoms(path: Path, chains: Chains) -> gemmi.Structure:
+    """All atoms of a chain (`chains` holds it alone), found in its file by the places of its Cα: a structure of one chain.
+
+    Raises
+    ------
+    InputError : the file is gone, or holds another chain now.
+    """
+    from engine.structures.reading import read_structure
+
+    file = read_structure(path)
+    places = {tuple(place) for place in chains.position.tolist()}
+    for i, name in enumerate(file.chain_names):
+        if places <= {tuple(place) for place in file.chains.position[file.chains.rows(i)].tolist()}:
+            return read_atoms(path, name)
+    raise InputError(path, "has changed", remedy="Put the file back as it was, or search again")
+
+
 def alpha_carbons(chains: Chains, number: int) -> gemmi.Structure:
     """A chain of Cα alone, from its columns."""
     import gemmi
@@ -177,6 +207,50 @@ def write_superposition(
     for path, text in zip(scripts, (_pymol(aligned), _chimerax(aligned)), strict=True):
         _write(path, text)
     return [table, *written, fasta, *scripts]
+
+
+@dataclass(frozen=True)
+class PictureChain:
+    """A chain of a picture, to be written.
+
+    Attributes
+    ----------
+    scripted : its name, columns and colours. atoms : a structure of it alone (`chain_atoms`); Cα stand for them where there is none.
+    rotation, translation : move it onto the query, x' = R x + t; `None` where it stays.
+    """
+
+    scripted: ScriptedChain
+    atoms: gemmi.Structure | None = None
+    rotation: NDArray[np.float64] | None = None
+    translation: NDArray[np.float64] | None = None
+
+
+def write_picture(
+    folder: Path, chains: Sequence[PictureChain], style: Style = "ribbon", background: tuple[int, int, int] = (255, 255, 255)
+) -> list[Path]:  # fmt: skip
+    """Write the chains of a picture into a folder that exists: superposed coordinates, and scripts that show them as the picture does.
+
+    Returns
+    -------
+    Paths of ``NAME.cif`` and ``NAME.pdb`` of each chain, ``picture.pml`` for PyMOL and ``picture.cxc`` for ChimeraX.
+
+    Raises
+    ------
+    ValueError : a name that is not of letters, digits and ``_`` alone, or that two chains have.
+    """
+    names = [one.scripted.name for one in chains]
+    if len(set(names)) < len(names) or not all(name.isascii() and name.replace("_", "a").isalnum() for name in names):
+        raise ValueError("names of written chains differ, and are of letters and digits")
+    written = []
+    for one in chains:
+        structure = one.atoms.clone() if one.atoms is not None else alpha_carbons(one.scripted.chains, 0)
+        if one.rotation is not None and one.translation is not None:
+            _move(structure, one.rotation, one.translation)
+        written += _write_coordinates(folder, one.scripted.name, structure)
+    scripts = folder / "picture.pml", folder / "picture.cxc"
+    for path, make in zip(scripts, (pymol_script, chimerax_script), strict=True):
+        _write(path, make([one.scripted for one in chains], style, background))
+    return [*written, *scripts]
 
 
 def _write(path: Path, text: str) -> None:
@@ -235,7 +309,7 @@ def _alignment(aligned: AlignedChains) -> str:
     return "".join(texts)
 
 
-def _residues(chains: Chains, number: int, rows: NDArray[np.integer], program: Literal["PyMOL", "ChimeraX"]) -> str:
+def _residues(chains: Chains, number: int, rows: NDArray[np.integer], program: Program) -> str:
     """Residues as ranges of the authors' numbers. Insertion codes that are no letters or digits are left out with their residue."""
     first = chains.rows(number).start
     shown = []
@@ -243,19 +317,7 @@ def _residues(chains: Chains, number: int, rows: NDArray[np.integer], program: L
         code = chr(int(chains.insertion[row])) if chains.insertion[row] else ""
         if not code:
             shown.append(int(chains.author_number[row]))
-    ranges = []
-    start = before = None
-    for value in [*sorted(set(shown)), None]:
-        if before is not None and value != before + 1:
-            ranges.append((start, before))
-            start = value
-        elif start is None:
-            start = value
-        before = value
-    sign = "\\-" if program == "PyMOL" else "-"
-    return ("+" if program == "PyMOL" else ",").join(
-        "-".join(str(value).replace("-", sign) for value in dict.fromkeys(one)) for one in ranges
-    )  # fmt: skip
+    return ("+" if program == "PyMOL" else ",").join(residue_ranges(shown, program))
 
 
 def _pymol(aligned: AlignedChains) -> str:

@@ -17,8 +17,10 @@ from PySide6.QtGui import (
     QFontMetricsF,
     QKeyEvent,
     QKeySequence,
+    QMouseEvent,
     QPainter,
     QPaintEvent,
+    QPalette,
     QPen,
     QResizeEvent,
     QWheelEvent,
@@ -232,15 +234,40 @@ def _paint_row(painter: QPainter, layout: AlignmentLayout, colours: PlotColours,
             paint_states(painter, states, first, last, QPointF(corner.x(), top), cell, layout.track, colours)
 
 
+def _paint_marks(painter: QPainter, layout: AlignmentLayout, marks: dict[int, tuple[bool, bool]], palette: QPalette) -> None:
+    """A frame around each marked column, and its marked letters on the colour of what is selected."""
+    painter.setFont(layout.font)
+    ascent = QFontMetricsF(layout.font).ascent()
+    for column, are_marked in marks.items():
+        corner = layout.corner(column)
+        for letters, line, is_marked in zip((layout.pair.query, layout.pair.subject), (0, 2), are_marked, strict=True):
+            if is_marked:
+                place = QRectF(corner.x(), corner.y() + line * layout.line, layout.cell, layout.line)
+                painter.fillRect(place, palette.color(QPalette.ColorRole.Highlight))
+                painter.setPen(palette.color(QPalette.ColorRole.HighlightedText))
+                painter.drawText(QPointF(place.x(), place.y() + ascent), letters[column])
+        painter.setPen(QPen(palette.color(QPalette.ColorRole.Text), 1.4))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        height = 3 * layout.line + 2 * layout.track
+        painter.drawRect(QRectF(corner.x() - 1, corner.y() - layout.track - 1, layout.cell + 2, height + 2))
+
+
 class AlignmentPlot(QAbstractScrollArea):
-    """Shows an alignment, or a text in its place. Ctrl and the wheel, or Ctrl with + and -, make it larger and smaller."""
+    """Shows an alignment, or a text in its place. Ctrl and the wheel, or Ctrl with + and -, make it larger and smaller.
+
+    A click picks a column; the arrows to the left and right pick the next where one is marked.
+    """
 
     message = Signal(str)
     zoomed = Signal(float)
+    columnPicked = Signal(int)  # noqa: N815 - Qt's way of naming signals
+    """A column was clicked, -1 beside all."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.pair: AlignedPair | None = None
+        self.marks: dict[int, tuple[bool, bool]] = {}
+        """Columns that are marked, and whether the letter of the query and that of the subject are."""
         self.zoom = 1.0
         self._text = ""
         self._layout: AlignmentLayout | None = None
@@ -251,11 +278,23 @@ class AlignmentPlot(QAbstractScrollArea):
 
     def show_pair(self, pair: AlignedPair | None, text: str = "") -> None:
         """Show an alignment from its beginning, or a text in its place."""
-        self.pair, self._text = pair, text
+        self.pair, self._text, self.marks = pair, text, {}
         self.setAccessibleDescription(text if pair is None else f"{pair.query_name} and {pair.subject_name}, {', '.join(pair.facts)}")
         self.verticalScrollBar().setValue(0)
         self.horizontalScrollBar().setValue(0)
         self._lay_out()
+
+    def mark(self, marks: dict[int, tuple[bool, bool]]) -> None:
+        """Mark columns (see `marks`) and bring the last of them into sight."""
+        if marks == self.marks:
+            return
+        self.marks = dict(marks)
+        if marks and self._layout is not None:
+            top = self._layout.corner(next(reversed(marks))).y() - self._layout.track
+            bar, height = self.verticalScrollBar(), self._layout.row_height
+            if top < bar.value() or top + height > bar.value() + self.viewport().height():
+                bar.setValue(round(top - max(self.viewport().height() - height, 0.0) / 2))
+        self.viewport().update()
 
     def set_zoom(self, zoom: float) -> None:
         """Draw so many times as large as the window's letters, within bounds."""
@@ -325,8 +364,18 @@ class AlignmentPlot(QAbstractScrollArea):
             self.set_zoom(1.0)
         elif event.key() in (Qt.Key.Key_Home, Qt.Key.Key_End):
             bar.setValue(bar.minimum() if event.key() == Qt.Key.Key_Home else bar.maximum())
+        elif event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right) and self.marks and self.pair is not None:
+            step = 1 if event.key() == Qt.Key.Key_Right else -1
+            self.columnPicked.emit(min(max(next(reversed(self.marks)) + step, 0), len(self.pair) - 1))
         else:
             super().keyPressEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """A click picks the column."""
+        super().mouseReleaseEvent(event)
+        if event.button() == Qt.MouseButton.LeftButton and self._layout is not None:
+            column = self._layout.column_at(event.position() + self._origin)
+            self.columnPicked.emit(-1 if column is None else column)
 
     def viewportEvent(self, event: QEvent) -> bool:
         """Tell the column under the pointer."""
@@ -344,6 +393,7 @@ class AlignmentPlot(QAbstractScrollArea):
         else:
             painter.translate(-self._origin)
             paint_alignment(painter, self._layout, colours, QRectF(event.rect()).translated(self._origin))
+            _paint_marks(painter, self._layout, self.marks, self.palette())
         painter.end()
 
     @property

@@ -11,9 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.structure_search.hit_chains import FoundChain
 from gui.alignment.aligned_pair import AlignedPair
 
-__all__ = ["ALIGNED", "APART", "BEYOND", "WITHIN", "ChainFacts", "StructurePair", "columns_of_cigar"]
+__all__ = ["ALIGNED", "APART", "BEYOND", "RESIDUE_NAMES", "WITHIN", "ChainFacts", "StructurePair", "columns_of_cigar"]
 
 WITHIN = (10, 11, 12, 13)
 """Kinds of aligned pairs by their distance after superposition, closest first."""
@@ -24,7 +25,7 @@ _CLOSE = 5.0
 """Å within which a pair is marked, as TM-align does."""
 _RUNS = re.compile(r"(\d+)([MID])")
 _STATES = {"H": "helix", "E": "strand", "C": "coil", "-": ""}
-_NAMES = {
+RESIDUE_NAMES = {
     "A": "Ala", "R": "Arg", "N": "Asn", "D": "Asp", "C": "Cys", "Q": "Gln", "E": "Glu", "G": "Gly", "H": "His", "I": "Ile", "L": "Leu",
     "K": "Lys", "M": "Met", "F": "Phe", "P": "Pro", "S": "Ser", "T": "Thr", "W": "Trp", "Y": "Tyr", "V": "Val", "U": "Sec", "O": "Pyl",
 }  # fmt: skip
@@ -74,6 +75,7 @@ class StructurePair(AlignedPair):
     ----------
     of_query, of_target : (columns,) rows of the chains, -1 for a gap. distance : (columns,) Å between the Cα of a pair after superposition,
     NaN elsewhere. query_facts, target_facts : of the residues. hit : the row of the table that it was made from.
+    found : both chains as their files have them, None where a file is gone.
     """
 
     of_query: NDArray[np.int64]
@@ -82,6 +84,7 @@ class StructurePair(AlignedPair):
     query_facts: ChainFacts
     target_facts: ChainFacts
     hit: Mapping[str, Any] = field(default_factory=dict)
+    found: tuple[FoundChain, FoundChain] | None = None
 
     titles: ClassVar[tuple[str, str]] = ("Query", "Target")
     has_states: ClassVar[bool] = True
@@ -95,7 +98,7 @@ class StructurePair(AlignedPair):
     def of(
         cls, names: tuple[str, str, str], sequences: tuple[str, str], cigar: str, distances: NDArray[np.floating] | None,
         facts_of: tuple[ChainFacts, ChainFacts], facts: tuple[str, ...],
-        hit: Mapping[str, Any] | None = None,
+        hit: Mapping[str, Any] | None = None, found: tuple[FoundChain, FoundChain] | None = None,
     ) -> StructurePair:  # fmt: skip
         """From an alignment of two whole chains.
 
@@ -103,6 +106,7 @@ class StructurePair(AlignedPair):
         ----------
         names : of query and target, and the target's description. distances : (pairs,) Å, None where they are not known.
         facts_of : the residues of both. facts : what is known of the alignment, in a few lines. hit : its row.
+        found : both chains.
         """
         of_query, of_target = columns_of_cigar(cigar)
         letters = [_spread(text, rows) for text, rows in zip(sequences, (of_query, of_target), strict=True)]
@@ -119,7 +123,7 @@ class StructurePair(AlignedPair):
         query, between, target = (line.tobytes().decode("ascii") for line in (letters[0], middle, letters[1]))
         return cls(
             *names, 1, 1, query, between, target, facts, of_query=of_query, of_target=of_target, distance=distance,
-            query_facts=facts_of[0], target_facts=facts_of[1], hit=hit or {},
+            query_facts=facts_of[0], target_facts=facts_of[1], hit=hit or {}, found=found,
         )  # fmt: skip
 
     @cached_property
@@ -170,7 +174,7 @@ class StructurePair(AlignedPair):
             if row < 0:
                 lines.append(f"{title}: gap")
                 continue
-            parts = [f"{title}: {_NAMES.get(letter, letter)} {_label(facts, row + 1)}", _STATES[facts.states[row]]]
+            parts = [f"{title}: {RESIDUE_NAMES.get(letter, letter)} {_label(facts, row + 1)}", _STATES[facts.states[row]]]
             for value, text in (
                 (facts.length[row], "{:.2f} Å to the next Cα"), (facts.angle[row], "{:.0f}° between the vectors"),
                 (facts.confidence[row], "pLDDT {:.0f}"),

@@ -66,6 +66,10 @@ class QueryHitsView(RunView):
         """Read the alignment of a hit, by its place in the file; called in a thread."""
         raise NotImplementedError
 
+    def _show_pair(self, pair: AlignedPair | None, text: str = "") -> None:
+        """Show the alignment of the chosen hit, or a text in its place."""
+        self.alignment.show_pair(pair, text)
+
     def _draw_query(self) -> None:
         """Draw what there is of the chosen query besides its hits."""
 
@@ -80,7 +84,7 @@ class QueryHitsView(RunView):
             self._reads.close()
         self._query = self._reads = self._followed = None
         self._mark(None)
-        self.alignment.show_pair(None)
+        self._show_pair(None)
 
     def _begin_with_queries(self) -> None:
         # One query is named by the header; there is nothing to choose.
@@ -115,7 +119,7 @@ class QueryHitsView(RunView):
         if followed == row:
             return
         self.hits.view.forget_choice()
-        self.alignment.show_pair(None)
+        self._show_pair(None)
         is_one = self.queries.total == 1
         self.hits.show_rows(
             scope=() if is_one else hits_of_query(self._query.number),
@@ -129,7 +133,7 @@ class QueryHitsView(RunView):
     def _keep_a_choice(self) -> None:
         """After a filter hid the chosen hit, the first one is chosen, and where there is none nothing is shown."""
         if len(self.hits.model.rows) == 0:
-            self.alignment.show_pair(None)
+            self._show_pair(None)
             self._mark(None)
         elif self.hits.view.chosen is None:
             self.hits.view.choose(0)
@@ -153,7 +157,7 @@ class QueryHitsView(RunView):
                 self._reads = run.tables.source("hits")
             return self._pair(run, self._reads, row)
 
-        self._reader.submit("pair", read, self.alignment.show_pair, lambda error: self.alignment.show_pair(None, str(error)))
+        self._reader.submit("pair", read, self._show_pair, lambda error: self._show_pair(None, str(error)))
 
 
 def files_text(inputs: Sequence[tuple[str, Any]]) -> str:

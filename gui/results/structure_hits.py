@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QLocale
 
 from engine.errors import ProteoscopeError
-from engine.structure_search.hit_chains import FoundChain, HitChains, numbers_of, pairs_of_cigar, trace_geometry
+from engine.structure_search.hit_chains import FoundChain, HitChains, trace_geometry
 from gui.alignment.structure_pair import ChainFacts, StructurePair
 from gui.results.facts import time_facts
 from gui.results.finished_run import FinishedRun
 from gui.results.query_hits_view import files_text, hits_of_query
+from gui.structure.traces import trace_of_hit
 from gui.tables.source import Condition, TableSource
 
 __all__ = [
@@ -187,15 +188,15 @@ def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
             notes.append(str(error))
             continue
         found[k], facts_of[k] = chain, _facts_of(chain, facts_of[k].states)
-    distances = None
+    distances, both = None, None
     if found[0] is not None and found[1] is not None:
-        pairs = pairs_of_cigar(hit["cigar"])
-        moved = found[1].chains.position @ numbers_of(hit["rotation"]).reshape(3, 3).T + numbers_of(hit["translation"])
-        distances = np.linalg.norm(found[0].chains.position[pairs[:, 0]] - moved[pairs[:, 1]], axis=1)
+        both = found[0], found[1]
+        pairs = trace_of_hit(hit, *both).pairs
+        distances = None if pairs is None else pairs.distance
     note = f"Without distances and the authors' numbers: {notes[0]}" if notes else ""
     return StructurePair.of(
         (hit["query"], hit["target"], hit["description"] or ""), (hit["query_sequence"], hit["target_sequence"]), hit["cigar"], distances,
-        (facts_of[0], facts_of[1]), (*_facts(hit, QLocale()), *([note] if note else [])), hit,
+        (facts_of[0], facts_of[1]), (*_facts(hit, QLocale()), *([note] if note else [])), hit, both,
     )  # fmt: skip
 
 

@@ -1,12 +1,18 @@
-"""The results of a structure search: queries -> hits -> superposition, with thresholds that are counted, and the alignment drawn."""
+"""The results of a structure search: queries -> hits, with thresholds that are counted, the alignment drawn, and the chains in 3D."""
+# ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
 
+import json
+from collections import OrderedDict
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
 from PySide6.QtCore import QLocale, Qt
-from PySide6.QtGui import QAction
+from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from engine.entry import Search
@@ -28,12 +34,19 @@ from gui.results.structure_hits import (
     structure_summary,
     threshold_columns,
 )
+from gui.structure.traces import Trace, trace_of_hit, trace_of_query
 from gui.tables.source import Condition, TableSource
-from gui.tasks import SuperpositionTask
+from gui.tasks import SuperpositionTask, WritingTask
+
+if TYPE_CHECKING:
+    from gui.structure.structure_panel import StructurePanel
 
 __all__ = ["StructureView"]
 
 _MOST_NAME_LETTERS = 40
+_MOST_KEPT = 64
+"""Hits whose chains stay in memory: those looked at last."""
+_MOST_SUPERPOSED = 20
 
 
 class StructureView(QueryHitsView):
@@ -44,35 +57,108 @@ class StructureView(QueryHitsView):
         alignment = AlignmentView(copy_tip="Copy the alignment as text, with secondary structure")
         super().__init__(search, self.filters, alignment, parent)
         self._chains: HitChains | None = None
+        self._pairs: OrderedDict[int, StructurePair] = OrderedDict()
         self._last_folder = ""
+        self.structures: StructurePanel | None = None
+        """The chains in three dimensions, from when they are first asked for."""
+        self.structures_action = QAction("Show the structures in &3D", self, checkable=True)
+        self.structures_action.setIconText("3D")
+        self.structures_action.setShortcut(QKeySequence("Ctrl+3"))
+        self.structures_action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        self.structures_action.setToolTip("Show query and hit superposed in three dimensions (Ctrl+3)")
+        self.structures_action.toggled.connect(self._show_structures)
+        self.superpose_selected_action = QAction("Superpose the selected hits in 3D", self)
+        self.superpose_selected_action.setToolTip("Show the selected hits superposed on their query, 20 at most")
+        self.superpose_selected_action.triggered.connect(lambda: self.superpose_selected())
         self.superpose_action = QAction("Su&perpose and save…", self)
         self.superpose_action.setToolTip("Save both structures superposed, with the alignment and scripts for PyMOL and ChimeraX")
         self.superpose_action.triggered.connect(lambda: self.ask_for_superposition())
         # Qt takes the dots from the text of a button.
         self.superpose_action.setIconText("Superpose and save…")
         set_icon(self.superpose_action, "save")
+        self.alignment.add_action(self.structures_action)
         self.alignment.add_action(self.superpose_action)
+        self.hits.view.add_action(self.superpose_selected_action)
         self.hits.view.add_action(self.superpose_action)
         tables = self._split(Qt.Orientation.Horizontal, {self.queries: 3, self.hits: 7})
-        down = self._split(Qt.Orientation.Vertical, {tables: 5, self.alignment: 6})
-        self._arrange({"down": down, "tables": tables}, (self.alignment,))
-        self.alignment.show_pair(None)
+        self._beside = self._split(Qt.Orientation.Horizontal, {self.alignment: 5})
+        down = self._split(Qt.Orientation.Vertical, {tables: 5, self._beside: 6})
+        self._arrange({"down": down, "tables": tables, "beside": self._beside}, (self.alignment,))
+        self.alignment.plot.columnPicked.connect(self._pick_column)
+        self._show_pair(None)
+        # Where no row is shown the keys still reach it.
+        self.addAction(self.structures_action)
+
+    def state(self) -> str:
+        """Besides what every view keeps, whether the structures are shown."""
+        return json.dumps({**json.loads(super().state()), "structures": self.structures_action.isChecked()})
+
+    def restore_state(self, text: str) -> None:
+        """Take what `state` gave; what cannot be read is passed over."""
+        try:
+            is_shown = json.loads(text)["structures"] is True
+        except (ValueError, KeyError, TypeError):
+            is_shown = False
+        self.structures_action.setChecked(is_shown)
+        super().restore_state(text)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Where there is little room, structures take the place of the alignment."""
+        super().resizeEvent(event)
+        self._share_room()
+
+    def superpose_selected(self) -> None:
+        """Show the hits that are selected in the table in three dimensions; the first ones where only one is selected."""
+        run, query = self._finished, self._query
+        if run is None or query is None:
+            return
+        self.structures_action.setChecked(True)
+        rows = self.hits.view.selected_rows()
+        if len(rows) < 2:
+            rows = self.hits.model.rows[:_MOST_SUPERPOSED]
+
+        def read() -> tuple[list[Trace], list[str]]:
+            if self._reads is None:
+                self._reads = run.tables.source("hits")
+            traces, told = [], []
+            for row in rows[:_MOST_SUPERPOSED].tolist():
+                pair = self._pair(run, self._reads, row)
+                if pair.hit["query_index"] != query.number:
+                    told.append(f"{pair.subject_name} is a hit of another query")
+                elif pair.found is None:
+                    told.append(f"{pair.subject_name}: {pair.facts[-1]}")
+                else:
+                    traces.append(trace_of_hit(pair.hit, *pair.found))
+            if len(rows) > _MOST_SUPERPOSED:
+                told.append(f"of {len(rows)} hits the first {_MOST_SUPERPOSED} are shown")
+            return traces, told
+
+        self._reader.submit("hits", read, self._add_hits, self._fail_softly)
 
     def ask_for_superposition(self) -> None:
         """Ask for a folder, and have the chosen hit written into it."""
         pair = self.alignment.plot.pair
-        if not isinstance(pair, StructurePair):
-            return
-        dialog = QFileDialog(self, "Superpose and save: folder to make", self._last_folder)
+        if isinstance(pair, StructurePair):
+            name = f"{pair.query_name}_{pair.subject_name}"
+            self._ask_for_folder("Superpose and save: folder to make", name, lambda folder: self.superposition(folder, pair))
+
+    def ask_for_scene(self) -> None:
+        """Ask for a folder, and have what is shown in three dimensions written into it."""
+        panel = self.structures
+        if panel is not None and panel.scene.query is not None:
+            self._ask_for_folder("Save structures and scripts: folder to make", f"{panel.scene.query.name}_hits", panel.files_task)
+
+    def _ask_for_folder(self, title: str, name: str, task_of: Callable[[Path], WritingTask | None]) -> None:
+        dialog = QFileDialog(self, title, self._last_folder)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setNameFilters(["Folder with coordinates, alignment and scripts (*)"])
         dialog.setLabelText(QFileDialog.DialogLabel.FileName, "Folder:")
-        dialog.selectFile(_file_name(f"{pair.query_name}_{pair.subject_name}"))
+        dialog.selectFile(_file_name(name))
 
-        def ask(name: str) -> None:
-            self._last_folder = str(Path(name).parent)
-            task = self.superposition(Path(name), pair)
+        def ask(chosen: str) -> None:
+            self._last_folder = str(Path(chosen).parent)
+            task = task_of(Path(chosen))
             if task is not None:
                 self.exportAsked.emit(task)
 
@@ -98,6 +184,9 @@ class StructureView(QueryHitsView):
     def _forget(self) -> None:
         super()._forget()
         self._chains = None
+        self._pairs.clear()
+        if self.structures is not None:
+            self.structures.close_renderer()
         self.filters.show_columns(None)
 
     def _conditions(self) -> list[Condition]:
@@ -111,10 +200,106 @@ class StructureView(QueryHitsView):
         if source is not None:
             self._statistician.submit("columns", lambda: threshold_columns(source, query), self.filters.show_columns, self._fail_softly)
 
-    def _pair(self, run: FinishedRun, source: TableSource, row: int) -> AlignedPair:
-        if self._chains is None:
-            self._chains = HitChains(run.inputs, _least_confidence(run))
-        return structure_pair(hit_of_row(source, row), self._chains)
+    def _pair(self, run: FinishedRun, source: TableSource, row: int) -> StructurePair:
+        # Only the reader's thread comes here.
+        if row not in self._pairs:
+            if self._chains is None:
+                self._chains = HitChains(run.inputs, _least_confidence(run))
+            self._pairs[row] = structure_pair(hit_of_row(source, row), self._chains)
+            while len(self._pairs) > _MOST_KEPT:
+                self._pairs.popitem(last=False)
+        self._pairs.move_to_end(row)
+        return self._pairs[row]
+
+    def _show_pair(self, pair: AlignedPair | None, text: str = "") -> None:
+        super()._show_pair(pair, text)
+        self._superpose(text)
+
+    def _superpose(self, text: str = "") -> None:
+        """Show the chosen hit in three dimensions, where they are shown, or a text in its place."""
+        panel, pair = self.structures, self.alignment.plot.pair
+        if panel is None or not self.structures_action.isChecked():
+            return
+        if not isinstance(pair, StructurePair):
+            panel.show_text(text)
+        elif pair.found is None:
+            panel.show_text(pair.facts[-1])
+        else:
+            panel.show_hit(trace_of_query(pair.found[0]), trace_of_hit(pair.hit, *pair.found))
+
+    def _show_structures(self, are_shown: bool) -> None:
+        if are_shown and self.structures is None:
+            self.structures = self._make_structures()
+        panel = self.structures
+        if panel is not None:
+            panel.setVisible(are_shown)
+            if not are_shown:
+                panel.close_renderer()
+                self.alignment.plot.mark({})
+        self._share_room()
+        self._superpose()
+        self.stateChanged.emit()
+
+    def _make_structures(self) -> StructurePanel:
+        # It imports what draws in three dimensions.
+        from gui.structure.structure_panel import StructurePanel
+
+        panel = StructurePanel(self._reader.submit)
+        panel.message.connect(self.message)
+        panel.taskAsked.connect(self.exportAsked)
+        panel.filesAsked.connect(self.ask_for_scene)
+        panel.hitsAsked.connect(self.superpose_selected)
+        panel.picksChanged.connect(self._mark_picks)
+        panel.closeAsked.connect(lambda: self.structures_action.setChecked(False))
+        self._beside.addWidget(panel)
+        self._beside.setStretchFactor(1, 6)
+        self._beside.setCollapsible(1, False)
+        self._beside.setSizes([500, 600])
+        return panel
+
+    def _share_room(self) -> None:
+        """Where alignment and structures have no room beside each other, show the structures alone."""
+        widths = [one.minimumSizeHint().width() for one in (self.alignment, self.structures) if one is not None]
+        # One of them must have room, or the window could not be made small enough for one alone.
+        self._beside.setMinimumWidth(max(widths))
+        is_alone = self.structures_action.isChecked() and sum(widths) + self._beside.handleWidth() > self.width()
+        self.alignment.setVisible(not is_alone)
+
+    def _add_hits(self, found: tuple[list[Trace], list[str]]) -> None:
+        traces, told = found
+        if self.structures is not None:
+            self.structures.add_hits(traces)
+        if told:
+            self.message.emit("; ".join(told[:3]) + (f", and {len(told) - 3} more" if len(told) > 3 else "") + ".")
+
+    def _mark_picks(self) -> None:
+        """Mark in the alignment what is picked in three dimensions."""
+        panel, pair = self.structures, self.alignment.plot.pair
+        if panel is None or not isinstance(pair, StructurePair):
+            return
+        scene = panel.scene
+        marks: dict[int, tuple[bool, bool]] = {}
+        for pick in scene.picks:
+            rows, row, is_query = pair.of_query, pick.row, pick.trace is scene.query
+            if not is_query and scene.chosen is not None and pick.trace is scene.chosen.trace:
+                rows = pair.of_target
+            elif not is_query:
+                # A hit that the alignment does not show: the query's residue that it is aligned with.
+                row = int(pick.trace.partner[pick.row])
+            for column in np.flatnonzero(rows == row).tolist() if row >= 0 else ():
+                before = marks.pop(column, (False, False))
+                marks[column] = (before[0] or rows is pair.of_query, before[1] or rows is pair.of_target)
+        self.alignment.plot.mark(marks)
+
+    def _pick_column(self, column: int) -> None:
+        """Pick in three dimensions what stands in a column of the alignment."""
+        panel, pair = self.structures, self.alignment.plot.pair
+        if panel is None or not self.structures_action.isChecked() or not isinstance(pair, StructurePair):
+            return
+        if column < 0:
+            panel.clear_picks()
+        else:
+            panel.pick_pair(int(pair.of_query[column]), int(pair.of_target[column]))
 
 
 def _least_confidence(run: FinishedRun) -> float:

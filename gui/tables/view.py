@@ -301,6 +301,10 @@ class TableView(QTableView):
         header = self.horizontalHeader()
         return [self._model.columns[at] for at in map(header.logicalIndex, range(header.count())) if not self.isColumnHidden(at)]
 
+    def selected_rows(self) -> NDArray[np.int64]:
+        """Places in the file of the selected rows, in the order in which they stand."""
+        return np.asarray(self._model.rows)[self._selected()]
+
     def _selected(self) -> NDArray[np.int64]:
         selection: QItemSelection = self.selectionModel().selection()
         ranges = [np.arange(one.top(), one.bottom() + 1) for one in selection.toList()]

@@ -29,15 +29,8 @@ ERNECFLSHKDDSPDLPKLKPDPNTLCDEFKADEKKFWGKYLYEIARRHPYFYAPELLYYANKYNGVFQECCQAEDKGAC
 
 
 VIEWS = (
-    "start_and_form",
-    "dialogs",
-    "jobs_and_results",
-    "sequence_search",
-    "structure_search",
-    "clustering",
-    "explanation",
-    "modified",
-    "reads",
+    *("start_and_form", "dialogs", "jobs_and_results", "sequence_search", "structure_search", "structures_3d"),
+    *("clustering", "explanation", "modified", "reads"),
 )
 """Methods of the photographer, in the order in which they are called; the first ones go on from each other."""
 
@@ -295,6 +288,63 @@ class Photographer:
         results.hits.all_button.click()
         self.wait_for(results)
         self.take("52-structures-filtered")
+
+    def structures_3d(self) -> None:
+        """Superposed structures: styles, colours, picked residues, many hits, small windows, and without OpenGL."""
+        from PySide6.QtCore import Qt
+
+        from gui.structure.pictures import PictureDialog
+        from tests.gui.structure_projects import project_with_structures
+
+        window = self.window
+        folder = self.temporary / "folds in 3D"
+        window.open_project(project_with_structures(folder).folder)
+        results = window.searches["structures"].results
+        self.wait_for(results)
+        results.structures_action.setChecked(True)
+        self.wait_for(results)
+        panel = results.structures
+        self.take("53-structures-3d")
+        panel.pick_pair(30, 26)
+        self.wait_for(results)
+        self.take("54-structures-3d-picked")
+        results.superpose_selected()
+        self.wait_for(results)
+        panel.hit_list.item(5).setCheckState(Qt.CheckState.Unchecked)
+        self.take("55-structures-3d-many")
+        panel.only_chosen()
+        window.resize(1700, 1100)
+        for i, scheme in enumerate(("secondary", "distance", "identity", "conservation", "rainbow")):
+            panel.colour_box.setCurrentIndex(panel.colour_box.findData(scheme))
+            panel.style_box.setCurrentIndex(i % 4)
+            panel.tabs.setCurrentIndex(1)
+            self.wait_for(results)
+            self.take(f"56-structures-3d-{scheme}", panel)
+        panel.style_box.setCurrentIndex(0)
+        for background in ("white", "grey", "black"):
+            panel.canvas.set_background(background)
+            self.wait_for(results)
+            self.take(f"57-structures-3d-{background}", panel)
+        panel.canvas.set_background("theme")
+        panel.extent_box.setCurrentIndex(2)
+        self.wait_for(results)
+        self.take("58-structures-3d-aligned", panel)
+        for is_turntable in (False, True):
+            dialog = PictureDialog(panel.canvas.size(), panel, is_turntable=is_turntable)
+            dialog.show()
+            self.take(f"59-structures-3d-{'turntable' if is_turntable else 'picture'}", dialog)
+            dialog.close()
+        window.resize(800, 620)
+        self.wait_for(results)
+        self.take("59-structures-3d-narrow")
+        window.resize(1280, 860)
+        os.environ["PROTEOSCOPE_NO_OPENGL"] = "1"
+        results.structures_action.setChecked(False)
+        results.structures_action.setChecked(True)
+        self.wait_for(results)
+        self.take("59-structures-3d-drawn")
+        del os.environ["PROTEOSCOPE_NO_OPENGL"]
+        results.structures_action.setChecked(False)
 
     def clustering(self) -> None:
         """Clusters of the sample's spectra: the form, the clusters, all spectra, and a spectrum zoomed into."""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.errors import InputError
-from engine.structure_search.hit_chains import HitChains, write_hit
+from engine.structure_search.hit_chains import HitChains, write_hit, write_hits
 from engine.structures.building import build_database
 from engine.structures.counting import count_database, count_structures
 from engine.structures.reading import read_structure
@@ -73,6 +73,30 @@ def test_a_hit_is_written_with_all_atoms_moved_as_its_row_says(files: dict[str, 
     _, told = write_hit(tmp_path / "again", *found, hit)
     assert len(told) == 1 and "only Cα" in told[0]
     assert np.allclose(read_structure(tmp_path / "again" / "target.cif").chains.position, moved.position, atol=1e-3)
+
+
+def test_several_hits_are_written_superposed_with_the_colours_of_their_picture(files: dict[str, Path], tmp_path: Path) -> None:
+    query, two = read_structure(files["one"]).chains, read_structure(files["two"]).chains
+    chains = HitChains([("queries", files["one"]), ("database", files["two"])])
+    found = chains.query("one", query.sequence(0))
+    hits = []
+    for k, shift in ((0, (1.0, 2.0, 3.0)), (1, (-30.0, 0.0, 4.0))):
+        target = two.taken([k])
+        hits.append((chains.target(two.names[k], two.sequence(k), k), row_of(query, target, translation=shift)))
+    colours = [np.full((len(one.chains.position), 3), 40 * k, np.uint8) for k, one in enumerate([found, *(hit for hit, _ in hits)], 1)]
+    written, told = write_hits(tmp_path / "out", found, hits, colours, "tube", (0, 0, 0))
+    assert not told
+    assert {path.name for path in written} == {
+        *(f"{name}.{ending}" for name in ("query", "hit_1", "hit_2") for ending in ("cif", "pdb")), "picture.pml", "picture.cxc"
+    }  # fmt: skip
+    for k, (hit, row) in enumerate(hits, 1):
+        moved = read_structure(tmp_path / "out" / f"hit_{k}.cif").chains.position
+        assert np.allclose(moved, hit.chains.position + np.array(row["translation"].split(","), float), atol=1e-3)
+    script = (tmp_path / "out" / "picture.pml").read_text()
+    assert "color 0x282828, query\n" in script and "color 0x787878, hit_2\n" in script
+    # What was read stays as it is: a second time they lie at the same places.
+    again, _ = write_hits(tmp_path / "out", found, hits, colours)
+    assert np.allclose(read_structure(again[2]).chains.position, hits[0][0].chains.position + np.array([1.0, 2.0, 3.0]), atol=1e-3)
 
 
 def test_files_are_counted_with_what_is_wrong_in_them(files: dict[str, Path], tmp_path: Path) -> None:

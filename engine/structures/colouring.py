@@ -1,0 +1,390 @@
+"""Colours of residues in a picture of superposed chains: what each scheme tells, and its legend.
+
+The first colours of chains are those of Okabe & Ito (2008, jfly.uni-koeln.de/color). Each further one is the farthest from all before and
+from the grey, in CIELAB as it is and as it is seen without red or green cones (Machado, Oliveira & Fernandes, IEEE Transactions on
+Visualization and Computer Graphics 15, 2009, 1291-1298), between lightness 38 and 84, which white, grey and black backgrounds all set off.
+`SCALE` is a part of viridis (van der Walt & Smith 2015, CC0), the bands of pLDDT are those of AlphaFold DB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.sequences.matrices import LETTERS, read_matrix
+from engine.structures.chains import COIL, HELIX, STRAND, Chains
+
+__all__ = [
+    "CHAIN_COLOURS",
+    "MOST_HITS",
+    "SCALE",
+    "SCHEMES",
+    "UNALIGNED",
+    "Coloured",
+    "Legend",
+    "Scale",
+    "Scene",
+    "Scheme",
+    "ShownChain",
+    "coloured",
+    "conservation",
+    "scale_colours",
+    "scheme_named",
+]
+
+Colours = NDArray[np.uint8]
+Colour = tuple[int, int, int]
+
+MOST_HITS = 20
+"""In one picture; as many colours are told apart."""
+UNALIGNED: Colour = (0xB8, 0xB8, 0xB8)
+"""Of residues that a scheme says nothing of."""
+
+
+def _colour(text: str) -> Colour:
+    return int(text[:2], 16), int(text[2:4], 16), int(text[4:], 16)
+
+
+CHAIN_COLOURS: tuple[Colour, ...] = tuple(map(_colour, (
+    "0072b2", "e69f00", "009e73", "cc79a7", "d55e00", "56b4e9", "6900ff", "e1d287", "4b78ff", "b40f2d", "2d6969", "78a55a", "b4d2a5",
+    "00f04b", "693cc3", "1ee1f0", "8796ff", "b40096", "4b693c", "c30000", "694bff",
+)))  # fmt: skip
+"""The query's, and those of twenty hits."""
+SCALE: tuple[Colour, ...] = tuple(map(_colour, ("424086", "33638d", "26828e", "1fa088", "3fbc73", "84d44b", "c8e020")))
+"""From low to high, evenly: equal steps look equal, and grow lighter."""
+_RAINBOW: tuple[Colour, ...] = tuple(map(_colour, ("2f4fd0", "1f9fdc", "2db27a", "a3bf3c", "f0b429", "e8702a", "d0312d")))
+"""From blue to red, as the field draws chains; its steps are not even."""
+_STATES: dict[int, tuple[Colour, str]] = {
+    HELIX: (_colour("d55e00"), "helix"), STRAND: (_colour("0072b2"), "strand"), COIL: (_colour("a8a8a8"), "coil"),
+}  # fmt: skip
+_SAME, _SIMILAR, _OTHER = map(_colour, ("0072b2", "56b4e9", "e69f00"))
+_BANDS: tuple[tuple[float, Colour, str], ...] = (
+    (90.0, _colour("0053d6"), "pLDDT over 90"),
+    (70.0, _colour("65cbf3"), "70 to 90"),
+    (50.0, _colour("ffdb13"), "50 to 70"),
+    (-np.inf, _colour("ff7d45"), "under 50"),
+)
+_MOST_DISTANCE = 8.0
+"""Å, where the scale of distances ends: what lies farther apart is aligned, but not alike."""
+_X = LETTERS.index("X")
+_B_FACTORS = (5.0, 95.0)  # percentiles that the scale spans
+
+
+@dataclass(frozen=True)
+class ShownChain:
+    """A chain in a picture.
+
+    Attributes
+    ----------
+    chains : holds it alone. hit : 0 for the query's, 1 to 20 for the hits'.
+    pairs : (k, 2) aligned rows of the query and of this chain; none for the query's own. distance : (k,) Å between them, superposed.
+    is_beside : another chain of the query's or of a hit's file, which takes no part in the alignment.
+    b_factor : (r,) Å², NaN where the file has none; `None` where it was not read.
+    """
+
+    chains: Chains
+    hit: int = 0
+    pairs: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 2), np.int32))
+    distance: NDArray[np.floating] = field(default_factory=lambda: np.empty(0))
+    is_beside: bool = False
+    b_factor: NDArray[np.floating] | None = None
+
+    def __len__(self) -> int:
+        return int(self.chains.offsets[-1])
+
+    @property
+    def name(self) -> str:
+        """What its file calls it."""
+        return self.chains.names[0]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a picture shows.
+
+    Attributes
+    ----------
+    chains : the query's first. chosen : the hit that the query is compared with, where it can be compared with one alone.
+    conservation : (q,) of the query's residues, see `conservation`; `n_hits`: over so many hits.
+    """
+
+    chains: tuple[ShownChain, ...]
+    chosen: int = 1
+    conservation: NDArray[np.floating] | None = None
+    n_hits: int = 0
+
+    @property
+    def query(self) -> ShownChain:
+        """The query's chain."""
+        return self.chains[0]
+
+    @property
+    def partner(self) -> ShownChain | None:
+        """The chain of the chosen hit."""
+        return next((one for one in self.chains if one.hit == self.chosen and one.hit and not one.is_beside), None)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A scale of a legend. `stops`: colours at even distances from `low` to `high`, in `unit`; the texts stand at the ends."""
+
+    stops: tuple[Colour, ...]
+    low: float
+    high: float
+    unit: str
+    low_text: str
+    high_text: str
+
+
+@dataclass(frozen=True)
+class Legend:
+    """What colours mean: entries of colour and text, or a scale, or both; and a sentence for what they do not say."""
+
+    title: str
+    entries: tuple[tuple[Colour, str], ...] = ()
+    scales: tuple[Scale, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Coloured:
+    """Colours (r, 3) uint8 of each chain of a scene, in their order, and what they mean."""
+
+    colours: tuple[Colours, ...]
+    legend: Legend
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A way to colour. `needs`: what a scene lacks where it cannot tell anything, as a sentence, else an empty text."""
+
+    name: str
+    title: str
+    help: str
+    colour: Callable[[Scene], Coloured]
+    needs: Callable[[Scene], str] = lambda scene: ""
+
+
+def scale_colours(value: NDArray[np.floating], low: float, high: float, stops: Sequence[Colour] = SCALE) -> Colours:
+    """(n, 3) uint8, values on a scale whose ends also stand for all beyond; `UNALIGNED` for NaN.
+
+    >>> scale_colours(np.array([0.0, np.nan, 9.0]), 0.0, 1.0).tolist()
+    [[66, 64, 134], [184, 184, 184], [200, 224, 32]]
+    """
+    value = np.asarray(value, np.float64)
+    is_number = ~np.isnan(value)
+    part = np.clip((np.where(is_number, value, low) - low) / max(high - low, 1e-12), 0.0, 1.0) * (len(stops) - 1)
+    table = np.array(stops, np.float64)
+    mixed = np.stack([np.interp(part, np.arange(len(stops)), table[:, axis]) for axis in range(3)], axis=1)
+    colours: Colours = np.where(is_number[:, None], np.rint(mixed), UNALIGNED).astype(np.uint8)
+    return colours
+
+
+def conservation(query: NDArray[np.int8], hits: Sequence[tuple[NDArray[np.integer], NDArray[np.int8]]]) -> NDArray[np.float64]:
+    """(q,) the share of the hits that have the query's residue at the place aligned with it, 0 to 1.
+
+    A hit that aligns nothing there, or another residue, counts against it, so that a place which few hits reach does not look conserved.
+    X is like none.
+
+    Parameters
+    ----------
+    query : (q,) codes of its residues. hits : of each its aligned rows (k, 2), query and target, and the codes of the target.
+
+    Examples
+    --------
+    >>> pairs = np.array([[0, 0], [1, 1]])
+    >>> conservation(np.array([0, 1, 2], np.int8), [(pairs, np.array([0, 5], np.int8)), (pairs, np.array([0, 1], np.int8))]).tolist()
+    [1.0, 0.5, 0.0]
+    """
+    counts = np.zeros(len(query))
+    for pairs, target in hits:
+        counts[pairs[_are_same(query, target, pairs), 0]] += 1.0
+    return counts / max(1, len(hits))
+
+
+def _are_same(query: NDArray[np.int8], target: NDArray[np.int8], pairs: NDArray[np.integer]) -> NDArray[np.bool_]:
+    a, b = query[pairs[:, 0]], target[pairs[:, 1]]
+    same: NDArray[np.bool_] = (a == b) & (a != _X)
+    return same
+
+
+def _all(n: int, colour: Colour) -> Colours:
+    return np.tile(np.array(colour, np.uint8), (n, 1))
+
+
+def _paler(colour: Colour) -> Colour:
+    """Half the way to the grey of what takes no part."""
+    r, g, b = ((one + grey) // 2 for one, grey in zip(colour, UNALIGNED, strict=True))
+    return r, g, b
+
+
+def _by_partner(scene: Scene) -> Coloured:
+    colours, entries = [], []
+    for one in scene.chains:
+        own = CHAIN_COLOURS[one.hit % len(CHAIN_COLOURS)]
+        colours.append(_all(len(one), _paler(own) if one.is_beside else own))
+        if not one.is_beside:
+            entries.append((own, one.name if one.hit else f"{one.name} (query)"))
+    note = "Other chains of the files are paler." if any(one.is_beside for one in scene.chains) else ""
+    return Coloured(tuple(colours), Legend("Query and hits", tuple(entries), note=note))
+
+
+def _by_chain(scene: Scene) -> Coloured:
+    own = [CHAIN_COLOURS[i % len(CHAIN_COLOURS)] for i in range(len(scene.chains))]
+    note = f"The colours begin anew after {len(CHAIN_COLOURS)} chains." if len(own) > len(CHAIN_COLOURS) else ""
+    entries = tuple((colour, one.name) for colour, one in zip(own, scene.chains, strict=True))
+    return Coloured(
+        tuple(_all(len(one), colour) for colour, one in zip(own, scene.chains, strict=True)), Legend("Chain", entries, note=note)
+    )
+
+
+def _by_state(scene: Scene) -> Coloured:
+    table = np.array([_STATES[code][0] for code in (COIL, HELIX, STRAND)], np.uint8)
+    colours = tuple(table[np.minimum(one.chains.secondary, STRAND)] for one in scene.chains)
+    return Coloured(colours, Legend("Secondary structure", tuple(_STATES.values())))
+
+
+def _compared(scene: Scene, values: Callable[[ShownChain], NDArray], nothing: float) -> list[NDArray]:
+    """What pairs have, on the rows of each chain: of hits by their own pairs, of the query by those of the chosen hit."""
+    found = []
+    for one in scene.chains:
+        source = scene.partner if one is scene.query else one
+        rows = np.full(len(one), nothing)
+        if source is not None and not one.is_beside and len(source.pairs):
+            rows[source.pairs[:, 0 if one is scene.query else 1]] = values(source)
+        found.append(rows)
+    return found
+
+
+def _chosen_note(scene: Scene, told: str) -> str:
+    partner = scene.partner
+    n = len({one.hit for one in scene.chains if one.hit})
+    return f"The query {told} {partner.name}." if partner is not None and n > 1 else ""
+
+
+def _by_distance(scene: Scene) -> Coloured:
+    values = _compared(scene, lambda one: one.distance, np.nan)
+    scale = Scale(SCALE, 0.0, _MOST_DISTANCE, "Å", "0 Å", f"{_MOST_DISTANCE:g} Å or more")
+    legend = Legend("Distance to the partner", ((UNALIGNED, "not aligned"),), (scale,), _chosen_note(scene, "by its distance to"))
+    return Coloured(tuple(scale_colours(one, 0.0, _MOST_DISTANCE) for one in values), legend)
+
+
+@lru_cache(maxsize=1)
+def _are_similar() -> NDArray[np.bool_]:
+    """(n, n) whether residues score above zero in BLOSUM62."""
+    similar: NDArray[np.bool_] = read_matrix("BLOSUM62").scores > 0
+    return similar
+
+
+def _by_identity(scene: Scene) -> Coloured:
+    query = scene.query.chains.residue
+
+    def kinds(one: ShownChain) -> NDArray:
+        a, b = query[one.pairs[:, 0]], one.chains.residue[one.pairs[:, 1]]
+        is_known = (a != _X) & (b != _X)
+        return np.where((a == b) & is_known, 1.0, np.where(_are_similar()[a, b] & is_known, 2.0, 3.0))
+
+    table = np.array([UNALIGNED, _SAME, _SIMILAR, _OTHER], np.uint8)
+    entries = ((_SAME, "same residue"), (_SIMILAR, "similar (BLOSUM62 above 0)"), (_OTHER, "other"), (UNALIGNED, "not aligned"))
+    colours = tuple(table[one.astype(np.int64)] for one in _compared(scene, kinds, 0.0))
+    return Coloured(colours, Legend("Sequence identity", entries, note=_chosen_note(scene, "compared with")))
+
+
+def _by_conservation(scene: Scene) -> Coloured:
+    shares = scene.conservation
+    found = []
+    for one in scene.chains:
+        rows = np.full(len(one), np.nan)
+        if shares is not None and not one.is_beside:
+            if one is scene.query:
+                rows[:] = shares
+            else:
+                rows[one.pairs[:, 1]] = shares[one.pairs[:, 0]]
+        found.append(scale_colours(rows, 0.0, 1.0))
+    hits = f"{scene.n_hits} hit{'' if scene.n_hits == 1 else 's'}"
+    scale = Scale(SCALE, 0.0, 1.0, "", "in none", "in all")
+    note = f"Share of {hits} with the query's residue at the aligned place. Hits have the colours of the query's residues."
+    return Coloured(tuple(found), Legend("Conservation among hits", ((UNALIGNED, "not aligned"),), (scale,), note))
+
+
+def _by_confidence(scene: Scene) -> Coloured:
+    table = np.array([colour for _, colour, _ in _BANDS], np.uint8)
+    bounds = np.array([bound for bound, _, _ in _BANDS[:-1]])
+    measured = [one.b_factor for one in scene.chains if one.b_factor is not None and np.isnan(one.chains.confidence).all()]
+    every = np.concatenate([np.empty(0), *measured])
+    every = every[np.isfinite(every)]
+    low, high = np.percentile(every, _B_FACTORS).tolist() if len(every) else (0.0, 1.0)
+    has_bands = lacks = False
+    colours = []
+    for one in scene.chains:
+        confidence = one.chains.confidence
+        is_told = np.isfinite(confidence)
+        if is_told.any():
+            has_bands = True
+            band = (confidence[:, None] <= bounds).sum(axis=1)
+            colours.append(np.where(is_told[:, None], table[band], UNALIGNED).astype(np.uint8))
+            lacks |= not is_told.all()
+        else:
+            values = np.full(len(one), np.nan) if one.b_factor is None else np.asarray(one.b_factor, np.float64)
+            colours.append(scale_colours(values, low, high))
+            lacks |= bool(np.isnan(values).any())
+    entries = (*((colour, text) for _, colour, text in _BANDS if has_bands), *([(UNALIGNED, "not told by the file")] if lacks else []))
+    scales = (Scale(SCALE, low, high, "Å²", f"B-factor {low:.0f} Å² or less", f"{high:.0f} Å² or more"),) if len(every) else ()
+    return Coloured(tuple(colours), Legend("Confidence", entries, scales))
+
+
+def _by_place(scene: Scene) -> Coloured:
+    colours = [scale_colours(np.arange(len(one), dtype=np.float64), 0.0, max(1, len(one) - 1), _RAINBOW) for one in scene.chains]
+    return Coloured(tuple(colours), Legend("Place along the chain", (), (Scale(_RAINBOW, 0.0, 1.0, "", "N-terminus", "C-terminus"),)))
+
+
+def _needs_partner(scene: Scene) -> str:
+    return "" if scene.partner is not None else "There is no hit to compare the query with."
+
+
+def _needs_conservation(scene: Scene) -> str:
+    return "" if scene.conservation is not None and scene.n_hits else "There are no hits whose residues can be counted."
+
+
+def _needs_confidence(scene: Scene) -> str:
+    is_told = any(np.isfinite(one.chains.confidence).any() or one.b_factor is not None for one in scene.chains)
+    return "" if is_told else "The files tell neither pLDDT nor B-factors."
+
+
+SCHEMES: tuple[Scheme, ...] = (
+    Scheme("partner", "Query and hits", "One colour for the query and one for each hit", _by_partner),
+    Scheme("chain", "Chain", "A colour for each chain", _by_chain),
+    Scheme("secondary", "Secondary structure", "Helix, strand and coil", _by_state),
+    Scheme("distance", "Distance to the partner", "How far aligned Cα lie apart, superposed", _by_distance, _needs_partner),
+    Scheme("identity", "Sequence identity", "Whether aligned residues are the same or similar", _by_identity, _needs_partner),
+    Scheme(
+        "conservation",
+        "Conservation among hits",
+        "In how many hits a residue of the query is the same",
+        _by_conservation,
+        _needs_conservation,
+    ),
+    Scheme(
+        "confidence",
+        "Confidence",
+        "pLDDT of predicted structures by AlphaFold's bands, B-factors of others",
+        _by_confidence,
+        _needs_confidence,
+    ),
+    Scheme("rainbow", "N- to C-terminus", "From blue at the N-terminus to red at the C-terminus", _by_place),
+)
+"""In the order in which they are offered."""
+
+
+def scheme_named(name: str) -> Scheme:
+    """The scheme of that name. Raises KeyError."""
+    return {one.name: one for one in SCHEMES}[name]
+
+
+def coloured(scene: Scene, scheme: str) -> Coloured:
+    """Colours of a scene's chains by a scheme, and their legend. Where it needs what is not there, residues are grey (`needs` says why)."""
+    return scheme_named(scheme).colour(scene)

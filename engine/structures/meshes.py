@@ -1,0 +1,688 @@
+"""Surfaces of protein chains as triangles: tubes, ribbons, spheres, sticks, and lines, made from Cα (sticks: from atoms).
+
+The curve through the Cα is a cubic with the tangent (next - previous) at each, as long as an arc of a circle between both tangents has it:
+the trace of a helix keeps its radius to 6 %. Frames are carried along the curve without twist (Bishop, American Mathematical Monthly 82,
+1975, 246-251); a ribbon is turned out of them towards the guides of Carson & Bugg (Journal of Molecular Graphics 4, 1986, 121-122), which
+follow from successive Cα vectors alone and are flipped so that a ribbon turns no more than it must.
+
+All surfaces are closed. No bridge leads over a break of the chain; residues whose coordinates are no places are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.structures.chains import HELIX, STRAND
+
+__all__ = [
+    "DETAILS",
+    "MOST_TRIANGLES",
+    "NO_MESH",
+    "Detail",
+    "Lines",
+    "Mesh",
+    "are_joined",
+    "are_places",
+    "curve",
+    "detail_for",
+    "line",
+    "ribbon",
+    "spheres",
+    "sticks",
+    "tube",
+]
+
+MOST_TRIANGLES = 300_000
+"""Of one picture, where coarser shapes can keep it so."""
+_MOST_BOND = 4.5
+"""Å between successive Cα; more is a break of the chain (3.8 in a trans, 2.9 in a cis peptide)."""
+_MOST_PLACE = 99_999.0
+"""Å from the origin, as `engine.structures.reading` reads them."""
+_LEAST = 1e-6
+_ISOLATED = 1.6
+"""How much thicker than the tube the ball of a residue without neighbours is."""
+_STAR = 0.4  # Å, half a stroke of an isolated residue among lines
+
+Places = NDArray[np.floating]
+
+
+class Detail(NamedTuple):
+    """How fine surfaces are: `steps` of a residue along the chain (even), `sides` around it (a multiple of four), `level` of spheres."""
+
+    steps: int
+    sides: int
+    level: int
+
+
+DETAILS = (Detail(8, 12, 2), Detail(6, 8, 2), Detail(4, 8, 1), Detail(4, 4, 0), Detail(2, 4, 0))
+"""From fine to coarse."""
+
+
+def detail_for(n_residues: int) -> Detail:
+    """The finest detail with which tubes, ribbons and spheres of so many residues stay below `MOST_TRIANGLES`; else the coarsest."""
+    for one in DETAILS:
+        if n_residues * max(2 * one.steps * one.sides, 20 * 4**one.level) <= MOST_TRIANGLES:
+            return one
+    return DETAILS[-1]
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """Triangles of closed surfaces.
+
+    Attributes
+    ----------
+    vertices : (v, 3) float32, Å. normals : (v, 3) float32 of length 1, outward.
+    triangles : (t, 3) uint32, counter-clockwise seen from outside.
+    residue : (v,) int32, the row of the chain that a vertex shows (of `sticks`: the row of the atom): ``colours[mesh.residue]`` colours it.
+    """
+
+    vertices: NDArray[np.float32]
+    normals: NDArray[np.float32]
+    triangles: NDArray[np.uint32]
+    residue: NDArray[np.int32]
+
+    @staticmethod
+    def joined(meshes: Sequence[Mesh], lengths: Sequence[int] | None = None) -> Mesh:
+        """Several as one. With the number of residues of each, `residue` counts on from mesh to mesh, for colours one below the other."""
+        if not meshes:
+            return NO_MESH
+        firsts = np.cumsum([0, *(len(one.vertices) for one in meshes)])
+        rows = np.cumsum([0, *lengths]) if lengths is not None else np.zeros(len(meshes), np.int64)
+        return Mesh(
+            np.concatenate([one.vertices for one in meshes]),
+            np.concatenate([one.normals for one in meshes]),
+            np.concatenate([one.triangles + np.uint32(first) for one, first in zip(meshes, firsts[:-1], strict=True)]),
+            np.concatenate([one.residue + np.int32(row) for one, row in zip(meshes, rows, strict=False)]),
+        )
+
+    def moved(self, rotation: Places, translation: Places) -> Mesh:
+        """Each place x at R x + t; `rotation` is no reflection."""
+        turn = np.asarray(rotation, np.float32).T
+        return Mesh(
+            self.vertices @ turn + np.asarray(translation, np.float32), self.normals @ turn, self.triangles, self.residue
+        )  # fmt: skip
+
+
+NO_MESH = Mesh(np.empty((0, 3), np.float32), np.empty((0, 3), np.float32), np.empty((0, 3), np.uint32), np.empty(0, np.int32))
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Strokes. `points`: (k, 2, 3) float32, their ends in Å. `residue`: (k,) int32, the row that each shows."""
+
+    points: NDArray[np.float32]
+    residue: NDArray[np.int32]
+
+
+def are_places(position: Places) -> NDArray[np.bool_]:
+    """(n,) whether coordinates (n, 3) are places that a structure can have."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray((np.abs(position) <= _MOST_PLACE).all(axis=1))
+
+
+def are_joined(position: Places, number: NDArray[np.integer] | None = None) -> NDArray[np.bool_]:
+    """(n - 1,) whether the chain goes on from a residue to the next: Cα no farther apart than 4.5 Å, and no residue between them.
+
+    `number`: (n,) places in the sequence of the entity (`Chains.label_number`). The authors' numbers will not do, which leave some out.
+    """
+    there = are_places(position)
+    vectors = np.diff(np.where(there[:, None], np.asarray(position, np.float64), 0.0), axis=0)
+    joined = (_dot(vectors, vectors) <= _MOST_BOND**2) & there[1:] & there[:-1]
+    if number is not None:
+        joined &= np.asarray(np.diff(number) == 1)
+    return joined
+
+
+class _Curve(NamedTuple):
+    """The curve through a chain, `steps` samples for each residue from its Cα on; those behind an end of the chain are not used.
+
+    place, tangent : (n * steps, 3). is_joined : (n,) whether a residue is joined to the next. across : two vectors (n * steps, 3) at right
+    angles to the tangent, which jump; angle : (n * steps,) of the untwisted frame in theirs. guide : (n, 3), the width of a ribbon.
+    """
+
+    place: NDArray[np.float64]
+    tangent: NDArray[np.float64]
+    is_joined: NDArray[np.bool_]
+    across: tuple[NDArray[np.float64], NDArray[np.float64]]
+    angle: NDArray[np.float64]
+    guide: NDArray[np.float64]
+
+
+def curve(position: Places, steps: int = 4, number: NDArray[np.integer] | None = None) -> list[NDArray[np.float64]]:
+    """The curve that tubes follow, (k, 3) of each stretch of the chain without a break; every `steps`-th point is a Cα."""
+    there = are_places(position)
+    found = _curve(np.where(there[:, None], position, 0.0), _next_joined(position, number), steps)
+    firsts, lasts = _stretches(found.is_joined)
+    return [
+        found.place[first * steps : last * steps + 1] for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True) if there[first]
+    ]
+
+
+def _next_joined(position: Places, number: NDArray[np.integer] | None) -> NDArray[np.bool_]:
+    """(n,) `are_joined`, and False for the last."""
+    return np.append(are_joined(position, number), np.zeros(min(1, len(position)), np.bool_))
+
+
+def _stretches(is_joined: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First and last residue of each stretch without a break."""
+    lasts = np.flatnonzero(~is_joined)
+    return np.append(np.zeros(min(1, len(lasts)), np.int64), lasts[:-1] + 1), lasts
+
+
+def _dot(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = np.einsum("ij,ij->i", a, b)
+    return found
+
+
+def _cross(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """As `np.cross`, in a third of its time."""
+    found = np.empty_like(a)
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        found[:, i] = a[:, j] * b[:, k] - a[:, k] * b[:, j]
+    return found
+
+
+def _unit(vectors: NDArray[np.float64], otherwise: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of length 1; what has no direction is as `otherwise`."""
+    length = np.sqrt(_dot(vectors, vectors))
+    is_short = length < _LEAST
+    if is_short.any():
+        vectors, length = np.where(is_short[:, None], otherwise, vectors), np.where(is_short, 1.0, length)
+    return vectors / length[:, None]
+
+
+def _curve(place: NDArray[np.float64], is_joined: NDArray[np.bool_], steps: int, guide_place: NDArray[np.float64] | None = None) -> _Curve:
+    n = len(place)
+    rows = np.arange(n)
+    after = rows + is_joined
+    before = rows.copy()
+    before[1:] -= is_joined[:-1]
+    x_axis = np.broadcast_to(np.array([1.0, 0.0, 0.0]), place.shape)
+    vector = place[after] - place
+    chord = np.sqrt(_dot(vector, vector))
+    along = _unit(vector, x_axis)
+    tangent = _unit(place[after] - place[before], along)
+    # At an end the curve goes on as the arc that it comes from.
+    for end, other, direction in (
+        (np.flatnonzero((before == rows) & is_joined), after, along),
+        (np.flatnonzero((before != rows) & ~is_joined), before, along[before]),
+    ):
+        inner, straight = tangent[other[end]], direction[end]
+        # Two residues alone have no tangent but their chord.
+        tangent[end] = _unit(2.0 * _dot(inner, straight)[:, None] * straight - inner, straight)
+    cosine = np.clip(_dot(tangent, tangent[after]), -1.0, 1.0)
+    # A circle's arc of angle φ over a chord c is best met by tangents c / cos²(φ / 4) long.
+    length = 2.0 * chord / (1.0 + np.sqrt(0.5 * (1.0 + cosine)))
+    t = np.arange(steps) / steps
+    first, second = tangent * length[:, None], tangent[after] * length[:, None]
+    points = np.stack([place, place[after], first, second], axis=1)
+    hermite = np.stack([(1 + 2 * t) * (1 - t) ** 2, t * t * (3 - 2 * t), t * (1 - t) ** 2, t * t * (t - 1)], axis=1)
+    slopes = np.stack([6 * t * (t - 1), 6 * t * (1 - t), (1 - t) * (1 - 3 * t), t * (3 * t - 2)], axis=1)
+    samples = (hermite @ points).reshape(-1, 3)
+    direction = _unit((slopes @ points).reshape(-1, 3), np.repeat(tangent, steps, axis=0))
+    direction[::steps] = tangent
+    across = _perpendicular(direction)
+    angle = _untwisted(direction, across)
+    corner = place if guide_place is None else guide_place
+    guide = _cross(corner - corner[before], corner[after] - corner)
+    return _Curve(samples, direction, is_joined, across, angle, guide)
+
+
+def _perpendicular(direction: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Two vectors at right angles to each direction and to each other, right-handed with it; they jump, and are only measured in.
+
+    Duff et al., Journal of Computer Graphics Techniques 6 (2017), 1-8.
+    """
+    x, y, z = direction.T
+    sign = np.where(z >= 0.0, 1.0, -1.0)
+    a = -1.0 / (sign + z)
+    b = x * y * a
+    return np.stack([1.0 + sign * x * x * a, sign * b, -sign * x], axis=1), np.stack([b, sign + y * y * a, -y], axis=1)
+
+
+def _untwisted(direction: NDArray[np.float64], across: tuple[NDArray[np.float64], NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Angle of a frame that never turns about the curve, in the frame `across`.
+
+    By how much the frames `across` turn from each sample to the next can be told for all samples at once; the sum takes it out.
+    """
+    if not len(direction):
+        return np.empty(0)
+    u, v = across
+    here, there = direction[:-1], direction[1:]
+    half = np.maximum(1.0 + _dot(here, there), _LEAST)
+    carried = u[:-1] - (_dot(u[:-1], there) / half)[:, None] * (here + there)
+    turned = np.arctan2(_dot(carried, v[1:]), _dot(carried, u[1:]))
+    angle = np.zeros(len(direction))
+    np.cumsum(turned, out=angle[1:])
+    return angle
+
+
+def _turns(found: _Curve, steps: int, is_guided: NDArray[np.bool_], is_smoothed: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """(n * steps,) by how much the frame is turned out of the untwisted one: to the guides where residues have them, evenly between.
+
+    A stretch without guided residues takes the direction of its first guide, so that shapes turn with the chain.
+    """
+    n = len(found.guide)
+    u, v = (one[::steps] for one in found.across)
+    along, aside = _dot(found.guide, u), _dot(found.guide, v)
+    has_guide = np.hypot(along, aside) > _LEAST
+    towards = np.arctan2(aside, along) - found.angle[::steps]
+    firsts, lasts = _stretches(found.is_joined)
+    stretch = np.zeros(n, np.int64)
+    stretch[firsts] = 1
+    stretch = np.cumsum(stretch) - 1
+    chosen = is_guided & has_guide
+    without = np.flatnonzero(np.bincount(stretch[chosen], minlength=len(firsts)) == 0)
+    if len(without):
+        guided = np.flatnonzero(has_guide)
+        own, at = np.unique(stretch[guided], return_index=True)
+        keep = np.isin(own, without)
+        chosen[guided[at[keep]]] = True
+    places = np.flatnonzero(chosen)
+    if not len(places):
+        return np.zeros(n * steps)
+    # Half a turn leaves a ribbon as it is.
+    angles = np.unwrap(towards[places], period=np.pi)
+    if len(places) > 2:
+        is_inner = np.zeros(len(places), np.bool_)
+        is_inner[1:-1] = (np.diff(places)[:-1] == 1) & (np.diff(places)[1:] == 1) & is_smoothed[places][1:-1]
+        is_inner[1:-1] &= is_smoothed[places][:-2] & is_smoothed[places][2:]
+        means = angles.copy()
+        means[1:-1] = (angles[:-2] + 2.0 * angles[1:-1] + angles[2:]) / 4.0
+        angles = np.where(is_inner, means, angles)
+    # The ends of a stretch turn as its nearest guide does, not towards the next stretch.
+    left, right = np.searchsorted(places, firsts), np.searchsorted(places, lasts, "right") - 1
+    has_any = left <= right
+    ends = np.stack([firsts[has_any], lasts[has_any] + 0.5], axis=1).ravel()
+    values = np.stack([angles[left[has_any]], angles[right[has_any]]], axis=1).ravel()
+    nodes, values = np.concatenate([ends, places]), np.concatenate([values, angles])
+    order = np.argsort(nodes, kind="stable")
+    turns: NDArray[np.float64] = np.interp(np.arange(n * steps) / steps, nodes[order], values[order])
+    return turns
+
+
+@lru_cache(maxsize=16)
+def _sections(sides: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    """Corners of a circle of radius 1, and of a square of half a side 1 with edges that stay sharp; (sides, 2) places and normals of each.
+
+    The square's corners stand there twice, once for each face, where there are enough of them.
+    """
+    angle = (np.arange(sides) + 0.5) * (2.0 * np.pi / sides) - np.pi / 4.0
+    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    square, outward = circle, circle
+    if sides % 4 == 0:
+        m = sides // 4
+        t = np.linspace(-1.0, 1.0, m) if m > 1 else np.zeros(1)
+        faces, normals = [], []
+        for k in range(4):
+            c, s = (1, 0, -1, 0)[k], (0, 1, 0, -1)[k]
+            faces.append(np.stack([c - s * t, s + c * t], axis=1))
+            normals.append(np.tile([float(c), float(s)], (m, 1)))
+        square, outward = np.concatenate(faces), np.concatenate(normals)
+        if m == 1:
+            square = np.array([[1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0]])
+            outward = square / np.sqrt(2.0)
+    found = tuple(np.ascontiguousarray(one, np.float32) for one in (circle, circle, square, outward))
+    return found[0], found[1], found[2], found[3]
+
+
+class _Section(NamedTuple):
+    """What stands across the curve at each sample: half its width and its thickness in Å, and how angular it is, 0 to 1."""
+
+    width: NDArray[np.float64]
+    thickness: NDArray[np.float64]
+    angular: NDArray[np.float64]
+
+
+def _swept(
+    found: _Curve, turn: NDArray[np.float64], before: _Section, after: _Section, is_shown: NDArray[np.bool_], steps: int, sides: int
+) -> Mesh:
+    """The surface of sections along a curve. `before` and `after` differ at a shoulder, where the section jumps."""
+    n = len(is_shown)
+    half = steps // 2
+    # Link k leads from sample k to the next, and shows the nearer residue.
+    link_residue = np.repeat(np.arange(n), steps).reshape(n, steps)
+    link_residue[:, half:] += 1
+    link_residue = np.minimum(link_residue.ravel(), n - 1)
+    is_link = np.repeat(found.is_joined, steps) & is_shown[link_residue]
+    has_before = np.append(False, is_link[:-1])
+    rings = np.flatnonzero(is_link | has_before)
+    if not len(rings):
+        return NO_MESH
+    is_first, is_last = ~has_before[rings], ~is_link[rings]
+    is_shoulder = (before.width[rings] != after.width[rings]) & ~is_first & ~is_last
+    residue = np.where(is_last, link_residue[rings - 1], link_residue[rings])
+
+    # Rings as they are drawn: each sample once; shoulders once more, and twice as a flat face; ends once more, as a cap.
+    shoulders, firsts, lasts = (np.flatnonzero(one) for one in (is_shoulder, is_first, is_last))
+    every = np.arange(len(rings))
+    sample = np.concatenate([every, shoulders, shoulders, shoulders, firsts, lasts])
+    ends = np.cumsum([0, len(rings), len(shoulders), len(shoulders), len(shoulders), len(firsts), len(lasts)])
+    # The first of a shoulder's rings closes what is before it, and so does the first of its face.
+    uses_before = np.zeros(len(sample), np.bool_)
+    uses_before[: ends[1]] = True
+    uses_before[: ends[1]][is_first] = False
+    uses_before[ends[2] : ends[3]] = True
+    uses_before[ends[5] :] = True
+    at = rings[sample]
+    width, thickness, angular = (np.where(uses_before, a[at], b[at]) for a, b in zip(before, after, strict=True))
+    u, v = (one[rings] for one in found.across)
+    angle = (found.angle[rings] + turn[rings])[:, None]
+    cosine, sine = np.cos(angle), np.sin(angle)
+    frame = np.stack([cosine * u + sine * v, cosine * v - sine * u], axis=1).astype(np.float32)  # (k, 2, 3)
+
+    circle, circle_normal, square, square_normal = _sections(sides)
+    # Planes of x and y: rows of two numbers would be slow.
+    x_size, y_size = (one.astype(np.float32)[:, None] for one in (width, thickness))
+    x, y = x_size * circle[:, 0], y_size * circle[:, 1]
+    x_normal, y_normal = y_size * circle_normal[:, 0], x_size * circle_normal[:, 1]
+    some = np.flatnonzero(angular)
+    if len(some):
+        part = angular[some].astype(np.float32)[:, None]
+        x_size, y_size = x_size[some], y_size[some]
+        largest = np.maximum(x_size, y_size)
+        # Whole numbers stay whole, so that corners that stand twice lie at one place.
+        x[some] = ((1 - part) * circle[:, 0] + part * square[:, 0]) * x_size
+        y[some] = ((1 - part) * circle[:, 1] + part * square[:, 1]) * y_size
+        x_normal[some] = (1 - part) * (x_normal[some] / largest) + part * square_normal[:, 0]
+        y_normal[some] = (1 - part) * (y_normal[some] / largest) + part * square_normal[:, 1]
+    length = np.sqrt(x_normal * x_normal + y_normal * y_normal)
+    flat, normal = np.empty((2, *x.shape, 2), np.float32)
+    flat[:, :, 0], flat[:, :, 1] = x, y
+    np.divide(x_normal, length, out=normal[:, :, 0])
+    np.divide(y_normal, length, out=normal[:, :, 1])
+    chosen = frame[sample]
+    vertices = flat @ chosen
+    vertices += found.place[at].astype(np.float32)[:, None]
+    normals = normal @ chosen
+    tangent = found.tangent[at].astype(np.float32)[:, None]
+    normals[ends[2] : ends[5]] = -tangent[ends[2] : ends[5]]
+    normals[ends[5] :] = tangent[ends[5] :]
+
+    # Pairs of rings between which a wall stands.
+    start = every.copy()
+    start[shoulders] = np.arange(ends[1], ends[2])
+    lower = np.concatenate([start[~is_last], np.arange(ends[2], ends[3])])
+    upper = np.concatenate([every[~is_first], np.arange(ends[3], ends[4])])
+    triangles = [_walls(lower, upper, angular, sides), _caps(np.arange(ends[4], ends[5]), angular, sides)[:, ::-1]]
+    triangles.append(_caps(np.arange(ends[5], ends[6]), angular, sides))
+    return Mesh(
+        vertices.reshape(-1, 3), normals.reshape(-1, 3), np.concatenate(triangles), np.repeat(residue[sample].astype(np.int32), sides)
+    )  # fmt: skip
+
+
+def _is_folded(sides: int) -> NDArray[np.bool_]:
+    """(sides,) whether a corner of the square is at the place of the next."""
+    square = _sections(sides)[2]
+    folded: NDArray[np.bool_] = np.abs(square - np.roll(square, -1, axis=0)).max(axis=1) < _LEAST
+    return folded
+
+
+def _walls(lower: NDArray[np.int64], upper: NDArray[np.int64], angular: NDArray[np.float64], sides: int) -> NDArray[np.uint32]:
+    """(t, 3) two triangles for each side between two rings, but those without area at sharp edges."""
+    side = np.arange(sides)
+    step = np.roll(side, -1)
+    zero, one = np.zeros(sides, np.int64), np.ones(sides, np.int64)
+    # Corners a, b of the lower ring and c, d above them: which ring, and which of its corners.
+    ring = np.stack([zero, zero, one, zero, one, one], axis=1).reshape(-1, 3).astype(np.uint32)
+    corner = np.stack([side, step, side, step, step, side], axis=1).reshape(-1, 3).astype(np.uint32)
+    folded = _is_folded(sides)
+    is_sharp = angular >= 1.0
+    found = []
+    for below in (False, True):
+        for above in (False, True):
+            some = np.flatnonzero((is_sharp[lower] == below) & (is_sharp[upper] == above))
+            if len(some):
+                kept = ~np.stack([folded & below, folded & above], axis=1).ravel()
+                first = (lower[some] * sides).astype(np.uint32)[:, None, None]
+                between = ((upper[some] - lower[some]) * sides).astype(np.uint32)[:, None, None]
+                found.append((between * ring[kept] + (first + corner[kept])).reshape(-1, 3))
+    return np.concatenate([np.empty((0, 3), np.uint32), *found])
+
+
+def _caps(rings: NDArray[np.int64], angular: NDArray[np.float64], sides: int) -> NDArray[np.uint32]:
+    """(t, 3) fans over rings, counter-clockwise about the tangent, but triangles without area."""
+    side = np.arange(1, sides - 1, dtype=np.uint32)
+    fan = np.stack([np.zeros_like(side), side, side + 1], axis=1)
+    folded = _is_folded(sides)
+    is_flat = folded[1 : sides - 1].copy()
+    is_flat[0] |= folded[0]
+    is_flat[-1] |= folded[sides - 1]
+    triangles = fan + (rings.astype(np.uint32) * np.uint32(sides))[:, None, None]
+    kept: NDArray[np.uint32] = triangles[~((angular[rings] >= 1.0)[:, None] & is_flat)]
+    return kept
+
+
+def _checked(position: Places, steps: int, sides: int, is_shown: NDArray[np.bool_] | None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Coordinates with zeros for what is no place, and which residues are drawn."""
+    if steps < 2 or steps % 2 or sides < 3:
+        raise ValueError("a residue takes an even number of steps, and a tube three sides")
+    there = are_places(position)
+    place = np.where(there[:, None], np.asarray(position, np.float64), 0.0)
+    return place, there if is_shown is None else there & is_shown
+
+
+def _with_balls(mesh: Mesh, place: NDArray[np.float64], is_alone: NDArray[np.bool_], radius: float) -> Mesh:
+    """Residues that no wall leads to, as balls."""
+    if not is_alone.any():
+        return mesh
+    return Mesh.joined([mesh, spheres(place, _ISOLATED * radius, 1, is_alone)])
+
+
+def _alone(is_joined: NDArray[np.bool_], is_shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    found = is_shown & ~is_joined
+    found[1:] &= ~is_joined[:-1]
+    return found
+
+
+def tube(
+    position: Places, radius: float = 0.3, steps: int = 4, sides: int = 8, is_shown: NDArray[np.bool_] | None = None,
+    number: NDArray[np.integer] | None = None,
+) -> Mesh:  # fmt: skip
+    """A tube about the curve through the Cα.
+
+    Parameters
+    ----------
+    position : (n, 3) Å. radius : Å. steps : of a residue along the curve, even. sides : of the tube.
+    is_shown : (n,) the residues to draw, each with half of the way to its neighbours; all by default. number : as in `are_joined`.
+
+    Examples
+    --------
+    >>> mesh = tube(np.array([[0.0, 0, 0], [3.8, 0, 0], [7.6, 0, 0]]), radius=0.5)
+    >>> bool(np.allclose(np.hypot(mesh.vertices[:, 1], mesh.vertices[:, 2]), 0.5))
+    True
+    """
+    place, shown = _checked(position, steps, sides, is_shown)
+    if not len(place):
+        return NO_MESH
+    found = _curve(place, _next_joined(position, number), steps)
+    none = np.zeros(len(place), np.bool_)
+    turn = _turns(found, steps, none, none)
+    whole = np.full(len(turn), float(radius))
+    section = _Section(whole, whole, np.zeros(len(turn)))
+    return _with_balls(_swept(found, turn, section, section, shown, steps, sides), place, _alone(found.is_joined, shown), radius)
+
+
+_COIL_RADIUS = 0.25
+_WIDTH, _THICKNESS, _ANGULAR = np.array([_COIL_RADIUS, 1.3, 1.1]), np.array([_COIL_RADIUS, 0.22, 0.22]), np.array([0.0, 0.0, 1.0])
+"""Of coil, helix and strand, Å; helices are oval, strands have edges."""
+_HEAD_WIDTH = 1.9
+
+
+def ribbon(
+    position: Places, secondary: NDArray[np.uint8], steps: int = 6, sides: int = 8, is_shown: NDArray[np.bool_] | None = None,
+    number: NDArray[np.integer] | None = None,
+) -> Mesh:  # fmt: skip
+    """Helices as oval ribbons, strands as flat arrows towards the C-terminus, coil as a tube.
+
+    Parameters
+    ----------
+    position : (n, 3) Å. secondary : (n,) as `Chains.secondary`. sides : around, a multiple of four. The others as in `tube`.
+    """
+    if sides % 4:
+        raise ValueError("a ribbon has a multiple of four sides")
+    place, shown = _checked(position, steps, sides, is_shown)
+    if not len(place):
+        return NO_MESH
+    is_joined = _next_joined(position, number)
+    state = np.where(secondary <= STRAND, secondary, 0).astype(np.int64)
+    is_strand = state == STRAND
+    # Strands lose their pleat: Cα stand above and below them in turn.
+    flat = place.copy()
+    inner = np.flatnonzero(is_strand[1:-1] & is_joined[1:-1] & is_joined[:-2]) + 1
+    flat[inner] = (place[inner - 1] + 2.0 * place[inner] + place[inner + 1]) / 4.0
+    found = _curve(flat, is_joined, steps, place)
+    turn = _turns(found, steps, (state == HELIX) | is_strand, is_strand)
+    before, after = _ribbon_sections(state, is_joined, steps)
+    return _with_balls(_swept(found, turn, before, after, shown, steps, sides), place, _alone(is_joined, shown), _COIL_RADIUS)
+
+
+def _ribbon_sections(state: NDArray[np.int64], is_joined: NDArray[np.bool_], steps: int) -> tuple[_Section, _Section]:
+    """The section of each sample, as what is before it ends and as what is behind it begins: they differ where an arrow's head begins."""
+    n = len(state)
+    next_state = np.where(is_joined, np.append(state[1:], 0), state)
+    is_strand = state == STRAND
+    is_end = is_strand & ((next_state != STRAND) | ~is_joined)
+    # Elements keep their section to half the way to their neighbours; coil goes over to it. A strand ends in the tip of its arrow.
+    half_state = np.where(is_end, np.where(next_state == STRAND, 0, next_state), np.maximum(state, next_state))
+    half_state = np.where((state == HELIX) | (next_state == HELIX) & ~is_strand, HELIX, half_state)
+    nodes = np.arange(2 * n) / 2.0
+    at = np.arange(n * steps) / steps
+    width, thickness, angular = (
+        np.interp(at, nodes, np.stack([values[state], values[half_state]], axis=1).ravel()) for values in (_WIDTH, _THICKNESS, _ANGULAR)
+    )
+    width_after = width.copy()
+    half = steps // 2
+    ends = np.flatnonzero(is_end)
+    if len(ends):
+        # The head begins at the Cα before the last of the strand, or where a strand of one residue does.
+        has_before = np.zeros(n, np.bool_)
+        has_before[1:] = is_joined[:-1]
+        follows = has_before[ends] & is_strand[ends - 1]
+        first = np.where(follows, (ends - 1) * steps, np.where(has_before[ends], ends * steps - half, ends * steps))
+        last = np.where(is_joined[ends], ends * steps + half, ends * steps)
+        lengths = last - first
+        total = int(lengths.sum())
+        within = np.arange(total + len(ends)) - np.repeat(np.cumsum(lengths + 1) - (lengths + 1), lengths + 1)
+        samples = np.repeat(first, lengths + 1) + within
+        part = within / np.maximum(1, np.repeat(lengths, lengths + 1))
+        tip = np.repeat(
+            np.where(is_joined[ends], _WIDTH[np.where(next_state[ends] == STRAND, 0, next_state[ends])], _COIL_RADIUS), lengths + 1
+        )
+        tip = np.minimum(tip, _COIL_RADIUS)
+        head = _HEAD_WIDTH + part * (tip - _HEAD_WIDTH)
+        is_base = within == 0
+        width_after[samples] = head
+        width[samples[~is_base]] = head[~is_base]
+        angular[samples] = 1.0
+        thickness[samples] = _THICKNESS[STRAND]
+        # Behind the tip the section of what follows opens.
+        tips = last[is_joined[ends]]
+        width_after[tips] = _WIDTH[half_state[ends[is_joined[ends]]]]
+    return _Section(width, thickness, angular), _Section(width_after, thickness, angular)
+
+
+@lru_cache(maxsize=8)
+def _ball(level: int) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
+    """A ball of radius 1: an icosahedron whose faces are cut into four `level` times."""
+    golden = (1.0 + 5.0**0.5) / 2.0
+    corners = []
+    for a in (-1.0, 1.0):
+        for b in (-golden, golden):
+            corners += [(0.0, a, b), (a, b, 0.0), (b, 0.0, a)]
+    points = np.array(corners) / np.hypot(1.0, golden)
+    edge = 2.0 / np.hypot(1.0, golden)
+    near = np.abs(np.linalg.norm(points[:, None] - points[None], axis=2) - edge) < 1e-6
+    faces = [(i, j, k) for i in range(12) for j in range(i + 1, 12) for k in range(j + 1, 12) if near[i, j] and near[j, k] and near[i, k]]
+    triangles = np.array(faces)
+    normal = np.cross(points[triangles[:, 1]] - points[triangles[:, 0]], points[triangles[:, 2]] - points[triangles[:, 0]])
+    is_inward = (normal * points[triangles[:, 0]]).sum(axis=1) < 0
+    triangles[is_inward] = triangles[is_inward][:, ::-1]
+    for _ in range(level):
+        sides = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
+        edges, which = np.unique(sides, axis=0, return_inverse=True)
+        middle = points[edges].sum(axis=1)
+        ab, bc, ca = (which.reshape(-1, 3) + len(points)).T
+        points = np.concatenate([points, middle / np.linalg.norm(middle, axis=1)[:, None]])
+        a, b, c = triangles.T
+        triangles = np.concatenate([np.stack(one, axis=1) for one in ((a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca))])
+    return points.astype(np.float32), triangles.astype(np.uint32)
+
+
+def spheres(
+    position: Places, radius: float | NDArray[np.floating] = 0.8, level: int = 1, is_shown: NDArray[np.bool_] | None = None
+) -> Mesh:
+    """A ball of 20 x 4**`level` triangles about each place. `radius`: Å, one or (n,)."""
+    is_there = are_places(position) if is_shown is None else are_places(position) & is_shown
+    rows = np.flatnonzero(is_there)
+    points, triangles = _ball(level)
+    size = np.broadcast_to(np.asarray(radius, np.float32), (len(position),))[rows]
+    vertices = np.asarray(position)[rows].astype(np.float32)[:, None] + points * size[:, None, None]
+    first = (np.arange(len(rows), dtype=np.uint32) * np.uint32(len(points)))[:, None, None]
+    return Mesh(
+        vertices.reshape(-1, 3), np.tile(points, (len(rows), 1)), (triangles + first).reshape(-1, 3),
+        np.repeat(rows.astype(np.int32), len(points)),
+    )  # fmt: skip
+
+
+def line(position: Places, is_shown: NDArray[np.bool_] | None = None, number: NDArray[np.integer] | None = None) -> Lines:
+    """The Cα trace as strokes, of each residue half the way to its neighbours; a residue without any is a small star."""
+    there = are_places(position)
+    shown = there if is_shown is None else there & is_shown
+    place = np.where(there[:, None], np.asarray(position, np.float64), 0.0)
+    joined = _next_joined(position, number)
+    links = np.flatnonzero(joined)
+    middle = (place[links] + place[np.minimum(links + 1, len(place) - 1)]) / 2.0
+    halves = np.stack([np.stack([place[links], middle], axis=1), np.stack([middle, place[links + 1]], axis=1)], axis=1).reshape(-1, 2, 3)
+    residue = np.stack([links, links + 1], axis=1).ravel()
+    alone = np.flatnonzero(_alone(joined, shown)) if len(place) else np.empty(0, np.int64)
+    stars = place[alone][:, None, None] + np.stack([-np.eye(3), np.eye(3)], axis=1)[None] * _STAR
+    kept = shown[residue]
+    return Lines(
+        np.concatenate([halves[kept], stars.reshape(-1, 2, 3)]).astype(np.float32),
+        np.concatenate([residue[kept], np.repeat(alone, 3)]).astype(np.int32),
+    )
+
+
+def sticks(position: Places, bonds: NDArray[np.integer], radius: float = 0.18, sides: int = 8, level: int = 1) -> Mesh:
+    """Atoms as small balls, and bonds as rods between them, half for each atom.
+
+    Parameters
+    ----------
+    position : (a, 3) Å. bonds : (b, 2) rows of atoms.
+    """
+    there = are_places(position)
+    bonds = np.asarray(bonds, np.int64).reshape(-1, 2)
+    bonds = bonds[there[bonds].all(axis=1)]
+    balls = spheres(position, radius, level)
+    if not len(bonds):
+        return balls
+    ends = np.asarray(position, np.float64)[np.concatenate([bonds, bonds[:, ::-1]])]
+    middle = ends.mean(axis=1)
+    along = _unit(middle - ends[:, 0], np.broadcast_to(np.array([1.0, 0.0, 0.0]), middle.shape))
+    frame = np.stack(_perpendicular(along), axis=1).astype(np.float32)
+    circle = _sections(sides)[0]
+    around = circle @ frame
+    n = len(ends)
+    # Four rings for each half: a cap, two of the wall, a cap.
+    centre = np.stack([ends[:, 0], ends[:, 0], middle, middle], axis=1).astype(np.float32)
+    vertices = centre[:, :, None] + np.float32(radius) * around[:, None]
+    direction = np.broadcast_to(along.astype(np.float32)[:, None], around.shape)
+    normals = np.stack([-direction, around, around, direction], axis=1)
+    first = 4 * np.arange(n)
+    plain = np.zeros(4 * n)
+    rods = Mesh(
+        vertices.reshape(-1, 3), normals.reshape(-1, 3),
+        np.concatenate([
+            _walls(first + 1, first + 2, plain, sides), _caps(first, plain, sides)[:, ::-1], _caps(first + 3, plain, sides)
+        ]),
+        np.repeat(np.concatenate([bonds[:, 0], bonds[:, 1]]).astype(np.int32), 4 * sides),
+    )  # fmt: skip
+    return Mesh.joined([balls, rods])

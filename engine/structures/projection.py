@@ -1,0 +1,144 @@
+"""Pictures of meshes without OpenGL: a camera, its light and its fog, and triangles drawn into an image.
+
+The nearest triangle counts at each pixel. Sorting triangles by depth and painting them one over the other would need no buffer of depths,
+but chains that lie in each other, as superposed ones do, have no such order, and a window takes ten times as long to paint
+polygons one by one. A picture may have any size, so that it is also what is written to files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.execution.compilation import Kernels
+from engine.structures.meshes import Mesh
+
+__all__ = ["AMBIENT", "DRAWING_KERNELS", "LIGHT", "MOST_PIXELS", "Camera", "Projected", "drawn", "fitting", "projected"]
+
+MOST_PIXELS = 1 << 26
+"""Of a picture while it is drawn, with the finer ones that are averaged: 7 bytes each."""
+AMBIENT = 0.4
+"""The share of light that comes from everywhere."""
+LIGHT = (-0.35, 0.45, 0.82)
+"""Direction to the lamp, which goes with the viewer: x to the right, y up, z to the viewer."""
+_MARGIN = 1.08
+
+
+@dataclass(frozen=True)
+class Camera:
+    """How a scene is looked at.
+
+    Attributes
+    ----------
+    rotation : (3, 3), from the scene to the viewer: x to the right, y up, z to the viewer. centre : (3,) Å, in the middle of the picture.
+    scale : pixels for an ångström at the centre. distance : Å from the eye to the centre; infinite where there is no perspective.
+    """
+
+    rotation: NDArray[np.floating]
+    centre: NDArray[np.floating]
+    scale: float
+    distance: float = float("inf")
+
+
+class Projected(NamedTuple):
+    """Where places lie in a picture: x, y (n,) pixels from its left upper corner, and depth (n,) Å towards the viewer from the centre.
+
+    What is behind the eye has x and y that are no numbers.
+    """
+
+    x: NDArray[np.float32]
+    y: NDArray[np.float32]
+    depth: NDArray[np.float32]
+
+
+def projected(position: NDArray[np.floating], camera: Camera, width: int, height: int) -> Projected:
+    """Where places (n, 3) lie in a picture of so many pixels."""
+    offset = np.asarray(position, np.float32) - np.asarray(camera.centre, np.float32)
+    x, y, depth = np.asarray(camera.rotation, np.float32) @ offset.T
+    scale: Any = np.float32(camera.scale)
+    if np.isfinite(camera.distance):
+        left = np.float32(camera.distance) - depth
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scale = np.where(left > 0.01 * camera.distance, scale * np.float32(camera.distance) / left, np.float32(np.nan))
+    return Projected(np.float32(width / 2) + scale * x, np.float32(height / 2) - scale * y, depth)
+
+
+def fitting(
+    position: NDArray[np.floating], rotation: NDArray[np.floating], width: int, height: int, distance: float = float("inf")
+) -> Camera:
+    """The camera that looks at the middle of places (n, 3) from a direction, and has all of them in the picture however it is turned."""
+    known = np.asarray(position, np.float64)
+    known = known[np.isfinite(known).all(axis=1)]
+    if not len(known):
+        return Camera(rotation, np.zeros(3), min(width, height) / 20.0, distance)
+    centre = (known.min(axis=0) + known.max(axis=0)) / 2.0
+    radius = max(4.0, float(np.sqrt(((known - centre) ** 2).sum(axis=1).max())) + 2.0)
+    nearer = 1.0 if not np.isfinite(distance) else max(0.05, 1.0 - radius / distance)
+    return Camera(rotation, centre, min(width, height) / (2.0 * radius * _MARGIN) * nearer, distance)
+
+
+def drawn(
+    mesh: Mesh, colours: NDArray[np.uint8], camera: Camera, width: int, height: int, *, background: tuple[int, int, int] = (255, 255, 255),
+    fog: float = 0.6, finer: int = 1,
+) -> NDArray[np.uint8]:  # fmt: skip
+    """A picture of a mesh, (height, width, 3) uint8.
+
+    Parameters
+    ----------
+    colours : (n, 3), taken by `mesh.residue`. fog : how much of the background's colour the farthest has, 0 to 1.
+    finer : draws so many times as wide and high, and averages, so that edges are smooth; the camera is that of the picture.
+
+    Raises
+    ------
+    ValueError : a picture without pixels, or of more than `MOST_PIXELS`.
+    """
+    from kernels.cpu.rasterisation import draw_triangles
+
+    if min(width, height, finer) < 1 or width * height * finer * finer > MOST_PIXELS:
+        raise ValueError(f"a picture of {width} x {height} pixels, {finer} times finer, cannot be drawn")
+    image = np.empty((height * finer, width * finer, 3), np.uint8)
+    image.reshape(len(image), -1)[:] = np.tile(np.array(background, np.uint8), width * finer)
+    if len(mesh.triangles):
+        camera = Camera(camera.rotation, camera.centre, camera.scale * finer, camera.distance)
+        x, y, depth = projected(mesh.vertices, camera, width * finer, height * finer)
+        nearest = np.full(image.shape[:2], -np.inf, np.float32)
+        shaded = _shaded(mesh, colours, camera, depth, background, fog)
+        draw_triangles(x, y, depth, shaded, mesh.triangles, image, nearest)
+    if finer == 1:
+        return image
+    mean: NDArray[np.uint8] = image.reshape(height, finer, width, finer, 3).mean(axis=(1, 3), dtype=np.float32).round().astype(np.uint8)
+    return mean
+
+
+def _shaded(
+    mesh: Mesh, colours: NDArray[np.uint8], camera: Camera, depth: NDArray[np.float32], background: tuple[int, int, int], fog: float
+) -> NDArray[np.float32]:
+    """(v, 3) float32, colours of vertices in light and fog."""
+    lamp = np.array(LIGHT) / np.linalg.norm(LIGHT)
+    light = mesh.normals @ (np.asarray(camera.rotation).T @ lamp).astype(np.float32)
+    light = AMBIENT + (1.0 - AMBIENT) * np.maximum(light, 0.0)
+    shaded = colours.astype(np.float32)[mesh.residue] * light[:, None]
+    low, high = float(depth.min()), float(depth.max())
+    if fog > 0.0 and high > low:
+        part = ((high - depth) * np.float32(fog / (high - low)))[:, None]
+        shaded += part * (np.array(background, np.float32) - shaded)
+    return shaded
+
+
+def _last() -> Callable[..., Any]:
+    from kernels.cpu.rasterisation import draw_triangles
+
+    return draw_triangles
+
+
+def _use() -> None:
+    from engine.structures.meshes import spheres
+
+    drawn(spheres(np.zeros((1, 3))), np.zeros((1, 3), np.uint8), Camera(np.eye(3), np.zeros(3), 8.0), 16, 16)
+
+
+DRAWING_KERNELS = Kernels("drawing of structures", _last, _use, takes="some seconds")

@@ -1,0 +1,129 @@
+"""The atoms of some residues of a chain, for a picture of their side chains: read again from the chain's file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+from engine.structures.chains import Chains
+from engine.structures.outputs import chain_atoms
+
+if TYPE_CHECKING:
+    import gemmi
+
+__all__ = ["BACKBONE", "MOST_RESIDUES", "Atoms", "b_factors", "residue_atoms"]
+
+MOST_RESIDUES = 200
+"""Whose atoms are shown at once."""
+_MOST_ATOMS = 100  # of a residue; no amino acid has as many
+BACKBONE = ("N", "C", "O", "OXT")
+_SLACK = 0.4  # Å that a bond may be longer than both covalent radii
+_LEAST_BOND = 0.5
+
+
+@dataclass(frozen=True)
+class Atoms:
+    """Atoms and the bonds between them.
+
+    Attributes
+    ----------
+    name, element : of each atom, as ``CG`` and ``C``. position : (a, 3) float32 Å, as in the file. residue : (a,) int32, row of the chain.
+    bonds : (b, 2) int32, rows of atoms.
+    """
+
+    name: tuple[str, ...]
+    element: tuple[str, ...]
+    position: NDArray[np.float32]
+    residue: NDArray[np.int32]
+    bonds: NDArray[np.int32]
+
+
+def residue_atoms(path: Path, chains: Chains, rows: NDArray[np.integer], *, with_backbone: bool = False) -> Atoms:
+    """The atoms of residues of a chain: side chains from Cα on, hydrogens left out; all of their heavy atoms `with_backbone`.
+
+    Parameters
+    ----------
+    chains : holds the chain alone. rows : of its residues, of which the first `MOST_RESIDUES` count.
+
+    Raises
+    ------
+    InputError : the file is gone, holds another chain now, or has Cα alone.
+    """
+    wanted = set(np.unique(rows)[:MOST_RESIDUES].tolist())
+    names: list[str] = []
+    elements: list[str] = []
+    places: list[tuple[float, float, float]] = []
+    radii: list[float] = []
+    owners: list[int] = []
+    for row, residue, alternative in _residues(path, chains):
+        if row not in wanted:
+            continue
+        for atom in list(residue)[:_MOST_ATOMS]:
+            is_left = atom.altloc not in ("\0", alternative) or atom.element.is_hydrogen or (not with_backbone and atom.name in BACKBONE)
+            if not is_left:
+                names.append(atom.name[:8])
+                elements.append(atom.element.name)
+                places.append((atom.pos.x, atom.pos.y, atom.pos.z))
+                radii.append(atom.element.covalent_r)
+                owners.append(row)
+    position = np.array(places, np.float32).reshape(-1, 3)
+    owner = np.array(owners, np.int32)
+    if len(names) and set(names) == {"CA"} and not _is_bare(chains, owner):
+        raise InputError(path, "holds Cα atoms alone", remedy="Side chains need a file with all atoms")
+    return Atoms(tuple(names), tuple(elements), position, owner, _bonds(position, np.array(radii), owner))
+
+
+def b_factors(path: Path, chains: Chains) -> NDArray[np.float32]:
+    """(r,) Å², the B-factors of the Cα of a chain (`chains` holds it alone), NaN where the file has none.
+
+    Raises
+    ------
+    InputError : the file is gone, or holds another chain now.
+    """
+    found = np.full(int(chains.offsets[-1]), np.nan, np.float32)
+    for row, residue, alternative in _residues(path, chains):
+        for atom in residue:
+            if atom.name == "CA" and atom.altloc in ("\0", alternative):
+                found[row] = atom.b_iso
+    # Files without B-factors have one number for all.
+    return found if np.nanmax(found, initial=0.0) > 0.0 else np.full_like(found, np.nan)
+
+
+def _residues(path: Path, chains: Chains) -> list[tuple[int, gemmi.Residue, str]]:
+    """Rows of the chain with what the file has of the residue, and the letter of the alternative location that counts."""
+    row_at = {tuple(place): row for row, place in enumerate(chains.position.tolist())}
+    found = []
+    for residue in chain_atoms(path, chains)[0][0]:
+        for atom in residue:
+            place = tuple(np.array([atom.pos.x, atom.pos.y, atom.pos.z], np.float32).tolist())
+            if atom.name == "CA" and place in row_at:
+                found.append((row_at[place], residue, atom.altloc))
+                break
+    return found
+
+
+def _is_bare(chains: Chains, owner: NDArray[np.int32]) -> bool:
+    """Whether all of these residues are glycine, which has nothing but Cα."""
+    from engine.sequences.matrices import LETTERS
+
+    return bool((chains.residue[owner] == LETTERS.index("G")).all())
+
+
+def _bonds(position: NDArray[np.float32], radius: NDArray[np.float64], owner: NDArray[np.int32]) -> NDArray[np.int32]:
+    """(b, 2) pairs of atoms as near as both covalent radii, in a residue or in two that follow each other."""
+    bonds = []
+    starts = np.append(np.flatnonzero(np.diff(owner, prepend=-2)), len(owner))
+    for k in range(len(starts) - 1):
+        own = np.arange(starts[k], starts[k + 1])
+        both = np.arange(starts[k], starts[min(k + 2, len(starts) - 1)])
+        distance = np.linalg.norm(position[own][:, None].astype(np.float64) - position[both][None], axis=2)
+        is_bond = (distance < radius[own][:, None] + radius[both][None] + _SLACK) & (distance > _LEAST_BOND) & (both > own[:, None])
+        is_bond &= owner[both] - owner[own[0]] <= 1
+        a, b = np.nonzero(is_bond)
+        bonds.append(np.stack([own[a], both[b]], axis=1))
+    return np.concatenate([np.empty((0, 2), np.int64), *bonds]).astype(np.int32)

@@ -1,0 +1,163 @@
+"""Scripts that make PyMOL and ChimeraX show chains as a picture of this program does: colours, shapes and secondary structure.
+
+What stands in a script is numbers, colours and names of this program; no name out of a file does. PyMOL: pymolwiki.org (Selection Algebra,
+Color, Cartoon); ChimeraX: its user guide on `color`, `cartoon`, `setattr` and on specifying atoms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.structures.chains import COIL, STATE_LETTERS, Chains
+
+__all__ = ["Program", "ScriptedChain", "Style", "chimerax_script", "pymol_script", "residue_ranges"]
+
+Program = Literal["PyMOL", "ChimeraX"]
+Style = Literal["ribbon", "tube", "line", "spheres"]
+Colour = tuple[int, int, int]
+
+_MOST_LETTERS = 700
+"""Of a selection: PyMOL reads lines of a thousand."""
+_PYMOL_STATES = {"C": "L", "H": "H", "E": "S"}
+_PYMOL_STYLES: dict[Style, tuple[str, ...]] = {
+    "ribbon": ("show cartoon", "set cartoon_trace_atoms, 1", "set cartoon_fancy_helices, 0"),
+    "tube": ("show cartoon", "set cartoon_trace_atoms, 1", "cartoon tube", "set cartoon_tube_radius, 0.3"),
+    "line": ("show ribbon", "set ribbon_trace_atoms, 1", "set ribbon_sampling, 1"),
+    "spheres": ("show spheres, name CA", "set sphere_scale, 0.47"),
+}
+_CHIMERAX_STYLES: dict[Style, tuple[str, ...]] = {
+    "ribbon": ("show cartoons",),
+    "tube": ("show cartoons", "cartoon style protein width 0.6 thickness 0.6 arrows false xsection round"),
+    "line": ("show cartoons", "cartoon style protein width 0.15 thickness 0.15 arrows false xsection round"),
+    "spheres": ("hide cartoons", "show @ca atoms", "style @ca sphere", "size @ca atomRadius 0.8"),
+}
+
+
+@dataclass(frozen=True)
+class ScriptedChain:
+    """A chain of a picture.
+
+    Attributes
+    ----------
+    name : of its file without the ending, of letters, digits and ``_``. chains : holds it alone.
+    colours : (r, 3) uint8. is_shown : (r,) bool, the residues that are shown; all where it is `None`.
+    """
+
+    name: str
+    chains: Chains
+    colours: NDArray[np.uint8]
+    is_shown: NDArray[np.bool_] | None = None
+
+
+def residue_ranges(numbers: Sequence[int], program: Program) -> list[str]:
+    """The authors' numbers of residues as ranges.
+
+    >>> residue_ranges([3, -1, 0, 1, 7], "PyMOL"), residue_ranges([3, -1, 0, 1, 7], "ChimeraX")
+    (['\\\\-1-1', '3', '7'], ['-1-1', '3', '7'])
+    """
+    # PyMOL takes a bare minus for that of a range.
+    sign = "\\-" if program == "PyMOL" else "-"
+    values = np.unique(np.asarray(numbers, np.int64))
+    runs = np.split(values, np.flatnonzero(np.diff(values) != 1) + 1)
+    ends = [dict.fromkeys((int(run[0]), int(run[-1]))) for run in runs if len(run)]
+    return ["-".join(str(value).replace("-", sign) for value in one) for one in ends]
+
+
+def _selections(chains: Chains, rows: NDArray[np.integer], program: Program) -> Iterator[str]:
+    """Residues as texts of bounded length: ranges first, then those with insertion codes, which ranges may take with them."""
+    plain = rows[chains.insertion[rows] == 0]
+    parts = residue_ranges(chains.author_number[plain].tolist(), program)
+    sign = "\\-" if program == "PyMOL" else "-"
+    for row in rows[chains.insertion[rows] != 0].tolist():
+        code = chr(int(chains.insertion[row]))
+        if code.isascii() and code.isalnum():
+            parts.append(f"{chains.author_number[row]}".replace("-", sign) + code)
+    between = "+" if program == "PyMOL" else ","
+    text = ""
+    for part in parts:
+        if text and len(text) + len(part) > _MOST_LETTERS:
+            yield text
+            text = ""
+        text = f"{text}{between}{part}" if text else part
+    if text:
+        yield text
+
+
+def _with_insertions_last(chains: Chains, groups: Sequence[tuple[str, NDArray[np.integer]]], program: Program) -> Iterator[tuple[str, str]]:
+    """What is said of groups of residues, those with insertion codes after all others."""
+    for has_code in (False, True):
+        for told, rows in groups:
+            for text in _selections(chains, rows[(chains.insertion[rows] != 0) == has_code], program):
+                yield told, text
+
+
+def _colour_groups(one: ScriptedChain) -> list[tuple[str, NDArray[np.integer]]]:
+    """The most frequent colour first, which the whole chain gets, then the others with their residues."""
+    codes = one.colours.astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
+    values, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    return [(f"{values[k]:06x}", np.flatnonzero(place == k)) for k in order.tolist()]
+
+
+def _state_groups(chains: Chains) -> list[tuple[str, NDArray[np.integer]]]:
+    return [
+        (letter, np.flatnonzero(chains.secondary == code))
+        for code, letter in enumerate(STATE_LETTERS)
+        if code != COIL and (chains.secondary == code).any()
+    ]
+
+
+def pymol_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", background: Colour = (255, 255, 255)) -> str:
+    """A script for PyMOL that loads ``NAME.cif`` of each chain from its own folder."""
+    lines = ["# Open in PyMOL from this folder.", *(f"load {one.name}.cif, {one.name}" for one in chains), "hide everything"]
+    lines += _PYMOL_STYLES[style]
+    for one in chains:
+        lines.append(f'alter {one.name}, ss="L"')
+        for letter, text in _with_insertions_last(one.chains, _state_groups(one.chains), "PyMOL"):
+            lines.append(f'alter {one.name} and resi {text}, ss="{_PYMOL_STATES[letter]}"')
+    lines.append("rebuild")
+    for one in chains:
+        groups = _colour_groups(one)
+        lines += [f"color 0x{colour}, {one.name}" for colour, _ in groups[:1]]
+        for colour, text in _with_insertions_last(one.chains, _told(one.chains, groups), "PyMOL"):
+            lines.append(f"color 0x{colour}, {one.name} and resi {text}")
+        for text in _selections(one.chains, _hidden(one), "PyMOL"):
+            lines.append(f"hide everything, {one.name} and resi {text}")
+    red, green, blue = (value / 255.0 for value in background)
+    lines += [f"set bg_rgb, [{red:.4f}, {green:.4f}, {blue:.4f}]", "set depth_cue, 1", "orient"]
+    return "\n".join([*lines, ""])
+
+
+def chimerax_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", background: Colour = (255, 255, 255)) -> str:
+    """A script for a new session of ChimeraX that opens ``NAME.cif`` of each chain from its own folder."""
+    lines = ["# Open in a new session of ChimeraX.", *(f"open {one.name}.cif" for one in chains), "hide atoms"]
+    for number, one in enumerate(chains, 1):
+        lines.append(f"setattr #{number} residues ss_type 0")
+        for letter, text in _with_insertions_last(one.chains, _state_groups(one.chains), "ChimeraX"):
+            lines.append(f"setattr #{number}:{text} residues ss_type {STATE_LETTERS.index(letter)}")
+    lines += _CHIMERAX_STYLES[style]
+    for number, one in enumerate(chains, 1):
+        groups = _colour_groups(one)
+        lines += [f"color #{number} #{colour}" for colour, _ in groups[:1]]
+        for colour, text in _with_insertions_last(one.chains, _told(one.chains, groups), "ChimeraX"):
+            lines.append(f"color #{number}:{text} #{colour}")
+        for text in _selections(one.chains, _hidden(one), "ChimeraX"):
+            lines.append(f"hide #{number}:{text} cartoons,atoms")
+    red, green, blue = background
+    lines += [f"set bgColor #{red:02x}{green:02x}{blue:02x}", "lighting depthCue true", "view"]
+    return "\n".join([*lines, ""])
+
+
+def _told(chains: Chains, groups: list[tuple[str, NDArray[np.integer]]]) -> list[tuple[str, NDArray[np.integer]]]:
+    """Groups that are said again: all but the first, of which only residues with insertion codes are, which ranges may have taken."""
+    first = [(colour, rows[chains.insertion[rows] != 0]) for colour, rows in groups[:1]]
+    return first + groups[1:]
+
+
+def _hidden(one: ScriptedChain) -> NDArray[np.integer]:
+    return np.flatnonzero(~one.is_shown) if one.is_shown is not None else np.empty(0, np.int64)

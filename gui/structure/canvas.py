@@ -1,0 +1,471 @@
+"""The picture of a scene, turned and picked in by hand; what draws it is OpenGL, or the engine where there is none."""
+# ruff: noqa: N802, N815 - Qt gives these names
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QColor,
+    QHideEvent,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QApplication, QWidget
+
+from engine.structures.colouring import Legend
+from gui.labels import answer_tooltip
+from gui.structure.camera import Camera, Sphere
+from gui.structure.overlay import OverlayChoice, paint_overlay
+from gui.structure.rendering import Body, Look, Renderer, RenderingError
+from gui.structure.scene import Pick, Scene
+from gui.structure.traces import Trace
+
+__all__ = ["BACKGROUNDS", "StructureCanvas", "make_renderer"]
+
+BACKGROUNDS = {"theme": "Like the window", "white": "White", "grey": "Grey", "black": "Black"}
+_FIXED = {"white": "#ffffff", "grey": "#808080", "black": "#000000"}
+_DEGREES_OF_PIXEL = 0.5
+_KEY_DEGREES, _KEY_PIXELS, _KEY_ZOOM, _WHEEL_ZOOM = 10.0, 30.0, 1.2, 1.15
+_SPIN_MS, _SPIN_DEGREES = 40, 1.5
+_SMOOTH_AFTER_MS = 160
+_PICK_PIXELS, _SAME_PLACE_PIXELS = 14.0, 5.0
+_MOST_UNDONE = 50
+_EMPTY = "Choose a hit to see it superposed on its query."
+_PREPARING = "Preparing to draw without OpenGL…"
+
+
+class _Made(NamedTuple):
+    """What is drawn of a scene as long as it does not change."""
+
+    bodies: list[Body]
+    sphere: Sphere
+    legend: Legend
+
+
+def make_renderer() -> tuple[Renderer, str]:
+    """What draws here, and why it is not OpenGL, empty where it is."""
+    # Only who looks at a structure pays for the import.
+    from gui.structure.opengl_renderer import OpenGLRenderer
+
+    try:
+        return OpenGLRenderer(), ""
+    except RenderingError as error:
+        from gui.structure.drawn_renderer import DrawnRenderer
+
+        return DrawnRenderer(), str(error)
+
+
+class StructureCanvas(QWidget):
+    """Shows a scene. Drag turns it, with Shift around the line of sight; the right or middle button pans, the wheel zooms to the pointer.
+
+    Signals
+    -------
+    picked : a `Pick` under the pointer was clicked, None beside all; whether it is one more.
+    moved : the camera is another one. drawn : by what, and why not by OpenGL. spinChanged : whether it turns by itself.
+    kernelsAsked : what draws without OpenGL is to be compiled; `kernels_ready` is to be called then. message : a line for the status bar.
+    """
+
+    picked = Signal(object, bool)
+    moved = Signal()
+    drawn = Signal(str, str)
+    spinChanged = Signal(bool)
+    kernelsAsked = Signal()
+    message = Signal(str)
+
+    def __init__(self, scene: Scene, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.scene = scene
+        self.camera = Camera()
+        self._is_first = False
+        self.background = "theme"
+        self.has_fog = True
+        self.overlay = OverlayChoice()
+        self.why_drawn = ""
+        self._renderer: Renderer | None = None
+        self._made: _Made | None = None
+        self._picture: QImage | None = None
+        self._is_smooth = False
+        self._failure = ""
+        self._are_kernels_asked = self._are_kernels_ready = False
+        self._pressed: QPoint | None = None
+        self._last = QPoint()
+        self._is_dragged = False
+        self._undone: list[Callable[[], None]] = []
+        self._smooth_soon = QTimer(self, singleShot=True, interval=_SMOOTH_AFTER_MS)
+        self._smooth_soon.timeout.connect(self._smooth)
+        self._spin = QTimer(self, interval=_SPIN_MS)
+        self._spin.timeout.connect(lambda: self._take(self.camera.turned(_SPIN_DEGREES, 0.0)))
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMinimumSize(160, 120)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setAccessibleName("Superposed structures in three dimensions")
+
+    # ------------------------------------------------------------------------------------------------------------ what is seen
+
+    @property
+    def aspect(self) -> float:
+        """How many times as wide as high it is."""
+        return self.width() / max(self.height(), 1)
+
+    @property
+    def look(self) -> Look:
+        """Background and fog."""
+        return Look(self.background_colour, self.has_fog)
+
+    @property
+    def background_colour(self) -> QColor:
+        """What the scene stands on."""
+        return QColor(_FIXED[self.background]) if self.background in _FIXED else self.palette().color(QPalette.ColorRole.Base)
+
+    @property
+    def renderer(self) -> Renderer:
+        """What draws; made when it is first asked for."""
+        if self._renderer is None:
+            self._renderer, self.why_drawn = make_renderer()
+            self.drawn.emit(self._renderer.name, self.why_drawn)
+        return self._renderer
+
+    @property
+    def is_spinning(self) -> bool:
+        """Whether it turns by itself."""
+        return self._spin.isActive()
+
+    def refresh(self) -> None:
+        """Draw anew: the scene has changed."""
+        self._made = None
+        self._redraw()
+
+    def _redraw(self) -> None:
+        """Draw anew what is seen from elsewhere."""
+        self._picture = None
+        self._is_smooth = False
+        self._smooth_soon.start()
+        self.update()
+
+    def close_renderer(self) -> None:
+        """Let OpenGL go."""
+        self._smooth_soon.stop()
+        self.spin(False)
+        self._made = self._picture = None
+        if self._renderer is not None:
+            self._renderer.close()
+            self._renderer = None
+
+    def image(self, size: QSize, *, has_overlay: bool = True) -> QImage:
+        """The scene as it is seen in a picture of so many pixels, with labels and legend if one likes.
+
+        Raises
+        ------
+        RenderingError : it cannot be drawn, as because it is too large.
+        """
+        image = self._drawn(size, is_smooth=True)
+        if has_overlay and self.scene.query is not None:
+            painter = QPainter(image)
+            # Letters are as large beside the structures as on the screen.
+            scale = size.height() / max(self.height(), 1)
+            painter.scale(scale, scale)
+            self._paint_overlay(painter, size.width() / scale, size.height() / scale)
+            painter.end()
+        return image
+
+    # ------------------------------------------------------------------------------------------------------------ moves
+
+    def reset(self) -> None:
+        """See all, turned so that it spreads most."""
+        self._remember_camera()
+        self._take(self.first_camera(self.scene.points()))
+
+    def first_camera(self, points: np.ndarray) -> Camera:
+        """The camera that a scene begins with."""
+        return replace(Camera(), is_perspective=self.camera.is_perspective).facing(points).fitted(points, self.aspect)
+
+    def fit(self, points: np.ndarray) -> None:
+        """See some places as near as they have room; the direction stays."""
+        self._remember_camera()
+        self._take(self.camera.fitted(points, self.aspect))
+
+    def centre(self, point: np.ndarray) -> None:
+        """Bring a place into the middle, around which the scene turns then."""
+        self._remember_camera()
+        self._take(self.camera.centred(point))
+
+    def set_perspective(self, is_perspective: bool) -> None:
+        """What is far is smaller, or as large as what is near."""
+        self._take(replace(self.camera, is_perspective=is_perspective))
+
+    def set_background(self, name: str) -> None:
+        """One of `BACKGROUNDS`."""
+        self.background = name
+        self._redraw()
+
+    def set_fog(self, has_fog: bool) -> None:
+        """Let what is far grow pale, or not."""
+        self.has_fog = has_fog
+        self._redraw()
+
+    def zoom(self, factor: float) -> None:
+        """Larger, around the middle."""
+        self._take(self.camera.zoomed(factor, aspect=self.aspect))
+
+    def spin(self, is_spinning: bool) -> None:
+        """Turn by itself, or stop."""
+        if is_spinning != self.is_spinning:
+            self._spin.start() if is_spinning else self._spin.stop()
+            self.spinChanged.emit(is_spinning)
+
+    def show_camera(self, camera: Camera) -> None:
+        """Look from elsewhere; what was done to the view before is forgotten."""
+        self._undone.clear()
+        self._take(camera)
+        self._is_first = True
+
+    def remember(self, undo: Callable[[], None]) -> None:
+        """What `undo` does first."""
+        self._undone = [*self._undone[1 - _MOST_UNDONE :], undo]
+
+    def undo(self) -> bool:
+        """Take back the last reset, centring or clearing of picks; whether there was one."""
+        if not self._undone:
+            return False
+        self._undone.pop()()
+        return True
+
+    def _remember_camera(self) -> None:
+        camera = self.camera
+        self.remember(lambda: self._take(camera))
+
+    def _take(self, camera: Camera) -> None:
+        self.camera, self._is_first = camera, False
+        self._redraw()
+        self.moved.emit()
+
+    # ------------------------------------------------------------------------------------------------------------ picking
+
+    def pick_at(self, at: QPointF) -> Pick | None:
+        """The residue whose Cα is under a place of the widget, the one in front where there are several."""
+        best: tuple[float, Trace, int] | None = None
+        nearest = np.inf
+        found = []
+        for trace in self.scene.traces:
+            place = self.camera.projected(trace.position, self.width(), self.height())
+            with np.errstate(invalid="ignore"):
+                distance = np.hypot(place[:, 0] - at.x(), place[:, 1] - at.y())
+                is_near = (distance <= _PICK_PIXELS) & (place[:, 2] > 0)
+            if (mask := self.scene.mask(trace)) is not None:
+                is_near &= mask
+            for row in np.flatnonzero(is_near).tolist():
+                found.append((float(distance[row]), float(place[row, 2]), trace, row))
+                nearest = min(nearest, float(distance[row]))
+        for distance_, depth, trace, row in found:
+            if distance_ <= nearest + _SAME_PLACE_PIXELS and (best is None or depth < best[0]):
+                best = depth, trace, row
+        return None if best is None else Pick(best[1], best[2])
+
+    def text_at(self, at: QPointF) -> str:
+        """What is under a place: chain and residue, and its partner."""
+        pick = self.pick_at(at)
+        if pick is None:
+            return ""
+        lines = [f"{pick.trace.name}: {pick.label}"]
+        pairs = pick.trace.pairs
+        if pairs is not None and self.scene.query is not None:
+            of = np.flatnonzero(pairs.rows[:, 1] == pick.row)
+            if len(of):
+                lines.append(f"Aligned with {self.scene.query.label(int(pairs.rows[of[0], 0]))}, {pairs.distance[of[0]]:.2f} Å apart")
+            else:
+                lines.append("Not aligned")
+        return "\n".join(lines)
+
+    # ------------------------------------------------------------------------------------------------------------ events
+
+    def sizeHint(self) -> QSize:
+        """Room for a picture."""
+        return QSize(480, 360)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Draw in the new size, and as large as that allows where nobody has moved the view."""
+        super().resizeEvent(event)
+        if self._is_first and self.scene.query is not None:
+            self.camera = self.first_camera(self.scene.points())
+        self._redraw()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """Another palette has another background."""
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
+            self.refresh()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Nothing turns that nobody sees."""
+        super().hideEvent(event)
+        self.spin(False)
+        self._smooth_soon.stop()
+
+    def event(self, event: QEvent) -> bool:
+        """Tell the residue under the pointer."""
+        return answer_tooltip(event, self, self.text_at) or super().event(event)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Begin to drag, or to click."""
+        self._pressed = self._last = event.position().toPoint()
+        self._is_dragged = False
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Turn, or pan with the right or middle button."""
+        at = event.position().toPoint()
+        if self._pressed is None or not event.buttons():
+            return
+        if not self._is_dragged and (at - self._pressed).manhattanLength() < QApplication.startDragDistance():
+            return
+        self._is_dragged = True
+        by, self._last = at - self._last, at
+        if event.buttons() & (Qt.MouseButton.RightButton | Qt.MouseButton.MiddleButton):
+            self._take(self.camera.panned(by.x(), by.y(), self.height()))
+        elif event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            middle = self.rect().center()
+            before, after = (np.arctan2(one.y() - middle.y(), one.x() - middle.x()) for one in (at - by, at))
+            self._take(self.camera.turned(0.0, 0.0, float(np.degrees(after - before))))
+        else:
+            self._take(self.camera.turned(by.x() * _DEGREES_OF_PIXEL, by.y() * _DEGREES_OF_PIXEL))
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """A click that was no drag picks; with the right button it opens the menu."""
+        was_click = self._pressed is not None and not self._is_dragged
+        self._pressed = None
+        if not was_click:
+            return
+        if event.button() == Qt.MouseButton.RightButton:
+            self.customContextMenuRequested.emit(event.position().toPoint())
+        elif event.button() == Qt.MouseButton.LeftButton:
+            is_more = bool(event.modifiers() & (Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier))
+            self.picked.emit(self.pick_at(event.position()), is_more)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        """Centre on a residue."""
+        pick = self.pick_at(event.position())
+        if event.button() == Qt.MouseButton.LeftButton and pick is not None:
+            self.centre(pick.place)
+        self._pressed = None
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Zoom to the pointer."""
+        factor = _WHEEL_ZOOM ** (event.angleDelta().y() / 120)
+        at = event.position()
+        place = (at.x() / max(self.width(), 1), at.y() / max(self.height(), 1))
+        self._take(self.camera.zoomed(factor, place, self.aspect))
+        event.accept()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Arrows turn, with Shift they pan; + and - zoom."""
+        arrows = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}
+        key = Qt.Key(event.key())
+        if key in arrows and event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            x, y = arrows[key]
+            self._take(self.camera.panned(x * _KEY_PIXELS, y * _KEY_PIXELS, self.height()))
+        elif key in arrows and not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
+            x, y = arrows[key]
+            self._take(self.camera.turned(x * _KEY_DEGREES, y * _KEY_DEGREES))
+        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
+            self.zoom(_KEY_ZOOM)
+        elif key == Qt.Key.Key_Minus:
+            self.zoom(1 / _KEY_ZOOM)
+        else:
+            super().keyPressEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw the scene, and what is written over it."""
+        painter = QPainter(self)
+        is_ready = self.scene.query is None or bool(self.failure) or self._is_ready()
+        if self.scene.query is None or self.failure or not is_ready:
+            painter.fillRect(self.rect(), self.background_colour)
+            painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
+            said = self.failure or (_EMPTY if is_ready else _PREPARING)
+            area = self.rect().adjusted(20, 20, -20, -20)
+            painter.drawText(area, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, said)
+            painter.end()
+            return
+        if self._picture is None:
+            ratio = self.devicePixelRatioF()
+            size = QSize(max(1, round(self.width() * ratio)), max(1, round(self.height() * ratio)))
+            try:
+                self._picture = self._drawn(size, is_smooth=self._is_smooth)
+            except RenderingError as error:
+                self._fall_back(str(error))
+                painter.fillRect(self.rect(), self.background_colour)
+                painter.end()
+                self.update()
+                return
+            self._picture.setDevicePixelRatio(ratio)
+        painter.drawImage(QPointF(0, 0), self._picture)
+        painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing)
+        self._paint_overlay(painter, self.width(), self.height())
+        if self.hasFocus():
+            painter.setPen(self.palette().color(QPalette.ColorRole.Highlight))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
+        painter.end()
+
+    def kernels_ready(self) -> None:
+        """What draws without OpenGL is compiled."""
+        self._are_kernels_ready = True
+        self.refresh()
+
+    def _is_ready(self) -> bool:
+        """Whether a picture can be drawn at once; what is missing is asked for."""
+        if not self.renderer.needs_kernels or self._are_kernels_ready:
+            return True
+        if not self._are_kernels_asked:
+            self._are_kernels_asked = True
+            self.kernelsAsked.emit()
+        return False
+
+    @property
+    def failure(self) -> str:
+        """What is said in place of a scene, empty where one is drawn."""
+        return self._failure
+
+    def show_text(self, text: str) -> None:
+        """Say something in the scene's place; an empty text takes it away."""
+        self._failure = text
+        self.refresh()
+
+    def _drawn(self, size: QSize, *, is_smooth: bool) -> QImage:
+        renderer, made = self.renderer, self._making()
+        return renderer.picture(made.bodies, self.camera, made.sphere, self.look, size, is_smooth=is_smooth)
+
+    def _making(self) -> _Made:
+        if self._made is None:
+            scene = self.scene
+            self._made = _Made(scene.bodies(self.renderer.most_triangles), scene.sphere(), scene.coloured().legend)
+        return self._made
+
+    def _fall_back(self, why: str) -> None:
+        """Draw without OpenGL from now on."""
+        from gui.structure.drawn_renderer import DrawnRenderer
+
+        if self._renderer is not None:
+            self._renderer.close()
+        self._renderer, self.why_drawn, self._made = DrawnRenderer(), why, None
+        self.drawn.emit(self._renderer.name, why)
+
+    def _smooth(self) -> None:
+        if not self.is_spinning:
+            self._is_smooth, self._picture = True, None
+            self.update()
+
+    def _paint_overlay(self, painter: QPainter, width: float, height: float) -> None:
+        painter.setFont(self.font())
+        legend = self._making().legend
+        paint_overlay(painter, self.scene, legend, self.camera, self.overlay, self.background_colour, width, height)

@@ -1,0 +1,83 @@
+"""The list of what is superposed: the query and hits with their colours, each hit switched on and off."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QColor, QIcon, QPainter, QPen, QPixmap
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
+
+from gui.structure.scene import Scene, ShownHit, hit_colour
+
+__all__ = ["HitList"]
+
+_SIDE = 14
+
+
+class HitList(QListWidget):
+    """Shows a scene's query and hits. The space bar and a click into the box switch a hit on and off.
+
+    Signals
+    -------
+    switched : a `ShownHit` was switched.
+    """
+
+    switched = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._hits: list[ShownHit | None] = []
+        self._is_filled = False
+        self.setAccessibleName("Superposed structures")
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.itemChanged.connect(self._switch)
+
+    def show_scene(self, scene: Scene) -> None:
+        """Show what the scene holds now."""
+        row = self.currentRow()
+        self._is_filled = False
+        self.clear()
+        self._hits = []
+        if scene.query is not None:
+            self._add(scene.query.name, "Query", 0, None)
+        for one in scene.hits:
+            about = [f"TM-score {one.trace.hit['tm_score_query']:.3f}"] if "tm_score_query" in one.trace.hit else []
+            about += ["chosen in the table"] if one is scene.chosen else ["kept"] if one.is_kept else []
+            self._add(one.trace.name, ", ".join(about), one.number, one, is_chosen=one is scene.chosen)
+        self.setCurrentRow(min(row, self.count() - 1))
+        self._is_filled = True
+
+    def _add(self, name: str, about: str, number: int, hit: ShownHit | None, *, is_chosen: bool = False) -> None:
+        item = QListWidgetItem(_patch(hit_colour(number), self.devicePixelRatioF()), name)
+        item.setToolTip(f"{name}\n{about}" if about else name)
+        if hit is None:
+            item.setText(f"{name} (query)")
+            item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
+        else:
+            item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsUserCheckable)
+            item.setCheckState(Qt.CheckState.Checked if hit.is_shown else Qt.CheckState.Unchecked)
+        if is_chosen:
+            font = item.font()
+            font.setBold(True)
+            item.setFont(font)
+        self._hits.append(hit)
+        self.addItem(item)
+
+    def _switch(self, item: QListWidgetItem) -> None:
+        hit = self._hits[self.row(item)] if self._is_filled else None
+        if hit is not None and hit.is_shown != (item.checkState() is Qt.CheckState.Checked):
+            hit.is_shown = not hit.is_shown
+            self.switched.emit(hit)
+
+
+def _patch(colour: tuple[int, int, int], ratio: float) -> QIcon:
+    """A square of a colour."""
+    pixmap = QPixmap(round(_SIDE * ratio), round(_SIDE * ratio))
+    pixmap.setDevicePixelRatio(ratio)
+    pixmap.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(pixmap)
+    painter.setPen(QPen(QColor(128, 128, 128), 1))
+    painter.setBrush(QColor(*colour))
+    painter.drawRect(1, 1, _SIDE - 3, _SIDE - 3)
+    painter.end()
+    return QIcon(pixmap)

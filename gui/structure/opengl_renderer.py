@@ -1,0 +1,278 @@
+"""Bodies drawn by OpenGL into a picture beside the screen, which a widget then paints like any other.
+
+A widget that is drawn by OpenGL itself would have Qt take the whole window down and put it up again when the first one appears (half a
+second, with its focus lost), and draw all of the window through OpenGL from then on. So there is a context of its own, whose pictures are
+read back: 1 ms for 800 x 600 pixels. Functions are taken from Qt's context, which knows whether they are GLX's, EGL's, WGL's or Apple's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QSize
+from PySide6.QtGui import (
+    QColor,
+    QGuiApplication,
+    QImage,
+    QMatrix3x3,
+    QMatrix4x4,
+    QOffscreenSurface,
+    QOpenGLContext,
+    QSurfaceFormat,
+    QVector3D,
+    QVector4D,
+)
+from PySide6.QtOpenGL import QOpenGLBuffer, QOpenGLFramebufferObject, QOpenGLFramebufferObjectFormat, QOpenGLShader, QOpenGLShaderProgram
+from shiboken6 import VoidPtr
+
+from engine.structures.projection import AMBIENT, LIGHT
+from gui.structure.camera import Camera, Sphere
+from gui.structure.rendering import FOG_SHARE, Body, Look, RenderingError
+
+__all__ = ["NO_OPENGL", "OpenGLRenderer"]
+
+NO_OPENGL = "PROTEOSCOPE_NO_OPENGL"
+"""Environment variable that keeps the program from using OpenGL, where a driver is broken."""
+_WITHOUT = ("offscreen", "minimal", "vnc", "linuxfb")
+"""Platforms of Qt that have none."""
+_OLDEST = (2, 1)
+_SAMPLES = 4
+_SOFTWARE = ("llvmpipe", "softpipe", "swrast", "swiftshader", "software", "gdi generic")
+_MOST_TRIANGLES, _MOST_IN_SOFTWARE = 1_000_000, 110_000
+"""Software draws 96,000 triangles in 24 ms on two cores."""
+_LARGEST_PICTURE = 8192
+
+_COLOUR_BUFFER, _DEPTH_BUFFER, _DEPTH_TEST, _CULL_FACE, _TRIANGLES = 0x4000, 0x100, 0x0B71, 0x0B44, 0x0004
+_FLOAT, _BYTE, _UNSIGNED_BYTE, _UNSIGNED_INT, _RENDERER, _NO_ERROR = 0x1406, 0x1400, 0x1401, 0x1405, 0x1F01, 0
+_POINT_BYTES = 16
+"""Of a vertex: three floats of its place, four bytes of its normal."""
+
+_VERTEX_SHADER = """
+attribute highp vec3 place;
+attribute mediump vec3 normal;
+attribute lowp vec3 colour;
+uniform highp mat4 projected;
+uniform mediump mat3 turned;
+uniform highp vec4 depth;
+uniform mediump float fogShare;
+varying lowp vec3 tone;
+varying mediump vec3 facing;
+varying mediump float haze;
+void main() {
+    highp vec4 at = vec4(place, 1.0);
+    facing = turned * normal;
+    tone = colour;
+    // Its depth, 0 where fog begins and 1 where it ends.
+    haze = fogShare * clamp(dot(depth, at), 0.0, 1.0);
+    gl_Position = projected * at;
+}
+"""
+_FRAGMENT_SHADER = f"""
+uniform lowp vec3 background;
+varying lowp vec3 tone;
+varying mediump vec3 facing;
+varying mediump float haze;
+void main() {{
+    mediump float light = max(dot(normalize(facing), normalize(vec3{LIGHT})), 0.0);
+    gl_FragColor = vec4(mix(tone * ({AMBIENT} + {1.0 - AMBIENT} * light), background, haze), 1.0);
+}}
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class _Uploaded:
+    """A body in the memory of OpenGL."""
+
+    body: Body
+    points: QOpenGLBuffer
+    colours: QOpenGLBuffer
+    triangles: QOpenGLBuffer
+    n_indices: int
+
+    def destroy(self) -> None:
+        for buffer in (self.points, self.colours, self.triangles):
+            buffer.destroy()
+
+
+class OpenGLRenderer:
+    """Draws with an OpenGL context of its own; for the window's thread.
+
+    Raises
+    ------
+    RenderingError : there is no usable OpenGL.
+    """
+
+    needs_kernels = False
+
+    def __init__(self) -> None:
+        _refuse_where_there_is_none()
+        wanted = QSurfaceFormat()
+        wanted.setDepthBufferSize(24)
+        self._surface = QOffscreenSurface()
+        self._surface.setFormat(wanted)
+        self._surface.create()
+        self._context = QOpenGLContext()
+        self._context.setFormat(wanted)
+        self._uploaded: dict[int, _Uploaded] = {}
+        self._frames: dict[bool, QOpenGLFramebufferObject] = {}
+        if not self._context.create() or not self._context.makeCurrent(self._surface):
+            raise RenderingError("this display gives no OpenGL context")
+        try:
+            self._prepare()
+        finally:
+            self._context.doneCurrent()
+
+    @property
+    def n_buffers(self) -> int:
+        """Buffers that OpenGL holds for it."""
+        return 3 * len(self._uploaded) + len(self._frames)
+
+    def picture(self, bodies: Sequence[Body], camera: Camera, sphere: Sphere, look: Look, size: QSize, *, is_smooth: bool) -> QImage:
+        """See `Renderer`; larger than the hardware allows it is refused."""
+        if max(size.width(), size.height()) > _LARGEST_PICTURE:
+            raise RenderingError(f"pictures have at most {_LARGEST_PICTURE} pixels on a side")
+        with self._current():
+            frame = self._frame(size, is_smooth)
+            if not frame.isValid() or not frame.bind():
+                raise RenderingError("OpenGL refuses a picture of this size")
+            self._draw(self._kept(bodies), camera, sphere, look, size)
+            if self._functions.glGetError() != _NO_ERROR:
+                raise RenderingError("OpenGL reports an error")
+            image = frame.toImage()
+            frame.release()
+        return image
+
+    def close(self) -> None:
+        """Delete all buffers."""
+        if self._context.isValid() and self._context.makeCurrent(self._surface):
+            for one in self._uploaded.values():
+                one.destroy()
+            self._uploaded.clear()
+            self._frames.clear()
+            self._program.removeAllShaders()
+            self._context.doneCurrent()
+
+    def _prepare(self) -> None:
+        self._functions = self._context.functions()
+        version = self._context.format().version()
+        if version < _OLDEST and not self._context.isOpenGLES():
+            raise RenderingError(f"this display has OpenGL {version[0]}.{version[1]}, and {_OLDEST[0]}.{_OLDEST[1]} is needed")
+        self.name = f"OpenGL, {self._functions.glGetString(_RENDERER)}"
+        is_software = any(word in self.name.lower() for word in _SOFTWARE)
+        self.most_triangles = _MOST_IN_SOFTWARE if is_software else _MOST_TRIANGLES
+        self._program = QOpenGLShaderProgram()
+        kinds = QOpenGLShader.ShaderTypeBit
+        is_made = (
+            self._program.addShaderFromSourceCode(kinds.Vertex, _VERTEX_SHADER)
+            and self._program.addShaderFromSourceCode(kinds.Fragment, _FRAGMENT_SHADER)
+            and self._program.link()
+        )
+        if not is_made:
+            raise RenderingError(f"its OpenGL does not take the shaders ({self._program.log().strip()})")
+
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        if not self._context.makeCurrent(self._surface):
+            raise RenderingError("the OpenGL context is lost")
+        try:
+            yield
+        finally:
+            self._context.doneCurrent()
+
+    def _frame(self, size: QSize, is_smooth: bool) -> QOpenGLFramebufferObject:
+        """What is drawn into; one of each kind is kept until another size is asked for."""
+        frame = self._frames.get(is_smooth)
+        if frame is None or frame.size() != size:
+            wanted = QOpenGLFramebufferObjectFormat()
+            wanted.setAttachment(QOpenGLFramebufferObject.Attachment.Depth)
+            wanted.setSamples(_SAMPLES if is_smooth else 0)
+            self._frames.pop(is_smooth, None)
+            frame = self._frames[is_smooth] = QOpenGLFramebufferObject(size, wanted)
+        return frame
+
+    def _kept(self, bodies: Sequence[Body]) -> list[_Uploaded]:
+        """The bodies in OpenGL's memory; what is no longer drawn is deleted there."""
+        wanted = {id(body) for body in bodies}
+        for key in [key for key in self._uploaded if key not in wanted]:
+            self._uploaded.pop(key).destroy()
+        for body in bodies:
+            if id(body) not in self._uploaded:
+                self._uploaded[id(body)] = _uploaded(body)
+        return [self._uploaded[id(body)] for body in bodies]
+
+    def _draw(self, bodies: Sequence[_Uploaded], camera: Camera, sphere: Sphere, look: Look, size: QSize) -> None:
+        gl, program, background = self._functions, self._program, look.background
+        gl.glViewport(0, 0, size.width(), size.height())
+        gl.glClearColor(background.redF(), background.greenF(), background.blueF(), 1.0)
+        gl.glClear(_COLOUR_BUFFER | _DEPTH_BUFFER)
+        gl.glEnable(_DEPTH_TEST)
+        # Bodies are closed: what looks away is never seen, and would take two thirds of the time.
+        gl.glEnable(_CULL_FACE)
+        program.bind()
+        near, far = camera.depths(sphere)
+        aspect = size.width() / max(size.height(), 1)
+        view = camera.view_matrix()
+        whole = camera.projection_matrix(aspect, near, far) @ view
+        # Depth counts away from the eye, which looks along -z.
+        depth = -(view[2] + [0.0, 0.0, 0.0, near]) / (far - near)
+        program.setUniformValue(program.uniformLocation("projected"), QMatrix4x4(whole.ravel().tolist()))
+        program.setUniformValue(program.uniformLocation("turned"), QMatrix3x3(view[:3, :3].ravel().tolist()))
+        program.setUniformValue(program.uniformLocation("depth"), QVector4D(*depth.tolist()))
+        program.setUniformValue(program.uniformLocation("background"), _vector(background))
+        program.setUniformValue1f(program.uniformLocation("fogShare"), FOG_SHARE if look.fog else 0.0)
+        place, normal, colour = (program.attributeLocation(name) for name in ("place", "normal", "colour"))
+        for at in (place, normal, colour):
+            program.enableAttributeArray(at)
+        for body in bodies:
+            body.points.bind()
+            program.setAttributeBuffer(place, _FLOAT, 0, 3, _POINT_BYTES)
+            program.setAttributeBuffer(normal, _BYTE, 12, 3, _POINT_BYTES)
+            body.colours.bind()
+            program.setAttributeBuffer(colour, _UNSIGNED_BYTE, 0, 3, 4)
+            body.triangles.bind()
+            gl.glDrawElements(_TRIANGLES, body.n_indices, _UNSIGNED_INT, VoidPtr(0))  # type: ignore[arg-type]
+        for at in (place, normal, colour):
+            program.disableAttributeArray(at)
+        program.release()
+
+
+def _refuse_where_there_is_none() -> None:
+    if os.environ.get(NO_OPENGL, "") not in ("", "0"):
+        raise RenderingError(f"{NO_OPENGL} is set")
+    platform = QGuiApplication.platformName()
+    if platform in _WITHOUT:
+        raise RenderingError(f"Qt's platform {platform} has none")
+
+
+def _uploaded(body: Body) -> _Uploaded:
+    mesh = body.mesh
+    points = np.zeros(len(mesh.vertices), [("place", "<f4", 3), ("normal", "i1", 4)])
+    points["place"] = mesh.vertices
+    points["normal"][:, :3] = np.rint(mesh.normals * 127)
+    colours = np.zeros((len(mesh.vertices), 4), np.uint8)
+    colours[:, :3] = body.colours
+    kinds = QOpenGLBuffer.Type
+    triangles = np.ascontiguousarray(mesh.triangles, np.uint32)
+    return _Uploaded(
+        body, _buffer(kinds.VertexBuffer, points), _buffer(kinds.VertexBuffer, colours), _buffer(kinds.IndexBuffer, triangles),
+        triangles.size,
+    )  # fmt: skip
+
+
+def _buffer(kind: QOpenGLBuffer.Type, values: NDArray) -> QOpenGLBuffer:
+    buffer = QOpenGLBuffer(kind)
+    content = values.tobytes()
+    if not buffer.create() or not buffer.bind():
+        raise RenderingError("OpenGL has no memory left")
+    buffer.allocate(content, len(content))
+    buffer.release()
+    return buffer
+
+
+def _vector(colour: QColor) -> QVector3D:
+    return QVector3D(colour.redF(), colour.greenF(), colour.blueF())

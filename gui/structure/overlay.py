@@ -1,0 +1,192 @@
+"""What is written over a scene: names of residues, the ends of chains, distances between what was picked, and the legend of the colours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QLinearGradient, QPainter, QPen
+
+from engine.structures.colouring import Legend
+from gui.structure.camera import Camera
+from gui.structure.scene import Pick, Scene
+
+__all__ = ["OverlayChoice", "distance_text", "paint_overlay"]
+
+_MARGIN = 10.0
+_RING, _SHORT = 6.0, 70.0
+_WIDEST_LEGEND, _HIGHEST_LEGEND = 0.4, 0.4
+"""Shares of the picture that names in the legend may take."""
+
+
+@dataclass
+class OverlayChoice:
+    """What is written: names of picked residues, N and C at the ends of chains, the legend."""
+
+    residues: bool = True
+    ends: bool = True
+    legend: bool = True
+
+
+def distance_text(one: Pick, other: Pick) -> str:
+    """How far two Cα are apart."""
+    return f"{float(np.linalg.norm(one.place.astype(np.float64) - other.place)):.2f} Å"
+
+
+def paint_overlay(
+    painter: QPainter, scene: Scene, legend: Legend, camera: Camera, choice: OverlayChoice, background: QColor, width: float, height: float
+) -> None:
+    """Write over a picture of `width` x `height`; letters are as large as the painter's font."""
+    is_dark = background.lightness() < 128
+    text, halo = (QColor("#ffffff"), QColor(0, 0, 0, 150)) if is_dark else (QColor("#000000"), QColor(255, 255, 255, 185))
+    painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing)
+    write = _Writer(painter, text, halo, QRectF(0, 0, width, height))
+    if choice.ends:
+        _paint_ends(write, scene, camera, width, height)
+    picks = [(pick, at) for pick, at in _placed(scene.picks, camera, width, height)]
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    for (_, start), (_, end) in pairwise(picks):
+        for colour, thickness in ((halo, 4.0), (text, 1.6)):
+            pen = QPen(colour, thickness)
+            pen.setDashPattern([10.0 / thickness, 6.0 / thickness])
+            painter.setPen(pen)
+            painter.drawLine(QLineF(start, end))
+    for _, at in picks:
+        for colour, thickness in ((halo, 4.0), (text, 1.8)):
+            painter.setPen(QPen(colour, thickness))
+            painter.drawEllipse(at, _RING, _RING)
+    for (one, start), (other, end) in pairwise(picks):
+        middle = (start + end) / 2
+        if QLineF(start, end).length() < _SHORT:
+            # Beside the rings, which it would stand on.
+            middle += QPointF(0.0, 2 * _RING + QFontMetricsF(painter.font()).height() / 2)
+        write(distance_text(one, other), middle, is_centred=True)
+    for pick, at in picks if choice.residues else ():
+        write(pick.label, at + QPointF(_RING + 4, -_RING - 2))
+    if choice.legend:
+        _paint_legend(painter, legend, text, halo, width, height)
+
+
+class _Writer:
+    """Writes a text where no other stands yet, on a ground that it can be read on."""
+
+    def __init__(self, painter: QPainter, text: QColor, halo: QColor, area: QRectF) -> None:
+        self._painter, self._text, self._halo, self._area = painter, text, halo, area
+        self._metrics = QFontMetricsF(painter.font())
+        self._taken: list[QRectF] = []
+
+    def __call__(self, text: str, at: QPointF, *, is_centred: bool = False) -> None:
+        if not self._area.contains(at):
+            return
+        width, height = self._metrics.horizontalAdvance(text) + 6, self._metrics.height() + 2
+        box = QRectF(at.x() - width / 2 if is_centred else at.x(), at.y() - height / 2, width, height)
+        box.moveLeft(min(max(box.left(), 0.0), max(self._area.width() - width, 0.0)))
+        for _ in range(4):
+            if not any(box.intersects(one) for one in self._taken):
+                break
+            box.translate(0, height)
+        self._taken.append(box)
+        self._painter.setPen(Qt.PenStyle.NoPen)
+        self._painter.setBrush(self._halo)
+        self._painter.drawRoundedRect(box, 3, 3)
+        self._painter.setBrush(Qt.BrushStyle.NoBrush)
+        self._painter.setPen(self._text)
+        self._painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+
+
+def _placed(picks: Iterable[Pick], camera: Camera, width: float, height: float) -> list[tuple[Pick, QPointF]]:
+    """Where picks are in the picture; those behind the eye are nowhere."""
+    placed = []
+    for pick in picks:
+        x, y, depth = camera.projected(pick.place[None], width, height)[0].tolist()
+        if depth > 0:
+            placed.append((pick, QPointF(x, y)))
+    return placed
+
+
+def _paint_ends(write: _Writer, scene: Scene, camera: Camera, width: float, height: float) -> None:
+    # Of twenty chains the ends would be a hedge of letters: the query's and the chosen hit's alone.
+    chosen = scene.chosen.trace if scene.chosen is not None and scene.chosen.is_shown else None
+    for trace in (scene.query, chosen):
+        if trace is None:
+            continue
+        mask = scene.mask(trace)
+        is_place = np.isfinite(trace.position).all(axis=1)
+        rows = np.flatnonzero(is_place if mask is None else is_place & mask)
+        if not len(rows):
+            continue
+        for name, row in (("N", int(rows[0])), ("C", int(rows[-1]))):
+            for _, at in _placed([Pick(trace, row)], camera, width, height):
+                write(name, at, is_centred=True)
+
+
+def _paint_legend(painter: QPainter, legend: Legend, text: QColor, halo: QColor, width: float, height: float) -> None:
+    """In the lower left corner: what each colour is, and scales with their ends."""
+    metrics = QFontMetricsF(painter.font())
+    line, side = metrics.height() * 1.15, metrics.height() * 0.7
+    widest = max(width * _WIDEST_LEGEND, 60.0)
+    n_fixed = 1 + 2 * len(legend.scales)
+    most = max(1, int((height * _HIGHEST_LEGEND) // line) - n_fixed)
+    entries = list(legend.entries)
+    if len(entries) > most:
+        entries = entries[: max(most - 1, 0)]
+    n_more = len(legend.entries) - len(entries)
+    names = [metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, widest) for _, name in entries]
+    if n_more:
+        names.append(f"and {n_more} more")
+    ends = [f"{scale.low_text}    {scale.high_text}" for scale in legend.scales]
+    room = max(metrics.horizontalAdvance(one) for one in [legend.title, *ends, *names]) + side + 8
+    room = max(room, min(widest, metrics.horizontalAdvance(legend.note)))
+    notes = _wrapped(legend.note, metrics, room)
+    n_lines = n_fixed + len(names) + len(notes)
+    box = QRectF(_MARGIN - 5, height - _MARGIN - n_lines * line - 3, room + 10, n_lines * line + 6)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(halo)
+    painter.drawRoundedRect(box, 4, 4)
+    left, top = _MARGIN, box.top() + 3
+    at_left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+    at_right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+    def say(words: str, shift: float = 0.0) -> None:
+        painter.setPen(text)
+        painter.drawText(QRectF(left + shift, top, room - shift + 2, line), at_left, words)
+
+    say(legend.title)
+    top += line
+    for scale in legend.scales:
+        bar = QRectF(left, top + (line - side) / 2, room, side)
+        gradient = QLinearGradient(bar.topLeft(), bar.topRight())
+        for i, stop in enumerate(scale.stops):
+            gradient.setColorAt(i / max(len(scale.stops) - 1, 1), QColor(*stop))
+        painter.setPen(QPen(text, 0.6))
+        painter.setBrush(gradient)
+        painter.drawRect(bar)
+        top += line
+        say(scale.low_text)
+        painter.drawText(QRectF(left, top, room, line), at_right, scale.high_text)
+        top += line
+    for i, name in enumerate(names):
+        if i < len(entries):
+            painter.setPen(QPen(text, 0.6))
+            painter.setBrush(QColor(*entries[i][0]))
+            painter.drawRect(QRectF(left, top + (line - side) / 2, side, side))
+        say(name, side + 6)
+        top += line
+    for note in notes:
+        say(note)
+        top += line
+
+
+def _wrapped(text: str, metrics: QFontMetricsF, width: float) -> list[str]:
+    """A text in lines of a width."""
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and metrics.horizontalAdvance(longer) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines

@@ -1,0 +1,150 @@
+"""Aligned residues of a query and a hit, in a table that can be sorted by any column."""
+# ruff: noqa: N802, N815 - Qt gives these names
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QAbstractTableModel, QItemSelectionModel, QLocale, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
+
+from gui.structure.traces import Trace
+
+__all__ = ["PairTable"]
+
+Index = QModelIndex | QPersistentModelIndex
+_HEADERS = ("Query", "Hit", "Distance Å")
+_TIPS = ("Residue of the query, by the number that its authors gave it", "Residue of the hit", "Between both Cα after superposition")
+_ROW_PADDING = 7
+
+
+class _PairModel(QAbstractTableModel):
+    """The pairs of a hit; texts are made for the rows in sight alone."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.query: Trace | None = None
+        self.hit: Trace | None = None
+        self.order: NDArray[np.int64] = np.empty(0, np.int64)
+        self._sorting = (-1, Qt.SortOrder.AscendingOrder)
+
+    def show(self, query: Trace | None, hit: Trace | None) -> None:
+        self.beginResetModel()
+        self.query, self.hit = query, hit
+        self._sort()
+        self.endResetModel()
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's default
+        return 0 if parent.isValid() else len(self.order)
+
+    def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's default
+        return len(_HEADERS)
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return _HEADERS[section]
+        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.ToolTipRole:
+            return _TIPS[section]
+        return None
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if role == Qt.ItemDataRole.TextAlignmentRole and index.column() == 2:
+            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        if role != Qt.ItemDataRole.DisplayRole or self.query is None or self.hit is None or self.hit.pairs is None:
+            return None
+        pair = int(self.order[index.row()])
+        of_query, of_hit = self.hit.pairs.rows[pair].tolist()
+        if index.column() == 2:
+            distance = float(self.hit.pairs.distance[pair])
+            return QLocale().toString(distance, "f", 2) if np.isfinite(distance) else ""
+        return self.query.label(of_query) if index.column() == 0 else self.hit.label(of_hit)
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        self.beginResetModel()
+        self._sorting = column, order
+        self._sort()
+        self.endResetModel()
+
+    def _sort(self) -> None:
+        pairs = self.hit.pairs if self.hit is not None else None
+        if pairs is None:
+            self.order = np.empty(0, np.int64)
+            return
+        column, direction = self._sorting
+        by = pairs.distance if column == 2 else pairs.rows[:, max(column, 0)]
+        by = np.where(np.isfinite(by), by, np.inf)
+        self.order = np.argsort(by if direction is Qt.SortOrder.AscendingOrder else -by, kind="stable")
+
+
+class PairTable(QTableView):
+    """Shows the pairs of the chosen hit; the one that the user chooses is told.
+
+    Signals
+    -------
+    pairChosen : number of the pair in `Trace.pairs`.
+    """
+
+    pairChosen = Signal(int)
+    message = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = _PairModel(self)
+        self._is_told = False
+        self.setModel(self._model)
+        self.setAccessibleName("Aligned residues of the query and the chosen hit, with their distances")
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setAlternatingRowColors(True)
+        self.setShowGrid(False)
+        self.setWordWrap(False)
+        self.setTabKeyNavigation(False)
+        rows, header = self.verticalHeader(), self.horizontalHeader()
+        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        rows.setDefaultSectionSize(self.fontMetrics().height() + _ROW_PADDING)
+        rows.hide()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        header.setHighlightSections(False)
+        self.setSortingEnabled(True)
+        self.sortByColumn(0, Qt.SortOrder.AscendingOrder)
+
+    def show_hit(self, query: Trace | None, hit: Trace | None) -> None:
+        """Show the pairs of a hit."""
+        self._model.show(query, hit)
+
+    def mark(self, pair: int | None) -> None:
+        """Choose a pair and bring it into sight, without telling of it."""
+        self._is_told = True
+        found = np.flatnonzero(self._model.order == (-1 if pair is None else pair))
+        if len(found):
+            index = self._model.index(int(found[0]), 0)
+            flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+            self.selectionModel().setCurrentIndex(index, flags)
+            self.scrollTo(index)
+        else:
+            self.clearSelection()
+            self.setCurrentIndex(QModelIndex())
+        self._is_told = False
+
+    def currentChanged(self, current: Index, previous: Index) -> None:
+        """Tell which pair the user chose."""
+        super().currentChanged(current, previous)
+        if current.isValid() and not self._is_told:
+            self.pairChosen.emit(int(self._model.order[current.row()]))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Copy the whole table."""
+        if event.matches(QKeySequence.StandardKey.Copy):
+            QGuiApplication.clipboard().setText(self.text())
+            self.message.emit("Copied the table of pairs.")
+        else:
+            super().keyPressEvent(event)
+
+    def text(self) -> str:
+        """The table as text, with tabs between the columns."""
+        model = self._model
+        rows = [[str(model.data(model.index(row, column)) or "") for column in range(3)] for row in range(model.rowCount())]
+        return "\n".join("\t".join(cells) for cells in [_HEADERS, *rows]) + "\n"

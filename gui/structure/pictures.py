@@ -1,0 +1,259 @@
+"""Pictures of a scene as files: a PNG of any size, and a turntable as an animated GIF. The engine draws them, in the background."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QBuffer, QIODevice, QLocale, QSize
+from PySide6.QtGui import QFont, QImage, QPainter
+from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFileDialog, QFormLayout, QVBoxLayout, QWidget
+
+from engine.errors import StorageError
+from engine.files import atomic_file
+from engine.jobs import Progress
+from engine.structures.meshes import MOST_TRIANGLES
+from engine.structures.projection import DRAWING_KERNELS
+from gui.forms.numbers import IntegerBox, NumberBox
+from gui.labels import toned_label
+from gui.structure.camera import Camera, Sphere
+from gui.structure.drawn_renderer import DrawnRenderer, finest
+from gui.structure.overlay import OverlayChoice, paint_overlay
+from gui.structure.rendering import Body, Look, RenderingError
+from gui.structure.scene import Scene
+from gui.tasks import WritingTask
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+    from gui.structure.canvas import StructureCanvas
+
+__all__ = ["Photograph", "PictureDialog", "PictureTask", "TurntableTask", "ask_for_picture"]
+
+_LEAST, _MOST = 16, 16_384
+_MOST_IN_GIF = 2_048
+_FRAMES_A_SECOND = 20
+_PALETTE_VIEWS = 4
+_MOST_NAME_LETTERS = 60
+
+
+@dataclass(frozen=True)
+class Photograph:
+    """A scene as it was seen at a moment; what the user does then changes nothing in it. `letters`: height of the view on the screen, which
+    letters are in proportion to; None where nothing is written."""
+
+    scene: Scene
+    bodies: tuple[Body, ...]
+    camera: Camera
+    sphere: Sphere
+    look: Look
+    overlay: OverlayChoice
+    font: QFont
+    letters: int | None
+
+    @classmethod
+    def of(cls, canvas: StructureCanvas, *, has_letters: bool) -> Photograph:
+        """What a canvas shows now."""
+        scene = canvas.scene.copied()
+        return cls(
+            scene, tuple(scene.bodies(MOST_TRIANGLES)), canvas.camera, scene.sphere(), canvas.look, copy.copy(canvas.overlay),
+            canvas.font(), canvas.height() if has_letters else None,
+        )  # fmt: skip
+
+    def image(self, size: QSize, camera: Camera | None = None) -> QImage:
+        """A picture of so many pixels, from elsewhere if one likes; for any thread.
+
+        Raises
+        ------
+        RenderingError : it is too large.
+        """
+        finest(size)
+        camera = camera or self.camera
+        image = DrawnRenderer().picture(self.bodies, camera, self.sphere, self.look, size, is_smooth=True)
+        if self.letters:
+            painter = QPainter(image)
+            scale = size.height() / self.letters
+            painter.scale(scale, scale)
+            painter.setFont(self.font)
+            width, height = size.width() / scale, size.height() / scale
+            paint_overlay(painter, self.scene, self.scene.coloured().legend, camera, self.overlay, self.look.background, width, height)
+            painter.end()
+        return image
+
+
+@dataclass(frozen=True)
+class PictureTask(WritingTask):
+    """A picture that is to be written as PNG."""
+
+    photograph: Photograph
+    size: QSize
+    path: Path
+
+    @property
+    def title(self) -> str:
+        """Of the job."""
+        return f"Draw {self.path.name}"
+
+    def run(self, progress: Progress) -> Path:
+        """Write it; the file."""
+        DRAWING_KERNELS.compile(progress)
+        progress.stage("Drawing")
+        image = _drawn(self.photograph, self.size, None, self.path)
+        progress.stage("Writing")
+        content = QBuffer()
+        content.open(QIODevice.OpenModeFlag.WriteOnly)
+        image.save(content, "PNG")  # type: ignore[call-overload]
+        with atomic_file(self.path) as file:
+            file.write(content.data().data())
+        return self.path
+
+    @staticmethod
+    def outcome(written: Any, locale: QLocale) -> str:
+        """Which file was written."""
+        return f"{written.name} written"
+
+
+@dataclass(frozen=True)
+class TurntableTask(WritingTask):
+    """One turn of a scene that is to be written as an animated GIF, which begins anew when it ends. `seconds`: that a turn takes."""
+
+    photograph: Photograph
+    size: QSize
+    seconds: float
+    path: Path
+
+    @property
+    def title(self) -> str:
+        """Of the job."""
+        return f"Draw {self.path.name}"
+
+    def run(self, progress: Progress) -> Path:
+        """Write it; the file."""
+        DRAWING_KERNELS.compile(progress)
+        n_frames = max(2, round(self.seconds * _FRAMES_A_SECOND))
+        progress.stage("Choosing colours", _PALETTE_VIEWS)
+        palette = self._palette(progress)
+        progress.stage("Drawing", n_frames)
+        frames = self._frames(n_frames, palette, progress)
+        with atomic_file(self.path) as file:
+            duration = round(1000 / _FRAMES_A_SECOND)
+            next(frames).save(file, "GIF", save_all=True, append_images=frames, duration=duration, loop=0)
+        return self.path
+
+    @staticmethod
+    def outcome(written: Any, locale: QLocale) -> str:
+        """Which file was written."""
+        return f"{written.name} written"
+
+    def _palette(self, progress: Progress) -> Image.Image:
+        """256 colours that do for all sides of the scene: a palette for each frame would flicker."""
+        from PIL import Image
+
+        width, height = self.size.width(), self.size.height()
+        views = Image.new("RGB", (width, _PALETTE_VIEWS * height))
+        for i in range(_PALETTE_VIEWS):
+            views.paste(self._frame(360.0 * i / _PALETTE_VIEWS), (0, i * height))
+            progress.advance()
+        return views.quantize(256)
+
+    def _frames(self, n_frames: int, palette: Image.Image, progress: Progress) -> Iterator[Image.Image]:
+        from PIL import Image
+
+        for i in range(n_frames):
+            yield self._frame(360.0 * i / n_frames).quantize(palette=palette, dither=Image.Dither.NONE)
+            progress.advance()
+
+    def _frame(self, degrees: float) -> Image.Image:
+        from PIL import Image
+
+        image = _drawn(self.photograph, self.size, self.photograph.camera.turned(degrees, 0.0), self.path)
+        image = image.convertToFormat(QImage.Format.Format_RGB888)
+        raw = bytes(image.constBits())
+        return Image.frombuffer("RGB", (image.width(), image.height()), raw, "raw", "RGB", image.bytesPerLine(), 1)
+
+
+class PictureDialog(QDialog):
+    """Asks how large a picture is to be, and for a turntable how long a turn takes."""
+
+    def __init__(self, size: QSize, parent: QWidget, *, is_turntable: bool) -> None:
+        super().__init__(parent)
+        self.is_turntable = is_turntable
+        self.setWindowTitle("Save turntable" if is_turntable else "Save picture")
+        most = _MOST_IN_GIF if is_turntable else _MOST
+        factor = 1 if is_turntable else 2
+        self.width_box, self.height_box = (self._size_box(min(factor * one, most), most) for one in (size.width(), size.height()))
+        self.seconds_box = NumberBox()
+        self.seconds_box.setRange(1.0, 60.0)
+        self.seconds_box.setDecimals(1)
+        self.seconds_box.setValue(6.0)
+        self.letters = QCheckBox("&Names, distances and legend")
+        self.letters.setChecked(True)
+        self.problem = toned_label("", "wrong")
+        form = QFormLayout()
+        form.addRow("&Width in pixels", self.width_box)
+        form.addRow("&Height in pixels", self.height_box)
+        if is_turntable:
+            form.addRow("&Seconds of a turn", self.seconds_box)
+        form.addRow("", self.letters)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
+        self.save_button = buttons.button(QDialogButtonBox.StandardButton.Save)
+        self.save_button.setText("Save…")
+        buttons.accepted.connect(self.accept)
+        buttons.rejected.connect(self.reject)
+        page = QVBoxLayout(self)
+        page.addLayout(form)
+        page.addWidget(self.problem)
+        page.addWidget(buttons)
+        for box in (self.width_box, self.height_box):
+            box.valueChanged.connect(lambda _: self._check())
+        self._check()
+
+    @property
+    def size_asked(self) -> QSize:
+        """Pixels of the picture."""
+        return QSize(self.width_box.value(), self.height_box.value())
+
+    def task(self, canvas: StructureCanvas, path: Path) -> PictureTask | TurntableTask:
+        """What writes the picture of a canvas as it is now."""
+        photograph = Photograph.of(canvas, has_letters=self.letters.isChecked())
+        if self.is_turntable:
+            return TurntableTask(photograph, self.size_asked, self.seconds_box.value(), path)
+        return PictureTask(photograph, self.size_asked, path)
+
+    def _size_box(self, value: int, most: int) -> IntegerBox:
+        box = IntegerBox()
+        box.setRange(_LEAST, most)
+        box.setValue(max(value, _LEAST))
+        return box
+
+    def _check(self) -> None:
+        try:
+            finest(self.size_asked)
+            self.problem.clear()
+        except RenderingError as error:
+            self.problem.setText(f"Choose fewer: {error}.")
+        self.problem.setVisible(bool(self.problem.text()))
+        self.save_button.setEnabled(not self.problem.text())
+
+
+def ask_for_picture(parent: QWidget, dialog: PictureDialog, name: str, ask: Callable[[Path], None]) -> None:
+    """Ask for the file that a picture is written to."""
+    ending, title = (".gif", "Animated GIF (*.gif)") if dialog.is_turntable else (".png", "Portable Network Graphics (*.png)")
+    files = QFileDialog(parent, dialog.windowTitle())
+    files.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    files.setNameFilter(title)
+    files.setDefaultSuffix(ending)
+    files.selectFile("".join(letter if letter.isalnum() or letter in "-." else "_" for letter in name[:_MOST_NAME_LETTERS]) + ending)
+    files.fileSelected.connect(lambda chosen: ask(Path(chosen)))
+    files.finished.connect(lambda _: files.deleteLater())
+    files.open()
+
+
+def _drawn(photograph: Photograph, size: QSize, camera: Camera | None, path: Path) -> QImage:
+    try:
+        return photograph.image(size, camera)
+    except RenderingError as error:
+        raise StorageError(f"{path}: {error}. Choose fewer.") from error

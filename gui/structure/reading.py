@@ -1,0 +1,54 @@
+"""What the view in three dimensions reads besides the chains of a hit: other chains of their files, and atoms of side chains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine.errors import InputError
+from engine.structure_search.hit_chains import FoundChain
+from engine.structures.reading import read_structure
+from engine.structures.residue_atoms import Atoms, residue_atoms
+from gui.structure.traces import Trace, moved
+
+__all__ = ["chains_beside", "side_chain"]
+
+_MOST_CHAINS, _MOST_RESIDUES = 60, 20_000
+"""Of the other chains of a file: more are a crowd that hides the fold."""
+
+
+def chains_beside(trace: Trace) -> tuple[Trace, ...]:
+    """The other protein chains of a chain's file, moved as it was.
+
+    Raises
+    ------
+    InputError : the file is gone, or is another one now.
+    """
+    file = read_structure(trace.path)
+    own = {tuple(place) for place in trace.chains.position.tolist()}
+    beside: list[Trace] = []
+    is_found, n_residues = False, 0
+    for i, name in enumerate(file.chains.names):
+        rows = file.chains.rows(i)
+        if not is_found and own <= {tuple(place) for place in file.chains.position[rows].tolist()}:
+            is_found = True
+            continue
+        n_residues += rows.stop - rows.start
+        if len(beside) < _MOST_CHAINS and n_residues <= _MOST_RESIDUES:
+            alone = file.chains.taken([i])
+            beside.append(Trace(name, moved(alone.position, trace.rotation, trace.translation), FoundChain(alone, trace.path)))
+    if not is_found:
+        raise InputError(trace.path, f"no longer holds {trace.name} as it was searched", remedy="Search again")
+    return tuple(beside)
+
+
+def side_chain(trace: Trace, row: int) -> Atoms:
+    """The atoms of a residue's side chain, from Cα on, in the query's frame.
+
+    Raises
+    ------
+    InputError : the file is gone, is another one now, or holds Cα alone.
+    """
+    atoms = residue_atoms(trace.path, trace.chains, np.array([row]))
+    return replace(atoms, position=moved(atoms.position, trace.rotation, trace.translation))

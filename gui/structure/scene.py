@@ -1,0 +1,301 @@
+"""What is shown in three dimensions: a query, hits moved onto it, which of their residues, in which style and colours. Knows no widget."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.structures import colouring
+from engine.structures.meshes import DETAILS, Detail, Mesh, ribbon, spheres, sticks, tube
+from engine.structures.residue_atoms import Atoms
+from gui.structure.camera import Sphere, sphere_around
+from gui.structure.rendering import Body
+from gui.structure.traces import Trace
+
+__all__ = ["EXTENTS", "STYLES", "Pick", "Scene", "ShownHit", "hit_colour"]
+
+MOST_HITS = colouring.MOST_HITS
+_MOST_PICKS = 12
+STYLES = {"ribbon": "Ribbons", "tube": "Tubes", "line": "Lines", "spheres": "Cα spheres"}
+EXTENTS = {"file": "All chains", "chain": "Aligned chains", "residues": "Aligned residues"}
+_TUBE_RADIUS, _LINE_RADIUS, _SPHERE_RADIUS = 0.35, 0.16, 0.9
+_LINE_DETAIL = Detail(2, 4, 0)
+_TRIANGLES_OF_BALL = 20
+_ATOM_COLOURS = {"N": (48, 80, 248), "O": (228, 40, 40), "S": (214, 180, 30), "SE": (214, 140, 30), "P": (255, 128, 0)}
+
+
+class Pick(NamedTuple):
+    """A residue that the user picked: a chain of the scene, and the row of the residue in it."""
+
+    trace: Trace
+    row: int
+
+    @property
+    def place(self) -> NDArray[np.float32]:
+        """(3,) Å."""
+        place: NDArray[np.float32] = self.trace.position[self.row]
+        return place
+
+    @property
+    def label(self) -> str:
+        """Name and number of the residue."""
+        return self.trace.label(self.row)
+
+
+@dataclass(eq=False)
+class ShownHit:
+    """A hit of the scene. `number`: from 1 on, gives it its colour. `is_kept`: it stays when another is chosen."""
+
+    trace: Trace
+    number: int
+    is_shown: bool = True
+    is_kept: bool = False
+
+
+class Scene:
+    """A query and hits superposed onto it, one of which is the chosen one; `bodies` is what is drawn of them.
+
+    Attributes
+    ----------
+    query : None where nothing is shown. hits : in the order in which they came. chosen : one of them, which the alignment shows.
+    picks : residues that the user picked, the last one last. style, extent : keys of `STYLES` and `EXTENTS`.
+    scheme : name of one of `engine.structures.colouring.SCHEMES`.
+    beside : by trace, the other chains of its file in the query's frame, where they were read. b_factors : by trace, where they were read.
+    atoms : by pick, atoms of its residue.
+    """
+
+    def __init__(self) -> None:
+        self.query: Trace | None = None
+        self.hits: list[ShownHit] = []
+        self.chosen: ShownHit | None = None
+        self.picks: list[Pick] = []
+        self.style = "ribbon"
+        self.extent = "chain"
+        self.scheme = "partner"
+        self.beside: dict[Trace, tuple[Trace, ...]] = {}
+        self.b_factors: dict[Trace, NDArray[np.float32]] = {}
+        self.atoms: dict[tuple[Trace, int], Atoms] = {}
+        self._meshes: dict[tuple[object, ...], Mesh] = {}
+        self._bodies: dict[tuple[object, ...], Body] = {}
+        self._used: set[tuple[object, ...]] = set()
+
+    @property
+    def traces(self) -> list[Trace]:
+        """The query and the hits that are switched on."""
+        return [] if self.query is None else [self.query, *(one.trace for one in self.hits if one.is_shown)]
+
+    @property
+    def traces_beside(self) -> list[Trace]:
+        """Other chains of the files, where they are to be shown."""
+        return [one for trace in self.traces for one in self.beside.get(trace, ())] if self.extent == "file" else []
+
+    def copied(self) -> Scene:
+        """The same chains, shown alike; what is changed in one is not in the other."""
+        made = copy.copy(self)
+        made.hits = [copy.copy(one) for one in self.hits]
+        made.chosen = made.hits[self.hits.index(self.chosen)] if self.chosen is not None else None
+        made.picks, made.beside, made.atoms, made.b_factors = list(self.picks), dict(self.beside), dict(self.atoms), dict(self.b_factors)
+        made._meshes, made._bodies = dict(self._meshes), dict(self._bodies)
+        return made
+
+    def clear(self) -> None:
+        """Show nothing."""
+        self.query = self.chosen = None
+        self.hits, self.picks = [], []
+        self.beside, self.atoms, self.b_factors = {}, {}, {}
+        self._meshes, self._bodies = {}, {}
+
+    def show(self, query: Trace, hit: Trace | None) -> None:
+        """Show a query and the chosen hit. Hits that are kept stay where they belong to the same query; the hit chosen before goes."""
+        if self.query is None or not _is_same(self.query, query):
+            self.clear()
+            self.query = query
+        self.hits = [one for one in self.hits if one.is_kept]
+        self.chosen = None
+        if hit is not None:
+            self.chosen = self._with(hit)
+            self.chosen.is_shown = True
+        self._drop_what_is_gone()
+
+    def add(self, hits: Iterable[Trace]) -> int:
+        """Superpose more hits of the query, which are kept; how many there was no room for."""
+        left_out = 0
+        for hit in hits:
+            if len(self.hits) < MOST_HITS or self._shown(hit) is not None:
+                self._with(hit).is_kept = True
+            else:
+                left_out += 1
+        return left_out
+
+    def only_chosen(self) -> None:
+        """Let all hits go but the chosen one."""
+        for one in self.hits:
+            one.is_kept = False
+        self.hits = [one for one in self.hits if one is self.chosen]
+        self._drop_what_is_gone()
+
+    def pick(self, picks: Sequence[Pick]) -> None:
+        """Pick these residues and no others; what has no place cannot be picked."""
+        self.picks = [one for one in picks if np.isfinite(one.place).all()][-_MOST_PICKS:]
+        wanted = {(one.trace, one.row) for one in self.picks}
+        self.atoms = {key: atoms for key, atoms in self.atoms.items() if key in wanted}
+
+    def mask(self, trace: Trace) -> NDArray[np.bool_] | None:
+        """(n,) the residues of a chain that are shown; None for all."""
+        if self.extent != "residues":
+            return None
+        if trace.pairs is not None:
+            return trace.partner >= 0
+        mask = np.zeros(len(trace), np.bool_)
+        for one in self.hits:
+            if one.is_shown and one.trace.pairs is not None:
+                mask[one.trace.pairs.rows[:, 0]] = True
+        return mask
+
+    def places(self, trace: Trace) -> NDArray[np.float32]:
+        """(k, 3) Cα of a chain that are shown."""
+        mask = self.mask(trace)
+        return trace.position if mask is None else trace.position[mask]
+
+    def points(self) -> NDArray[np.float32]:
+        """(k, 3) all Cα that are shown."""
+        shown = [self.places(trace) for trace in self.traces]
+        shown += [one.position for one in self.traces_beside]
+        return np.concatenate([np.empty((0, 3), np.float32), *shown])
+
+    def aligned_points(self) -> NDArray[np.float32]:
+        """(k, 3) Cα of the query that are aligned with the chosen hit, of all that is shown where there is none."""
+        chosen = self.chosen.trace if self.chosen else None
+        if self.query is None or chosen is None or chosen.pairs is None or not len(chosen.pairs):
+            return self.points()
+        return self.query.position[chosen.pairs.rows[:, 0]]
+
+    def sphere(self) -> Sphere:
+        """What encloses all that is drawn."""
+        return sphere_around(self.points())
+
+    def coloured(self, scheme: str | None = None) -> colouring.Coloured:
+        """Colours of `traces`, and behind them of `traces_beside`, with their legend."""
+        return colouring.coloured(self.to_colour(), scheme or self.scheme)
+
+    def to_colour(self) -> colouring.Scene:
+        """The chains as schemes of colours take them."""
+        numbers = {one.trace: one.number for one in self.hits}
+        shown = [one.trace for one in self.hits if one.is_shown]
+        chains = [_shown_chain(trace, numbers.get(trace, 0), self.b_factors.get(trace)) for trace in self.traces]
+        for trace in self.traces if self.extent == "file" else ():
+            chains += [_shown_chain(one, numbers.get(trace, 0), is_beside=True) for one in self.beside.get(trace, ())]
+        shares = None
+        if self.query is not None and shown:
+            of_hits = [(one.pairs.rows, one.chains.residue) for one in shown if one.pairs is not None]
+            shares = colouring.conservation(self.query.chains.residue, of_hits)
+        return colouring.Scene(tuple(chains), self.chosen.number if self.chosen else 0, shares, len(shown))
+
+    def bodies(self, most_triangles: int) -> list[Body]:
+        """What is drawn: as fine as the triangles allow. What has not changed is the same object as before."""
+        if self.query is None:
+            return []
+        self._used = set()
+        traces = [*self.traces, *self.traces_beside]
+        colours = self.coloured().colours
+        n_shown = sum(len(self.places(trace)) for trace in traces)
+        detail = _detail(self.style, n_shown, most_triangles)
+        found = [self._body(trace, detail, tones) for trace, tones in zip(traces, colours, strict=True)]
+        for pick in self.picks:
+            atoms = self.atoms.get((pick.trace, pick.row))
+            if atoms is not None and pick.trace in traces:
+                found.append(self._side_chain(pick, atoms, colours[traces.index(pick.trace)][pick.row]))
+        self._meshes = {key: mesh for key, mesh in self._meshes.items() if key in self._used}
+        self._bodies = {key: body for key, body in self._bodies.items() if key in self._used}
+        return [one for one in found if len(one.mesh.triangles)]
+
+    def _with(self, hit: Trace) -> ShownHit:
+        known = self._shown(hit)
+        if known is not None:
+            return known
+        taken = {one.number for one in self.hits}
+        made = ShownHit(hit, next(number for number in range(1, MOST_HITS + 2) if number not in taken))
+        self.hits.append(made)
+        return made
+
+    def _shown(self, hit: Trace) -> ShownHit | None:
+        return next((one for one in self.hits if _is_same(one.trace, hit)), None)
+
+    def _drop_what_is_gone(self) -> None:
+        there = {self.query, *(one.trace for one in self.hits)}
+        self.pick([one for one in self.picks if one.trace in there])
+        self.beside = {trace: chains for trace, chains in self.beside.items() if trace in there}
+        self.b_factors = {trace: values for trace, values in self.b_factors.items() if trace in there}
+
+    def _mesh(self, key: tuple[object, ...], make: Callable[[], Mesh]) -> Mesh:
+        if key not in self._meshes:
+            self._meshes[key] = make()
+        self._used.add(key)
+        return self._meshes[key]
+
+    def _coloured(self, key: tuple[object, ...], mesh: Mesh, of_residues: NDArray[np.uint8]) -> Body:
+        key = (*key, of_residues.tobytes())
+        if key not in self._bodies:
+            self._bodies[key] = Body(mesh, of_residues[mesh.residue])
+        self._used.add(key)
+        return self._bodies[key]
+
+    def _body(self, trace: Trace, detail: Detail, colours: NDArray[np.uint8]) -> Body:
+        mask = self.mask(trace)
+        key = (trace, self.style, detail, None if mask is None else mask.tobytes())
+        return self._coloured(key, self._mesh(key, partial(_mesh_of, trace, self.style, detail, mask)), colours)
+
+    def _side_chain(self, pick: Pick, atoms: Atoms, of_carbon: NDArray[np.uint8]) -> Body:
+        key = (pick.trace, "atoms", pick.row)
+        mesh = self._mesh(key, partial(sticks, atoms.position, atoms.bonds))
+        tones = np.array([_ATOM_COLOURS.get(element.upper(), of_carbon) for element in atoms.element], np.uint8).reshape(-1, 3)
+        return self._coloured(key, mesh, tones)
+
+
+def hit_colour(number: int) -> tuple[int, int, int]:
+    """The colour of a hit's number where hits are told apart, of the query's for 0."""
+    return colouring.CHAIN_COLOURS[number % len(colouring.CHAIN_COLOURS)]
+
+
+def _shown_chain(
+    trace: Trace, number: int, b_factor: NDArray[np.float32] | None = None, *, is_beside: bool = False
+) -> colouring.ShownChain:  # fmt: skip
+    if trace.pairs is None:
+        return colouring.ShownChain(trace.chains, number, is_beside=is_beside, b_factor=b_factor)
+    return colouring.ShownChain(trace.chains, number, trace.pairs.rows, trace.pairs.distance, b_factor=b_factor)
+
+
+def _is_same(one: Trace, other: Trace) -> bool:
+    """Whether two traces are of the same row of the table, or of the same query, read twice."""
+    if one is other:
+        return True
+    if one.name != other.name or one.path != other.path or bool(one.hit) != bool(other.hit):
+        return False
+    keys = ("query_index", "target_index", "cigar")
+    return all(one.hit.get(key) == other.hit.get(key) for key in keys) if one.hit else one.letters == other.letters
+
+
+def _detail(style: str, n_residues: int, most_triangles: int) -> Detail:
+    """The finest detail that stays below so many triangles; else the coarsest."""
+    for one in DETAILS:
+        of_residue = _TRIANGLES_OF_BALL * 4**one.level if style == "spheres" else 2 * one.steps * one.sides
+        if n_residues * of_residue <= most_triangles:
+            return one
+    return DETAILS[-1]
+
+
+def _mesh_of(trace: Trace, style: str, detail: Detail, mask: NDArray[np.bool_] | None) -> Mesh:
+    position, number = trace.position, trace.chains.label_number
+    if style == "spheres":
+        return spheres(position, _SPHERE_RADIUS, detail.level, mask)
+    if style == "ribbon":
+        return ribbon(position, trace.chains.secondary, detail.steps, detail.sides, mask, number)
+    if style == "line":
+        return tube(position, _LINE_RADIUS, _LINE_DETAIL.steps, _LINE_DETAIL.sides, mask, number)
+    return tube(position, _TUBE_RADIUS, detail.steps, detail.sides, mask, number)

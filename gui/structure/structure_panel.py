@@ -1,0 +1,611 @@
+"""Superposed structures in three dimensions with all that is done with them: styles, colours, lists of hits and pairs, pictures."""
+# ruff: noqa: N802, N815 - Qt gives these names
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QKeySequence, QResizeEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QMenu,
+    QSplitter,
+    QTabWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from engine.errors import InputError
+from engine.jobs import Progress
+from engine.structures.colouring import MOST_HITS, SCHEMES
+from engine.structures.projection import DRAWING_KERNELS
+from engine.structures.residue_atoms import Atoms, b_factors
+from gui.forms.editors import tool_button
+from gui.forms.wheel import ChoiceBox
+from gui.icons import set_icon
+from gui.labels import toned_label
+from gui.structure.canvas import BACKGROUNDS, StructureCanvas
+from gui.structure.files import SceneFilesTask
+from gui.structure.hit_list import HitList
+from gui.structure.overlay import distance_text
+from gui.structure.pair_table import PairTable
+from gui.structure.pictures import PictureDialog, ask_for_picture
+from gui.structure.reading import chains_beside, side_chain
+from gui.structure.rendering import RenderingError
+from gui.structure.scene import EXTENTS, STYLES, Pick, Scene
+from gui.structure.traces import Trace
+
+__all__ = ["StructurePanel"]
+
+_SIDE_WIDTH = 240
+_NARROW = 560
+"""Pixels below which the lists beside the picture are closed at first."""
+
+
+class Submit(Protocol):
+    """Has something read in a thread: see `gui.tables.worker.Worker.submit`."""
+
+    def __call__(
+        self, kind: str, function: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]
+    ) -> None: ...
+
+
+class StructurePanel(QWidget):
+    """Shows a query and its chosen hit, and other hits that are kept.
+
+    Parameters
+    ----------
+    submit : reads files in a thread.
+
+    Signals
+    -------
+    picksChanged : other residues are picked (`scene.picks`). hitsAsked : more hits are to be superposed.
+    filesAsked : what is shown is to be saved for other programs. taskAsked : a picture is to be written.
+    closeAsked : the view is no longer wanted. message : for the status bar.
+    """
+
+    picksChanged = Signal()
+    hitsAsked = Signal()
+    filesAsked = Signal()
+    taskAsked = Signal(object)
+    closeAsked = Signal()
+    message = Signal(str)
+
+    def __init__(self, submit: Submit, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.scene = Scene()
+        self._submit = submit
+        self._wants_side_chains = True
+        self._has_been_sized = False
+        self._told: set[Path] = set()
+        self.canvas = StructureCanvas(self.scene)
+        self.hit_list = HitList()
+        self.pair_table = PairTable()
+        self.note = toned_label("", "attention")
+        self.note.hide()
+        self.style_box = self._box("Style of the chains", STYLES, self.scene.style, self._choose_style)
+        self.colour_box = self._box(
+            "Colours of the residues", {one.name: one.title for one in SCHEMES}, self.scene.scheme, self._choose_scheme
+        )
+        for i, one in enumerate(SCHEMES):
+            self.colour_box.setItemData(i, one.help, Qt.ItemDataRole.ToolTipRole)
+        self.extent_box = self._box(
+            "Which chains are shown: all of the files, those aligned, or their aligned residues alone",
+            EXTENTS,
+            self.scene.extent,
+            self._choose_extent,
+        )
+        self._make_actions()
+        self._lay_out()
+        self.canvas.picked.connect(self._pick_one)
+        self.canvas.drawn.connect(self._tell_renderer)
+        self.canvas.message.connect(self.message)
+        self.canvas.kernelsAsked.connect(self._prepare)
+        self.canvas.spinChanged.connect(self.spin_action.setChecked)
+        self.canvas.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.canvas.customContextMenuRequested.connect(lambda at: self.menu().popup(self.canvas.mapToGlobal(at)))
+        self.hit_list.switched.connect(lambda _: self._switched())
+        self.hit_list.currentRowChanged.connect(self._name_hit)
+        self.pair_table.pairChosen.connect(self._pick_pair)
+        self.pair_table.message.connect(self.message)
+        self._fill_lists()
+
+    # ------------------------------------------------------------------------------------------------------------ what is shown
+
+    def show_hit(self, query: Trace, hit: Trace | None) -> None:
+        """Show a query with its chosen hit. The view stays where it is while the query does."""
+        was = self.scene.query
+        self.scene.show(query, hit)
+        self.canvas.show_text("")
+        if self.scene.query is not was:
+            self.canvas.show_camera(self.canvas.first_camera(self.scene.points()))
+        self._changed()
+        self.picksChanged.emit()
+
+    def show_text(self, text: str) -> None:
+        """Say why there is nothing to show; what was shown goes."""
+        self.scene.clear()
+        self.canvas.show_text(text)
+        self._changed()
+
+    def add_hits(self, hits: Sequence[Trace]) -> None:
+        """Superpose more hits, which stay when another one is chosen."""
+        left_out = self.scene.add(hits)
+        if left_out:
+            self.message.emit(f"{MOST_HITS} hits are superposed at most; {left_out} more were left out.")
+        self._changed()
+        self.canvas.fit(self.scene.points())
+
+    def pick(self, picks: Sequence[Pick]) -> None:
+        """Pick these residues and no others."""
+        self.scene.pick(picks)
+        self._read_side_chains()
+        self._mark_pair()
+        self.canvas.refresh()
+        self.picksChanged.emit()
+        self._tell_picks()
+
+    def pick_pair(self, query_row: int, hit_row: int) -> None:
+        """Pick a residue of the query and one of the chosen hit, -1 for none."""
+        chosen = self.scene.chosen
+        picks = [Pick(self.scene.query, query_row)] if self.scene.query is not None and query_row >= 0 else []
+        picks += [Pick(chosen.trace, hit_row)] if chosen is not None and hit_row >= 0 else []
+        self.pick(picks)
+
+    def clear_picks(self) -> None:
+        """Pick nothing; `undo` picks them again."""
+        if self.scene.picks:
+            picks = list(self.scene.picks)
+            self.canvas.remember(lambda: self.pick(picks))
+            self.pick([])
+
+    def close_renderer(self) -> None:
+        """Let go of what draws."""
+        self.canvas.close_renderer()
+
+    # ------------------------------------------------------------------------------------------------------------ pictures
+
+    def copy_picture(self) -> None:
+        """Put the picture on the clipboard, as large as it is on the screen."""
+        if self.scene.query is None:
+            return
+        ratio = self.canvas.devicePixelRatioF()
+        try:
+            image = self.canvas.image(QSize(round(self.canvas.width() * ratio), round(self.canvas.height() * ratio)))
+        except RenderingError as error:
+            self.message.emit(f"The picture cannot be drawn: {error}.")
+            return
+        QGuiApplication.clipboard().setImage(image)
+        self.message.emit("Copied the picture.")
+
+    def ask_for_picture(self, *, is_turntable: bool) -> None:
+        """Ask for size and file, and have a picture, or one that turns, written in the background."""
+        if self.scene.query is None:
+            return
+        dialog = PictureDialog(self.canvas.size(), self, is_turntable=is_turntable)
+
+        def ask(path: Path) -> None:
+            self.taskAsked.emit(dialog.task(self.canvas, path))
+            dialog.deleteLater()
+
+        dialog.accepted.connect(lambda: ask_for_picture(self, dialog, self._name, ask))
+        dialog.rejected.connect(dialog.deleteLater)
+        dialog.open()
+
+    def files_task(self, folder: Path) -> SceneFilesTask | None:
+        """What writes structures and scripts of what is shown into a folder."""
+        return SceneFilesTask.of(self.scene, self.canvas.background_colour, folder)
+
+    @property
+    def _name(self) -> str:
+        chosen = self.scene.chosen
+        return "_".join(one.name for one in (self.scene.query, chosen.trace if chosen else None) if one is not None)
+
+    # ------------------------------------------------------------------------------------------------------------ parts
+
+    def menu(self) -> QMenu:
+        """All that can be done, for the pointer's right button; its owner is the panel."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for group in (self._view_actions, self._write_actions):
+            menu.addActions(group)
+            menu.addSeparator()
+        menu.addMenu(self._background_menu)
+        menu.addSeparator()
+        menu.addActions(self._save_actions)
+        return menu
+
+    def _make_actions(self) -> None:
+        canvas = self.canvas
+        self.reset_action = self._action(
+            "&Reset the view", "0", lambda: canvas.reset(), "reset", "See all from the direction that shows most"
+        )
+        self.aligned_action = self._action(
+            "Centre on the &aligned part", "A", self._fit_aligned, "", "See what is aligned with the chosen hit"
+        )
+        self.centre_action = self._action(
+            "&Centre on the picked residue", "C", self._centre_pick, "", "Turn around the residue picked last"
+        )
+        self.spin_action = self._action("&Spin", "Space", canvas.spin, "run", "Let it turn by itself", is_checked=False)
+        self.perspective_action = self._action("&Perspective", "P", canvas.set_perspective, tip="What is far is smaller", is_checked=True)
+        self.fog_action = self._action("&Fog", "F", self._choose_fog, tip="What is far is pale", is_checked=True)
+        self.label_action = self._action("&Names of picked residues", "L", self._write("residues"), is_checked=True)
+        self.ends_action = self._action("Ends of the chains (N, C)", "N", self._write("ends"), is_checked=True)
+        self.legend_action = self._action("Legen&d", "G", self._write("legend"), is_checked=True)
+        self.side_chain_action = self._action("Side c&hains of picked residues", "H", self._choose_side_chains, is_checked=True)
+        self.clear_action = self._action("Clear pic&ks", "Escape", self.clear_picks, tip="Pick nothing (Esc)")
+        self.undo_action = self._action(
+            "&Undo", QKeySequence.StandardKey.Undo, lambda: canvas.undo(), tip="Take the last reset, centring or clearing back"
+        )
+        self.keep_action = self._action("&Keep the chosen hit", "K", self.keep, "add", "The chosen hit stays when another one is chosen")
+        self.selected_action = self._action(
+            "Superpose the hits &selected in the table",
+            "S",
+            self.hitsAsked.emit,
+            "structure",
+            "Superpose the rows that are selected in the table of hits, 20 at most; the first 20 where only one is selected",
+        )
+        self.only_action = self._action("&Only the chosen hit", "O", self.only_chosen, "remove", "Let all other hits go")
+        self.copy_action = self._action("C&opy the picture", QKeySequence.StandardKey.Copy, self.copy_picture, "copy")
+        self.picture_action = self._action(
+            "Save p&icture…", "Ctrl+E", lambda: self.ask_for_picture(is_turntable=False), "save", "Save a PNG of any size"
+        )
+        self.turntable_action = self._action(
+            "Save &turntable…", "", lambda: self.ask_for_picture(is_turntable=True), tip="Save one turn as an animated GIF"
+        )
+        self.files_action = self._action(
+            "Save structures and scri&pts…",
+            "",
+            self.filesAsked.emit,
+            tip="Save the superposed structures as PDB and mmCIF, with scripts that show them in PyMOL and ChimeraX in these colours",
+        )
+        self.lists_action = self._action(
+            "&Lists beside the picture", "B", self._show_lists, "results", "Show the superposed hits and the aligned pairs", is_checked=True
+        )
+        self._view_actions = [
+            self.reset_action,
+            self.aligned_action,
+            self.centre_action,
+            self.spin_action,
+            self.perspective_action,
+            self.fog_action,
+            self.undo_action,
+        ]
+        self._write_actions = [self.label_action, self.ends_action, self.legend_action, self.side_chain_action, self.clear_action]
+        self._save_actions = [self.copy_action, self.picture_action, self.turntable_action, self.files_action]
+        self._background_menu = QMenu("&Background", self)
+        group = QActionGroup(self)
+        for name, title in BACKGROUNDS.items():
+            action = self._background_menu.addAction(title)
+            action.setCheckable(True)
+            action.setChecked(name == canvas.background)
+            action.triggered.connect(partial(canvas.set_background, name))
+            group.addAction(action)
+
+    def _action(
+        self, text: str, shortcut: str | QKeySequence.StandardKey, use: Callable[..., object], icon: str = "", tip: str = "",
+        *, is_checked: bool | None = None,
+    ) -> QAction:  # fmt: skip
+        action = QAction(text, self)
+        action.setShortcut(QKeySequence(shortcut))
+        action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        key = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        said = tip or text.replace("&", "").rstrip("…")
+        action.setToolTip(f"{said} ({key})" if key and key not in said else said)
+        if is_checked is not None:
+            action.setCheckable(True)
+            action.setChecked(is_checked)
+            action.toggled.connect(use)
+        else:
+            action.triggered.connect(lambda: use())
+        if icon:
+            set_icon(action, icon)
+        self.canvas.addAction(action)
+        return action
+
+    def _lay_out(self) -> None:
+        bar = QHBoxLayout()
+        bar.setContentsMargins(4, 3, 2, 3)
+        bar.setSpacing(2)
+        for box, part in ((self.style_box, 2), (self.colour_box, 3), (self.extent_box, 3)):
+            bar.addWidget(box, part)
+        bar.addWidget(_button(self.reset_action))
+        bar.addWidget(
+            self._menu_button(
+                "View",
+                "How it is looked at, and what is written",
+                [*self._view_actions, *self._write_actions],
+                self._background_menu,
+            )
+        )
+        bar.addWidget(self._menu_button("Save", "Pictures, structures and scripts", self._save_actions))
+        bar.addWidget(_button(self.lists_action))
+        bar.addWidget(tool_button("close", "Close the structures", self.closeAsked.emit))
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        shown = QWidget()
+        column = QVBoxLayout(shown)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        row = QHBoxLayout()
+        row.setContentsMargins(6, 2, 6, 2)
+        row.addStretch(1)
+        for action in (self.keep_action, self.selected_action, self.only_action):
+            row.addWidget(_button(action))
+        column.addLayout(row)
+        column.addWidget(self.hit_list, 1)
+        self.tabs.addTab(shown, "Shown")
+        self.tabs.addTab(self.pair_table, "Pairs")
+        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        self.splitter.addWidget(self.canvas)
+        self.splitter.addWidget(self.tabs)
+        self.splitter.setStretchFactor(0, 1)
+        self.splitter.setStretchFactor(1, 0)
+        self.splitter.setSizes([600, _SIDE_WIDTH])
+        self.splitter.setChildrenCollapsible(False)
+        self.tabs.setMinimumWidth(150)
+        page = QVBoxLayout(self)
+        page.setContentsMargins(0, 0, 0, 0)
+        page.setSpacing(0)
+        page.addLayout(bar)
+        self.note.setContentsMargins(8, 2, 8, 2)
+        page.addWidget(self.note)
+        page.addWidget(self.splitter, 1)
+
+    def _box(self, name: str, choices: dict[str, str], chosen: str, choose: Callable[[str], None]) -> ChoiceBox:
+        box = ChoiceBox()
+        for key, title in choices.items():
+            box.addItem(title, key)
+        box.setCurrentIndex(list(choices).index(chosen))
+        box.setToolTip(name)
+        box.setAccessibleName(name)
+        box.setMinimumContentsLength(4)
+        box.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        box.currentIndexChanged.connect(lambda _: choose(box.currentData()))
+        return box
+
+    def _menu_button(self, text: str, tip: str, actions: Sequence[QAction], submenu: QMenu | None = None) -> QToolButton:
+        button = QToolButton()
+        button.setText(text)
+        button.setToolTip(tip)
+        button.setAccessibleName(tip)
+        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        menu = QMenu(button)
+        menu.addActions(list(actions))
+        if submenu is not None:
+            menu.addMenu(submenu)
+        button.setMenu(menu)
+        return button
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Where there is little room, the lists are closed at first."""
+        super().resizeEvent(event)
+        if not self._has_been_sized and self.width() > 0:
+            self._has_been_sized = True
+            self.lists_action.setChecked(self.width() >= _NARROW)
+
+    # ------------------------------------------------------------------------------------------------------------ choices
+
+    def keep(self) -> None:
+        """Keep the chosen hit when another is chosen."""
+        if self.scene.chosen is not None:
+            self.scene.chosen.is_kept = True
+            self._fill_lists()
+
+    def only_chosen(self) -> None:
+        """Let all hits go but the chosen one."""
+        self.scene.only_chosen()
+        self._changed()
+        self.picksChanged.emit()
+
+    def _choose_style(self, name: str) -> None:
+        self.scene.style = name
+        self.canvas.refresh()
+
+    def _choose_scheme(self, name: str) -> None:
+        self.scene.scheme = name
+        self._changed()
+
+    def _choose_extent(self, name: str) -> None:
+        self.scene.extent = name
+        self._changed()
+
+    def _choose_fog(self, has_fog: bool) -> None:
+        self.canvas.set_fog(has_fog)
+
+    def _choose_side_chains(self, are_wanted: bool) -> None:
+        self._wants_side_chains = are_wanted
+        self.pick(self.scene.picks)
+
+    def _write(self, what: str) -> Callable[[bool], None]:
+        def write(is_written: bool) -> None:
+            setattr(self.canvas.overlay, what, is_written)
+            self.canvas.update()
+
+        return write
+
+    def _show_lists(self, are_shown: bool) -> None:
+        self.tabs.setVisible(are_shown)
+
+    def _fit_aligned(self) -> None:
+        self.canvas.fit(self.scene.aligned_points())
+
+    def _centre_pick(self) -> None:
+        if self.scene.picks:
+            self.canvas.centre(self.scene.picks[-1].place)
+        else:
+            self.message.emit("Click a residue first.")
+
+    # ------------------------------------------------------------------------------------------------------------ picks
+
+    def _pick_one(self, pick: Pick | None, is_more: bool) -> None:
+        if pick is None:
+            if not is_more:
+                self.clear_picks()
+        elif not is_more:
+            self.pick([pick])
+        elif pick in self.scene.picks:
+            self.pick([one for one in self.scene.picks if one != pick])
+        else:
+            self.pick([*self.scene.picks, pick])
+
+    def _pick_pair(self, pair: int) -> None:
+        chosen = self.scene.chosen
+        if chosen is not None and chosen.trace.pairs is not None:
+            self.pick_pair(*chosen.trace.pairs.rows[pair].tolist())
+
+    def _mark_pair(self) -> None:
+        """Mark the pair of the residue picked last in the table."""
+        chosen, pair = self.scene.chosen, None
+        if self.scene.picks and chosen is not None and chosen.trace.pairs is not None:
+            last = self.scene.picks[-1]
+            side = 0 if last.trace is self.scene.query else 1 if last.trace is chosen.trace else None
+            if side is not None:
+                found = (chosen.trace.pairs.rows[:, side] == last.row).nonzero()[0]
+                pair = int(found[0]) if len(found) else None
+        self.pair_table.mark(pair)
+
+    def _tell_picks(self) -> None:
+        picks = self.scene.picks
+        if len(picks) == 1:
+            self.message.emit(f"{picks[0].trace.name}: {picks[0].label}")
+        elif len(picks) >= 2:
+            one, other = picks[-2:]
+            self.message.emit(f"{one.label} of {one.trace.name} to {other.label} of {other.trace.name}: {distance_text(one, other)}")
+
+    def _read_side_chains(self) -> None:
+        if not self._wants_side_chains:
+            self.scene.atoms = {}
+            return
+        wanted = [pick for pick in self.scene.picks if (pick.trace, pick.row) not in self.scene.atoms]
+        if not wanted:
+            return
+
+        def read() -> list[tuple[Pick, Atoms | None, str]]:
+            found: list[tuple[Pick, Atoms | None, str]] = []
+            for pick in wanted:
+                try:
+                    found.append((pick, side_chain(pick.trace, pick.row), ""))
+                except InputError as error:
+                    found.append((pick, None, str(error)))
+            return found
+
+        self._submit("side chains", read, self._take_side_chains, self._fail)
+
+    def _take_side_chains(self, found: list[tuple[Pick, Atoms | None, str]]) -> None:
+        for pick, atoms, why in found:
+            if atoms is not None and pick in self.scene.picks:
+                self.scene.atoms[pick.trace, pick.row] = atoms
+            elif why and pick.trace.path not in self._told:
+                # Once for each file: a residue is picked to be measured, too.
+                self._told.add(pick.trace.path)
+                self.message.emit(why)
+        self.canvas.refresh()
+
+    # ------------------------------------------------------------------------------------------------------------ together
+
+    def _changed(self) -> None:
+        self._read_beside()
+        self._read_b_factors()
+        self._fill_lists()
+        self.canvas.refresh()
+
+    def _switched(self) -> None:
+        """A hit was switched on or off in the list, which shows it already."""
+        self._read_beside()
+        self._read_b_factors()
+        self.canvas.refresh()
+
+    def _fill_lists(self) -> None:
+        scene = self.scene
+        self.hit_list.show_scene(scene)
+        self.pair_table.show_hit(scene.query, scene.chosen.trace if scene.chosen else None)
+        self._mark_pair()
+        n_pairs = len(scene.chosen.trace.pairs) if scene.chosen and scene.chosen.trace.pairs else 0
+        self.tabs.setTabText(0, f"Shown ({1 + len(scene.hits)})" if scene.query is not None else "Shown")
+        self.tabs.setTabText(1, f"Pairs ({n_pairs})" if n_pairs else "Pairs")
+        for action in (*self._view_actions, *self._write_actions, *self._save_actions, self.keep_action, self.only_action):
+            action.setEnabled(scene.query is not None)
+        self._tell_scheme()
+
+    def _tell_scheme(self) -> None:
+        """Say where a scheme has nothing to tell of these chains."""
+        if self.scene.query is None:
+            return
+        scene = self.scene.to_colour()
+        needs = next(one for one in SCHEMES if one.name == self.scene.scheme).needs(scene)
+        if needs:
+            self.message.emit(needs)
+
+    def _name_hit(self, row: int) -> None:
+        item = self.hit_list.item(row)
+        if item is not None and self.hit_list.hasFocus():
+            self.message.emit(item.toolTip().replace("\n", ", "))
+
+    def _read_beside(self) -> None:
+        if self.scene.extent != "file":
+            return
+        wanted = [trace for trace in self.scene.traces if trace not in self.scene.beside]
+        if wanted:
+            self._submit("beside", lambda: [(trace, chains_beside(trace)) for trace in wanted], self._take_beside, self._fail)
+
+    def _take_beside(self, found: list[tuple[Trace, tuple[Trace, ...]]]) -> None:
+        there = self.scene.traces
+        for trace, chains in found:
+            if trace in there:
+                self.scene.beside[trace] = chains
+        self.canvas.refresh()
+
+    def _read_b_factors(self) -> None:
+        """Read what the scheme of confidences shows of chains that are not predicted."""
+        if self.scene.scheme != "confidence":
+            return
+        wanted = [one for one in self.scene.traces if one not in self.scene.b_factors and np.isnan(one.chains.confidence).all()]
+
+        def read() -> list[tuple[Trace, NDArray[np.float32]]]:
+            found = []
+            for trace in wanted:
+                try:
+                    found.append((trace, b_factors(trace.path, trace.chains)))
+                except InputError:
+                    found.append((trace, np.full(len(trace), np.nan, np.float32)))
+            return found
+
+        if wanted:
+            self._submit("B-factors", read, self._take_b_factors, self._fail)
+
+    def _take_b_factors(self, found: list[tuple[Trace, NDArray[np.float32]]]) -> None:
+        there = self.scene.traces
+        self.scene.b_factors.update((trace, values) for trace, values in found if trace in there)
+        self._tell_scheme()
+        self.canvas.refresh()
+
+    def _prepare(self) -> None:
+        """Have compiled what draws without OpenGL."""
+        self._submit("drawing", lambda: DRAWING_KERNELS.compile(Progress()), lambda _: self.canvas.kernels_ready(), self._fail)
+
+    def _fail(self, error: Exception) -> None:
+        self.message.emit(str(error))
+
+    def _tell_renderer(self, name: str, why: str) -> None:
+        if why:
+            self.note.setText(f"Drawn without OpenGL: {why}.")
+            self.note.setToolTip("Large scenes turn more slowly; everything else is the same.")
+        self.note.setVisible(bool(why))
+
+
+def _button(action: QAction) -> QToolButton:
+    button = QToolButton()
+    button.setDefaultAction(action)
+    button.setAutoRaise(True)
+    button.setIconSize(QSize(16, 16))
+    button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
+    button.setAccessibleName(action.text().replace("&", ""))
+    return button

@@ -1,0 +1,228 @@
+"""Colours: what each scheme says of each residue, colours that readers with any colour vision tell apart, and pictures as scripts."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engine.errors import InputError
+from engine.sequences.matrices import LETTERS
+from engine.structures.chains import Chains
+from engine.structures.colouring import (
+    CHAIN_COLOURS,
+    MOST_HITS,
+    SCALE,
+    SCHEMES,
+    UNALIGNED,
+    Scene,
+    ShownChain,
+    coloured,
+    conservation,
+    scheme_named,
+)
+from engine.structures.outputs import PictureChain, chain_atoms, write_picture
+from engine.structures.pairs import aligned_pairs, sound_pairs
+from engine.structures.reading import read_structure
+from engine.structures.residue_atoms import b_factors, residue_atoms
+from engine.structures.scripts import ScriptedChain, chimerax_script, pymol_script
+from tests.engine.structures.examples import as_mmcif, as_pdb, atoms_of, helix
+
+
+def chain(letters: str, name: str = "one", **columns: NDArray) -> Chains:
+    n = len(letters)
+    made = Chains(
+        (name,), ("",), np.array([0, n]), helix(n).astype(np.float32), np.array([LETTERS.index(one) for one in letters], np.int8),
+        np.ones(n, np.uint8), np.full(n, np.nan, np.float32), np.arange(1, n + 1, dtype=np.int32), np.zeros(n, np.uint8),
+        np.arange(1, n + 1, dtype=np.int32),
+    )  # fmt: skip
+    return dataclasses.replace(made, **columns)
+
+
+def scene(**more: object) -> Scene:
+    pairs = np.array([[0, 1], [1, 2], [2, 3]], np.int32)
+    hit = ShownChain(chain("WACLE", "hit"), 1, pairs, np.array([0.0, 4.0, 20.0]))
+    return Scene((ShownChain(chain("ACIX")), hit), **more)  # type: ignore[arg-type]
+
+
+def linear(colours: NDArray) -> NDArray[np.float64]:
+    part = np.asarray(colours, np.float64) / 255.0
+    return np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4)
+
+
+def lab(rgb: NDArray[np.float64]) -> NDArray[np.float64]:
+    to_xyz = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]])
+    xyz = rgb @ to_xyz.T / [0.95047, 1.0, 1.08883]
+    f = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
+    return np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], axis=1)
+
+
+# Machado, Oliveira & Fernandes (2009), severity 1: without red, without green cones.
+WITHOUT = (
+    np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
+    np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
+)
+
+
+@pytest.mark.parametrize("eyes", [np.eye(3), *WITHOUT])
+def test_query_and_twenty_hits_are_told_apart_with_any_colour_vision(eyes: NDArray) -> None:
+    assert len(CHAIN_COLOURS) == MOST_HITS + 1
+    seen = lab(np.clip(linear(np.array([*CHAIN_COLOURS, UNALIGNED])) @ eyes.T, 0, 1))
+    distance = np.linalg.norm(seen[:, None] - seen[None], axis=2) + 99.0 * np.eye(len(seen))
+    # Two are just told apart side by side at 2.3.
+    assert distance.min() > 10.0
+    assert distance[:2, :2].min() > 40.0
+
+
+def test_the_scale_grows_lighter_in_even_steps() -> None:
+    light = lab(linear(np.array(SCALE)))[:, 0]
+    assert (np.diff(light) > 5.0).all() and np.diff(light).max() < 2.5 * np.diff(light).min()
+
+
+def test_each_scheme_colours_every_residue_of_every_chain_and_has_a_legend() -> None:
+    shown = scene(conservation=np.zeros(4), n_hits=1)
+    for scheme in SCHEMES:
+        found = coloured(shown, scheme.name)
+        assert [one.shape for one in found.colours] == [(4, 3), (5, 3)]
+        assert all(one.dtype == np.uint8 for one in found.colours)
+        assert found.legend.title and (found.legend.entries or found.legend.scales or scheme.name == "confidence")
+    assert {one.name for one in SCHEMES if one.needs(shown)} == {"confidence"}
+    alone = Scene((ShownChain(chain("ACDE")),))
+    assert {one.name for one in SCHEMES if one.needs(alone)} == {"distance", "identity", "conservation", "confidence"}
+    for scheme in SCHEMES:
+        assert coloured(alone, scheme.name).colours[0].shape == (4, 3)
+
+
+def test_identity_tells_same_similar_other_and_unaligned() -> None:
+    found = coloured(scene(), "identity")
+    same, similar, _, none = (colour for colour, _ in found.legend.entries)
+    # A-A and C-C are the same; I-L score 2 in BLOSUM62; X of the query has no partner.
+    assert found.colours[0].tolist() == [list(one) for one in (same, same, similar, none)]
+    assert found.colours[1].tolist() == [list(one) for one in (none, same, same, similar, none)]
+
+
+def test_distances_end_at_the_scale_and_both_partners_have_them() -> None:
+    found = coloured(scene(), "distance")
+    assert found.colours[0][[0, 2, 3]].tolist() == [list(SCALE[0]), list(SCALE[-1]), list(UNALIGNED)]
+    assert found.colours[0][:3].tolist() == found.colours[1][1:4].tolist()
+
+
+def test_conservation_counts_hits_that_have_the_residue() -> None:
+    query = chain("ACIX").residue
+    pairs = np.array([[0, 1], [1, 2], [2, 3], [3, 4]], np.int32)
+    hits = [(pairs, chain("WACLX").residue), (pairs[:1], chain("WACLE").residue), (pairs[1:], chain("WWCIE").residue)]
+    assert conservation(query, hits).tolist() == pytest.approx([2 / 3, 2 / 3, 1 / 3, 0.0])
+    assert conservation(query, []).tolist() == [0.0] * 4
+
+
+def test_bands_of_confidence_and_b_factors() -> None:
+    predicted = chain("ACDEF", confidence=np.array([95.0, 90.0, 70.0, 50.0, 12.0], np.float32))
+    measured = ShownChain(chain("ACDE"), 1, b_factor=np.array([10.0, 20.0, 30.0, np.nan]))
+    found = coloured(Scene((ShownChain(predicted), measured)), "confidence")
+    bands = {text: list(colour) for colour, text in found.legend.entries}
+    assert found.colours[0].tolist() == [bands[one] for one in ("pLDDT over 90", "70 to 90", "50 to 70", "under 50", "under 50")]
+    assert found.colours[1][3].tolist() == list(UNALIGNED)
+    (scale,) = found.legend.scales
+    assert (scale.low, scale.high) == tuple(np.percentile([10.0, 20.0, 30.0], [5, 95])) and scale.unit == "Å²"
+
+
+def commands(text: str) -> list[str]:
+    return [one for one in text.splitlines() if one and not one.startswith("#")]
+
+
+def numbers_in(text: str) -> set[str]:
+    found: set[str] = set()
+    for part in re.split(r"[+,]", text.replace("\\-", "~")):
+        ends = part.split("-") if "~" in part or not part.startswith("-") else [part]
+        if len(ends) == 2:
+            found |= {str(one) for one in range(*(int(one.replace("~", "-")) for one in ends))} | {ends[1].replace("~", "-")}
+        else:
+            found.add(ends[0].replace("~", "-"))
+    return found
+
+
+def test_scripts_give_each_residue_the_colour_that_it_has_in_the_picture() -> None:
+    n = 900
+    rng = np.random.default_rng(3)
+    number = np.arange(n, dtype=np.int32) * 2 - 5
+    insertion = np.zeros(n, np.uint8)
+    number[11], insertion[11] = number[10], ord("A")
+    colours = np.array([[1, 2, 3], [200, 100, 0], [0, 0, 255]], np.uint8)[rng.integers(0, 3, n)]
+    colours[11] = colours[10] ^ 255
+    one = ScriptedChain("query", chain("A" * n, author_number=number, insertion=insertion), colours)
+    labels = [f"{a}{chr(b) if b else ''}" for a, b in zip(number.tolist(), insertion.tolist(), strict=True)]
+    text = pymol_script([one])
+    assert max(map(len, text.splitlines())) < 1000
+    got: dict[str, str] = {}
+    for line in commands(text):
+        if match := re.fullmatch(r"color 0x(\w{6}), query(?: and resi (.*))?", line):
+            for label in (
+                numbers_in(match[2]) if match[2] else [f"{a}{chr(b) if b else ''}" for a, b in zip(number, insertion, strict=True)]
+            ):
+                got[label] = match[1]
+    want = {label: bytes(colour.tolist()).hex() for label, colour in zip(labels, colours, strict=True)}
+    assert {label: got[label] for label in want} == want
+    for line in commands(chimerax_script([one])):
+        assert re.fullmatch(r"[\w #,.:@-]+", line)
+
+
+def test_a_picture_is_written_with_names_that_are_no_commands(tmp_path: Path) -> None:
+    path = tmp_path / "x;system('touch owned').cif"
+    path.write_bytes(as_mmcif(atoms_of(helix(9)), shift=-4))
+    chains = read_structure(path).chains
+    insertion = chains.insertion.copy()
+    insertion[3] = ord(";")
+    hostile = dataclasses.replace(chains, insertion=insertion, names=("a;delete all",))
+    colours = coloured(Scene((ShownChain(hostile),)), "rainbow").colours[0]
+    shown = np.arange(9) > 1
+    parts = [
+        PictureChain(ScriptedChain("query", hostile, colours), chain_atoms(path, chains)),
+        PictureChain(ScriptedChain("hit_1", hostile, colours, shown), None, np.eye(3), np.array([1.0, 2.0, 3.0])),
+    ]
+    for style in ("ribbon", "tube", "line", "spheres"):
+        written = write_picture(tmp_path, parts, style)  # type: ignore[arg-type]
+        for script in (one for one in written if one.suffix in (".pml", ".cxc")):
+            assert not re.search(r"touch|owned|system|delete|;|\$|`|'", script.read_text())
+    assert [one.name for one in written] == ["query.cif", "query.pdb", "hit_1.cif", "hit_1.pdb", "picture.pml", "picture.cxc"]
+    moved = read_structure(tmp_path / "hit_1.pdb").chains.position
+    assert np.allclose(moved, chains.position + np.array([1.0, 2.0, 3.0]), atol=2e-3)
+    with pytest.raises(ValueError, match="letters"):
+        write_picture(tmp_path, [PictureChain(ScriptedChain("../up", hostile, colours))])
+
+
+def test_atoms_of_residues_come_from_the_chain_s_file(tmp_path: Path) -> None:
+    path = tmp_path / "one.pdb"
+    rows = atoms_of(helix(6))
+    place = helix(6)[2]
+    more = [
+        ("ATOM", name, "", "MSE", "A", 3, "", *(place + shift), 1.0, 33.0) for name, shift in (("CB", [1.1, 1.1, 0]), ("CG", [1.1, 2.6, 0]))
+    ]
+    path.write_bytes(as_pdb([*rows[:9], *more, *rows[9:]]))
+    chains = read_structure(path).chains
+    found = residue_atoms(path, chains, np.array([2]))
+    assert found.name == ("CA", "CB", "CG") and set(found.residue.tolist()) == {2}
+    assert found.bonds.tolist() == [[0, 1], [1, 2]]
+    whole = residue_atoms(path, chains, np.array([1, 2]), with_backbone=True)
+    assert len(whole.name) == 8 and b_factors(path, chains).tolist() == [20.0] * 6
+    bare = tmp_path / "bare.pdb"
+    bare.write_bytes(as_pdb([row for row in rows if row[1] == "CA"]))
+    with pytest.raises(InputError, match="Cα atoms alone"):
+        residue_atoms(bare, read_structure(bare).chains, np.array([2]))
+    with pytest.raises(InputError, match="has changed"):
+        residue_atoms(path, dataclasses.replace(chains, position=chains.position + 1), np.array([2]))
+    path.unlink()
+    with pytest.raises(InputError):
+        residue_atoms(path, chains, np.array([2]))
+
+
+def test_pairs_are_named_and_measured() -> None:
+    query, target = chain("ACDE"), chain("WXCD", insertion=np.array([0, 0, 65, 0], np.uint8))
+    found = aligned_pairs(query, target, np.array([[1, 2], [3, 3], [9, 0], [0, -1]]), np.eye(3), np.zeros(3))
+    assert len(found) == 2 and found.query_name.tolist() == ["CYS", "GLU"] and found.target_number.tolist() == ["3A", "4"]
+    assert found.distance[0] == pytest.approx(np.linalg.norm(helix(4)[1] - helix(4)[2]), abs=1e-5) and found.distance[1] == 0.0
+    assert len(sound_pairs(np.empty((0, 2)), 4, 4)) == 0
+    assert scheme_named("chain").title == "Chain"

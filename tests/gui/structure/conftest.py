@@ -1,0 +1,36 @@
+"""What tests of the view in three dimensions share: an OpenGL context where this display gives one, and compiled kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from engine.jobs import Progress
+from engine.structures.projection import DRAWING_KERNELS
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QApplication
+
+    from gui.structure.opengl_renderer import OpenGLRenderer
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled() -> None:
+    """What draws without OpenGL is there, as after the first picture on a machine."""
+    DRAWING_KERNELS.compile(Progress())
+
+
+@pytest.fixture
+def opengl(qapp: QApplication) -> Iterator[OpenGLRenderer]:
+    """OpenGL, by software under Xvfb; a test is skipped where there is none."""
+    from gui.structure.opengl_renderer import OpenGLRenderer
+    from gui.structure.rendering import RenderingError
+
+    try:
+        renderer = OpenGLRenderer()
+    except RenderingError as error:
+        pytest.skip(f"no OpenGL here: {error}")
+    yield renderer
+    renderer.close()

@@ -1,0 +1,128 @@
+"""Pictures as files: a PNG of any size, and a turntable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QGuiApplication
+from pytestqt.qtbot import QtBot
+
+from engine.errors import StorageError
+from engine.jobs import Cancelled, Progress
+from gui.structure.canvas import StructureCanvas
+from gui.structure.opengl_renderer import NO_OPENGL
+from gui.structure.pictures import Photograph, PictureDialog, PictureTask, TurntableTask
+from gui.structure.structure_panel import StructurePanel
+from tests.gui.structure.examples import query_and_hits, scene_of
+
+
+@pytest.fixture
+def canvas(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> StructureCanvas:
+    monkeypatch.setenv(NO_OPENGL, "1")
+    canvas = StructureCanvas(scene_of(2))
+    canvas.resize(320, 240)
+    qtbot.addWidget(canvas)
+    canvas.show_camera(canvas.first_camera(canvas.scene.points()))
+    canvas._smooth_soon.stop()
+    return canvas
+
+
+def dialog_of(canvas: StructureCanvas, *, is_turntable: bool) -> PictureDialog:
+    return PictureDialog(canvas.size(), canvas, is_turntable=is_turntable)
+
+
+def pixels(path: Path) -> np.ndarray:
+    with Image.open(path) as image:
+        return np.asarray(image.convert("RGB")).astype(int)
+
+
+@pytest.mark.parametrize("size", [(16, 16), (333, 77), (1600, 1200)])
+def test_a_picture_has_the_size_that_was_asked_for(canvas: StructureCanvas, size: tuple[int, int], tmp_path: Path) -> None:
+    dialog = dialog_of(canvas, is_turntable=False)
+    dialog.width_box.setValue(size[0])
+    dialog.height_box.setValue(size[1])
+    task = dialog.task(canvas, tmp_path / "picture.png")
+    assert isinstance(task, PictureTask) and task.run(Progress()) == tmp_path / "picture.png"
+    found = pixels(tmp_path / "picture.png")
+    assert found.shape == (size[1], size[0], 3) and (found != found[0, 0]).any()
+    assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]
+
+
+def test_a_picture_is_of_the_moment_when_it_was_asked_for(canvas: StructureCanvas, tmp_path: Path) -> None:
+    tasks = [PictureTask(Photograph.of(canvas, has_letters=True), QSize(320, 240), tmp_path / f"{i}.png") for i in range(2)]
+    tasks[0].run(Progress())
+    canvas.scene.hits[0].is_shown = False
+    canvas.overlay.legend = False
+    canvas._take(canvas.camera.turned(50, 0))
+    canvas._smooth_soon.stop()
+    tasks[1].run(Progress())
+    assert (pixels(tmp_path / "0.png") == pixels(tmp_path / "1.png")).all()
+    PictureTask(Photograph.of(canvas, has_letters=False), QSize(320, 240), tmp_path / "2.png").run(Progress())
+    assert (pixels(tmp_path / "0.png") != pixels(tmp_path / "2.png")).any()
+
+
+def test_a_picture_with_too_many_pixels_is_not_offered(canvas: StructureCanvas, tmp_path: Path) -> None:
+    dialog = dialog_of(canvas, is_turntable=False)
+    assert dialog.save_button.isEnabled()
+    dialog.width_box.setValue(16_000)
+    dialog.height_box.setValue(16_000)
+    assert not dialog.save_button.isEnabled() and "million pixels" in dialog.problem.text()
+    with pytest.raises(StorageError, match="million pixels"):
+        PictureTask(Photograph.of(canvas, has_letters=True), QSize(16_000, 16_000), tmp_path / "large.png").run(Progress())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_turntable_is_one_turn_that_begins_anew(canvas: StructureCanvas, tmp_path: Path) -> None:
+    dialog = dialog_of(canvas, is_turntable=True)
+    dialog.width_box.setValue(120)
+    dialog.height_box.setValue(90)
+    dialog.seconds_box.setValue(1.0)
+    task = dialog.task(canvas, tmp_path / "turn.gif")
+    assert isinstance(task, TurntableTask)
+    task.run(Progress())
+    with Image.open(tmp_path / "turn.gif") as film:
+        assert film.format == "GIF" and film.size == (120, 90) and film.n_frames == 20 and film.info["loop"] == 0  # type: ignore[attr-defined]
+        frames = []
+        for i in range(20):
+            film.seek(i)
+            assert film.info["duration"] == 50
+            frames.append(np.asarray(film.convert("RGB")).astype(int))
+    changes = [np.abs(frames[i] - frames[i - 1]).mean() for i in range(20)]
+    assert min(changes) > 0
+    # The last goes over into the first as each does into the next.
+    assert changes[0] < 2 * max(changes[1:])
+    assert np.abs(frames[0] - pixels_of_photograph(task)).mean() < 6
+
+
+def pixels_of_photograph(task: TurntableTask) -> np.ndarray:
+    image = task.photograph.image(task.size)
+    raw = np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), image.width(), 4)
+    return raw[:, :, 2::-1].astype(int)
+
+
+def test_a_cancelled_turntable_leaves_nothing(canvas: StructureCanvas, tmp_path: Path) -> None:
+    progress = Progress(lambda event: progress.cancel() if event.stage == "Drawing" else None)
+    task = TurntableTask(Photograph.of(canvas, has_letters=True), QSize(60, 40), 5.0, tmp_path / "turn.gif")
+    with pytest.raises(Cancelled):
+        task.run(progress)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_picture_on_the_screen_is_copied(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NO_OPENGL, "1")
+    said: list[str] = []
+    panel = StructurePanel(lambda kind, function, done, failed: done(function()))
+    panel.message.connect(said.append)
+    qtbot.addWidget(panel)
+    panel.copy_picture()
+    assert said == []
+    query, hits = query_and_hits(1)
+    panel.show_hit(query, hits[0])
+    panel.copy_picture()
+    image = QGuiApplication.clipboard().image()
+    assert image.size() == panel.canvas.size() * panel.canvas.devicePixelRatioF() and said[-1] == "Copied the picture."
+    panel.close_renderer()

@@ -1,0 +1,95 @@
+"""What is read besides the chains of a hit, on real files: other chains, side chains, B-factors, and what is written of all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gemmi
+import numpy as np
+import pytest
+
+from engine.errors import InputError
+from engine.jobs import Progress
+from engine.structure_search.hit_chains import FoundChain
+from engine.structures.reading import read_structure
+from engine.structures.superposition import superpose_many
+from gui.structure.files import SceneFilesTask
+from gui.structure.reading import chains_beside, side_chain
+from gui.structure.scene import Scene
+from gui.structure.traces import Trace, trace_of_hit, trace_of_query
+from tests.gui.structure.examples import hit_row, scene_of
+
+
+def chain_of(path: Path, number: int = 0) -> FoundChain:
+    return FoundChain(read_structure(path).chains.taken([number]), path)
+
+
+@pytest.fixture(scope="module")
+def globins(shared_data: Path) -> tuple[Trace, Trace]:
+    """A globin, and another superposed onto it."""
+    query, target = (chain_of(shared_data / "structures" / "globins" / name) for name in ("d1b0ba_", "d1cg5a_"))
+    offsets, none = np.array([0, len(target.chains.position)]), np.array([0, 0])
+    found = superpose_many(query.chains.position, target.chains.position, offsets, np.empty((0, 2), np.int32), none, threads=1)
+    numbers = {"rotation": ",".join(map(str, found.rotation[0].ravel())), "translation": ",".join(map(str, found.translation[0]))}
+    row = hit_row(query, target, found.pairs, **numbers)
+    return trace_of_query(query), trace_of_hit(row, query, target)
+
+
+def test_a_side_chain_lies_where_its_residue_does(globins: tuple[Trace, Trace]) -> None:
+    for trace in globins:
+        row = trace.letters.index("F")
+        atoms = side_chain(trace, row)
+        assert atoms.name == ("CA", "CB", "CG", "CD1", "CD2", "CE1", "CE2", "CZ") and len(atoms.bonds) == 8
+        assert atoms.position[0] == pytest.approx(trace.position[row], abs=1e-3)
+        bonded = atoms.position[atoms.bonds]
+        lengths = np.linalg.norm(bonded[:, 0] - bonded[:, 1], axis=1)
+        assert (lengths > 1.2).all() and (lengths < 1.7).all()
+
+
+def test_other_chains_of_a_file_move_with_their_hit(tmp_path: Path, globins: tuple[Trace, Trace]) -> None:
+    _, hit = globins
+    structure = gemmi.read_structure(str(hit.path), format=gemmi.CoorFormat.Pdb)
+    chain = structure[0][0]
+    other = chain.clone()
+    other.name = "Z"
+    for residue in other:
+        for atom in residue:
+            atom.pos += gemmi.Position(50, 0, 0)
+    structure[0].add_chain(other)
+    path = tmp_path / "two.pdb"
+    structure.write_pdb(str(path))
+    found = chain_of(path)
+    trace = Trace("two", hit.position, found, hit.pairs, hit.rotation, hit.translation, hit.hit)
+    (beside,) = chains_beside(trace)
+    assert beside.name == "two:Z" and len(beside) == len(trace)
+    assert beside.position - trace.position == pytest.approx(np.tile(50 * hit.rotation[:, 0], (len(trace), 1)), abs=1e-3)
+    path.write_bytes(globins[0].path.read_bytes())
+    with pytest.raises(InputError, match="no longer holds"):
+        chains_beside(trace)
+
+
+def test_a_file_that_is_gone_is_told(globins: tuple[Trace, Trace]) -> None:
+    scene = scene_of(1)
+    for trace in scene.traces:
+        with pytest.raises(InputError):
+            side_chain(trace, 0)
+        with pytest.raises(InputError):
+            chains_beside(trace)
+
+
+def test_what_is_shown_is_written_superposed_with_its_colours(globins: tuple[Trace, Trace], tmp_path: Path) -> None:
+    from PySide6.QtGui import QColor
+
+    scene = Scene()
+    scene.show(*globins)
+    scene.scheme = "identity"
+    task = SceneFilesTask.of(scene, QColor("black"), tmp_path / "saved")
+    assert task is not None and task.run(Progress()) == tmp_path / "saved"
+    written = gemmi.read_structure(str(tmp_path / "saved" / "hit_1.cif"))
+    alphas = [atom.pos.tolist() for residue in written[0][0] for atom in residue if atom.name == "CA"]
+    assert np.array(alphas) == pytest.approx(globins[1].position, abs=2e-3)
+    assert len(list(written[0].all())) > 5 * len(alphas)
+    script = (tmp_path / "saved" / "picture.pml").read_text()
+    tones = {tuple(tone) for one in scene.coloured().colours for tone in one.tolist()}
+    assert len(tones) > 2 and all(f"{r:02x}{g:02x}{b:02x}" in script.lower() for r, g, b in tones)
+    assert SceneFilesTask.of(Scene(), QColor("black"), tmp_path) is None

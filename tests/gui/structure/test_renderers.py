@@ -1,0 +1,152 @@
+"""OpenGL and the engine draw the same; and what happens where there is no OpenGL."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QColor, QImage
+from pytestqt.qtbot import QtBot
+
+from engine.structures.meshes import Mesh, spheres
+from gui.structure.camera import Camera
+from gui.structure.canvas import make_renderer
+from gui.structure.drawn_renderer import DrawnRenderer, finest
+from gui.structure.opengl_renderer import NO_OPENGL, OpenGLRenderer
+from gui.structure.rendering import Body, Look, Renderer, RenderingError
+from gui.structure.scene import STYLES, Scene
+from tests.conftest import REPOSITORY
+from tests.gui.structure.examples import scene_of
+
+SIZE = QSize(240, 180)
+
+
+def pixels(image: QImage) -> NDArray[np.int64]:
+    """(height, width, 3)."""
+    image = image.convertToFormat(QImage.Format.Format_RGB888)
+    rows = np.frombuffer(image.constBits(), np.uint8).reshape(image.height(), image.bytesPerLine())
+    return rows[:, : 3 * image.width()].reshape(image.height(), image.width(), 3).astype(np.int64)
+
+
+def drawn(
+    renderer: Renderer, scene: Scene, camera: Camera | None = None, background: str = "white", bodies: Sequence[Body] | None = None,
+    *, fog: bool = True, is_smooth: bool = True,
+) -> NDArray[np.int64]:  # fmt: skip
+    camera = camera or Camera().facing(scene.points()).fitted(scene.points(), 4 / 3)
+    bodies = scene.bodies(100_000) if bodies is None else bodies
+    return pixels(renderer.picture(bodies, camera, scene.sphere(), Look(QColor(background), fog), SIZE, is_smooth=is_smooth))
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("is_perspective", [True, False])
+def test_both_draw_the_same(opengl: OpenGLRenderer, style: str, is_perspective: bool) -> None:
+    scene = scene_of(2)
+    scene.style = style
+    camera = Camera(is_perspective=is_perspective).facing(scene.points()).fitted(scene.points(), 4 / 3).panned(9, -6, 180)
+    by_opengl, by_engine = (drawn(one, scene, camera, fog=False) for one in (opengl, DrawnRenderer()))
+    # Edges are smoothed in two ways; over a few pixels that is the same.
+    by_opengl, by_engine = (one.reshape(45, 4, 60, 4, 3).mean(axis=(1, 3)) for one in (by_opengl, by_engine))
+    differs = np.abs(by_opengl - by_engine).max(axis=2)
+    is_drawn = (by_engine < 250).any(axis=2)
+    assert is_drawn.mean() > 0.05 and np.median(differs[is_drawn]) <= 8 and (differs > 30).mean() < 0.01
+
+
+@pytest.mark.parametrize("background", ["white", "grey", "black"])
+def test_what_is_far_takes_the_colour_of_the_background(opengl: OpenGLRenderer, background: str) -> None:
+    balls = spheres(np.array([[-10.0, 0, 30], [10.0, 0, -30]]), 5.0, 3)
+    bodies = [Body(balls, np.full((len(balls.vertices), 3), (200, 60, 20), np.uint8))]
+    scene = scene_of(0)
+    scene.points = lambda: balls.vertices  # type: ignore[method-assign]
+    ground = np.array(QColor(background).getRgb()[:3])
+    for renderer in (opengl, DrawnRenderer()):
+        seen = drawn(renderer, scene, Camera(height=60, is_perspective=False), background, bodies)
+        near, far = (np.abs(seen[90, column] - ground).sum() for column in (90, 150))
+        assert near > 1.6 * far > 0
+        plain = drawn(renderer, scene, Camera(height=60, is_perspective=False), background, bodies, fog=False)
+        assert (plain[90, 90] == plain[90, 150]).all() and (plain[0, 0] == ground).all()
+
+
+def test_no_face_is_black_whichever_way_it_is_turned(opengl: OpenGLRenderer) -> None:
+    scene = scene_of(0)
+    for renderer in (opengl, DrawnRenderer()):
+        camera = Camera().facing(scene.points()).fitted(scene.points(), 4 / 3)
+        for _ in range(6):
+            camera = camera.turned(60, 25)
+            # Blue's own darkest is 0.4 of it.
+            assert drawn(renderer, scene, camera, fog=False, is_smooth=False)[:, :, 2].min() > 0.35 * 178
+
+
+def test_buffers_go_with_what_is_no_longer_drawn(opengl: OpenGLRenderer) -> None:
+    scene = scene_of(3)
+    drawn(opengl, scene)
+    assert opengl.n_buffers == 3 * 4 + 1
+    for one in scene.hits:
+        one.is_shown = False
+    drawn(opengl, scene)
+    assert opengl.n_buffers == 3 + 1
+    for style in [*STYLES] * 3:
+        scene.style = style
+        drawn(opengl, scene)
+        drawn(opengl, scene, is_smooth=False)
+    assert opengl.n_buffers == 3 + 2
+    opengl.close()
+    assert opengl.n_buffers == 0
+
+
+def test_nothing_is_a_picture_too(opengl: OpenGLRenderer) -> None:
+    for renderer in (opengl, DrawnRenderer()):
+        assert (drawn(renderer, scene_of(0), bodies=[]) == 255).all()
+
+
+def test_what_is_too_large_is_refused(opengl: OpenGLRenderer) -> None:
+    scene = scene_of(0)
+    for renderer in (opengl, DrawnRenderer()):
+        with pytest.raises(RenderingError):
+            renderer.picture(scene.bodies(1000), Camera(), scene.sphere(), Look(QColor("white")), QSize(30_000, 9_000), is_smooth=True)
+    assert finest(QSize(8000, 6000)) == 1 and finest(QSize(640, 480)) == 4
+
+
+def test_a_large_picture_is_drawn_coarser_while_it_is_turned() -> None:
+    scene = scene_of(0)
+    image = DrawnRenderer().picture(scene.bodies(1000), Camera(), scene.sphere(), Look(QColor("white")), QSize(2000, 1500), is_smooth=False)
+    assert image.size() == QSize(2000, 1500)
+
+
+def test_opengl_can_be_switched_off(monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
+    monkeypatch.setenv(NO_OPENGL, "1")
+    renderer, why = make_renderer()
+    assert isinstance(renderer, DrawnRenderer) and why == f"{NO_OPENGL} is set"
+
+
+PROGRAM = """
+from PySide6.QtWidgets import QApplication
+from gui.structure.canvas import make_renderer
+application = QApplication(["proteoscope"])
+renderer, why = make_renderer()
+print(type(renderer).__name__, "|", why)
+"""
+
+
+@pytest.mark.parametrize(
+    "environment", [{"QT_QPA_PLATFORM": "offscreen"}, {"QT_XCB_GL_INTEGRATION": "none"}], ids=["a platform without", "a display without"]
+)
+def test_where_there_is_no_opengl_the_engine_draws(environment: dict[str, str], display: None) -> None:
+    if "QT_XCB_GL_INTEGRATION" in environment and os.environ.get("QT_QPA_PLATFORM", "xcb") != "xcb":
+        pytest.skip("needs an X display")
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], cwd=REPOSITORY, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60,
+        check=True,
+    )  # fmt: skip
+    name, _, why = done.stdout.strip().partition(" | ")
+    assert name == "DrawnRenderer" and why
+
+
+def test_a_body_without_triangles_is_no_body() -> None:
+    scene = scene_of(0)
+    assert all(isinstance(one.mesh, Mesh) and len(one.mesh.triangles) for one in scene.bodies(1000))

@@ -1,0 +1,442 @@
+"""The view in three dimensions, driven as a person would: by hand, by keys, and from the tables and the alignment beside it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QWheelEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from engine.project import Project
+from gui.alignment.structure_pair import StructurePair
+from gui.results.structure_view import StructureView
+from gui.structure.canvas import BACKGROUNDS
+from gui.structure.drawn_renderer import DrawnRenderer
+from gui.structure.opengl_renderer import NO_OPENGL, OpenGLRenderer
+from gui.structure.scene import EXTENTS, STYLES, Pick
+from gui.structure.structure_panel import StructurePanel
+from gui.theme import Theme
+from tests.conftest import REPOSITORY
+from tests.gui.result_views import click_row, cut_off, settle
+from tests.gui.structure_projects import project_with_structures
+
+
+@pytest.fixture(scope="session")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return project_with_structures(tmp_path_factory.mktemp("in 3D") / "project").folder
+
+
+@pytest.fixture
+def project(searched: Path, tmp_path: Path) -> Project:
+    shutil.copytree(searched, tmp_path / "project")
+    return Project.open(tmp_path / "project")
+
+
+@pytest.fixture(params=["OpenGL", "drawn"])
+def by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What draws: OpenGL where there is one, and the engine."""
+    if request.param == "OpenGL":
+        request.getfixturevalue("opengl")
+    else:
+        monkeypatch.setenv(NO_OPENGL, "1")
+    return str(request.param)
+
+
+def shown(project: Project, qtbot: QtBot) -> StructureView:
+    widget = StructureView()
+    qtbot.addWidget(widget)
+    widget.resize(1400, 900)
+    with qtbot.waitActive(widget):
+        widget.show()
+        widget.activateWindow()
+    widget.show_run(project, None)
+    settle(widget, qtbot)
+    widget.structures_action.setChecked(True)
+    settle(widget, qtbot)
+    return widget
+
+
+@pytest.fixture
+def view(by: str, project: Project, qtbot: QtBot, theme: Theme) -> Iterator[StructureView]:
+    widget = shown(project, qtbot)
+    yield widget
+    widget.clear()
+
+
+@pytest.fixture
+def drawn_view(monkeypatch: pytest.MonkeyPatch, project: Project, qtbot: QtBot, theme: Theme) -> Iterator[StructureView]:
+    """For what is the same whoever draws."""
+    monkeypatch.setenv(NO_OPENGL, "1")
+    widget = shown(project, qtbot)
+    yield widget
+    widget.clear()
+
+
+def panel_of(view: StructureView) -> StructurePanel:
+    assert view.structures is not None
+    return view.structures
+
+
+def pair_of(view: StructureView) -> StructurePair:
+    pair = view.alignment.plot.pair
+    assert isinstance(pair, StructurePair)
+    return pair
+
+
+def place_of(panel: StructurePanel, pick: Pick) -> QPoint:
+    """Where the residue is on the canvas."""
+    canvas = panel.canvas
+    x, y, _ = canvas.camera.projected(pick.place[None], canvas.width(), canvas.height())[0].tolist()
+    return QPoint(round(x), round(y))
+
+
+def front_residue(panel: StructurePanel, number: int) -> Pick:
+    """A residue of the query (0) or of the chosen hit (1) that is under the pointer where it is on the canvas."""
+    trace = panel.scene.traces[number]
+    for row in range(len(trace)):
+        pick = Pick(trace, row)
+        at = QPointF(place_of(panel, pick))
+        if panel.canvas.pick_at(at) == pick:
+            return pick
+    raise AssertionError("no residue of the chain is in front")
+
+
+def test_the_chosen_hit_is_shown_with_its_query_and_drawn(view: StructureView, by: str) -> None:
+    panel = panel_of(view)
+    pair = pair_of(view)
+    assert [trace.name for trace in panel.scene.traces] == [pair.query_name, pair.subject_name]
+    image = panel.canvas.grab().toImage()
+    tones = {image.pixelColor(x, y).name() for x in range(0, image.width(), 3) for y in range(0, image.height(), 3)}
+    assert len(tones) > 20
+    if by == "OpenGL":
+        assert isinstance(panel.canvas.renderer, OpenGLRenderer) and not panel.note.isVisible()
+    else:
+        assert isinstance(panel.canvas.renderer, DrawnRenderer)
+        assert panel.note.isVisible() and "without OpenGL" in panel.note.text() and NO_OPENGL in panel.note.text()
+    assert not cut_off(view)
+
+
+def test_a_click_on_a_residue_marks_it_everywhere(view: StructureView, qtbot: QtBot) -> None:
+    panel, pair = panel_of(view), pair_of(view)
+    pick = front_residue(panel, 1)
+    qtbot.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, pos=place_of(panel, pick))
+    assert panel.scene.picks == [pick]
+    (column,) = np.flatnonzero(pair.of_target == pick.row).tolist()
+    assert view.alignment.plot.marks == {column: (False, True)}
+    index = panel.pair_table.currentIndex()
+    if pair.of_query[column] >= 0:
+        assert panel.pair_table.model().index(index.row(), 1).data() == pick.label
+    # One more, with the distance between both.
+    said: list[str] = []
+    view.message.connect(said.append)
+    other = front_residue(panel, 0)
+    qtbot.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ControlModifier, place_of(panel, other))
+    assert panel.scene.picks == [pick, other]
+    assert said[-1].endswith(f"{np.linalg.norm(pick.place.astype(float) - other.place):.2f} Å")
+    # A click beside all picks nothing, which can be taken back.
+    qtbot.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
+    assert panel.scene.picks == [] and view.alignment.plot.marks == {}
+    panel.undo_action.trigger()
+    assert panel.scene.picks == [pick, other] and view.alignment.plot.marks
+
+
+def test_a_click_on_a_column_picks_both_residues(drawn_view: StructureView, qtbot: QtBot) -> None:
+    view, panel, pair = drawn_view, panel_of(drawn_view), pair_of(drawn_view)
+    plot = view.alignment.plot
+    column = int(np.flatnonzero((pair.of_query >= 0) & (pair.of_target >= 0))[7])
+    layout = plot._layout
+    assert layout is not None
+    plot.verticalScrollBar().setValue(0)
+    at = layout.corner(column) + QPointF(layout.cell / 2, layout.line / 2)
+    plot.verticalScrollBar().setValue(max(0, round(at.y()) - 30))
+    at -= plot._origin
+    QTest.mouseClick(plot.viewport(), Qt.MouseButton.LeftButton, pos=at.toPoint())
+    assert [(one.trace.name, one.row) for one in panel.scene.picks] == [
+        (pair.query_name, pair.of_query[column]), (pair.subject_name, pair.of_target[column]),
+    ]  # fmt: skip
+    assert plot.marks == {column: (True, True)}
+    chosen = panel.scene.chosen
+    assert chosen is not None and chosen.trace.pairs is not None
+    distance = panel.pair_table.model().index(panel.pair_table.currentIndex().row(), 2).data()
+    assert float(distance) == pytest.approx(pair.distance[column], abs=0.006)
+    # The next column by the keyboard.
+    plot.setFocus()
+    QTest.keyClick(plot, Qt.Key.Key_Right)
+    assert list(plot.marks) == [column + 1]
+    # And back from the table.
+    panel.pair_table.setCurrentIndex(panel.pair_table.model().index(0, 0))
+    first = int(np.flatnonzero((pair.of_query >= 0) & (pair.of_target >= 0))[0])
+    assert list(plot.marks) == [first] and [one.row for one in panel.scene.picks] == [pair.of_query[first], pair.of_target[first]]
+
+
+def test_the_table_of_pairs_sorts_by_distance_and_is_copied(drawn_view: StructureView) -> None:
+    table, pair = panel_of(drawn_view).pair_table, pair_of(drawn_view)
+    panel_of(drawn_view).tabs.setCurrentIndex(1)
+    table.sortByColumn(2, Qt.SortOrder.DescendingOrder)
+    shown = [float(table.model().index(row, 2).data()) for row in range(table.model().rowCount())]
+    distances = pair.distance[np.isfinite(pair.distance)]
+    assert shown == pytest.approx(sorted(distances.tolist(), reverse=True), abs=0.006)
+    table.setFocus()
+    QTest.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    lines = QGuiApplication.clipboard().text().splitlines()
+    assert lines[0] == "Query\tHit\tDistance Å" and len(lines) == len(distances) + 1
+    query = panel_of(drawn_view).scene.query
+    assert query is not None and lines[1].split("\t")[0] in {query.label(row) for row in range(len(query))}
+
+
+def test_a_hit_chosen_in_the_table_is_superposed_at_once_and_the_view_stays(view: StructureView, qtbot: QtBot) -> None:
+    panel = panel_of(view)
+    camera = panel.canvas.camera.turned(20, 10)
+    panel.canvas._take(camera)
+    click_row(view.hits, 1, qtbot)
+    settle(view, qtbot)
+    assert panel.scene.chosen is not None and panel.scene.chosen.trace.name == pair_of(view).subject_name
+    assert panel.canvas.camera is camera and len(panel.scene.hits) == 1
+    # A kept one stays beside the next.
+    panel.keep_action.trigger()
+    click_row(view.hits, 2, qtbot)
+    settle(view, qtbot)
+    assert len(panel.scene.hits) == 2 and panel.hit_list.count() == 3
+    panel.only_action.trigger()
+    assert len(panel.scene.hits) == 1
+    # Another query brings another scene.
+    view.queries.view.choose(1)
+    settle(view, qtbot)
+    assert panel.scene.query is not None and panel.scene.query.name == pair_of(view).query_name == "other"
+
+
+def test_selected_hits_are_superposed_together_and_switched_by_the_keyboard(view: StructureView, qtbot: QtBot) -> None:
+    panel = panel_of(view)
+    view.superpose_selected()
+    settle(view, qtbot)
+    n = min(20, len(view.hits.model.rows))
+    assert len(panel.scene.hits) == n and all(one.is_shown for one in panel.scene.hits)
+    if isinstance(panel.canvas.renderer, OpenGLRenderer):
+        panel.canvas.repaint()
+        assert panel.canvas.renderer.n_buffers >= 3 * (n + 1)
+    panel.hit_list.setCurrentRow(2)
+    panel.hit_list.setFocus()
+    QTest.keyClick(panel.hit_list, Qt.Key.Key_Space)
+    assert [one.is_shown for one in panel.scene.hits].count(False) == 1
+    assert len(panel.scene.traces) == n
+    QTest.keyClick(panel.hit_list, Qt.Key.Key_Space)
+    assert all(one.is_shown for one in panel.scene.hits)
+
+
+def test_a_picked_residue_of_another_hit_marks_the_query_in_the_alignment(drawn_view: StructureView, qtbot: QtBot) -> None:
+    panel = panel_of(drawn_view)
+    drawn_view.superpose_selected()
+    settle(drawn_view, qtbot)
+    other = next(one.trace for one in panel.scene.hits if one is not panel.scene.chosen)
+    assert other.pairs is not None
+    of_query, of_other = other.pairs.rows[5].tolist()
+    panel.pick([Pick(other, of_other)])
+    (column,) = np.flatnonzero(pair_of(drawn_view).of_query == of_query).tolist()
+    assert drawn_view.alignment.plot.marks == {column: (True, False)}
+
+
+def test_hands_turn_pan_and_zoom(view: StructureView, qtbot: QtBot) -> None:
+    canvas = panel_of(view).canvas
+    before = canvas.camera
+
+    def drag(button: Qt.MouseButton, modifier: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
+        QTest.mousePress(canvas, button, modifier, QPoint(100, 100))
+        for x in (110, 130, 150):
+            QTest.mouseMove(canvas, QPoint(x, 105))
+            QApplication.sendPostedEvents()
+        QTest.mouseRelease(canvas, button, modifier, QPoint(150, 105))
+
+    drag(Qt.MouseButton.LeftButton)
+    turned = canvas.camera
+    assert not np.allclose(turned.rotation, before.rotation) and turned.height == before.height and panel_of(view).scene.picks == []
+    drag(Qt.MouseButton.RightButton)
+    panned = canvas.camera
+    assert (panned.rotation == turned.rotation).all() and panned.shift != turned.shift
+    at = QPointF(120, 80)
+    wheel = QWheelEvent(
+        at, canvas.mapToGlobal(at), QPoint(), QPoint(0, 120), Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(canvas, wheel)
+    assert canvas.camera.height < panned.height
+    canvas.setFocus()
+    none, shift = Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.ShiftModifier
+    for key, modifier in ((Qt.Key.Key_Left, none), (Qt.Key.Key_Up, shift), (Qt.Key.Key_Plus, none), (Qt.Key.Key_Minus, none)):
+        last = canvas.camera
+        QTest.keyClick(canvas, key, modifier)
+        assert canvas.camera is not last
+    last = canvas.camera
+    QTest.keyClick(canvas, Qt.Key.Key_0)
+    assert np.allclose(canvas.camera.rotation, before.rotation) and canvas.camera.height == pytest.approx(before.height)
+    QTest.keyClick(canvas, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert canvas.camera is last
+    QTest.keyClick(canvas, Qt.Key.Key_P)
+    assert not canvas.camera.is_perspective
+    QTest.keyClick(canvas, Qt.Key.Key_0)
+    assert not canvas.camera.is_perspective
+
+
+def test_a_view_that_nobody_has_moved_grows_with_its_room(drawn_view: StructureView, qtbot: QtBot) -> None:
+    panel = panel_of(drawn_view)
+    canvas = panel.canvas
+
+    def share() -> float:
+        found = canvas.camera.projected(panel.scene.points(), canvas.width(), canvas.height())
+        return float(max(np.ptp(found[:, 0]) / canvas.width(), np.ptp(found[:, 1]) / canvas.height()))
+
+    assert share() > 0.6
+    width = canvas.width()
+    panel.lists_action.trigger()
+    qtbot.waitUntil(lambda: canvas.width() > width)
+    assert share() > 0.6
+    moved = canvas.camera.turned(20, 0)
+    canvas._take(moved)
+    panel.lists_action.trigger()
+    qtbot.waitUntil(lambda: canvas.width() == width)
+    assert canvas.camera is moved
+
+
+def test_it_spins_until_it_is_told_to_stop_or_hidden(drawn_view: StructureView, qtbot: QtBot) -> None:
+    panel = panel_of(drawn_view)
+    before = panel.canvas.camera
+    panel.spin_action.trigger()
+    qtbot.waitUntil(lambda: panel.canvas.camera is not before)
+    drawn_view.structures_action.setChecked(False)
+    assert not panel.canvas.is_spinning and not panel.spin_action.isChecked()
+
+
+def test_it_is_centred_on_a_residue_and_on_what_is_aligned(drawn_view: StructureView, qtbot: QtBot) -> None:
+    panel = panel_of(drawn_view)
+    canvas = panel.canvas
+    pick = front_residue(panel, 0)
+    qtbot.mouseDClick(canvas, Qt.MouseButton.LeftButton, pos=place_of(panel, pick))
+    assert place_of(panel, pick) == canvas.rect().center() or (place_of(panel, pick) - canvas.rect().center()).manhattanLength() <= 2
+    panel.aligned_action.trigger()
+    chosen = panel.scene.chosen
+    assert chosen is not None and chosen.trace.pairs is not None
+    found = canvas.camera.projected(panel.scene.aligned_points(), canvas.width(), canvas.height())
+    assert (found[:, :2] > 0).all() and (found[:, 0] < canvas.width()).all() and (found[:, 1] < canvas.height()).all()
+    panel.pick([pick])
+    panel.centre_action.trigger()
+    assert canvas.camera.centre == pytest.approx(pick.place.astype(float))
+
+
+def test_every_style_extent_background_and_scheme_is_drawn(view: StructureView, qtbot: QtBot) -> None:
+    panel = panel_of(view)
+    said: list[str] = []
+    view.message.connect(said.append)
+    pictures = set()
+    for box, n in ((panel.style_box, len(STYLES)), (panel.colour_box, 8), (panel.extent_box, len(EXTENTS))):
+        assert box.count() == n and box.accessibleName() and box.toolTip()
+        for i in range(n):
+            box.setCurrentIndex(i)
+            settle(view, qtbot)
+            pictures.add(bytes(panel.canvas.grab().toImage().constBits()))
+        box.setCurrentIndex(0)
+    # No residue of these is predicted: one scheme says so.
+    assert len(pictures) >= 10 and "The files tell neither pLDDT nor B-factors." in said
+    for name in BACKGROUNDS:
+        panel.canvas.set_background(name)
+        ground = panel.canvas.grab().toImage().pixelColor(2, 2)
+        assert ground == panel.canvas.background_colour
+    for action in panel._write_actions[:3]:
+        action.trigger()
+    assert not panel.canvas.overlay.legend and not panel.canvas.overlay.ends
+
+
+def test_it_follows_the_look_of_the_window(drawn_view: StructureView, theme: Theme, qtbot: QtBot) -> None:
+    canvas = panel_of(drawn_view).canvas
+    light = canvas.background_colour
+    theme.choose("dark")
+    qtbot.wait(20)
+    assert canvas.background_colour.lightness() < 60 < light.lightness()
+    assert canvas.grab().toImage().pixelColor(2, 2) == canvas.background_colour
+
+
+def test_where_there_is_little_room_it_takes_the_place_of_the_alignment(drawn_view: StructureView, qtbot: QtBot) -> None:
+    view = drawn_view
+    assert view.alignment.isVisible() and panel_of(view).isVisible()
+    view.resize(780, 560)
+    qtbot.waitUntil(lambda: not view.alignment.isVisible() and not cut_off(view))
+    assert panel_of(view).isVisible()
+    panel_of(view).closeAsked.emit()
+    assert view.alignment.isVisible() and not panel_of(view).isVisible()
+    view.structures_action.trigger()
+    view.resize(1400, 900)
+    qtbot.wait(20)
+    assert view.alignment.isVisible() and panel_of(view).isVisible()
+
+
+def test_that_it_is_shown_is_kept_and_a_hit_without_files_says_why(
+    drawn_view: StructureView, project: Project, searched: Path, qtbot: QtBot, tmp_path: Path
+) -> None:
+    state = drawn_view.state()
+    other = StructureView()
+    qtbot.addWidget(other)
+    other.restore_state(state)
+    assert other.structures_action.isChecked()
+    other.restore_state("{}")
+    assert not other.structures_action.isChecked()
+    query = searched.parent / "project files" / "query.cif"
+    hidden = query.with_name("hidden")
+    query.rename(hidden)
+    try:
+        drawn_view.show_run(project, None)
+        settle(drawn_view, qtbot)
+        assert "query.cif" in panel_of(drawn_view).canvas.failure and panel_of(drawn_view).scene.query is None
+    finally:
+        hidden.rename(query)
+
+
+def test_the_memory_of_opengl_is_flat_however_many_hits_are_looked_at(opengl: OpenGLRenderer, project: Project, qtbot: QtBot) -> None:
+    view = shown(project, qtbot)
+    panel = panel_of(view)
+    seen = set()
+    for position in [*range(len(view.hits.model.rows))] * 2:
+        view.hits.view.choose(position)
+        settle(view, qtbot)
+        panel.canvas.repaint()
+        assert isinstance(panel.canvas.renderer, OpenGLRenderer)
+        seen.add(panel.canvas.renderer.n_buffers)
+        assert len(panel.scene._meshes) == 2 and len(view._pairs) <= 64
+    # Two chains of three buffers each, and one or two pictures.
+    assert seen <= {7, 8}
+    view.clear()
+    assert panel.canvas._renderer is None
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from PySide6.QtWidgets import QApplication
+from gui.settings import SettingsFile
+from gui.theme import Theme
+from gui.window import MainWindow
+application = QApplication(["proteoscope"])
+window = MainWindow(SettingsFile(Path(sys.argv[1])), Theme(application))
+window.show()
+window.menus.new["structures"].trigger()
+application.processEvents()
+drawing = ("OpenGL", "PIL", "gui.structure.structure_panel", "gui.structure.opengl_renderer", "engine.structures.meshes")
+print([name for name in drawing if name in sys.modules])
+window.close()
+window.queue.shutdown(5)
+"""
+
+
+def test_a_window_that_shows_no_structure_imports_nothing_of_opengl(tmp_path: Path, display: None) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path / "settings.json")], cwd=REPOSITORY, env=dict(os.environ), capture_output=True,
+        text=True, timeout=120, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == "[]"
