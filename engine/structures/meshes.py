@@ -25,13 +25,11 @@ __all__ = [
     "MOST_TRIANGLES",
     "NO_MESH",
     "Detail",
-    "Lines",
     "Mesh",
     "are_joined",
     "are_places",
     "curve",
     "detail_for",
-    "line",
     "ribbon",
     "spheres",
     "sticks",
@@ -47,7 +45,6 @@ _MOST_PLACE = 99_999.0
 _LEAST = 1e-6
 _ISOLATED = 1.6
 """How much thicker than the tube the ball of a residue without neighbours is."""
-_STAR = 0.4  # Å, half a stroke of an isolated residue among lines
 
 Places = NDArray[np.floating]
 
@@ -111,14 +108,6 @@ class Mesh:
 
 
 NO_MESH = Mesh(np.empty((0, 3), np.float32), np.empty((0, 3), np.float32), np.empty((0, 3), np.uint32), np.empty(0, np.int32))
-
-
-@dataclass(frozen=True)
-class Lines:
-    """Strokes. `points`: (k, 2, 3) float32, their ends in Å. `residue`: (k,) int32, the row that each shows."""
-
-    points: NDArray[np.float32]
-    residue: NDArray[np.int32]
 
 
 def are_places(position: Places) -> NDArray[np.bool_]:
@@ -630,25 +619,6 @@ def spheres(
         vertices.reshape(-1, 3), np.tile(points, (len(rows), 1)), (triangles + first).reshape(-1, 3),
         np.repeat(rows.astype(np.int32), len(points)),
     )  # fmt: skip
-
-
-def line(position: Places, is_shown: NDArray[np.bool_] | None = None, number: NDArray[np.integer] | None = None) -> Lines:
-    """The Cα trace as strokes, of each residue half the way to its neighbours; a residue without any is a small star."""
-    there = are_places(position)
-    shown = there if is_shown is None else there & is_shown
-    place = np.where(there[:, None], np.asarray(position, np.float64), 0.0)
-    joined = _next_joined(position, number)
-    links = np.flatnonzero(joined)
-    middle = (place[links] + place[np.minimum(links + 1, len(place) - 1)]) / 2.0
-    halves = np.stack([np.stack([place[links], middle], axis=1), np.stack([middle, place[links + 1]], axis=1)], axis=1).reshape(-1, 2, 3)
-    residue = np.stack([links, links + 1], axis=1).ravel()
-    alone = np.flatnonzero(_alone(joined, shown)) if len(place) else np.empty(0, np.int64)
-    stars = place[alone][:, None, None] + np.stack([-np.eye(3), np.eye(3)], axis=1)[None] * _STAR
-    kept = shown[residue]
-    return Lines(
-        np.concatenate([halves[kept], stars.reshape(-1, 2, 3)]).astype(np.float32),
-        np.concatenate([residue[kept], np.repeat(alone, 3)]).astype(np.int32),
-    )
 
 
 def sticks(position: Places, bonds: NDArray[np.integer], radius: float = 0.18, sides: int = 8, level: int = 1) -> Mesh:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from engine.execution.compilation import Kernels
 from engine.structures.meshes import Mesh
 
-__all__ = ["AMBIENT", "DRAWING_KERNELS", "LIGHT", "MOST_PIXELS", "Camera", "Projected", "drawn", "fitting", "projected"]
+__all__ = ["AMBIENT", "DRAWING_KERNELS", "LIGHT", "MOST_PIXELS", "Camera", "Projected", "drawn", "projected"]
 
 MOST_PIXELS = 1 << 26
 """Of a picture while it is drawn, with the finer ones that are averaged: 7 bytes each."""
@@ -25,7 +25,6 @@ AMBIENT = 0.4
 """The share of light that comes from everywhere."""
 LIGHT = (-0.35, 0.45, 0.82)
 """Direction to the lamp, which goes with the viewer: x to the right, y up, z to the viewer."""
-_MARGIN = 1.08
 
 
 @dataclass(frozen=True)
@@ -65,20 +64,6 @@ def projected(position: NDArray[np.floating], camera: Camera, width: int, height
         with np.errstate(divide="ignore", invalid="ignore"):
             scale = np.where(left > 0.01 * camera.distance, scale * np.float32(camera.distance) / left, np.float32(np.nan))
     return Projected(np.float32(width / 2) + scale * x, np.float32(height / 2) - scale * y, depth)
-
-
-def fitting(
-    position: NDArray[np.floating], rotation: NDArray[np.floating], width: int, height: int, distance: float = float("inf")
-) -> Camera:
-    """The camera that looks at the middle of places (n, 3) from a direction, and has all of them in the picture however it is turned."""
-    known = np.asarray(position, np.float64)
-    known = known[np.isfinite(known).all(axis=1)]
-    if not len(known):
-        return Camera(rotation, np.zeros(3), min(width, height) / 20.0, distance)
-    centre = (known.min(axis=0) + known.max(axis=0)) / 2.0
-    radius = max(4.0, float(np.sqrt(((known - centre) ** 2).sum(axis=1).max())) + 2.0)
-    nearer = 1.0 if not np.isfinite(distance) else max(0.05, 1.0 - radius / distance)
-    return Camera(rotation, centre, min(width, height) / (2.0 * radius * _MARGIN) * nearer, distance)
 
 
 def drawn(

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.structures.chains import HELIX, STRAND
-from engine.structures.meshes import Detail, Mesh, detail_for, line, ribbon, spheres, tube
-from engine.structures.projection import DRAWING_KERNELS, drawn, fitting
+from engine.structures.meshes import Detail, Mesh, detail_for, ribbon, spheres, tube
+from engine.structures.projection import DRAWING_KERNELS, Camera, drawn
 from engine.structures.reading import read_structure
 from tests.engine.structures.examples import helix
 
@@ -64,14 +64,13 @@ def main() -> None:
         }
         for shape, made in shapes.items():
             emit(shape, options.times, made, detail=name, residues=len(place), triangles=len(made().triangles))
-    emit("line", options.times, lambda: line(place), residues=len(place))
     DRAWING_KERNELS.use()
     steps, sides, _ = detail_for(options.residues * options.chains)
     rng = np.random.default_rng(0)
     many = [place + 4.0 * rng.normal(size=3) for _ in range(options.chains)]
     whole = Mesh.joined([tube(one, 0.3, steps, sides) for one in many], [len(place)] * options.chains)
     colours = rng.integers(0, 255, (len(place) * options.chains, 3)).astype(np.uint8)
-    camera = fitting(place, np.eye(3), 900, 700)
+    camera = Camera(np.eye(3), (place.min(axis=0) + place.max(axis=0)) / 2.0, 650.0 / float(np.ptp(place, axis=0).max()))
     emit("picture", options.times, lambda: drawn(whole, colours, camera, 900, 700), chains=options.chains, triangles=len(whole.triangles))
 
 

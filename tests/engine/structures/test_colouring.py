@@ -23,10 +23,8 @@ from engine.structures.colouring import (
     ShownChain,
     coloured,
     conservation,
-    scheme_named,
 )
 from engine.structures.outputs import PictureChain, chain_atoms, write_picture
-from engine.structures.pairs import aligned_pairs, sound_pairs
 from engine.structures.reading import read_structure
 from engine.structures.residue_atoms import b_factors, residue_atoms
 from engine.structures.scripts import ScriptedChain, chimerax_script, pymol_script
@@ -217,12 +215,3 @@ def test_atoms_of_residues_come_from_the_chain_s_file(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(InputError):
         residue_atoms(path, chains, np.array([2]))
-
-
-def test_pairs_are_named_and_measured() -> None:
-    query, target = chain("ACDE"), chain("WXCD", insertion=np.array([0, 0, 65, 0], np.uint8))
-    found = aligned_pairs(query, target, np.array([[1, 2], [3, 3], [9, 0], [0, -1]]), np.eye(3), np.zeros(3))
-    assert len(found) == 2 and found.query_name.tolist() == ["CYS", "GLU"] and found.target_number.tolist() == ["3A", "4"]
-    assert found.distance[0] == pytest.approx(np.linalg.norm(helix(4)[1] - helix(4)[2]), abs=1e-5) and found.distance[1] == 0.0
-    assert len(sound_pairs(np.empty((0, 2)), 4, 4)) == 0
-    assert scheme_named("chain").title == "Chain"

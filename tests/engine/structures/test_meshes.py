@@ -16,7 +16,6 @@ from engine.structures.meshes import (
     are_joined,
     curve,
     detail_for,
-    line,
     ribbon,
     spheres,
     sticks,
@@ -136,7 +135,6 @@ def test_no_bridge_leads_over_a_break() -> None:
         assert_closed(mesh)
         height = mesh.vertices[:, 2]
         assert not ((height > 10.0) & (height < 28.0)).any()
-    assert not (np.ptp(line(place).points[:, :, 2], axis=1) > 4.0).any()
     # A number that is left out breaks a chain whose residues lie near.
     number = np.arange(6) + 2 * (np.arange(6) > 2)
     assert are_joined(helix(6)).all() and are_joined(helix(6), number).tolist() == [True, True, False, True, True]
@@ -153,8 +151,6 @@ def test_only_shown_residues_are_drawn_each_with_half_its_bonds() -> None:
         x = mesh.vertices[:, 0] / 3.8
         assert np.allclose([x[mesh.residue < 3].min(), x[mesh.residue < 3].max()], [0.5, 2.5], atol=1e-5)
         assert np.allclose([x[mesh.residue == 5].min(), x[mesh.residue == 5].max()], [4.5, 5.5], atol=1e-5)
-    strokes = line(place, shown)
-    assert np.bincount(strokes.residue, minlength=8).tolist() == [0, 2, 2, 0, 0, 2, 0, 0]
     assert set(spheres(place, is_shown=shown).residue.tolist()) == {1, 2, 5}
 
 
@@ -190,7 +186,6 @@ def test_any_coordinates_make_a_sound_mesh(rows: list[tuple[float, float, float]
     shown = np.array([random.random() < 0.7 for _ in range(n)], np.bool_)
     for mesh in (tube(place, is_shown=shown), ribbon(place, states), ribbon(place, states, 2, 4, shown), spheres(place)):
         assert_sound(mesh, max(1, n))
-    assert np.isfinite(line(place).points).all()
     assert sum(len(one) for one in curve(place)) >= 0
 
 

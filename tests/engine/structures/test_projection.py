@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.structures.meshes import Mesh, spheres, tube
-from engine.structures.projection import Camera, drawn, fitting, projected
+from engine.structures.projection import Camera, drawn, projected
 from tests.engine.structures.examples import helix
 
 RED, BLUE = [255, 0, 0], [0, 0, 255]
@@ -39,19 +39,8 @@ def test_perspective_makes_the_nearer_greater_and_leaves_out_what_is_behind_the_
     assert at.x[:2].tolist() == [60.0, 70.0] and np.isnan(at.x[2])
 
 
-def test_all_is_in_the_picture_however_it_is_turned() -> None:
-    place = helix(40)
-    rng = np.random.default_rng(1)
-    for distance in (np.inf, 200.0):
-        for _ in range(10):
-            rotation, _ = np.linalg.qr(rng.normal(size=(3, 3)))
-            x, y, _ = projected(place, fitting(place, rotation, 300, 200, distance), 300, 200)
-            assert x.min() > 0 and x.max() < 300 and y.min() > 0 and y.max() < 200
-    assert np.isfinite(fitting(np.full((2, 3), np.nan), np.eye(3), 10, 10).scale)
-
-
 def test_edges_are_smooth_where_it_is_drawn_finer() -> None:
-    mesh, camera = tube(helix(10)), fitting(helix(10), np.eye(3), 60, 60)
+    mesh, camera = tube(helix(10)), Camera(np.eye(3), helix(10).mean(axis=0), 3.0)
     colours = np.zeros((10, 3), np.uint8)
     plain, fine = (drawn(mesh, colours, camera, 60, 60, fog=0.0, finer=k) for k in (1, 3))
     assert fine.shape == plain.shape and len(np.unique(fine)) > len(np.unique(plain))
