@@ -92,7 +92,9 @@ class TablePanel(QWidget):
         row.addWidget(self.all_button)
         row.addWidget(self._busy)
         row.addWidget(self.count_label)
-        self._row = row
+        self._buttons = QHBoxLayout()
+        self._buttons.setSpacing(0)
+        row.addLayout(self._buttons)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -120,7 +122,7 @@ class TablePanel(QWidget):
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
         button.setAutoRaise(True)
         button.setAccessibleName(action.text().replace("&", ""))
-        self._row.addWidget(button)
+        self._buttons.addWidget(button)
 
     def open_table(self, source: TableSource) -> None:
         """Show a table; the first rows come with the next `show`."""
