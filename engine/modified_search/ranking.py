@@ -81,7 +81,9 @@ class ShiftedMatches:
     def take(self, rows: NDArray[np.int64]) -> ShiftedMatches:
         """Some of them."""
         features = {name: column[rows] for name, column in self.matches.features.items()}
-        columns = {one.name: getattr(self.matches, one.name)[rows] for one in fields(Matches) if one.name != "features"}
+        # Of shifted peptides no peaks of bonds are known.
+        names = [one.name for one in fields(Matches) if one.name not in ("features", "bond_weights")]
+        columns = {name: getattr(self.matches, name)[rows] for name in names}
         own = {one.name: getattr(self, one.name)[rows] for one in fields(self) if one.name != "matches"}
         return ShiftedMatches(Matches(features=features, **columns), **own)
 
