@@ -35,7 +35,7 @@ def use_scoring(parameters: Any, *, with_index: bool = False) -> None:
     from engine.execution.resources import Resources
     from engine.formats import read_proteins, read_spectra
     from engine.matches.fragment_index import FragmentSearch
-    from engine.matches.fragment_intensities import Judged, intensity_features
+    from engine.matches.fragment_intensities import MatchColumns, intensity_features
     from engine.matches.psms import collect_psms
     from engine.matches.scoring import Search, modification_arrays, scoring_settings
     from engine.peptides.digestion import Digestion
@@ -71,5 +71,5 @@ def use_scoring(parameters: Any, *, with_index: bool = False) -> None:
         else:
             psms = collect_psms(search.run(with_bonds=True), peptides, proteins, ())
             assert psms.bonds is not None
-            judged = Judged(psms.charge, psms.peptide_family, psms.score, ~psms.is_decoy)
+            judged = MatchColumns(psms.charge, psms.peptide_family, psms.score, ~psms.is_decoy)
             intensity_features(psms.bonds, judged, parameters.fragment_tolerance, alone, fewest_peptides=1)

@@ -101,7 +101,7 @@ class MatchedBonds:
         return MatchedBonds(offsets, np.concatenate((self.residues, other.residues)), np.concatenate((self.weight, other.weight)))
 
 
-class Judged(NamedTuple):
+class MatchColumns(NamedTuple):
     """What is known of the matches before their intensities are compared; each (n,).
 
     `peptide` is the same for all forms of a peptide and for its decoy partner; `is_confident` marks targets to learn from.
@@ -114,7 +114,7 @@ class Judged(NamedTuple):
 
 
 def intensity_features(
-    bonds: MatchedBonds, judged: Judged, fragment_tolerance: str, resources: Resources, *, fewest_peptides: int = FEWEST_PEPTIDES
+    bonds: MatchedBonds, judged: MatchColumns, fragment_tolerance: str, resources: Resources, *, fewest_peptides: int = FEWEST_PEPTIDES
 ) -> tuple[dict[str, NDArray[np.float64]], str]:
     """How well predicted intensities agree with the peaks: columns by name, each (n,) float64, and what was learnt, in a sentence.
 
@@ -144,7 +144,7 @@ def intensity_features(
     return dict(zip(FEATURES, np.ascontiguousarray(out.T), strict=True)), message
 
 
-def _learnt_from(judged: Judged) -> Integers:
+def _learnt_from(judged: MatchColumns) -> Integers:
     """Rows of the best spectrum of each peptide and charge among the confident matches, ascending; the best of these, if they are many."""
     rows = np.flatnonzero(judged.is_confident)
     rows = rows[np.lexsort((rows, -judged.score[rows]))]

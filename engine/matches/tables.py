@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from engine.chemistry.peptidoforms import write_many
 from engine.execution.resources import Resources
-from engine.matches.fragment_intensities import IntensitySettings, Judged, intensity_features, why_not_predicted
+from engine.matches.fragment_intensities import IntensitySettings, MatchColumns, intensity_features, why_not_predicted
 from engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
 from engine.matches.psms import Psms, joined_psms, rescoring_features, search_score
 from engine.matches.rescoring import rescore
@@ -141,7 +141,7 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
     confident[learns] = (q_values(initial[learns], psms.is_decoy[learns], plus_one=settings.plus_one) <= 0.01) & ~psms.is_decoy[learns]
     features, intensities = rescoring_features(psms, confident), ""
     if settings.predicted_intensities:
-        more, intensities = _intensities(psms, Judged(psms.charge, psms.peptide_family, initial, confident), settings, resources)
+        more, intensities = _intensities(psms, MatchColumns(psms.charge, psms.peptide_family, initial, confident), settings, resources)
         features |= more
         psms = replace(psms, bonds=None)  # nothing else asks for them
     score, message = initial, "rescoring is off"
@@ -179,7 +179,7 @@ def error_rates(
 
 
 def _intensities(
-    psms: Psms, judged: Judged, settings: StatisticsSettings, resources: Resources
+    psms: Psms, judged: MatchColumns, settings: StatisticsSettings, resources: Resources
 ) -> tuple[dict[str, NDArray[np.float64]], str]:
     """Features from predicted fragment intensities, and what was learnt of them or why there are none."""
     why = why_not_predicted(settings, psms.modifications)

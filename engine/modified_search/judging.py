@@ -89,9 +89,8 @@ def judge(found: ShiftedMatches, indexes: Indexes, parameters: ModifiedSearchPar
     mass_error = 0.0 if confident.sum() < _FEWEST_CONFIDENT else float(np.median(psms.mass_error_ppm[confident]))
     mass = found.shift - mass_error * 1e-6 * psms.observed_mass
     score, message, features = initial, "rescoring is off", dict[str, NDArray[np.float64]]()
-    tier = np.full(len(psms), TIERS - 1)
+    tier, distance = _likelihoods(psms, found, mass, indexes, parameters)
     if not by_count:
-        tier, distance = _likelihoods(psms, found, mass, indexes, parameters)
         share = _shares(psms, found, tier, first)
         key = found.key + worth_of_share(share, found.theta) - worth_of_share(found.nearness, found.theta)
         psms = replace(psms, expectation=psms.expectation + share - found.nearness)

@@ -37,9 +37,9 @@ from kernels.device import stop_flag
 from kernels.layouts import PeptideArrays, ScoringSettings
 from kernels.partitions import Partition, equal_partitions
 
-__all__ = ["JUDGED", "ShiftedMatches", "place_candidates", "rank_candidates"]
+__all__ = ["FORMS_JUDGED", "ShiftedMatches", "place_candidates", "rank_candidates"]
 
-JUDGED = 8
+FORMS_JUDGED = 8
 """Forms of each spectrum that are judged by all scores, whatever is reported."""
 
 _NONE = 255

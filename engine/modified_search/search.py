@@ -18,7 +18,7 @@ from engine.matches.source_run import SourceRun, identified_run, identified_spec
 from engine.modified_search.candidate_search import find_candidates
 from engine.modified_search.compilation import MODIFIED
 from engine.modified_search.parameters import ModifiedSearchParameters
-from engine.modified_search.ranking import JUDGED, place_candidates, rank_candidates
+from engine.modified_search.ranking import FORMS_JUDGED, place_candidates, rank_candidates
 from engine.modified_search.settings import list_settings, scoring_of, shift_settings
 from engine.modified_search.summary import ModifiedSearchSummary
 from engine.peptides.indexes import Databases, Indexes, build_indexes, open_indexes
@@ -101,10 +101,10 @@ def find_modified(
             with searching.step("score"):
                 kept, memory_bytes = parameters.top if by_count else parameters.candidates, parameters.index_memory * _MB
                 candidates = find_candidates(index, peptides, settings, list_settings(parameters), kept, memory_bytes, resources)
+                n_forms = parameters.top if by_count else max(parameters.top, FORMS_JUDGED)
                 placed = place_candidates(index, peptides, candidates, settings, shifts, resources)
                 found = rank_candidates(
-                    index, peptides, candidates, placed, settings, shifts, parameters.top if by_count else max(parameters.top, JUDGED),
-                    by_count=by_count, resources=resources,
+                    index, peptides, candidates, placed, settings, shifts, n_forms, by_count=by_count, resources=resources
                 )  # fmt: skip
             searching.device = resources.used
             spectra_written = searching.begin(lambda progress: write_spectra(_run_of(searching), every, progress))

@@ -13,6 +13,7 @@ from PySide6.QtGui import QColor
 
 from engine.jobs import Progress
 from engine.structure_search.hit_chains import write_hits
+from engine.structures.scripts import Style
 from gui.structure.scene import Scene
 from gui.structure.traces import Trace
 from gui.tasks import WritingTask
@@ -31,7 +32,7 @@ class SceneFilesTask(WritingTask):
     hits: tuple[Trace, ...]
     colours: tuple[NDArray[np.uint8], ...]
     shown: tuple[NDArray[np.bool_] | None, ...]
-    style: str
+    style: Style
     background: tuple[int, int, int]
     folder: Path
 
@@ -56,7 +57,7 @@ class SceneFilesTask(WritingTask):
         progress.stage("Writing")
         hits = [(hit.found, _row(hit)) for hit in self.hits]
         _, told = write_hits(
-            self.folder, self.query.found, hits, list(self.colours), self.style, self.background, list(self.shown)  # type: ignore[arg-type]
+            self.folder, self.query.found, hits, self.colours, self.style, self.background, self.shown
         )  # fmt: skip
         for text in told:
             progress.message(text, "warning")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from engine.structures import colouring
 from engine.structures.meshes import DETAILS, Detail, Mesh, ribbon, spheres, sticks, tube
 from engine.structures.residue_atoms import Atoms
+from engine.structures.scripts import Style
 from gui.structure.camera import Sphere, sphere_around
 from gui.structure.rendering import Body
 from gui.structure.traces import Trace
@@ -75,7 +76,7 @@ class Scene:
         self.hits: list[ShownHit] = []
         self.chosen: ShownHit | None = None
         self.picks: list[Pick] = []
-        self.style = "ribbon"
+        self.style: Style = "ribbon"
         self.extent = "chain"
         self.scheme = "partner"
         self.beside: dict[Trace, tuple[Trace, ...]] = {}

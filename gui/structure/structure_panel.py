@@ -27,6 +27,7 @@ from engine.jobs import Progress
 from engine.structures.colouring import MOST_HITS, SCHEMES
 from engine.structures.projection import DRAWING_KERNELS
 from engine.structures.residue_atoms import Atoms, b_factors
+from engine.structures.scripts import Style
 from gui.forms.editors import tool_button
 from gui.forms.wheel import ChoiceBox
 from gui.icons import set_icon
@@ -359,7 +360,7 @@ class StructurePanel(QWidget):
         page.addWidget(self.note)
         page.addWidget(self.splitter, 1)
 
-    def _box(self, name: str, choices: dict[str, str], chosen: str, choose: Callable[[str], None]) -> ChoiceBox:
+    def _box(self, name: str, choices: dict[str, str], chosen: str, choose: Callable[[Any], None]) -> ChoiceBox:
         box = ChoiceBox()
         for key, title in choices.items():
             box.addItem(title, key)
@@ -405,8 +406,8 @@ class StructurePanel(QWidget):
         self._changed()
         self.picksChanged.emit()
 
-    def _choose_style(self, name: str) -> None:
-        self.scene.style = name
+    def _choose_style(self, style: Style) -> None:
+        self.scene.style = style
         self.canvas.refresh()
 
     def _choose_scheme(self, name: str) -> None:

@@ -2,7 +2,7 @@
 
 The network knows, for each bond of a peptide, the residues around it and at both ends, those on either side by their number, how many are
 basic, where the bond is, and the charge. Its answers are, for the ions b, b2+, y and y2+ of the bond, binary logarithms of `FLOOR` plus the
-ion's share of the spectrum's intensity; MS2PIP taught it (`resources/fragmentation/train_intensities.py`). All its first layer's inputs
+ion's share of the spectrum's intensity; MS2PIP taught it (`tests/benchmarks/intensity_network.py`). All its first layer's inputs
 but two are counts and choices, so that the layer is a sum of rows of tables.
 
 On the processor alone: only the best matches of each spectrum are looked at. Each row depends on itself alone and sums are made in one

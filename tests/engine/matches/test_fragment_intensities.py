@@ -15,7 +15,7 @@ from engine.chemistry.modifications import parse_modification
 from engine.errors import StorageError
 from engine.execution.resources import Resources
 from engine.identification.parameters import IdentificationParameters
-from engine.matches.fragment_intensities import FEATURES, Judged, MatchedBonds, intensity_features, load_network, why_not_predicted
+from engine.matches.fragment_intensities import FEATURES, MatchColumns, MatchedBonds, intensity_features, load_network, why_not_predicted
 from kernels.cpu.fragment_intensities import FLOOR, IONS, network_shapes, predict_bonds
 from resources import path
 
@@ -54,7 +54,7 @@ def test_the_shipped_network_predicts_what_its_teacher_predicts() -> None:
 # ----------------------------------------------------------------------------------------------- a run whose answer is known
 
 
-def run(n_peptides: int = 120, copies: int = 2, seed: int = 5, shift: float = 0.0) -> tuple[MatchedBonds, Judged]:
+def run(n_peptides: int = 120, copies: int = 2, seed: int = 5, shift: float = 0.0) -> tuple[MatchedBonds, MatchColumns]:
     """Matches of `copies` spectra for each peptide and charge: as predicted, but with y ions `shift` higher in their logarithm, and noise.
 
     Every second one is confident.
@@ -74,10 +74,10 @@ def run(n_peptides: int = 120, copies: int = 2, seed: int = 5, shift: float = 0.
     residues = np.frombuffer("".join(sequences).encode(), np.uint8).copy()
     number = np.repeat(random.integers(0, 1 << 60, n_peptides), copies)
     n = len(sequences)
-    return MatchedBonds(offsets, residues, weight), Judged(charge, number, random.random(n), np.arange(n) % 2 == 0)
+    return MatchedBonds(offsets, residues, weight), MatchColumns(charge, number, random.random(n), np.arange(n) % 2 == 0)
 
 
-def features(bonds: MatchedBonds, judged: Judged, tolerance: str = "20 ppm", threads: int = 1) -> NDArray[np.float64]:
+def features(bonds: MatchedBonds, judged: MatchColumns, tolerance: str = "20 ppm", threads: int = 1) -> NDArray[np.float64]:
     columns, _ = intensity_features(bonds, judged, tolerance, Resources(threads))
     assert tuple(columns) == FEATURES
     return np.column_stack(list(columns.values()))
@@ -100,7 +100,7 @@ def turned(bonds: MatchedBonds, rows: NDArray[np.int64]) -> MatchedBonds:
     return replace(bonds, weight=weight)
 
 
-def learnt_apart(bonds: MatchedBonds, judged: Judged) -> bool:
+def learnt_apart(bonds: MatchedBonds, judged: MatchColumns) -> bool:
     """Whether the matches of a peptide stay as they were where another spectrum of it, from which was learnt, has other peaks.
 
     Those of a peptide of another fold must not: they see whether anything was learnt.
@@ -131,7 +131,7 @@ def test_a_decoy_is_compared_as_a_target_is() -> None:
     """Nothing says which matches are decoys: of two alike, the one that was learnt from and the one that was not have the same features."""
     bonds, judged = run(copies=1)
     twice = np.repeat(np.arange(len(bonds)), 2)
-    judged = Judged(*(column[twice] for column in judged))
+    judged = MatchColumns(*(column[twice] for column in judged))
     both = features(bonds.take(twice), judged._replace(is_confident=np.arange(len(twice)) % 2 == 0))
     assert both[::2].tobytes() == both[1::2].tobytes()
     swapped = features(bonds.take(twice), judged._replace(is_confident=np.arange(len(twice)) % 2 == 1))
@@ -174,7 +174,7 @@ def test_what_ships_is_not_used_for_ion_traps_which_learn_from_the_run_alone() -
 
 def test_no_matches_have_no_features() -> None:
     none = MatchedBonds(np.zeros(1, np.int64), np.empty(0, np.uint8), np.empty((0, IONS), np.float32))
-    empty = Judged(*(np.empty(0, kind) for kind in (np.int64, np.int64, np.float64, bool)))
+    empty = MatchColumns(*(np.empty(0, kind) for kind in (np.int64, np.int64, np.float64, bool)))
     assert features(none, empty).shape == (0, 3)
 
 

@@ -190,6 +190,8 @@ def test_published_ranks_by_matching_masses_alone(made, tmp_path):
     known = {**made.plain, **{title: one[0] for title, one in made.planted.items()}}
     right = [row for row in rows if known.get(row["spectrum_id"]) == row["sequence"]]
     assert len(right) >= 0.5 * len(known)
+    oxidised = [row for row in right if row["modification"] == "Oxidation"]
+    assert oxidised and {row["shift_kind"] for row in oxidised} == {"named"}
 
 
 def cancelled_search(made, folder, stage):

@@ -2,8 +2,8 @@
 
     python -m venv TEACHER; TEACHER/bin/pip install ms2pip==4.0.0 pyarrow==17.0.0
     python -m venv TRAINER; TRAINER/bin/pip install numpy torch==2.13.0
-    TEACHER/bin/python resources/fragmentation/train_intensities.py teach --proteomes FOLDER --out predictions.npz
-    TRAINER/bin/python resources/fragmentation/train_intensities.py train predictions.npz
+    TEACHER/bin/python tests/benchmarks/intensity_network.py teach --proteomes FOLDER --out predictions.npz
+    TRAINER/bin/python tests/benchmarks/intensity_network.py train predictions.npz
 
 That takes some 4 and 12 minutes on two cores. Python 3.11: of other versions, ms2pip 4.0.0 may have no package with its models in it.
 
@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-OUTPUT = Path(__file__).with_name("intensities.npz")
+OUTPUT = Path(__file__).resolve().parents[2] / "resources" / "fragmentation" / "intensities.npz"
 LETTERS = "ACDEFGHIKMNPQRSTVWY"  # with L as I; codes count from 1, and 0 is no residue
 SHORTEST, LONGEST = 7, 45
 CHARGES, SHARE_OF_CHARGES = (1, 2, 3, 4, 5), (0.04, 0.5, 0.32, 0.11, 0.03)
