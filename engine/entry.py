@@ -10,14 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+
+from engine.execution.kinds import register_kinds
+from engine.formats.registry import names_of
 
 if TYPE_CHECKING:
     from engine.jobs.progress import Progress
     from engine.parameters import SearchParameters
     from engine.project import Project
+    from engine.results.columns import Table
     from engine.summary import Summary
-    from engine.tables import Table
 
 __all__ = [
     "Command",
@@ -26,10 +29,13 @@ __all__ = [
     "ExportRequest",
     "FileSort",
     "Input",
+    "KeptKind",
     "Option",
     "Search",
     "SearchRequest",
 ]
+
+Model = TypeVar("Model", bound="SearchParameters")
 
 FileSort = Literal["spectra", "proteins", "reads", "structures", "structure database", "project"]
 """What is known of a file: spectra in any format, sequences, structures (also a folder or a list of them), or a database of them; or that
@@ -45,7 +51,8 @@ class Input:
     name : in requests, and the kind under which a run records them. title : of their card in the window.
     sort : what sort of files they are, by which dropped files find their place. also : another sort that may stand in their place, one
         alone.
-    metavar, help : on the command line. option : the flag that names them there, as ``--database``; positional where it is empty.
+    metavar, help : on the command line; where help is empty, it lists the formats of its sort. option : the flag that names them there, as
+        ``--database``; positional where it is empty.
     several : whether more than one may be given. is_kept : whether the window still has them at its next start.
     can_be_pasted : whether the window also takes it as text. takes_nucleotides : whether its sequences may be DNA or RNA, of which the
         window warns elsewhere.
@@ -58,7 +65,7 @@ class Input:
     title: str
     sort: FileSort
     metavar: str
-    help: str
+    help: str = ""
     option: str = ""
     several: bool = True
     is_kept: bool = False
@@ -69,6 +76,11 @@ class Input:
     also: FileSort | None = None
     takes_nucleotides: bool = False
     instead: str = ""
+
+    @property
+    def described(self) -> str:
+        """What the command line's help says of it."""
+        return self.help or f"{names_of(self.sort)} files, also gzipped"
 
     @property
     def sorts(self) -> tuple[FileSort, ...]:
@@ -143,6 +155,13 @@ class Command(NamedTuple):
     run: Callable[[argparse.Namespace, Progress], None]
 
 
+class KeptKind(NamedTuple):
+    """A kind of indexes in the user's cache: its name for `engine.project.cache.index_store`, and what they are, in words."""
+
+    name: str
+    title: str
+
+
 class Demo(NamedTuple):
     """A search of what ships with the program: sample files by the names of the inputs, and the preset for them."""
 
@@ -152,24 +171,53 @@ class Demo(NamedTuple):
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What somebody asks of a search, whoever it is: the command line, a window or a script.
+    """What somebody asks of a search, whoever it is: the command line, a window or a script. It goes as it is to the search's `search.py`.
 
     Attributes
     ----------
     inputs : files by the names of the search's inputs. options : by the names of its options.
     project : the folder that results go to, or where the run is recorded; None for no record. out, format : the file for the results of a
         search that writes one, and its format.
-    device, threads : see `engine.execution.devices.chosen_device`; all threads when None.
+    device : ``auto`` (all usable GPUs, else the processor), ``cpu``, ``cuda`` (the first usable GPU), ``cuda:N``, or ``all`` (all usable
+        GPUs and the processor together). threads : of the processor, all when None.
     """
 
-    inputs: Mapping[str, Sequence[Path]]
+    inputs: Mapping[str, Sequence[str | Path]]
     parameters: SearchParameters
-    project: Path | None = None
-    out: Path | None = None
+    project: str | Path | None = None
+    out: str | Path | None = None
     format: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     device: str = "auto"
     threads: int | None = None
+
+    def files(self, name: str) -> list[Path]:
+        """The files of an input; none where it is not given."""
+        return [Path(path) for path in self.inputs.get(name, ())]
+
+    def flag(self, name: str) -> bool:
+        """Whether an option is wished."""
+        return bool(self.options.get(name))
+
+    def path(self, name: str) -> Path | None:
+        """The file or folder that an option names, None where it is not given."""
+        value = self.options.get(name)
+        return None if value is None else Path(value)
+
+    def outputs(self, *names: str) -> list[Path]:
+        """The files that are to be written besides the project: `out`, and those that options of these names name."""
+        return [Path(path) for path in (self.out, *(self.path(name) for name in names)) if path is not None]
+
+    def parameters_as(self, model: type[Model]) -> Model:
+        """The parameters, which are those of the search.
+
+        Raises
+        ------
+        TypeError : they are another search's.
+        """
+        if not isinstance(self.parameters, model):
+            raise TypeError(f"the parameters are {type(self.parameters).__name__}; this search takes {model.__name__}")
+        return self.parameters
 
 
 @dataclass(frozen=True)
@@ -201,7 +249,12 @@ class Search:
         ``given project``, where they go into the project that is its input (``--out FILE`` if one likes).
     shortcuts : parameters with an option of their own on the command line.
     modules : what `run` imports, which a window loads while nobody waits for it.
-    tables : ``module:name`` of its result tables, a tuple of `engine.tables.Table`, the first in the hierarchy first.
+    kernels : ``module:NAME`` of each `engine.execution.compilation.Kernels` that it may use on the processor, in the order of their use.
+    tables : ``module:name`` of its result tables, a tuple of `engine.results.columns.Table`, the first in the hierarchy first.
+    stored : the same of the tables that its runs have besides.
+    work : the kinds of work that it computes on devices, each by its name and ``module:class`` of its `engine.execution.work.Kind`; they
+        are known as soon as the entry is.
+    keeps : the kinds of indexes that it keeps in the user's cache for other searches.
     """
 
     kind: str
@@ -218,12 +271,19 @@ class Search:
     tables: str
     exports: tuple[Export, ...]
     export: Callable[[Project, ExportRequest, Progress], list[Path]]
+    stored: str = ""
     options: tuple[Option, ...] = ()
     shortcuts: tuple[str, ...] = ()
     epilog: str = ""
     modules: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
     demo: Demo | None = None
+    work: tuple[tuple[str, str], ...] = ()
+    keeps: tuple[KeptKind, ...] = ()
+
+    def __post_init__(self) -> None:
+        register_kinds(self.work)
 
     @property
     def model(self) -> type[SearchParameters]:
@@ -236,6 +296,17 @@ class Search:
         """Its tables; loaded when first asked for."""
         tables: tuple[Table, ...] = _loaded(self.tables)
         return tables
+
+    @property
+    def all_tables(self) -> tuple[Table, ...]:
+        """Its tables and those that its runs have besides; loaded when first asked for."""
+        more: tuple[Table, ...] = _loaded(self.stored) if self.stored else ()
+        return (*self.result_tables, *more)
+
+    @property
+    def sorts(self) -> set[FileSort]:
+        """Sorts of files that it reads."""
+        return {sort for one in self.inputs for sort in one.sorts}
 
     def format_of(self, name: str) -> str:
         """The format that the name of a file tells by its ending; the first one where it tells none."""

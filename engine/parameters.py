@@ -160,7 +160,7 @@ def _description(name: str, field: FieldInfo) -> ParameterDescription:
         group=str(extra.get("group", "")),
         unit=str(extra.get("unit", "")),
         advanced=bool(extra.get("advanced")),
-        default=field.default,
+        default=field.default if isinstance(field.default, bool | int | float | str | tuple | None) else str(field.default),
         choices=tuple(str(choice) for choice in get_args(field.annotation)) if origin is Literal else (),
         minimum=bounds.get("minimum"),
         maximum=bounds.get("maximum"),

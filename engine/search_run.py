@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from engine.entry import SearchRequest
 from engine.errors import InputError, ParameterError
 from engine.execution.clock import StageClock
 from engine.execution.compilation import Kernels
@@ -21,7 +22,6 @@ from engine.execution.threads import available_threads
 from engine.files import is_there
 from engine.jobs.background import Background
 from engine.jobs.progress import Progress, RecordingProgress
-from engine.parameters import SearchParameters
 from engine.project import Project, RunInput
 from engine.project.digests import file_digest
 from engine.project.outputs import check_outputs
@@ -29,35 +29,36 @@ from engine.project.paths import check_folder_name
 from engine.project.run import Run
 from engine.version import VERSION
 
-__all__ = ["Asked", "SearchRun", "search_run"]
+__all__ = ["RunSpec", "SearchRun", "search_run"]
 
 Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is asked of a search.
+class RunSpec:
+    """What a run is to do: what is asked for, and what the kind of search reads and writes for that.
 
     Attributes
     ----------
-    kind : of its runs. files : what it reads, by kind, in the order of the record. required : kinds without which it does nothing, and an
-        example of each as the command line names it.
+    kind : of the run. required : kinds of files without which it does nothing, and an example of each as the command line names it.
+    inputs : all files that it reads, by kind, in the order of the record; those of the request when None.
     are_distinct : whether a file may be given only once, and not even as two kinds.
-    outputs : files that it writes, besides the project. project : its folder, None where nothing is recorded.
-    device : a wish as `engine.execution.devices.chosen_device` takes it. threads : of the processor, all when None.
+    outputs : files that it writes, besides the project.
     """
 
     kind: str
-    files: Mapping[str, Sequence[str | Path]]
+    request: SearchRequest
     required: Mapping[str, str]
-    parameters: SearchParameters
-    are_distinct: bool = True
+    inputs: Mapping[str, Sequence[str | Path]] | None = None
     outputs: Sequence[Path] = ()
-    project: str | Path | None = None
-    device: str = "auto"
-    threads: int | None = None
+    are_distinct: bool = True
 
-    def checked_files(self) -> list[tuple[Path, str]]:
+    @property
+    def project(self) -> Path | None:
+        """The folder of the project, None where nothing is recorded."""
+        return None if self.request.project is None else Path(self.request.project)
+
+    def checked_inputs(self) -> list[tuple[Path, str]]:
         """The files and their kinds.
 
         Raises
@@ -65,17 +66,18 @@ class Asked:
         ParameterError : a required kind is missing, or a file would be written over that is needed.
         InputError : a file is not there, or is none that can be read twice, or is given twice.
         """
+        inputs = self.request.inputs if self.inputs is None else self.inputs
         for kind, example in self.required.items():
-            if not self.files.get(kind):
+            if not inputs.get(kind):
                 raise ParameterError(f"no file of {kind} was given, as {example}")
-        found = [(Path(path), kind) for kind, paths in self.files.items() for path in paths]
+        found = [(Path(path), kind) for kind, paths in inputs.items() for path in paths]
         for number, (path, _) in enumerate(found):
             _check_file(path)
             if self.are_distinct and any(path.samefile(other) for other, _ in found[:number]):
                 raise InputError(path, "is given twice", remedy="Name each file once")
         if self.project is not None:
             check_folder_name(self.project)
-        check_outputs(self.outputs, [path for path, _ in found], None if self.project is None else Path(self.project))
+        check_outputs(self.outputs, [path for path, _ in found], self.project)
         return found
 
 
@@ -99,7 +101,7 @@ class SearchRun(Generic[Read]):
 
     Attributes
     ----------
-    asked : of it. inputs : the files that it reads, with digests. read : waits for what is read from them, and gives it.
+    spec : what it is to do. inputs : the files that it reads, with digests. read : waits for what is read from them, and gives it.
     begin : begins what goes on behind the next steps (see `engine.jobs.background.Background`).
     look : for the device. threads : of the processor. progress, clock : told, and measuring, all the while.
     began : seconds of `time.perf_counter`. seconds : of the whole run, once it is recorded. device : what computed, which the search says
@@ -107,7 +109,7 @@ class SearchRun(Generic[Read]):
     project, run : where it is recorded, None where it is not.
     """
 
-    asked: Asked
+    spec: RunSpec
     inputs: tuple[RunInput, ...]
     read: Callable[[], Read]
     begin: Callable[[Callable[[Progress], Any]], Callable[[], Any]]
@@ -128,6 +130,10 @@ class SearchRun(Generic[Read]):
     def paths(self, kind: str) -> list[Path]:
         """The files of a kind."""
         return [Path(one.path) for one in self.inputs if one.kind == kind]
+
+    def files(self, *kinds: str) -> tuple[str, ...]:
+        """The files of these kinds, as texts."""
+        return tuple(str(path) for kind in kinds for path in self.paths(kind))
 
     def digests(self, kind: str) -> list[str]:
         """Their SHA-256."""
@@ -168,14 +174,14 @@ class SearchRun(Generic[Read]):
             return
         self.run.message, self.run.device = message, self.device
         content = {
-            "kind": self.asked.kind,
+            "kind": self.spec.kind,
             "version": VERSION,
             "python": platform.python_version(),
             "run": self.run.id,
             "device": self.device,
             "threads": self.threads,
             "inputs": [{"path": str(one.path), "kind": one.kind, "sha256": one.sha256} for one in self.inputs],
-            "parameters": self.asked.parameters.model_dump(mode="json"),
+            "parameters": self.spec.request.parameters.model_dump(mode="json"),
             "counts": dict(counts),
             **more,
             "seconds": self.seconds,
@@ -197,7 +203,7 @@ def _tell_device(device: Device, wish: str, progress: Progress) -> None:
 
 @contextmanager
 def search_run(
-    asked: Asked,
+    spec: RunSpec,
     read: Callable[[Progress, int], Read],
     kernels: Kernels | None = None,
     progress: Progress | None = None,
@@ -217,9 +223,10 @@ def search_run(
     InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
     """
     recording = RecordingProgress(progress or Progress())
-    began, clock, threads = time.perf_counter(), StageClock(), asked.threads or available_threads()
-    files = asked.checked_files()
-    look = look or DeviceLook(asked.device)
+    request = spec.request
+    began, clock, threads = time.perf_counter(), StageClock(), request.threads or available_threads()
+    files = spec.checked_inputs()
+    look = look or DeviceLook(request.device)
 
     def read_measured(progress: Progress) -> Read:
         with clock.stage("read"):
@@ -231,12 +238,12 @@ def search_run(
         reading = behind.begin(read_measured)
         inputs = tuple(RunInput(path, kind, file_digest(path, recording)) for path, kind in files)
         look.complain()
-        searching = SearchRun(asked, inputs, reading, behind.begin, look, recording, threads, clock, began)
-        if asked.project is not None:
+        searching = SearchRun(spec, inputs, reading, behind.begin, look, recording, threads, clock, began)
+        if spec.project is not None:
             chosen = look.device(recording).name
-            project = Project.create_or_open(asked.project)
-            values = asked.parameters.model_dump(mode="json")
-            run = stack.enter_context(project.run(asked.kind, values, inputs, version=VERSION, device=chosen, progress=recording))
+            project = Project.create_or_open(spec.project)
+            values = request.parameters.model_dump(mode="json")
+            run = stack.enter_context(project.run(spec.kind, values, inputs, version=VERSION, device=chosen, progress=recording))
             recording.log_to(run.log)
             searching.project, searching.run = project, run
         if kernels is not None:

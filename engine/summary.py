@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-__all__ = ["Certainty", "Count", "Summary"]
+from engine.results.counts import Count
 
-
-class Certainty(NamedTuple):
-    """How sure a count is: decoys that were accepted too, and the 95 % interval of the share of false ones, as parts of one."""
-
-    decoys: int
-    low: float
-    high: float
-
-
-class Count(NamedTuple):
-    """How many of something were found, and how sure that is, where it is known. `total`: of how many, where that is worth a word."""
-
-    number: int
-    one: str
-    several: str
-    certainty: Certainty | None = None
-    total: int | None = None
-
-    @property
-    def noun(self) -> str:
-        """Its name in the number that fits."""
-        return self.one if self.number == 1 else self.several
+__all__ = ["Summary"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,3 +36,7 @@ class Summary:
     def lines(self) -> list[str]:
         """What a terminal shows: what was searched, what was found, and the best of it."""
         return [f"{one.number:,} {one.noun}" for one in self.counts()]
+
+    def record(self) -> dict[str, Any]:
+        """What a script is told: all attributes by name, of what JSON holds."""
+        return {**asdict(self), "folder": None if self.folder is None else str(self.folder)}

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from PySide6.QtCore import QLocale
 
+from engine.results.counts import Certainty
+
 __all__ = ["certainty_text", "share_text"]
 
 
-def certainty_text(decoys: int, low: float, high: float, locale: QLocale) -> str:
-    """As ``2 decoys; 0.1–2.6 % false``. `low`, `high`: ends of the interval, as parts of one."""
-    return f"{locale.toString(decoys)} decoy{'' if decoys == 1 else 's'}; {share_text(low, high, locale)} false"
+def certainty_text(certainty: Certainty, locale: QLocale) -> str:
+    """As ``2 decoys; 0.1–2.6 % false``; of a short list ``0 decoys; 0–15 % false; few: 41 at 5 %``."""
+    decoys, low, high, at_5_percent = certainty
+    text = f"{locale.toString(decoys)} decoy{'' if decoys == 1 else 's'}; {share_text(low, high, locale)} false"
+    return text if at_5_percent is None else f"{text}; few: {locale.toString(at_5_percent)} at 5 %"
 
 
 def share_text(low: float, high: float, locale: QLocale) -> str:

@@ -17,7 +17,7 @@ from gui.dialogs import about
 from gui.icons import set_icon
 from gui.theme import ThemeChoice
 
-__all__ = ["Deeds", "Menus"]
+__all__ = ["MenuActions", "Menus"]
 
 _LOOKS: tuple[tuple[ThemeChoice, str], ...] = (("system", "As the &system"), ("light", "&Light"), ("dark", "&Dark"))
 
@@ -26,7 +26,7 @@ _NEW_SHORTCUTS = ("Ctrl+N", "Ctrl+Shift+N")
 """Of the first searches; those after them have none."""
 
 
-class Deeds(Protocol):
+class MenuActions(Protocol):
     """What the actions do."""
 
     def new_search(self, kind: str) -> None:
@@ -74,7 +74,7 @@ class Menus:
 
     Parameters
     ----------
-    window : gets the menus and the toolbar. deeds : what the actions do. searches : that can be begun.
+    window : gets the menus and the toolbar. actions : what the actions do. searches : that can be begun.
     docks : that can be shown and hidden.
 
     Attributes
@@ -83,18 +83,18 @@ class Menus:
     recent : the menu of recent projects.
     """
 
-    def __init__(self, window: QMainWindow, deeds: Deeds, searches: Iterable[Search], docks: Iterable[QDockWidget]) -> None:
-        self._window, self._deeds = window, deeds
+    def __init__(self, window: QMainWindow, actions: MenuActions, searches: Iterable[Search], docks: Iterable[QDockWidget]) -> None:
+        self._window, self._actions = window, actions
         self.new = {
-            one.kind: self._action(f"New {one.name}", one.icon, shortcut, partial(deeds.new_search, one.kind))
+            one.kind: self._action(f"New {one.name}", one.icon, shortcut, partial(actions.new_search, one.kind))
             for one, shortcut in zip(searches, chain(_NEW_SHORTCUTS, repeat("")), strict=False)
         }
-        self.open = self._action("&Open project…", "open", QKeySequence.StandardKey.Open, deeds.ask_for_project)
-        self.export = self._action("&Export results…", "save", "Ctrl+Shift+E", deeds.ask_for_export)
-        self.run = self._action("&Run", "run", "Ctrl+R", deeds.run_form)
-        self.cancel = self._action("&Cancel the running job", "cancel", "Ctrl+.", deeds.cancel_running)
-        self.form = self._action("&Form", "new", "Ctrl+1", deeds.show_form, checkable=True)
-        self.results = self._action("&Results", "results", "Ctrl+2", deeds.show_results, checkable=True)
+        self.open = self._action("&Open project…", "open", QKeySequence.StandardKey.Open, actions.ask_for_project)
+        self.export = self._action("&Export results…", "save", "Ctrl+Shift+E", actions.ask_for_export)
+        self.run = self._action("&Run", "run", "Ctrl+R", actions.run_form)
+        self.cancel = self._action("&Cancel the running job", "cancel", "Ctrl+.", actions.cancel_running)
+        self.form = self._action("&Form", "new", "Ctrl+1", actions.show_form, checkable=True)
+        self.results = self._action("&Results", "results", "Ctrl+2", actions.show_results, checkable=True)
         self.looks: dict[str, QAction] = {}
         self.recent = QMenu("Open &recent", window)
         self._make_menus(docks)
@@ -104,18 +104,18 @@ class Menus:
         """List recent projects in their menu."""
         self.recent.clear()
         for folder in folders:
-            self.recent.addAction(folder.replace("&", "&&"), partial(self._deeds.open_project, Path(folder)))
+            self.recent.addAction(folder.replace("&", "&&"), partial(self._actions.open_project, Path(folder)))
         self.recent.setEnabled(bool(folders))
 
     def _make_menus(self, docks: Iterable[QDockWidget]) -> None:
-        deeds, bar = self._deeds, self._window.menuBar()
+        actions, bar = self._actions, self._window.menuBar()
         file_menu = bar.addMenu("&File")
         file_menu.addActions([*self.new.values(), self.open])
         file_menu.addMenu(self.recent)
         file_menu.addSeparator()
-        file_menu.addAction(self._action("New structure &database…", "database", "", deeds.new_database))
-        file_menu.addAction(self._action("&Load preset…", "open", "Ctrl+L", deeds.load_preset))
-        file_menu.addAction(self._action("&Save preset…", "save", QKeySequence.StandardKey.Save, deeds.save_preset))
+        file_menu.addAction(self._action("New structure &database…", "database", "", actions.new_database))
+        file_menu.addAction(self._action("&Load preset…", "open", "Ctrl+L", actions.load_preset))
+        file_menu.addAction(self._action("&Save preset…", "save", QKeySequence.StandardKey.Save, actions.save_preset))
         file_menu.addSeparator()
         file_menu.addAction(self.export)
         file_menu.addSeparator()
@@ -131,11 +131,11 @@ class Menus:
         for choice, text in _LOOKS:
             action = look_menu.addAction(text)
             action.setCheckable(True)
-            action.triggered.connect(partial(deeds.choose_look, choice))
+            action.triggered.connect(partial(actions.choose_look, choice))
             group.addAction(action)
             self.looks[choice] = action
         help_menu = bar.addMenu("&Help")
-        help_menu.addAction("&Devices…", deeds.show_devices)
+        help_menu.addAction("&Devices…", actions.show_devices)
         help_menu.addAction("&About Proteoscope", lambda: about(self._window))
 
     def _make_toolbar(self) -> None:

@@ -41,7 +41,7 @@ class SearchTask:
     def project_folder(self) -> Path:
         """The project's folder."""
         assert self.request.project is not None
-        return self.request.project
+        return Path(self.request.project)
 
     def in_project(self, folder: Path) -> SearchTask:
         """The same search in another project."""

@@ -30,7 +30,7 @@ from gui.devices import DeviceSurvey
 from gui.dialogs import CloseQuestion, CrashDialog, LostProjectQuestion, report_text
 from gui.forms.editors import tool_button
 from gui.forms.file_survey import FileSurvey, Survey
-from gui.forms.given import NOTHING, Given
+from gui.forms.prefill import NOTHING, FormPrefill
 from gui.forms.search_form import SearchForm
 from gui.garbage import GarbageCollector
 from gui.icons import icon
@@ -65,7 +65,7 @@ class MainWindow(QMainWindow):
         self.survey = FileSurvey(self)
         self._garbage = GarbageCollector(lambda: self.queue.is_idle, self)
         self.devices = DeviceSurvey(self)
-        self.searches = search_pages(self.survey, self.devices)
+        self.searches = search_pages(self.survey, self.devices, self)
         self.search = next(iter(self.searches.values()))
         """The kind of search that the user is at: the actions of form, run and results are about it."""
         self.start_page = StartPage(one.search for one in self.searches.values())
@@ -84,6 +84,8 @@ class MainWindow(QMainWindow):
         self._tasks: dict[int, SearchTask | WritingTask] = {}
         self._stages: dict[int, str] = {}
         self._form_is_as_run = False
+        self._opened_folder: Path | None = None
+        """The project that was opened last to go on with, into which forms put results until another is typed."""
         self._closes_when_idle = False
         self._patience = QTimer(self)
         self._patience.setSingleShot(True)
@@ -121,11 +123,12 @@ class MainWindow(QMainWindow):
         if project.problems:
             more = f" ({len(project.problems) - 1} more like this)" if len(project.problems) > 1 else ""
             self.tell_error(project.problems[0] + more)
-        for search in self.searches.values():
-            search.form.set_project_folder(project.folder)
+        self._opened_folder = project.folder
+        for form in self._made_forms():
+            form.set_project_folder(project.folder)
         if done:
             self.project_pane.select(done[-1].id)
-        elif self.pages.currentWidget() is not self.form:
+        elif self.pages.currentWidget() is not self.search.made_form:
             self.show_page(self.form)
 
     def ask_for_project(self) -> None:
@@ -149,7 +152,8 @@ class MainWindow(QMainWindow):
             return
         search = self.searches.get(run.kind)
         if run.status != "done" or search is None:
-            self.results.clear()
+            if self.search.made_results is not None:
+                self.search.made_results.clear()
             why = run_text(run) if search is not None else "this version of the program cannot show its kind"
             self.message_bar.tell(f"This run has no results: {why}", "attention")
             return
@@ -165,10 +169,10 @@ class MainWindow(QMainWindow):
         """Show the form of a kind of search."""
         self.show_page(self.searches[kind].form)
 
-    def go_on(self, kind: str, run_id: str, given: Given = NOTHING) -> None:
+    def go_on(self, kind: str, run_id: str, prefill: FormPrefill = NOTHING) -> None:
         """Show the form of a kind of search that goes on from a run of the open project."""
         if self.project_pane.project is not None:
-            self.searches[kind].form.go_on_from(self.project_pane.project.folder, run_id, given)
+            self.searches[kind].form.go_on_from(self.project_pane.project.folder, run_id, prefill)
             self.new_search(kind)
 
     def run_form(self) -> None:
@@ -233,9 +237,11 @@ class MainWindow(QMainWindow):
             self.tell_error(str(error))
             return
         self.settings.values.forget_project(str(task.project_folder))
-        for search in self.searches.values():
-            if search.form.project_folder() == task.project_folder:
-                search.form.set_project_folder(project.folder)
+        if self._opened_folder == task.project_folder:
+            self._opened_folder = project.folder
+        for form in self._made_forms():
+            if form.project_folder() == task.project_folder:
+                form.set_project_folder(project.folder)
         self._run_in_its_project(task.in_project(project.folder))
 
     def export(self, task: WritingTask) -> None:
@@ -246,9 +252,9 @@ class MainWindow(QMainWindow):
     def new_database(self) -> None:
         """Open the dialog that builds a structure database, for the first form that takes one."""
         for search in self._from_here():
-            for name, one in search.form.inputs.items():
-                if one.asked.also == "structure database":
-                    self._ask_for_database(search, name)
+            for one in search.search.inputs:
+                if one.also == "structure database":
+                    self._ask_for_database(search, one.name)
                     return
 
     def _ask_for_database(self, search: SearchPages, name: str) -> None:
@@ -257,7 +263,7 @@ class MainWindow(QMainWindow):
             dialog = DatabaseDialog(self.survey, self.bridge, self)
             dialog.build_asked.connect(partial(self._build_database, dialog))
             dialog.cancel_asked.connect(self.queue.cancel)
-            dialog.built.connect(partial(search.form.take_database, name))
+            dialog.built.connect(lambda folder: search.form.take_database(name, folder))
         dialog.show()
         dialog.raise_()
         dialog.activateWindow()
@@ -316,14 +322,15 @@ class MainWindow(QMainWindow):
 
     def show_page(self, page: QWidget) -> None:
         """Bring a page to the front; its kind of search is the one that the user is at from now on."""
-        self.search = next((one for one in self.searches.values() if page in (one.form, one.results)), self.search)
+        self.search = next((one for one in self.searches.values() if one.has_page(page)), self.search)
         self.pages.setCurrentWidget(page)
-        for action, of_page in ((self.menus.form, self.form), (self.menus.results, self.results)):
+        for action, of_page in ((self.menus.form, self.search.made_form), (self.menus.results, self.search.made_results)):
             action.setChecked(page is of_page)
         self._enable_export()
 
     def _enable_export(self) -> None:
-        self.menus.export.setEnabled(self.results.export_action.isEnabled())
+        shown = self.search.made_results
+        self.menus.export.setEnabled(shown is not None and shown.export_action.isEnabled())
 
     # Events of Qt
 
@@ -350,8 +357,8 @@ class MainWindow(QMainWindow):
         self.queue.shutdown(0.5)
         self.bridge.close()
         self.log.detach()
-        for search in self.searches.values():
-            search.results.clear()
+        for results in self._made_results():
+            results.clear()
         event.accept()
 
     # Jobs
@@ -472,10 +479,16 @@ class MainWindow(QMainWindow):
         values.geometry = _text(self.saveGeometry())
         values.layout = _text(self.saveState(_LAYOUT_VERSION))
         for search in self.searches.values():
-            own = SearchSettings(results_layout=search.results.state())
-            search.form.remember(own)
+            own = self._settings_of(search)
+            if search.made_results is not None:
+                own.results_layout = search.made_results.state()
+            if search.made_form is not None:
+                search.made_form.remember(own)
             values.searches[search.kind] = own
         self.settings.save()
+
+    def _settings_of(self, search: SearchPages) -> SearchSettings:
+        return self.settings.values.searches.get(search.kind, SearchSettings())
 
     def _restore(self) -> None:
         values = self.settings.values
@@ -486,11 +499,6 @@ class MainWindow(QMainWindow):
         self.dock_jobs.hide()
         if values.layout:
             self.restoreState(_bytes(values.layout), _LAYOUT_VERSION)
-        for search in self.searches.values():
-            own = values.searches.get(search.kind, SearchSettings())
-            search.form.restore(own)
-            search.results.restore_state(own.results_layout)
-        self._form_is_as_run = False
         self._show_recent()
         self.menus.looks[values.theme].setChecked(True)
         self._enable_export()
@@ -499,11 +507,11 @@ class MainWindow(QMainWindow):
         if self.project_pane.project is not None and self.project_pane.project.folder == project.folder:
             self.project_pane.refresh()
         else:
-            for search in self.searches.values():
-                search.results.clear()
+            for results in self._made_results():
+                results.clear()
             self.project_pane.show_project(project)
-            for search in self.searches.values():
-                search.form.offer_project(project.folder)
+            for form in self._made_forms():
+                form.offer_project(project.folder)
         self.setWindowTitle(f"{project.folder.name} – Proteoscope")
         self.settings.values.remember_project(project.folder)
         self._show_recent()
@@ -523,8 +531,8 @@ class MainWindow(QMainWindow):
     def _redraw(self) -> None:
         for part in (self.start_page, self.message_bar, self.jobs, self.log):
             part.redraw()
-        for search in self.searches.values():
-            search.form.redraw()
+        for form in self._made_forms():
+            form.redraw()
 
     # Drops
 
@@ -532,12 +540,13 @@ class MainWindow(QMainWindow):
         self.statusBar().clearMessage()
         self.message_bar.clear_complaint()
         problems = [one.problem for one in found.files if one.problem]
-        if found.projects and self.pages.currentWidget() is self.form and self.form.given_project is not None:
-            self.form.given_project.files.give_project(found.projects[0])
+        form = self.search.made_form
+        if found.projects and form is not None and self.pages.currentWidget() is form and form.given_project is not None:
+            form.given_project.files.give_project(found.projects[0])
         elif found.projects:
             self.open_project(found.projects[0])
         for preset in found.presets[:1]:
-            search = next((one for one in self._from_here() if one.form.knows_preset(preset)), self.search)
+            search = next((one for one in self._from_here() if one.knows_preset(preset)), self.search)
             search.form.load_preset_file(preset)
             self.show_page(search.form)
         takers = self._takers(found.sorts)
@@ -559,8 +568,8 @@ class MainWindow(QMainWindow):
 
     def _takers(self, sorts: set[FileSort]) -> list[SearchPages]:
         """Searches that files of these sorts are for: the first from here that takes all of them, else each that takes some."""
-        some = [one for one in self._from_here() if sorts & one.form.sorts]
-        return [one for one in some if sorts <= one.form.sorts][:1] or some
+        some = [one for one in self._from_here() if sorts & one.search.sorts]
+        return [one for one in some if sorts <= one.search.sorts][:1] or some
 
     # Making of the window
 
@@ -576,9 +585,6 @@ class MainWindow(QMainWindow):
         self.setDockOptions(QMainWindow.DockOption.AnimatedDocks | QMainWindow.DockOption.AllowTabbedDocks)
         self.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
         self.pages.addWidget(self.start_page)
-        for search in self.searches.values():
-            self.pages.addWidget(search.form)
-            self.pages.addWidget(search.results)
         centre = QWidget()
         column = QVBoxLayout(centre)
         column.setContentsMargins(0, 0, 0, 0)
@@ -610,14 +616,8 @@ class MainWindow(QMainWindow):
         self.start_page.open_asked.connect(self.ask_for_project)
         self.start_page.project_chosen.connect(lambda folder: self.open_project(Path(folder)))
         for search in self.searches.values():
-            search.form.run_asked.connect(self.run_search)
-            search.form.failed.connect(self.tell_error)
-            search.form.touched.connect(partial(self._note_touch, search))
-            search.form.database_asked.connect(partial(self._ask_for_database, search))
-            search.results.exportAsked.connect(self.export)
-            search.results.searchAsked.connect(self.go_on)
-            search.results.export_action.enabledChanged.connect(self._enable_export)
-            search.results.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))
+            search.form_made.connect(partial(self._take_form, search))
+            search.results_made.connect(partial(self._take_results, search))
         self.device_button.clicked.connect(self.show_devices)
         self.project_pane.run_chosen.connect(self.show_run)
         self.jobs.cancel_asked.connect(self.queue.cancel)
@@ -625,6 +625,33 @@ class MainWindow(QMainWindow):
         self.bridge.progressed.connect(self._on_progress)
         self.bridge.message.connect(self._on_message)
         self.bridge.finished.connect(self._on_finished)
+
+    def _take_form(self, search: SearchPages, form: SearchForm) -> None:
+        """Give a form that was just made its place, and what the others have learned before: settings and the open project."""
+        self.pages.addWidget(form)
+        form.restore(self._settings_of(search))
+        if self._opened_folder is not None:
+            form.set_project_folder(self._opened_folder)
+        if self.project_pane.project is not None:
+            form.offer_project(self.project_pane.project.folder)
+        form.run_asked.connect(self.run_search)
+        form.failed.connect(self.tell_error)
+        form.touched.connect(partial(self._note_touch, search))
+        form.database_asked.connect(partial(self._ask_for_database, search))
+
+    def _take_results(self, search: SearchPages, results: RunView) -> None:
+        self.pages.addWidget(results)
+        results.restore_state(self._settings_of(search).results_layout)
+        results.exportAsked.connect(self.export)
+        results.searchAsked.connect(self.go_on)
+        results.export_action.enabledChanged.connect(self._enable_export)
+        results.message.connect(lambda text: self.statusBar().showMessage(text, _MESSAGE_MS))
+
+    def _made_forms(self) -> list[SearchForm]:
+        return [one.made_form for one in self.searches.values() if one.made_form is not None]
+
+    def _made_results(self) -> list[RunView]:
+        return [one.made_results for one in self.searches.values() if one.made_results is not None]
 
     def _note_touch(self, search: SearchPages) -> None:
         if search is not self.search:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QLocale
 
-from engine.summary import Count
+from engine.results.counts import Count
 from gui.certainty import certainty_text
 
 __all__ = ["counts_text", "in_sentence", "with_article"]
@@ -32,4 +32,4 @@ def counts_text(counts: Sequence[Count], locale: QLocale) -> str:
 def _count_text(one: Count, locale: QLocale) -> str:
     number = locale.toString(one.number)
     what = f"{number} {one.noun}" if one.total is None else f"{number} of {locale.toString(one.total)} {one.several}"
-    return what + (f" ({certainty_text(*one.certainty, locale)})" if one.certainty else "")
+    return what + (f" ({certainty_text(one.certainty, locale)})" if one.certainty else "")

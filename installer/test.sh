@@ -1,10 +1,17 @@
 #!/usr/bin/env bash
 # Set this machine up and pass the checks and tests. Arguments go to pytest: bash installer/test.sh tests/engine -k decoys
+# With --all, also the tests that take minutes each (marked `long`): bash installer/test.sh --all
 #
 # The exit code is 0 only when every check and every test passed.
 set -euo pipefail
 # shellcheck source=installer/common.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+selected=()
+if [ "${1:-}" = --all ]; then
+    shift
+    selected=(-m "long or not long")
+fi
 
 make_environment
 display_packages=()
@@ -35,9 +42,12 @@ check "ruff format" ruff format --check .
 check "mypy" mypy
 check "lint-imports" lint-imports
 
+# Once for all processes of tests, which would each compile the same.
+check "compile" python -m engine.command_line compile --quiet
+
 # Several processes, each with whole files: the fixtures of a module are made once. Arguments may say otherwise (-n 0: one process, which
 # a debugger needs).
-tests=(python -m pytest -n auto --maxprocesses 4 --dist loadfile "$@")
+tests=(python -m pytest -n auto --maxprocesses 4 --dist loadfile ${selected[@]+"${selected[@]}"} "$@")
 # A display of its own, so that the windows under test neither need one nor pop up on somebody's screen.
 if command -v xvfb-run >/dev/null 2>&1; then
     unset WAYLAND_DISPLAY

@@ -15,12 +15,8 @@ __all__ = [
     "CORRELATION_UNITS",
     "C_TERMINAL",
     "FORMS_OF_CHUNK",
-    "HYPERSCORE",
     "ISOTOPE_BITS",
     "KEYS_OF_DALTON",
-    "KSDP",
-    "SDP",
-    "XCORR",
     "BestArrays",
     "FormCode",
     "FragmentIndexArrays",
@@ -33,8 +29,6 @@ __all__ = [
     "SegmentArrays",
     "SpectrumArrays",
 ]
-
-SDP, KSDP, HYPERSCORE, XCORR = 0, 1, 2, 3
 
 FORMS_OF_CHUNK = 1 << 15  # their counters, four bytes each, stay in the second-level cache of a core
 C_TERMINAL = 1 << 15  # the bit of a posting that tells the end from which the ion counts

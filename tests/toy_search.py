@@ -16,9 +16,10 @@ from engine.jobs.progress import Progress
 from engine.parameters import SearchParameters, parameter
 from engine.project import Project
 from engine.project.outputs import check_outputs
-from engine.search_run import Asked, search_run
-from engine.summary import Count, Summary
-from engine.tables import Column, Table
+from engine.results.columns import Column, Table
+from engine.results.counts import Count
+from engine.search_run import RunSpec, search_run
+from engine.summary import Summary
 
 
 class CompositionParameters(SearchParameters):
@@ -56,13 +57,9 @@ class CompositionSummary(Summary):
 
 def compose(request: SearchRequest, progress: Progress) -> CompositionSummary:
     """Count the residues of proteins into the table ``composition`` of a project."""
-    parameters, paths = request.parameters, request.inputs["proteins"]
-    assert isinstance(parameters, CompositionParameters)
-    asked = Asked(
-        "composition", {"proteins": paths}, {"proteins": "PROTEINS.fasta"}, parameters,
-        project=request.project, device=request.device, threads=request.threads,
-    )  # fmt: skip
-    with search_run(asked, lambda progress, threads: read_proteins(list(paths), progress=progress), progress=progress) as run:
+    parameters, paths = request.parameters_as(CompositionParameters), request.files("proteins")
+    spec = RunSpec("composition", request, {"proteins": "PROTEINS.fasta"})
+    with search_run(spec, lambda progress, threads: read_proteins(paths, progress=progress), progress=progress) as run:
         proteins = run.read()
         kept = [text for text in map(proteins.sequence, range(len(proteins))) if len(text) >= parameters.least_length]
         with run.step("score"):
@@ -73,7 +70,7 @@ def compose(request: SearchRequest, progress: Progress) -> CompositionSummary:
             run.run.write_table("composition", _table(found, parameters.order))
         if len(kept) < len(proteins):
             run.progress.message(f"Too short: {len(proteins) - len(kept)}")
-        if request.options.get("is_thorough"):
+        if request.flag("is_thorough"):
             run.progress.message("Looked at everything twice")
         run.device = "cpu"
         counts = {"proteins": len(kept), "residues": found.total()}

@@ -2,7 +2,7 @@
 
 The vocabulary gives each agent a regular expression. All but two look only at the two residues of a bond, so that an agent is a table of
 26 x 26 bonds; a digestion kernel needs no more than that table. The two that look one residue further (`glutamyl endopeptidase`,
-`proline endopeptidase`) are written here by what the enzyme is known to do at the bond itself, and say so in `remark`.
+`proline endopeptidase`) are written here by what the enzyme is known to do at the bond itself, and a comment says so.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ class Enzyme:
     not_before : residues that protect the bond before them from a cut by `after`.
     before : residues in front of which it cuts, whatever stands before.
     synonyms : other names in use.
-    remark : how it differs from the vocabulary's rule, empty where it does not.
     """
 
     name: str
@@ -45,7 +44,6 @@ class Enzyme:
     not_before: str = ""
     before: str = ""
     synonyms: tuple[str, ...] = ()
-    remark: str = ""
 
     def __str__(self) -> str:
         return self.name
@@ -109,21 +107,11 @@ _ALL = (
     Enzyme("TrypChymo", "MS:1001312", after="FYWLKR", not_before="P"),
     Enzyme("V8-DE", "MS:1001314", after="BDEZ", not_before="P"),
     Enzyme("V8-E", "MS:1001315", after="EZ", not_before="P"),
-    Enzyme(
-        "glutamyl endopeptidase",
-        "MS:1001917",
-        after="E",
-        synonyms=("Glu-C", "staphylococcal protease"),
-        remark="The vocabulary cuts a run of E only behind its first; here every E is a site, so that the rest of the run is not lost",
-    ),
+    # The vocabulary cuts a run of E only behind its first; here every E is a site, so that the rest of the run is not lost.
+    Enzyme("glutamyl endopeptidase", "MS:1001917", after="E", synonyms=("Glu-C", "staphylococcal protease")),
     Enzyme("leukocyte elastase", "MS:1001915", after="ALIV", not_before="P"),
-    Enzyme(
-        "proline endopeptidase",
-        "MS:1001916",
-        after="P",
-        not_before="P",
-        remark="The vocabulary asks for H, K or R before the P; the enzyme (EC 3.4.21.26) cuts behind P in any of them",
-    ),
+    # The vocabulary asks for H, K or R before the P; the enzyme (EC 3.4.21.26) cuts behind P in any of them.
+    Enzyme("proline endopeptidase", "MS:1001916", after="P", not_before="P"),
     Enzyme("2-iodobenzoate", "MS:1001918", after="W"),
     Enzyme("AlphaLP", "MS:1003434", after="TASV", synonyms=("alpha-lytic protease", "alpha-lytic endopeptidase")),
     Enzyme("peptidase K", "MS:1003981", before="AEFILTVWY", synonyms=("proteinase K", "endopeptidase K")),

@@ -117,7 +117,7 @@ class Modification:
     id : the record number, 35 for ``UNIMOD:35``.
     title : the PSI-MS name, or Unimod's interim name where there is none.
     full_name : one line of description.
-    mass, average_mass : dalton, added to the residue.
+    mass : dalton, added to the residue.
     composition : in Unimod's notation, as ``H(2) C(2) O``.
     alternative_names : other names in use.
     sites : where it is known, the usual ones first.
@@ -128,7 +128,6 @@ class Modification:
     title: str
     full_name: str
     mass: float
-    average_mass: float
     composition: str
     alternative_names: tuple[str, ...]
     sites: tuple[Site, ...]
@@ -276,13 +275,12 @@ class UnimodCatalogue:
     def _entry(self, i: int) -> Modification:
         entry = self._entries.get(i)
         if entry is None:
-            record, title, full_name, mass, average_mass, composition, names, approved, sites = self._rows[i]
+            record, title, full_name, mass, _, composition, names, approved, sites = self._rows[i]
             entry = self._entries[i] = Modification(
                 id=record,
                 title=title,
                 full_name=full_name,
                 mass=mass,
-                average_mass=average_mass,
                 composition=composition,
                 alternative_names=tuple(names),
                 sites=tuple(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import ParameterError, shortened
+
+if TYPE_CHECKING:
+    from pydantic_core import CoreSchema
 
 __all__ = ["Tolerance"]
 
@@ -49,6 +52,23 @@ class Tolerance:
 
     def __str__(self) -> str:
         return f"{self.value:.15g} {self.unit}"
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> CoreSchema:
+        """As a field of parameters it is made from its text, once; what is stored and shown is the text again."""
+        from pydantic_core import core_schema
+
+        text = core_schema.plain_serializer_function_ser_schema(str)
+        return core_schema.no_info_plain_validator_function(cls._of_field, serialization=text)
+
+    @classmethod
+    def _of_field(cls, value: Any) -> Tolerance:
+        if isinstance(value, cls):
+            return value
+        try:
+            return cls.parse(value if isinstance(value, str) else repr(value))
+        except ParameterError as error:
+            raise ValueError(str(error)) from None
 
     @overload
     def width(self, mz: float) -> float: ...

@@ -64,7 +64,7 @@ def _use_for_explaining() -> None:
     import numpy as np
 
     from engine.chemistry.tolerance import Tolerance
-    from engine.clustering.explained_spectra import explained, library_of
+    from engine.clustering.explained_spectra import Queries, explained, library_of
     from engine.clustering.library import Identified
     from engine.clustering.parameters import ExplanationParameters
     from engine.execution.resources import Resources
@@ -75,8 +75,8 @@ def _use_for_explaining() -> None:
     residues = np.array([57.02146, 71.03711, 87.03203, 97.05276, 99.06841, 128.09496])
     some, none = np.zeros(1, np.int64), np.zeros(1)
     identified = Identified(some, some + 2, none + 998.5, some, ("GASPVK",), some, ("GASPVK",), np.array([0, 6]), residues, none, none)
-    library = library_of(spectra, identified, Tolerance.parse("20 ppm"), parameters, resources)
-    explained(spectra, np.arange(1, len(spectra)), library, parameters, resources)
+    library = library_of(spectra, identified, Tolerance(20.0, "ppm"), parameters, resources)
+    explained(Queries.of(spectra, np.arange(1, len(spectra)), library, parameters, resources), parameters, resources)
 
 
 EXPLANATION = Kernels("kernels that explain spectra", _last_of_explaining, _use_for_explaining)

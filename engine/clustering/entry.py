@@ -34,25 +34,15 @@ shuffled peptide instead, for equal and for different masses apart. Results go i
 
 
 def _run_clustering(request: SearchRequest, progress: Progress) -> ClusteringSummary:
-    from engine.clustering.parameters import ClusteringParameters
     from engine.clustering.search import cluster
 
-    assert isinstance(request.parameters, ClusteringParameters) and request.project is not None
-    return cluster(
-        request.inputs["spectra"], request.project, request.parameters,
-        device=request.device, threads=request.threads, progress=progress, **request.options,
-    )  # fmt: skip
+    return cluster(request, progress)
 
 
 def _run_explanation(request: SearchRequest, progress: Progress) -> ExplanationSummary:
     from engine.clustering.explanation_search import explain
-    from engine.clustering.parameters import ExplanationParameters
 
-    assert isinstance(request.parameters, ExplanationParameters)
-    return explain(
-        request.inputs["project"][0], request.parameters, out=request.out,
-        device=request.device, threads=request.threads, progress=progress, **request.options,
-    )  # fmt: skip
+    return explain(request, progress)
 
 
 def _export_clusters(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
@@ -78,7 +68,7 @@ CLUSTERING = Search(
     parameters="engine.clustering.parameters:ClusteringParameters",
     preset="high-resolution",
     inputs=(
-        Input("spectra", "Spectra", "spectra", "SPECTRA", "mzML, mzXML, MGF, MS2, DTA or PKL files, also gzipped", one="spectrum file"),
+        Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file"),
     ),
     options=(
         Option(
@@ -90,10 +80,17 @@ CLUSTERING = Search(
     shortcuts=("method", "max_distance", "linkage", "precursor_tolerance", "clusters"),
     writes="project",
     run=_run_clustering,
+    kernels=("engine.clustering.compilation:CLUSTERING",),
     modules=("engine.clustering.search",),
     tables="engine.clustering.tables:CLUSTER_TABLES",
+    stored="engine.clustering.tables:CLUSTER_STORED",
     exports=(Export("tsv", "Table, tab-separated", (".tsv",)), Export("mgf", "Consensus spectra", (".mgf",))),
     export=_export_clusters,
+    work=(
+        ("vector-groups", "engine.clustering.grouping:VectorGroups"),
+        ("points", "engine.clustering.assignment:PointsToCentroids"),
+        ("vectors", "engine.clustering.assignment:VectorsToCentroids"),
+    ),
 )  # fmt: skip
 
 EXPLANATION = Search(
@@ -115,8 +112,10 @@ EXPLANATION = Search(
     shortcuts=("run", "precursor_tolerance", "min_similarity", "mass_difference"),
     writes="given project",
     run=_run_explanation,
+    kernels=("engine.clustering.compilation:EXPLANATION",),
     modules=("engine.clustering.explanation_search",),
     tables="engine.clustering.tables:EXPLANATION_TABLES",
+    stored="engine.clustering.tables:EXPLANATION_STORED",
     exports=(Export("tsv", "Table, tab-separated", (".tsv",)),),
     export=_export_explained,
 )  # fmt: skip

@@ -30,7 +30,7 @@ from kernels.cpu.nearest_vectors import nearest_shifted, nearest_vectors
 from kernels.partitions import Partition, equal_partitions
 from kernels.vector_layouts import VectorArrays
 
-__all__ = ["Explained", "Library", "explained", "library_of"]
+__all__ = ["Explained", "Library", "Queries", "explained", "library_of"]
 
 _MOST_CHARGE = 31
 
@@ -107,16 +107,13 @@ def library_of(
     return Library(row[order], is_decoy[order], charge[order], mz[order], VectorArrays(offsets, bins, weights), factor, starts)
 
 
-def explained(
-    spectra: Spectra, rows: NDArray[np.int64], library: Library, parameters: ExplanationParameters, resources: Resources
-) -> Explained:
-    """Which of the spectra `rows` (ascending) are explained by the library; one row for each that resembles anything.
+def explained(queries: Queries, parameters: ExplanationParameters, resources: Resources) -> Explained:
+    """Which of the spectra are explained by the library; one row for each that resembles anything.
 
     Raises
     ------
     Cancelled : the user asked to stop.
     """
-    queries = _Queries.of(spectra, rows, library, parameters, resources)
     same = queries.same(parameters, resources)
     if not parameters.mass_difference:
         return same
@@ -128,7 +125,7 @@ def explained(
 
 
 @dataclass(frozen=True)
-class _Queries:
+class Queries:
     """Spectra to be explained, each with each charge that it may have: k of them, and the library.
 
     `low`, `high`: (k,) int64, the spectra of the library with that charge.
@@ -143,7 +140,8 @@ class _Queries:
     @classmethod
     def of(
         cls, spectra: Spectra, rows: NDArray[np.int64], library: Library, parameters: ExplanationParameters, resources: Resources
-    ) -> _Queries:
+    ) -> Queries:
+        """The spectra `rows` (ascending) with each charge that they may have and the library has."""
         vectors = spectrum_vectors(spectra.only(rows), parameters, resources, factor=library.factor)
         has_any = np.diff(vectors.arrays.offsets) > 0
         places = np.flatnonzero(has_any & np.isfinite(vectors.precursor_mz) & (vectors.ion & NEGATIVE == 0))
@@ -163,7 +161,7 @@ class _Queries:
         library, n = self.library, len(self.spectrum)
         shift = np.array(sorted(parameters.isotope_errors, key=abs), np.float64) * ISOTOPE_SPACING
         centre = self.mz[:, None] - shift[None] / self.charge[:, None]
-        width = Tolerance.parse(parameters.precursor_tolerance).width(centre)
+        width = parameters.precursor_tolerance.width(centre)
         low, high = self._ranges(centre - width, centre + width)
         price = parameters.precursor_weight / np.maximum(width, 1e-12)
         nearest, similarity, value = np.empty(n, np.int64), np.empty(n), np.empty(n)
@@ -193,7 +191,7 @@ class _Queries:
         mass, of_mass = self._mass(np.arange(n)), self._library_mass(np.arange(len(library.mz)))
         # What the tolerance lets pass at the largest mass is not taken for a modification.
         largest = float(mass.max()) if n else 0.0
-        width = float(Tolerance.parse(parameters.precursor_tolerance).width(largest))
+        width = float(parameters.precursor_tolerance.width(largest))
         shift = np.array(parameters.isotope_errors, np.float64) * ISOTOPE_SPACING
         skipped = np.stack([shift - width, shift + width], axis=1)
         nearest, similarity = np.empty(n, np.int64), np.empty(n)

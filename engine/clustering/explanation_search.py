@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,18 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.clustering.compilation import EXPLANATION
-from engine.clustering.explained_spectra import Explained, explained, library_of
+from engine.clustering.explained_spectra import Explained, Queries, explained, library_of
 from engine.clustering.library import Identified, read_identified
 from engine.clustering.parameters import ExplanationParameters
-from engine.clustering.results import DECIMALS, EXPLAINED_COLUMNS
 from engine.clustering.summary import ExplanationSummary
+from engine.clustering.tables import EXPLAINED, MAP
+from engine.entry import SearchRequest
 from engine.errors import InputError
 from engine.execution.resources import Resources
-from engine.formats.separated import write_separated
 from engine.jobs.progress import Progress
 from engine.matches.source_run import identified_run
 from engine.project.paths import EXPORTS
-from engine.search_run import Asked, search_run
+from engine.results.separated import ROUNDED, write_separated
+from engine.search_run import RunSpec, search_run
 from engine.spectra.columns import Spectra
 from engine.spectra.tables import read_spectra_table
 from engine.statistics.target_decoy import false_share_interval
@@ -40,38 +42,30 @@ class _Read(NamedTuple):
     identified: Identified
 
 
-def explain(
-    project: str | Path,
-    parameters: ExplanationParameters,
-    *,
-    out: str | Path | None = None,
-    device: str = "auto",
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> ExplanationSummary:
+def explain(request: SearchRequest, progress: Progress | None = None) -> ExplanationSummary:
     """Explain unidentified spectra of a project by the identified ones that they resemble; a run is added to the project.
 
     Parameters
     ----------
-    project : the folder of a project with an identification. out : a file for the table of explained spectra too; None for none.
-    device : as of every search; the processor does all of this one. threads : of it, all when None.
+    request : input ``project``, the folder of a project with an identification; `ExplanationParameters`. `out` is a file for the table of
+        explained spectra too; None for none. The processor does all of this search, whatever the device.
 
     Raises
     ------
     InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
     """
-    source = identified_run(Path(project), parameters.run)
-    asked = Asked(
-        "explain", {"spectra": [source.spectra], "psms": [source.psms]}, {}, parameters, outputs=[] if out is None else [Path(out)],
-        project=project, device=device, threads=threads,
-    )  # fmt: skip
+    parameters, project = request.parameters_as(ExplanationParameters), request.files("project")[0]
+    out = None if request.out is None else Path(request.out)
+    source = identified_run(project, parameters.run)
+    inputs = {"spectra": [source.spectra], "psms": [source.psms]}
+    spec = RunSpec("explain", replace(request, project=project), {}, inputs, request.outputs())
 
     def read(progress: Progress, threads: int) -> _Read:
         progress.stage("Reading the identification")
         spectra = read_spectra_table(source.spectra)
         return _Read(spectra, read_identified(source.psms, len(spectra), parameters.peptide_fdr))
 
-    with search_run(asked, read, EXPLANATION, progress) as run:
+    with search_run(spec, read, EXPLANATION, progress) as run:
         assert run.run is not None
         spectra, identified = run.read()
         if not len(identified):
@@ -90,8 +84,10 @@ def explain(
         with run.step("index"):
             library = library_of(spectra, identified, source.fragment_tolerance, parameters, resources)
             rows = np.setdiff1d(np.arange(len(spectra)), identified.spectrum)
+        with run.step("plan"):
+            queries = Queries.of(spectra, rows, library, parameters, resources)
         with run.step("score"):
-            every = explained(spectra, rows, library, parameters, resources)
+            every = explained(queries, parameters, resources)
         run.device = "cpu"
         with run.step("report"):
             told = every.take(~every.is_decoy & (every.similarity >= parameters.min_similarity))
@@ -100,9 +96,8 @@ def explain(
             accepted = told.take(told.q_value <= parameters.fdr)
             run.run.write_table("explained", table)
             run.run.write_table("map", _map(spectra, identified, accepted))
-            write_separated(run.run.folder / EXPORTS / _NAME, table, EXPLAINED_COLUMNS, run.progress, decimals=DECIMALS)
-            if out is not None:
-                write_separated(Path(out), table, EXPLAINED_COLUMNS, run.progress, decimals=DECIMALS)
+            for path in (run.run.folder / EXPORTS / _NAME, *([] if out is None else [out])):
+                write_separated(path, table, EXPLAINED.saved_columns, run.progress, ROUNDED)
             run.progress.check()
         decoys = int(np.count_nonzero(every.is_decoy & (every.q_value <= parameters.fdr) & (every.similarity >= parameters.min_similarity)))
         low, high = false_share_interval(len(accepted), decoys)
@@ -129,7 +124,7 @@ def _explained_table(told: Explained, spectra: Spectra, identified: Identified) 
 
     nearest, scan = identified.spectrum[told.identified], spectra.scan[told.spectrum]
     of_form = identified.peptide[told.identified]
-    return pa.table(
+    return EXPLAINED.arrow(
         {
             "spectrum": pa.array(told.spectrum),
             "spectrum_file": pa.array(spectra.files, pa.string()).take(pa.array(spectra.file[told.spectrum])),
@@ -158,7 +153,7 @@ def _map(spectra: Spectra, identified: Identified, accepted: Explained) -> pa.Ta
     form = np.full(len(spectra), -1, np.int64)
     form[identified.spectrum] = identified.peptide
     form[accepted.spectrum] = identified.peptide[accepted.identified]
-    return pa.table(
+    return MAP.arrow(
         {
             "spectrum": pa.array(np.arange(len(spectra))),
             "retention_time": pa.array(spectra.retention_time, mask=np.isnan(spectra.retention_time)),

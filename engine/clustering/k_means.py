@@ -35,15 +35,13 @@ class Clusters(NamedTuple):
     labels : (n,) int32, the nearest centroid of each item, -1 of a vector that may have none.
     centroids : in the unit of the data: of points (k, d) float64, of vectors their `VectorSums`.
     sums : of the last round, whose means the centroids are; clusters that were empty then, and could not be filled, have kept theirs.
-    inertia : the sum of the squared distances of items from their centroids. rounds : how many were done.
-    moved : squares of the distances that the centroids moved in the last round, added up.
+    rounds : how many were done. moved : squares of the distances that the centroids moved in the last round, added up.
     is_settled : another round would have changed nothing, or moved centroids no further than allowed.
     """
 
     labels: NDArray[np.int32]
     centroids: NDArray[np.float64] | VectorSums
     sums: PointSums | VectorSums
-    inertia: float
     rounds: int
     moved: float
     is_settled: bool
@@ -267,10 +265,9 @@ def k_means(
             is_settled = found.changed == 0 or (most > 0.0 and movement(found.centroids, centroids) <= most)
             if is_settled or done >= rounds:
                 break
-        last = assign(session, work, centroids, labels, measures=True)
+        last = assign(session, work, centroids, labels, measures=True)  # which makes no sums
         moved = movement(found.centroids, centroids) * source.unit**2
-        distances = last.distances if source.can_move else last.distances[last.labels >= 0]
-        return Clusters(last.labels, source.told(centroids), sums, float(distances.sum()) * source.unit**2, done, moved, is_settled)
+        return Clusters(last.labels, source.told(centroids), sums, done, moved, is_settled)
 
 
 def _filled(session: Session, work: Work, data: _Data, found: Assignment) -> Any:

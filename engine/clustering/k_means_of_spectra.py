@@ -46,7 +46,7 @@ def k_means_labels(vectors: SpectrumVectors, parameters: ClusteringParameters, r
     if parameters.seeding == "first":  # in the order of the files
         chosen = np.argsort(vectors.order[places], kind="stable")[:k]
     chosen = np.sort(chosen)
-    low, high = _ranges(vectors.ion[places], vectors.precursor_mz[places], chosen, Tolerance.parse(parameters.precursor_tolerance))
+    low, high = _ranges(vectors.ion[places], vectors.precursor_mz[places], chosen, parameters.precursor_tolerance)
     with resources.clock.stage("score"):
         found = k_means(
             executor, Vectors(arrays, vectors.n_bins, low, high), anywhere.centroids_at(chosen), rounds=parameters.rounds,

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from engine.arrays import offsets_of, take_runs
 from engine.chemistry.masses import PROTON_MASS, RESIDUE_MASS
 from engine.chemistry.tolerance import Tolerance
-from engine.errors import InputError, StorageError
+from engine.errors import InputError
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
+from engine.matches.columns import EXPORTED_PSMS
+from engine.results.reader import TableFile
 from engine.spectra.columns import Spectra
 from engine.spectra.spectrum_index import absolute_and_relative
 from kernels.cpu.shuffled_spectra import move_peaks, shuffle_residues
@@ -71,33 +73,24 @@ def read_identified(path: Path, n_spectra: int, most_q_value: float) -> Identifi
 
     Raises
     ------
-    InputError : the table is none of PSMs. StorageError : it is damaged.
+    InputError : the table is none of PSMs.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
-    remedy = "Run the identification again"
-    try:
-        with pq.ParquetFile(path) as file:
-            if missing := [name for name in _COLUMNS if name not in file.schema_arrow.names]:
-                raise InputError(path, f"has no column {missing[0]}", remedy=remedy)
-            table = file.read(columns=list(_COLUMNS))
+    with TableFile(path, EXPORTED_PSMS, _COLUMNS, n_rows_of={"spectra": n_spectra}, remedy="Run the identification again") as source:
+        table = source.read(_COLUMNS)
         wanted = pc.and_(pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"])), pc.less_equal(table["q_value"], most_q_value))
         table = table.filter(pc.fill_null(wanted, False))
-        spectrum, charge = (table[name].cast(pa.int64()).to_numpy() for name in ("spectrum", "charge"))
-        mass = table["calculated_mass"].cast(pa.float64()).to_numpy()
-        peptide, sequence = (table[name].cast(pa.string()).to_pylist() for name in ("peptide", "sequence"))
+        spectrum, charge = (table[name].cast(pa.int64()).to_numpy().copy() for name in ("spectrum", "charge"))
+        mass = table["calculated_mass"].to_numpy().copy()
+        peptide, sequence = (table[name].to_pylist() for name in ("peptide", "sequence"))
         sites, changes = table["modification_positions"].to_pylist(), table["modification_masses"].to_pylist()
-    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
-        raise StorageError(f"{path}: cannot be read as a table of PSMs ({' '.join(str(error).split())}). {remedy}.") from error
-    is_sound = (
-        ((spectrum >= 0) & (spectrum < n_spectra)).all() and len(np.unique(spectrum)) == len(spectrum)
-        and ((charge > 0) & (charge <= _MOST_CHARGE)).all() and np.isfinite(mass).all() and (mass > 0).all()
-        and not any(one is None for one in (*peptide, *sequence, *sites, *changes))
-    )  # fmt: skip
-    if not is_sound:
-        raise StorageError(f"{path}: holds PSMs that the program does not write. {remedy}.")
+        is_sound = (
+            len(np.unique(spectrum)) == len(spectrum) and (charge <= _MOST_CHARGE).all() and np.isfinite(mass).all() and (mass > 0).all()
+        )
+        if not is_sound:
+            raise source.damaged("holds PSMs that the program does not write")
     names, first, of = np.unique(np.array(peptide, dtype=object), return_index=True, return_inverse=True)
     offsets, residues, ends = _residues([(sequence[row], sites[row], changes[row]) for row in first.tolist()], path)
     sequences, of_sequence = np.unique(np.array([sequence[row] for row in first.tolist()], dtype=object), return_inverse=True)
@@ -118,15 +111,15 @@ def _residues(
     ends = np.zeros((len(peptides), 2))
     for row, (letters, sites, changes) in enumerate(peptides):
         n = len(letters)
-        if not 0 < n <= _MOST_LENGTH or len(sites) != len(changes) or any(site is None or not 0 <= site <= n + 1 for site in sites):
-            raise StorageError(f"{path}: holds PSMs that the program does not write. Run the identification again.")
+        if not 0 < n <= _MOST_LENGTH:
+            raise InputError(path, "holds PSMs that the program does not write", remedy="Run the identification again")
         for site, change in zip(sites, changes, strict=True):
             if site in (0, n + 1):
                 ends[row, int(site > 0)] += change
             else:
                 residues[offsets[row] + site - 1] += change
     if not (np.isfinite(residues).all() and np.isfinite(ends).all()):
-        raise StorageError(f"{path}: holds peptides with residues that have no mass. Run the identification again.")
+        raise InputError(path, "holds peptides with residues that have no mass", remedy="Run the identification again")
     return offsets, residues, ends
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.chemistry.tolerance import Tolerance
 from engine.clustering.consensus import SpectrumClusters, described_clusters
 from engine.clustering.grouping import STEP_PRODUCTS, grouped, work_of
 from engine.clustering.parameters import ClusteringParameters
@@ -47,7 +46,7 @@ def grouped_spectra(vectors: SpectrumVectors, parameters: ClusteringParameters, 
         return k_means_labels(vectors, parameters, resources)
     method = SINGLE if parameters.method == "dbscan" else _LINKAGES[parameters.linkage]
     with resources.clock.stage("plan"):
-        ends = windows(vectors, Tolerance.parse(parameters.precursor_tolerance))
+        ends = windows(vectors, parameters.precursor_tolerance)
         elements = max(1.0, len(vectors.arrays.bins) / max(1, len(ends)))
         resources.progress.stage("Comparing spectra", max(1, int((len(ends) + window_pairs(ends).sum()) * elements / STEP_PRODUCTS)))
         linkage = Linkage(method, parameters.least_similarity, parameters.minimum_neighbours)

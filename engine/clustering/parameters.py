@@ -7,7 +7,6 @@ from typing import Literal, Self
 from pydantic import field_validator, model_validator
 
 from engine.chemistry.tolerance import Tolerance
-from engine.errors import ParameterError
 from engine.parameters import SearchParameters, parameter
 from engine.spectra.vectors import Merging, Transform
 
@@ -100,14 +99,10 @@ class VectorParameters(SearchParameters):
         return self
 
 
-def _checked_precursor(value: str) -> str:
-    try:
-        tolerance = Tolerance.parse(value)
-    except ParameterError as error:
-        raise ValueError(str(error)) from None
+def _checked_precursor(tolerance: Tolerance) -> Tolerance:
     if tolerance.value > _WIDEST_PRECURSOR[tolerance.unit]:
         raise ValueError(f"a tolerance of at most {_WIDEST_PRECURSOR[tolerance.unit]:,} {tolerance.unit} is expected")
-    return str(tolerance)
+    return tolerance
 
 
 class ClusteringParameters(VectorParameters):
@@ -131,8 +126,8 @@ class ClusteringParameters(VectorParameters):
         2, ge=1, le=1000, title="Neighbours of a core", group=_CLUSTERS, advanced=True,
         help="DBSCAN: spectra within the distance, itself included, that make a spectrum the core of a cluster.",
     )  # fmt: skip
-    precursor_tolerance: str = parameter(
-        "20 ppm", title="Precursor tolerance", group=_PRECURSOR, editor="tolerance",
+    precursor_tolerance: Tolerance = parameter(
+        Tolerance(20.0, "ppm"), title="Precursor tolerance", group=_PRECURSOR, editor="tolerance",
         help="Only spectra whose precursors agree so far are compared, as 20 ppm or 0.05 Da.",
     )  # fmt: skip
     clusters: int = parameter(
@@ -159,7 +154,7 @@ class ClusteringParameters(VectorParameters):
 
     @field_validator("precursor_tolerance")
     @classmethod
-    def _is_tolerance(cls, value: str) -> str:
+    def _is_tolerance(cls, value: Tolerance) -> Tolerance:
         return _checked_precursor(value)
 
     @property
@@ -182,8 +177,8 @@ class ExplanationParameters(VectorParameters):
         0.6, ge=0, le=1, title="Least similarity", group=_EXPLANATION,
         help="Cosine of a spectrum and an identified one from which on it is reported.",
     )  # fmt: skip
-    precursor_tolerance: str = parameter(
-        "10 ppm", title="Precursor tolerance", group=_PRECURSOR, editor="tolerance",
+    precursor_tolerance: Tolerance = parameter(
+        Tolerance(10.0, "ppm"), title="Precursor tolerance", group=_PRECURSOR, editor="tolerance",
         help="Error of the precursor mass, as 10 ppm or 0.05 Da.",
     )  # fmt: skip
     isotope_errors: tuple[int, ...] = parameter(
@@ -217,7 +212,7 @@ class ExplanationParameters(VectorParameters):
 
     @field_validator("precursor_tolerance")
     @classmethod
-    def _is_tolerance(cls, value: str) -> str:
+    def _is_tolerance(cls, value: Tolerance) -> Tolerance:
         return _checked_precursor(value)
 
     @field_validator("isotope_errors")

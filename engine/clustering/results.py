@@ -10,22 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.clustering.consensus import ConsensusSpectra, SpectrumClusters
+from engine.clustering.tables import CLUSTERS, CONSENSUS, MEMBERS
 from engine.execution.resources import Resources
 from engine.files import atomic_file
-from engine.formats.separated import write_separated
 from engine.formats.spectrum_blocks import NEGATIVE
 from engine.jobs.progress import Progress
 from engine.project.paths import EXPORTS
 from engine.project.run import Run
+from engine.results.separated import ROUNDED, write_separated
 from engine.spectra.columns import Spectra
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "COLUMNS",
-    "DECIMALS",
-    "EXPLAINED_COLUMNS",
     "cluster_tables",
     "consensus_table",
     "signed_charges",
@@ -33,13 +31,6 @@ __all__ = [
     "write_exports",
 ]
 
-COLUMNS = ("spectrum_file", "spectrum_id", "title", "cluster", "precursor_mz", "charge", "similarity_to_consensus", "is_consensus")
-"""Of ``clusters.tsv``, in order."""
-EXPLAINED_COLUMNS = (
-    "spectrum_file", "spectrum_id", "peptide", "charge", "similarity", "mass_difference", "q_value", "nearest_spectrum",
-)  # fmt: skip
-"""Of ``explained.tsv``, in order."""
-DECIMALS = {"precursor_mz": 6, "similarity_to_consensus": 4, "retention_time": 3, "similarity": 4, "mass_difference": 6, "q_value": 6}
 _CLUSTERS_PER_GROUP = 256
 _MOST_CHARGE = 31
 
@@ -68,7 +59,7 @@ def cluster_tables(
     charge, titles = signed_charges(spectra.charge_mask), pa.array(spectra.identifier, pa.string())
     is_consensus = np.zeros(len(spectra), np.bool_)
     is_consensus[clusters.representative] = True
-    members = pa.table(
+    members = MEMBERS.arrow(
         {
             "spectrum": pa.array(np.arange(len(spectra))),
             "cluster": pa.array(cluster + 1),
@@ -107,7 +98,7 @@ def cluster_tables(
         unknown = of[groups] < 0
         columns["label"] = pa.array(names, pa.string()).take(pa.array(of[groups], mask=unknown))
         columns["label_share"] = pa.array(share[groups], mask=unknown)
-    return pa.table(columns), members
+    return CLUSTERS.arrow(columns), members
 
 
 def consensus_table(clusters: SpectrumClusters, consensus: ConsensusSpectra, spectra: Spectra) -> pa.Table:
@@ -117,7 +108,7 @@ def consensus_table(clusters: SpectrumClusters, consensus: ConsensusSpectra, spe
     groups = np.sort(clusters.groups)
     chosen = clusters.representative[groups]
     offsets = pa.array(consensus.offsets, pa.int64())
-    return pa.table(
+    return CONSENSUS.arrow(
         {
             "cluster": pa.array(groups + 1),
             "precursor_mz": pa.array(spectra.precursor_mz[chosen]),
@@ -133,7 +124,7 @@ def write_exports(run: Run, members: pa.Table, resources: Resources) -> str:
     name = "clusters.tsv"
     resources.progress.stage("Writing clusters", len(members))
     out = run.folder / EXPORTS / name
-    write_separated(out, members, COLUMNS, resources.progress, decimals=DECIMALS, threads=resources.threads)
+    write_separated(out, members, MEMBERS.saved_columns, resources.progress, ROUNDED, threads=resources.threads)
     return name
 
 

@@ -2,76 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.clustering.compilation import CLUSTERING
-from engine.clustering.consensus import SpectrumClusters, consensus_spectra
-from engine.clustering.methods import clusters_of
+from engine.clustering.consensus import SpectrumClusters, consensus_spectra, described_clusters
+from engine.clustering.methods import grouped_spectra
 from engine.clustering.parameters import ClusteringParameters
 from engine.clustering.quality import Quality, cluster_quality, majority_labels, read_labels
 from engine.clustering.results import cluster_tables, consensus_table, write_consensus_file, write_exports
 from engine.clustering.summary import ClusteringSummary
+from engine.entry import SearchRequest
 from engine.formats import Spectra, read_spectra
 from engine.jobs.progress import Progress
-from engine.search_run import Asked, search_run
+from engine.search_run import RunSpec, search_run
 from engine.spectra.tables import write_spectra
+from engine.spectra.vectors import spectrum_vectors
 
 __all__ = ["cluster"]
 
 _CLUSTERS_PER_GROUP = 256  # a window draws one at a time
 
 
-def cluster(
-    spectra: Sequence[str | Path],
-    project_folder: str | Path,
-    parameters: ClusteringParameters,
-    *,
-    consensus: str | Path | None = None,
-    labels: str | Path | None = None,
-    device: str = "auto",
-    threads: int | None = None,
-    skip_broken: bool = False,
-    progress: Progress | None = None,
-) -> ClusteringSummary:
+def cluster(request: SearchRequest, progress: Progress | None = None) -> ClusteringSummary:
     """Group the spectra of files and write the clusters into a project.
 
     Parameters
     ----------
-    spectra : spectrum files of any known format. project_folder : made where it does not exist; a run is added to a project that does.
-    consensus : a file for the consensus spectra, as MGF; None for none. labels : a table of known labels, see
-        `engine.clustering.quality.read_labels`; None for none.
-    device, threads : see `engine.execution.devices.chosen_device`; all threads when None.
-    skip_broken : leave out spectra that cannot be read, and count them, instead of stopping.
+    request : input ``spectra``, files of any known format; `ClusteringParameters`. Its `project` is made where it does not exist; a run is
+        added to a project that does. Its options: ``consensus``, a file for the consensus spectra, as MGF; ``labels``, a table of known
+        labels, see `engine.clustering.quality.read_labels`; ``skip_broken``, leave out spectra that cannot be read, and count them.
 
     Raises
     ------
     InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
     """
-    asked = Asked(
-        "cluster", {"spectra": spectra, "labels": [] if labels is None else [labels]}, {"spectra": "SPECTRA.mzML"}, parameters,
-        outputs=[] if consensus is None else [Path(consensus)], project=project_folder, device=device, threads=threads,
+    parameters, labels, consensus = request.parameters_as(ClusteringParameters), request.path("labels"), request.path("consensus")
+    spec = RunSpec(
+        "cluster", request, {"spectra": "SPECTRA.mzML"},
+        {"spectra": request.files("spectra"), "labels": [] if labels is None else [labels]}, request.outputs("consensus"),
     )  # fmt: skip
 
     def read(progress: Progress, threads: int) -> Spectra:
         return read_spectra(
-            [Path(path) for path in spectra], progress=progress, skip_broken=skip_broken, threads=threads, takes_negative=True
+            request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads, takes_negative=True
         )
 
-    with search_run(asked, read, CLUSTERING, progress) as run:
+    with search_run(spec, read, CLUSTERING, progress) as run:
         assert run.run is not None
         results = run.run
         opening = run.begin(run.resources)
         found = run.read()
-        known = None if labels is None else read_labels(Path(labels), found)
+        known = None if labels is None else read_labels(labels, found)
         spectra_written = run.begin(lambda progress: write_spectra(results, found, progress))
         resources = opening().telling(run.progress)
-        clusters = clusters_of(found, parameters, resources)
+        with run.step("index"):
+            vectors = spectrum_vectors(found, parameters, resources)
+        labelled = grouped_spectra(vectors, parameters, resources)  # plan and score, in rounds where the method has some
         run.device = resources.used
         with run.step("report"):
+            clusters = described_clusters(vectors, labelled, found, parameters, resources)
             consensus_of = consensus_spectra(clusters, np.sort(clusters.groups), found, parameters, resources)
             quality, of_clusters = (None, None) if known is None else _compared(clusters, known)
             groups, members = cluster_tables(clusters, found, of_clusters)
@@ -81,7 +71,7 @@ def cluster(
             results.write_table("consensus", spectra_of_groups, _CLUSTERS_PER_GROUP)
             exported = write_exports(results, members, resources)
             if consensus is not None:
-                write_consensus_file(Path(consensus), spectra_of_groups, members, run.progress)
+                write_consensus_file(consensus, spectra_of_groups, members, run.progress)
             spectra_written()
             run.progress.check()
         n_clustered = int(clusters.sizes[clusters.groups].sum())

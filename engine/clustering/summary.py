@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.clustering.quality import Quality
-from engine.summary import Certainty, Count, Summary
+from engine.results.counts import Certainty, Count
+from engine.summary import Summary
 
 __all__ = ["ClusteringSummary", "ExplanationSummary"]
 

@@ -2,68 +2,142 @@
 
 from __future__ import annotations
 
-from engine.tables import Column, Table
+from engine.results.columns import Column, Table
+from engine.spectra.tables import SPECTRA
 
-__all__ = ["CLUSTER_TABLES", "EXPLANATION_TABLES"]
+__all__ = [
+    "CLUSTERS",
+    "CLUSTER_STORED",
+    "CLUSTER_TABLES",
+    "CONSENSUS",
+    "EXPLAINED",
+    "EXPLANATION_STORED",
+    "EXPLANATION_TABLES",
+    "MAP",
+    "MEMBERS",
+]
 
-_CHARGE = Column("charge", "z", "Charge of the precursor; negative for negative ions", "integer", 4)
-_MZ = Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4)
-_TIME = Column("retention_time", "RT", "Retention time", "minutes", 8, unit="min")
+_MOST_CHARGE = 31
+_CHARGE = Column(
+    "charge", "z", "Charge of the precursor; negative for negative ions", "integer", 4, type="int32", is_nullable=True,
+    low=-_MOST_CHARGE, high=_MOST_CHARGE,
+)  # fmt: skip
+_MZ = Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4, saved=".6f", is_nullable=True, low=-1e9, high=1e9)
+_TIME = Column("retention_time", "RT", "Retention time", "minutes", 8, unit="min", saved=".3f", is_nullable=True, low=-1e12, high=1e12)
 _FILE = Column("spectrum_file", "File", "File of the spectrum", width=24, is_shown=False)
+_CLUSTER = Column("cluster", "Cluster", "Number of the cluster", "identifier", 8)
+_N_MEMBERS = Column("n_members", "Spectra", "Spectra of the cluster", "integer", 7, low=0, high=1 << 40)
 
-_CLUSTER_COLUMNS = (
-    Column("cluster", "Cluster", "Number of the cluster", "identifier", 8),
-    Column("n_members", "Spectra", "Spectra of the cluster", "integer", 7),
-    _MZ,
-    _CHARGE,
-    Column("mean_similarity", "Similarity", "Mean cosine of its spectra and its consensus spectrum", "number", 9, 3),
-    Column("least_similarity", "Least", "Cosine of the consensus spectrum and the member least like it", "number", 7, 3),
-    _TIME,
-    Column("title", "Consensus spectrum", "Name of the member that stands for the cluster", width=36),
-    Column("label", "Label", "Most frequent label of its spectra, where labels were given", width=24, is_shown=False),
-    Column("label_share", "Share", "Part of its labelled spectra with that label", "percent", 7, unit="%", is_shown=False),
-)
-
-_MEMBER_COLUMNS = (
-    Column("cluster", "Cluster", "Number of the cluster", "identifier", 8),
-    Column("title", "Spectrum", "Name of the spectrum", width=24),
-    _MZ,
-    _CHARGE,
-    Column("similarity_to_consensus", "Similarity", "Cosine of the spectrum and its cluster's consensus spectrum", "number", 9, 3),
-    _TIME,
-    Column("is_consensus", "Consensus", "Whether it stands for the cluster", "truth", 9),
-    Column("n_members", "Spectra", "Spectra of the cluster", "integer", 7, is_shown=False),
-    Column("spectrum_id", "Spectrum ID", "Name of the spectrum in its file", width=30, is_shown=False),
-    _FILE,
-)
-
-CLUSTER_TABLES = (
-    Table("clusters", "Clusters", _CLUSTER_COLUMNS, ("cluster", "consensus")),
-    Table("members", "Spectra", _MEMBER_COLUMNS, ("spectrum",)),
-)
-"""From the cluster to its spectra. ``consensus`` and ``spectrum``: rows of the tables ``consensus`` and ``spectra``."""
-
-_EXPLAINED_COLUMNS = (
-    Column("scan", "Scan", "Number of the scan in its file", "identifier", 7),
-    Column("peptide", "Peptide", "Identified peptide that the spectrum resembles, in ProForma", width=26),
-    _CHARGE,
-    Column("similarity", "Similarity", "Cosine of the spectrum and the identified one", "number", 9, 3),
-    Column("q_value", "q-value", "Smallest false discovery rate at which the explanation is accepted", "probability", 8),
-    Column(
-        "mass_difference",
-        "Mass difference",
-        "Measured less the peptide's mass; beyond the tolerance a probable modification",
-        "number",
-        10,
-        4,
-        unit="Da",
+CLUSTERS = Table.of(
+    "clusters",
+    "Clusters",
+    (
+        _CLUSTER,
+        _N_MEMBERS,
+        _MZ,
+        _CHARGE,
+        Column("mean_similarity", "Similarity", "Mean cosine of its spectra and its consensus spectrum", "number", 9, 3, is_nullable=True),
+        Column(
+            "least_similarity", "Least", "Cosine of the consensus spectrum and the member least like it", "number", 7, 3, is_nullable=True
+        ),
+        _TIME,
+        Column("title", "Consensus spectrum", "Name of the member that stands for the cluster", width=36, is_nullable=True),
+        Column("consensus", meaning="Row of the table of consensus spectra", kind="identifier", rows_of="consensus"),
+        Column(
+            "label", "Label", "Most frequent label of its spectra, where labels were given", width=24, is_shown=False, is_nullable=True
+        ),
+        Column(
+            "label_share", "Share", "Part of its labelled spectra with that label", "percent", 7, unit="%", is_shown=False,
+            is_nullable=True,
+        ),
     ),
-    _MZ,
-    _TIME,
-    Column("nearest_spectrum", "Identified spectrum", "The identified spectrum that is most similar", width=30),
-    Column("spectrum_id", "Spectrum", "Name of the spectrum in its file", width=30, is_shown=False),
-    _FILE,
+    shown="cluster n_members precursor_mz charge mean_similarity least_similarity retention_time title label label_share",
+    links="cluster consensus",
 )  # fmt: skip
 
-EXPLANATION_TABLES = (Table("explained", "Explained spectra", _EXPLAINED_COLUMNS, ("spectrum", "nearest", "kind")),)
+MEMBERS = Table.of(
+    "members",
+    "Spectra",
+    (
+        Column("spectrum", meaning="Row of the table of spectra", kind="identifier", rows_of="spectra"),
+        _CLUSTER,
+        Column("title", "Spectrum", "Name of the spectrum", width=24, is_nullable=True),
+        _FILE,
+        Column("spectrum_id", "Spectrum ID", "Name of the spectrum in its file", width=30, is_shown=False),
+        _MZ,
+        _CHARGE,
+        _TIME,
+        Column(
+            "similarity_to_consensus", "Similarity", "Cosine of the spectrum and its cluster's consensus spectrum", "number", 9, 3,
+            saved=".4f", is_nullable=True,
+        ),
+        Column("is_consensus", "Consensus", "Whether it stands for the cluster", "truth", 9),
+        Column("n_members", "Spectra", "Spectra of the cluster", "integer", 7, is_shown=False, low=0, high=1 << 40),
+    ),
+    shown="cluster title precursor_mz charge similarity_to_consensus retention_time is_consensus n_members spectrum_id spectrum_file",
+    links="spectrum",
+    saved="spectrum_file spectrum_id title cluster precursor_mz charge similarity_to_consensus is_consensus",
+)  # fmt: skip
+
+CONSENSUS = Table.of(
+    "consensus",
+    "Consensus spectra",
+    (
+        _CLUSTER,
+        Column("precursor_mz", meaning="m/z of the member that stands for the cluster", kind="number", is_nullable=True),
+        _CHARGE,
+        Column("mz", meaning="m/z of the peaks", kind="numbers", type="large_list<double>"),
+        Column("intensity", meaning="Their intensities", kind="numbers", type="large_list<double>", as_long_as="mz"),
+    ),
+)
+"""The spectra that stand for clusters of two and more."""
+
+CLUSTER_TABLES = (CLUSTERS, MEMBERS)
+"""From the cluster to its spectra. ``consensus`` and ``spectrum``: rows of the tables ``consensus`` and ``spectra``."""
+CLUSTER_STORED = (CONSENSUS, SPECTRA)
+
+EXPLAINED = Table.of(
+    "explained",
+    "Explained spectra",
+    (
+        Column("spectrum", meaning="Row of the identification's table of spectra", kind="identifier", low=0),
+        _FILE,
+        Column("spectrum_id", "Spectrum", "Name of the spectrum in its file", width=30, is_shown=False),
+        Column("scan", "Scan", "Number of the scan in its file", "identifier", 7, is_nullable=True),
+        Column("peptide", "Peptide", "Identified peptide that the spectrum resembles, in ProForma", width=26),
+        _CHARGE,
+        Column("similarity", "Similarity", "Cosine of the spectrum and the identified one", "number", 9, 3, saved=".4f", is_nullable=True),
+        Column(
+            "mass_difference", "Mass difference", "Measured less the peptide's mass; beyond the tolerance a probable modification",
+            "number", 10, 4, unit="Da", saved=".6f", is_nullable=True, low=-1e9, high=1e9,
+        ),
+        Column(
+            "q_value", "q-value", "Smallest false discovery rate at which the explanation is accepted", "probability", 8, saved=".6f",
+            is_nullable=True,
+        ),
+        Column("nearest_spectrum", "Identified spectrum", "The identified spectrum that is most similar", width=30, is_nullable=True),
+        Column("nearest", meaning="Its row", kind="identifier", low=0),
+        _MZ,
+        _TIME,
+        Column("kind", meaning="same or modified", pattern="same|modified"),
+    ),
+    shown="scan peptide charge similarity q_value mass_difference precursor_mz retention_time nearest_spectrum spectrum_id spectrum_file",
+    links="spectrum nearest kind",
+    saved="spectrum_file spectrum_id peptide charge similarity mass_difference q_value nearest_spectrum",
+)  # fmt: skip
+
+MAP = Table.of(
+    "map",
+    "Spectra of the run",
+    (
+        Column("spectrum", meaning="Row of the identification's table of spectra", kind="identifier", low=0),
+        _TIME,
+        _MZ,
+        Column("status", meaning="0 unexplained, 1 identified, 2 explained", kind="integer", type="uint8", low=0, high=2),
+        Column("peptide", meaning="Of which it is", is_nullable=True),
+    ),
+)
+
+EXPLANATION_TABLES = (EXPLAINED,)
 """``spectrum`` and ``nearest``: rows of the table ``spectra`` of the identification. ``kind``: same or modified."""
+EXPLANATION_STORED = (MAP,)

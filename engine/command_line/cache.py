@@ -7,22 +7,35 @@ import json
 from typing import Any
 
 from engine.command_line.terminal import say
+from engine.searches import SEARCHES
 
 __all__ = ["add_cache"]
 
-_KINDS = ("peptides", "sequences")
 _EPILOG = """
-Kept are the peptide indexes of identifications (peptides) and the packed databases of sequence searches (sequences), up to 20 GB; those
-used last stay. All may be removed at any time: a search makes again what it needs. PROTEOSCOPE_CACHE names another folder for them.
+Kept are {kinds}, up to 20 GB; those used last stay. All may be removed at any time: a search makes again what it
+needs. PROTEOSCOPE_CACHE names another folder for them.
 """
+
+
+def kept_kinds() -> dict[str, str]:
+    """Names of the kinds of indexes that searches keep, and for each what it is, and of which searches, in words."""
+    titles, keepers = dict[str, str](), dict[str, list[str]]()
+    for search in SEARCHES:
+        for kind in search.keeps:
+            titles[kind.name] = kind.title
+            keepers.setdefault(kind.name, []).append(search.kind)
+    return {name: f"{title} ({name}; of {' and '.join(keepers[name])})" for name, title in titles.items()}
 
 
 def add_cache(commands: Any) -> None:
     """Add ``cache`` to the sub-commands, which are argparse's sub-parsers."""
-    parser = commands.add_parser("cache", help="list or clear the indexes that are kept for other searches", epilog=_EPILOG)
+    kinds = kept_kinds()
+    parser = commands.add_parser(
+        "cache", help="list or clear the indexes that are kept for other searches", epilog=_EPILOG.format(kinds=", ".join(kinds.values()))
+    )
     parser.add_argument(
-        "--clear", nargs="?", const="all", choices=("all", *_KINDS), metavar="KIND",
-        help=f"remove what is kept: of one kind ({', '.join(_KINDS)}), or all",
+        "--clear", nargs="?", const="all", choices=("all", *kinds), metavar="KIND",
+        help=f"remove what is kept: of one kind ({', '.join(kinds)}), or all",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="for scripts")
     parser.set_defaults(command=_cache)
@@ -31,7 +44,7 @@ def add_cache(commands: Any) -> None:
 def _cache(options: argparse.Namespace) -> None:
     from engine.project.cache import cache_folder, index_store
 
-    store = index_store(_KINDS[0])
+    store = index_store(next(iter(kept_kinds())))
     is_list = options.clear is None
     indexes = store.kept() if is_list else store.clear(None if options.clear == "all" else options.clear)
     if options.json:

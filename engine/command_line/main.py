@@ -18,6 +18,7 @@ from dataclasses import asdict
 from typing import NoReturn
 
 from engine.command_line.cache import add_cache
+from engine.command_line.compile import add_compile
 from engine.command_line.export import add_export
 from engine.command_line.interruption import INTERRUPTED, INTERRUPTED_TEXT, end_on_interrupt
 from engine.command_line.search import add_demo, add_search, preset_of
@@ -160,6 +161,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
     add_export(commands)
     add_cache(commands)
+    add_compile(commands)
     for search in SEARCHES:
         if search.demo is not None:
             add_demo(commands, search, search.demo)
@@ -178,17 +180,17 @@ def _parameters(options: argparse.Namespace) -> None:
 
     search = search_of_kind(options.search)
     model = search.model
-    values = preset_of(search, options.preset) if options.preset else model()
+    values = (preset_of(search, options.preset) if options.preset else model()).model_dump()
     descriptions = model.describe()
     if options.json:
-        print(json.dumps([{**asdict(one), "value": getattr(values, one.name)} for one in descriptions], indent=2))
+        print(json.dumps([{**asdict(one), "value": values[one.name]} for one in descriptions], indent=2))
         return
     group = ""
     for one in descriptions:
         if one.group != group:
             group = one.group
             print(f"\n{group}")
-        value = getattr(values, one.name)
+        value = values[one.name]
         shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value).lower() if isinstance(value, bool) else str(value)
         allowed = f" [{'|'.join(one.choices)}]" if one.choices else ""
         if one.minimum is not None or one.maximum is not None:

@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,10 +73,10 @@ def _run_command(run: Any, options: argparse.Namespace) -> None:
 
 def _add_input(parser: argparse.ArgumentParser, one: Input, *, takes_several: bool) -> None:
     if one.option:
-        parser.add_argument(one.option, dest=one.name, action="append", required=not one.instead, metavar=one.metavar, help=one.help)
+        parser.add_argument(one.option, dest=one.name, action="append", required=not one.instead, metavar=one.metavar, help=one.described)
     else:
         several = "*" if one.instead else "+"
-        parser.add_argument(one.name, nargs=several if takes_several else None, metavar=one.metavar, help=one.help)
+        parser.add_argument(one.name, nargs=several if takes_several else None, metavar=one.metavar, help=one.described)
 
 
 def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: str = "", *, explains: bool = False) -> None:
@@ -181,8 +180,7 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
         with interruptible(progress):
             summary = search.run(request, progress)
     if options.json:
-        shown: Any = summary
-        print(json.dumps({**asdict(shown), "folder": None if summary.folder is None else str(summary.folder)}, indent=2))
+        print(json.dumps(summary.record(), indent=2))
     elif not options.quiet and not (writes_file and options.out == STANDARD_OUTPUT):
         _print(search, summary, options.out)
 

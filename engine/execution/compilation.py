@@ -1,18 +1,28 @@
-"""The first use of the processor's kernels on a machine compiles them: a step of its own, announced, that a user may leave at once."""
+"""The first use of the processor's kernels on a machine compiles them: a step of its own, announced, that a user may leave at once.
+
+All kinds may also be compiled ahead, side by side, each in a process of its own.
+"""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import tempfile
 import threading
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import IO, Any
 
+from engine.execution.threads import available_threads
 from engine.jobs.progress import Progress
 
-__all__ = ["Kernels", "is_compiling"]
+__all__ = ["Kernels", "compile_ahead", "is_compiling", "kernels_at"]
 
 _THREAD = "proteoscope-compiler"
+_BETWEEN_LOOKS = 0.05
 
 
 @dataclass(frozen=True)
@@ -23,12 +33,15 @@ class Kernels:
     ----------
     what : they are, for the user. last : loads the one of them that is compiled last.
     use : calls all of them, with the types of a real search. takes : how long, in words.
+    family : kernels of one share functions, and are not compiled at the same time: what another process has compiled meanwhile would not
+        be inlined.
     """
 
     what: str
     last: Callable[[], Any]
     use: Callable[[], None]
     takes: str = "10 to 20 seconds"
+    family: str = "spectra"
 
     @property
     def are_compiled(self) -> bool:
@@ -36,6 +49,14 @@ class Kernels:
         from kernels.cpu.compilation import is_compiled
 
         return is_compiled(self.last())
+
+    def use_and_mark(self) -> None:
+        """Call all of them, which compiles them, and mark them as compiled."""
+        from kernels.cpu.compilation import mark_compiled
+
+        self.use()
+        with suppress(OSError):  # a cache that others keep is not ours to mark
+            mark_compiled(self.last())
 
     def compile(self, progress: Progress) -> None:
         """Compile them, unless this machine did it before: some seconds, kept on disk.
@@ -45,7 +66,6 @@ class Kernels:
         Cancelled : the user asked to stop; the compiler ends with the program, for it cannot be interrupted.
         """
         from kernels.cpu.caching import why_not_kept
-        from kernels.cpu.compilation import mark_compiled
 
         if self.are_compiled:
             return
@@ -55,9 +75,7 @@ class Kernels:
 
         def work() -> None:
             try:
-                self.use()
-                with suppress(OSError):  # a cache that others keep is not ours to mark
-                    mark_compiled(self.last())
+                self.use_and_mark()
             except Exception as error:
                 failures.append(error)
 
@@ -70,6 +88,91 @@ class Kernels:
             raise failures[0]
         if reason := why_not_kept():
             progress.message(f"What was compiled may have to be compiled again: {reason}", "warning")
+
+
+def kernels_at(place: str) -> Kernels:
+    """The kernels that stand at ``module:NAME``."""
+    module, _, name = place.partition(":")
+    kernels: Kernels = getattr(import_module(module), name)
+    return kernels
+
+
+def compile_ahead(places: Sequence[str], progress: Progress, processes: int | None = None) -> list[str]:
+    """Compile kernels that are not compiled yet, each in a process of its own, and those of several families at a time.
+
+    Parameters
+    ----------
+    places : of `Kernels`, as ``module:NAME``, in the order in which those of a family are compiled. processes : at a time; as many as there
+        are cores when None.
+
+    Returns
+    -------
+    Why some could not be compiled, a sentence each: they are compiled when they are first used, so that nothing is lost but time.
+
+    Raises
+    ------
+    Cancelled : the user asked to stop.
+    """
+    waiting, failures, done = [place for place in places if not kernels_at(place).are_compiled], list[str](), 0
+    n, running = len(waiting), list[_Compiler]()
+    most = processes or available_threads()
+    if n:
+        progress.stage("Compiling for this processor", n)
+    with ExitStack() as stack:
+        while waiting or running:
+            progress.check()
+            busy = {kernels_at(one.place).family for one in running}
+            ready = next((place for place in waiting if kernels_at(place).family not in busy), None)
+            if ready is not None and len(running) < most:
+                waiting.remove(ready)
+                running.append(stack.enter_context(_Compiler(ready)))
+                continue
+            time.sleep(_BETWEEN_LOOKS)
+            for one in [one for one in running if one.has_ended]:
+                running.remove(one)
+                done += 1
+                progress.advance(1)
+                if reason := one.failure():
+                    failures.append(reason)
+                else:
+                    progress.message(f"Compiled ({done} of {n}): {kernels_at(one.place).what}")
+    return failures
+
+
+@dataclass
+class _Compiler:
+    """A process that compiles the kernels at a place; it does not outlive the block that it is entered for."""
+
+    place: str
+    _complaint: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
+    _process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> _Compiler:
+        # The path of this process, so that the same program is compiled, whatever the working directory holds.
+        program = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import kernels_at; kernels_at({self.place!r}).use_and_mark()"
+        command = [sys.executable, "-P", "-c", program]
+        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._complaint)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        self._complaint.close()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is done, or has failed."""
+        return self._process is not None and self._process.poll() is not None
+
+    def failure(self) -> str:
+        """Why it failed, in a sentence; empty where it did not."""
+        assert self._process is not None
+        if self._process.returncode == 0:
+            return ""
+        self._complaint.seek(0)
+        lines = self._complaint.read().decode(errors="replace").strip().splitlines()
+        return f"The {kernels_at(self.place).what} could not be compiled ahead: {lines[-1] if lines else 'the process was ended'}"
 
 
 def is_compiling() -> bool:

@@ -20,7 +20,7 @@ class Speeds:
 
     Parameters
     ----------
-    kind : of `engine.execution.work.KINDS`. threads : of the processor.
+    kind : of `engine.execution.kinds.KINDS`. threads : of the processor.
     """
 
     def __init__(self, kind: str, threads: int) -> None:

@@ -1,8 +1,8 @@
 """Work as plain data: what a search computes, so that it can be done on any device, in pieces, here or in another process.
 
-A `Work` says what is to be done and holds the columns that it needs, and no function: its kind is a name in `KINDS`. A `Kind` knows what
-the items of such a work cost, opens it on a device, and puts the rows together that come back. What is opened stays on its device between
-the rounds of an iterative search, and between the phases of one that filters.
+A `Work` says what is to be done and holds the columns that it needs, and no function: its kind is a name that the entry of a search makes
+known (`engine.execution.kinds`). A `Kind` knows what the items of such a work cost, opens it on a device, and puts the rows together that
+come back. What is opened stays on its device between the rounds of an iterative search, and between the phases of one that filters.
 
 ::
 
@@ -20,22 +20,10 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.execution.kinds import KINDS
 from kernels.device import Device
 
-__all__ = ["KINDS", "Columns", "Kind", "Opened", "Piece", "Rows", "Work", "by_item", "kind_of"]
-
-KINDS = (
-    ("spectra", "engine.matches.spectrum_scoring:SpectraAgainstPeptides"),
-    ("fragment-index", "engine.matches.fragment_scoring:SpectraAgainstFragments"),
-    ("sequences", "engine.sequence_search.scoring:SequencesAgainstSequences"),
-    ("structures", "engine.structure_search.scoring:StructureAgainstStructures"),
-    ("mass-lists", "engine.modified_search.candidate_search:SpectraAgainstMassLists"),
-    ("vector-groups", "engine.clustering.grouping:VectorGroups"),
-    ("points", "engine.clustering.assignment:PointsToCentroids"),
-    ("vectors", "engine.clustering.assignment:VectorsToCentroids"),
-    ("reads", "engine.read_alignment.scoring:TextsAgainstPatterns"),
-)
-"""What can be computed: the name of each kind, and where its `Kind` is."""
+__all__ = ["Columns", "Kind", "Opened", "Piece", "Rows", "Work", "by_item", "kind_of"]
 
 Columns: TypeAlias = Mapping[str, Any]
 """Arrays, and numbers, by name. An array may be a memory map of a file."""
@@ -45,11 +33,11 @@ Rows: TypeAlias = Mapping[str, NDArray]
 
 
 class Work(NamedTuple):
-    """What is to be computed. Plain data: `engine.execution.packing` writes it into a folder.
+    """What is to be computed. Plain data, that can go to another process.
 
     Attributes
     ----------
-    kind : a name in `KINDS`. settings : texts and numbers.
+    kind : a name in `engine.execution.kinds.KINDS`. settings : texts and numbers.
     sources : what is read, such as a database or queries; its columns may be large, and are memory-mapped where they come from a file.
     """
 
@@ -123,7 +111,7 @@ def kind_of(work: Work) -> Kind:
     ------
     ValueError : there is no such kind.
     """
-    place = dict(KINDS).get(work.kind)
+    place = KINDS.get(work.kind)
     if place is None:
         raise ValueError(f"there is no kind of work '{work.kind:.60}'")
     module, _, name = place.partition(":")

@@ -1,10 +1,26 @@
-"""Readers and writers of the field's file formats."""
+"""Readers and writers of the field's file formats, and their registry, for which nothing heavy is loaded."""
 
 from __future__ import annotations
 
-from engine.formats.fasta import read_proteins
-from engine.formats.proteins import Proteins
-from engine.formats.reading import read_spectra
-from engine.spectra.columns import Spectra
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Proteins", "Spectra", "read_proteins", "read_spectra"]
+if TYPE_CHECKING:
+    from engine.formats.fasta import read_proteins as read_proteins
+    from engine.formats.proteins import Proteins as Proteins
+    from engine.formats.reading import read_spectra as read_spectra
+    from engine.spectra.columns import Spectra as Spectra
+
+_PLACES = {
+    "Proteins": "engine.formats.proteins",
+    "Spectra": "engine.spectra.columns",
+    "read_proteins": "engine.formats.fasta",
+    "read_spectra": "engine.formats.reading",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What is read most, loaded when it is first asked for."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_PLACES[name]), name)

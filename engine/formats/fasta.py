@@ -101,14 +101,14 @@ def read_proteins(
 
 def _check_kind(source: ByteSource, every_record: bool) -> None:
     try:
-        kind = recognise(source)
+        found = recognise(source)
     except InputError as error:
         if every_record and "mzML" in error.remedy:
             raise InputError(error.path, error.reason, place=error.place, remedy=_BEGIN_WITH_A_NAME) from None
         raise
-    if kind != "FASTA":
+    if found.sort != "proteins":
         remedy = _BEGIN_WITH_A_NAME if every_record else "Give it among the spectra, and a FASTA file of proteins here"
-        raise InputError(source.path, f"is a file of spectra ({kind}), where a FASTA file of proteins belongs", remedy=remedy)
+        raise InputError(source.path, f"is a file of spectra ({found.name}), where a FASTA file of proteins belongs", remedy=remedy)
 
 
 def _cut(text: bytes) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +25,7 @@ from engine.formats.spectrum_blocks import (
     finish,
 )
 
-__all__ = ["PeakListParser"]
+__all__ = ["DtaParser", "MgfParser", "Ms2Parser", "PklParser"]
 
 PROTON_MASS = 1.007276466621  # CODATA 2018, dalton; a DTA file gives the mass of the singly protonated peptide
 
@@ -35,6 +37,8 @@ _TITLE_SCAN = re.compile(r"\bscan=([0-9]{1,18})\b|\.([0-9]{1,27})(?=\.([0-9]{1,2
 MOST_LINES = 1 << 20
 """Of one block that are no peaks: an ordinary one has some thousand, and one that is longer is a spectrum of many peaks."""
 _LINES_AT_FIRST = 1 << 14
+_Read: TypeAlias = tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]
+"""Spectra, the line of the table where each begins and ends, and the first line that belongs nowhere (0: none)."""
 _LINE_FAULTS = {1: FaultCode.NUMBER, 2: FaultCode.NO_INTENSITY}
 
 
@@ -88,38 +92,33 @@ class _Lines:
         return places[np.searchsorted(places, self.start[lines])] < self.stop[lines]
 
 
-class PeakListParser:
-    """Parser of one dialect: ``MGF``, ``MS2``, ``DTA`` or ``PKL``; DTA and PKL spectra are parted by blank lines."""
+class _PeakListParser(ABC):
+    """What the parsers of all peak lists share. `is_headed`: a spectrum begins with a line of numbers, and not with words."""
 
-    def __init__(self, dialect: str, path: Path, *, takes_negative: bool = False) -> None:
-        self.dialect, self.takes_negative = dialect, takes_negative
+    is_headed = False
+
+    def __init__(self, path: Path, *, takes_negative: bool = False) -> None:
+        self.takes_negative = takes_negative
         self._path = path
         self._default_charges = 0
 
     def begin(self, block: Block) -> None:
-        """Read the global CHARGE that an MGF file may have before its first spectrum."""
-        if self.dialect != "MGF":
-            return
-        header = block.text.removeprefix(_BYTE_ORDER_MARK).partition(b"BEGIN IONS")[0].replace(b"\r", b"\n")
-        for match in _GLOBAL_CHARGE.finditer(header):
-            self._default_charges, _ = charge_bits(match.group(1), takes_negative=self.takes_negative)
+        """Most of these files say nothing before their first spectrum that counts for others."""
+        self._default_charges = 0
 
+    @abstractmethod
     def cut(self, text: bytes) -> int:
-        """Before the last beginning of a spectrum."""
-        if self.dialect == "MGF":
-            return max(text.rfind(b"\nBEGIN IONS"), text.rfind(b"\rBEGIN IONS")) + 1
-        if self.dialect == "MS2":
-            return max(text.rfind(b"\nS\t"), text.rfind(b"\nS "), text.rfind(b"\rS\t"), text.rfind(b"\rS ")) + 1
-        # The last bytes may be half of a line end, so the blank line has to lie before them.
-        ends = [text.rfind(blank, 0, len(text) - 2) + behind for blank, behind in ((b"\n\n", 1), (b"\n\r\n", 1), (b"\r\r", 1))]
-        return max(ends) if max(ends) > 1 else 0
+        """Behind which byte a record ends for the last time; 0: nowhere."""
+
+    @abstractmethod
+    def _read(self, lines: _Lines) -> _Read:
+        """The spectra of a block."""
 
     def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
         """The spectra of a block."""
         data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
-        lines = _scan(data, self._path, is_headed=self.dialect in ("DTA", "PKL"))
-        read = {"MGF": _read_mgf, "MS2": _read_ms2}.get(self.dialect, _read_headed)
-        table, firsts, ends, stray = read(lines, self.dialect, takes_negative=self.takes_negative)
+        lines = _scan(data, self._path, is_headed=self.is_headed)
+        table, firsts, ends, stray = self._read(lines)
         _note_broken_peaks(table, lines, firsts, ends)
         at_fault = np.flatnonzero(~(table.precursor_mz > 0))
         table.note(at_fault, FaultCode.NO_PRECURSOR, lines.number[firsts[at_fault]])
@@ -142,6 +141,56 @@ class PeakListParser:
         if stray:
             parsed.faults.append(Fault.of(FaultCode.LINE, line=stray, is_fatal=True))
         return parsed
+
+
+class MgfParser(_PeakListParser):
+    """Parser of MGF files."""
+
+    def begin(self, block: Block) -> None:
+        """Read the global CHARGE that the file may have before its first spectrum."""
+        header = block.text.removeprefix(_BYTE_ORDER_MARK).partition(b"BEGIN IONS")[0].replace(b"\r", b"\n")
+        for match in _GLOBAL_CHARGE.finditer(header):
+            self._default_charges, _ = charge_bits(match.group(1), takes_negative=self.takes_negative)
+
+    def cut(self, text: bytes) -> int:
+        """Before the last beginning of a spectrum."""
+        return max(text.rfind(b"\nBEGIN IONS"), text.rfind(b"\rBEGIN IONS")) + 1
+
+    def _read(self, lines: _Lines) -> _Read:
+        return _read_mgf(lines, takes_negative=self.takes_negative)
+
+
+class Ms2Parser(_PeakListParser):
+    """Parser of MS2 files."""
+
+    def cut(self, text: bytes) -> int:
+        """Before the last beginning of a spectrum."""
+        return max(text.rfind(b"\nS\t"), text.rfind(b"\nS "), text.rfind(b"\rS\t"), text.rfind(b"\rS ")) + 1
+
+    def _read(self, lines: _Lines) -> _Read:
+        return _read_ms2(lines, takes_negative=self.takes_negative)
+
+
+class DtaParser(_PeakListParser):
+    """Parser of DTA files, whose spectra are parted by blank lines and begin with [M+H]+ and the charge."""
+
+    is_headed = True
+
+    def cut(self, text: bytes) -> int:
+        """Behind the last blank line."""
+        # The last bytes may be half of a line end, so the blank line has to lie before them.
+        ends = [text.rfind(blank, 0, len(text) - 2) + behind for blank, behind in ((b"\n\n", 1), (b"\n\r\n", 1), (b"\r\r", 1))]
+        return max(ends) if max(ends) > 1 else 0
+
+    def _read(self, lines: _Lines) -> _Read:
+        return _read_headed(lines, with_intensity=False, takes_negative=self.takes_negative)
+
+
+class PklParser(DtaParser):
+    """Parser of PKL files, which are parted likewise; their spectra begin with m/z, intensity and charge."""
+
+    def _read(self, lines: _Lines) -> _Read:
+        return _read_headed(lines, with_intensity=True, takes_negative=self.takes_negative)
 
 
 def _scan_of_title(title: str) -> int:
@@ -224,8 +273,8 @@ def _name(
         table.identifier[spectrum] = _text(lines.data[a:b])
 
 
-def _read_mgf(lines: _Lines, dialect: str, *, takes_negative: bool) -> tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]:
-    """Spectra of an MGF block, the line of the table where each begins and ends, and the first line that belongs nowhere (0: none)."""
+def _read_mgf(lines: _Lines, *, takes_negative: bool) -> _Read:
+    """Spectra of an MGF block."""
     from kernels.cpu import text as kernels
 
     firsts, closings = lines.beginning_with(b"BEGIN IONS"), lines.beginning_with(b"END IONS")
@@ -299,8 +348,8 @@ def _read_mgf(lines: _Lines, dialect: str, *, takes_negative: bool) -> tuple[Spe
     return table, firsts, ends, stray
 
 
-def _read_ms2(lines: _Lines, dialect: str, *, takes_negative: bool) -> tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]:
-    """Spectra of an MS2 block; see `_read_mgf`."""
+def _read_ms2(lines: _Lines, *, takes_negative: bool) -> _Read:
+    """Spectra of an MS2 block."""
     letters = np.zeros(len(lines), dtype=np.uint8)
     filled = np.flatnonzero((lines.stop > lines.start) & (lines.code == 0))
     letters[filled] = lines.text[lines.start[filled]]
@@ -350,8 +399,8 @@ def _scan_number(word: bytes) -> int:
     return number
 
 
-def _read_headed(lines: _Lines, dialect: str, *, takes_negative: bool) -> tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], int]:
-    """Spectra of a DTA block ([M+H]+ and charge first) or a PKL block (m/z, intensity and charge first); see `_read_mgf`."""
+def _read_headed(lines: _Lines, *, with_intensity: bool, takes_negative: bool) -> _Read:
+    """Spectra of a block whose spectra begin with [M+H]+ and charge, or, `with_intensity`, with m/z, intensity and charge."""
     is_text = lines.stop > lines.start
     letters = np.zeros(len(lines), dtype=np.uint8)
     letters[is_text] = lines.text[lines.start[is_text]]
@@ -373,18 +422,18 @@ def _read_headed(lines: _Lines, dialect: str, *, takes_negative: bool) -> tuple[
             table.identifier[spectrum], title = title, ""
             words = content.split()
             try:
-                numbers = [float(word) for word in words[: 1 if dialect == "DTA" else 2]]
+                numbers = [float(word) for word in words[: 2 if with_intensity else 1]]
                 charges, fault = charge_bits(words[len(numbers)], takes_negative=takes_negative)
             except (ValueError, IndexError):
                 table.note(here, FaultCode.NUMBER, number)
                 continue
-            if fault or (not charges and dialect == "DTA"):
+            if fault or (not charges and not with_intensity):
                 table.note(here, fault or FaultCode.CHARGE, number)
                 continue
             table.charges[spectrum] = charges
             charge = charges.bit_length() - 1
-            table.precursor_mz[spectrum] = (numbers[0] + (charge - 1) * PROTON_MASS) / charge if dialect == "DTA" else numbers[0]
-            table.precursor_intensity[spectrum] = max(numbers[1], 0.0) if dialect == "PKL" else 0.0
+            table.precursor_mz[spectrum] = (numbers[0] + (charge - 1) * PROTON_MASS) / charge if not with_intensity else numbers[0]
+            table.precursor_intensity[spectrum] = max(numbers[1], 0.0) if with_intensity else 0.0
         elif letters[line] == ord("="):
             title = _text(content[: 2 * MOST_NAME_BYTES].strip(b'= "'))  # merged DTA files name each spectrum in a line of equals signs
         elif spectrum >= 0 and line < ends[spectrum]:

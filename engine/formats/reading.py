@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
@@ -80,7 +81,7 @@ def read_spectra(
 ) -> Spectra:
     """Read the MS2 spectra of files, in the order given, into one set of columns.
 
-    The format (mzML, mzXML, MGF, MS2, DTA, PKL, each also gzipped) is seen from the content. Peaks are sorted by m/z; those without a
+    The format (one of `engine.formats.registry`, gzipped or not) is seen from the content. Peaks are sorted by m/z; those without a
     positive finite intensity are left out. An MGF spectrum without a SCANS entry gets its scan number from a title that holds ``scan=12``
     or ``.12.12.2``.
 
@@ -137,19 +138,13 @@ def _n_processors() -> int:
 
 def _parser(source: ByteSource, *, takes_negative: bool) -> SpectrumParser:
     """The parser for a file's format."""
-    kind = recognise(source)
-    if kind == "FASTA":
-        raise InputError(source.path, "is a FASTA file of sequences, where spectra belong", remedy="Give it as the database")
-    # Here, and not on top: the parsers' kernels need Numba, whose import takes longer than the rest of the program.
-    from engine.formats.mzml import MzmlParser
-    from engine.formats.mzxml import MzxmlParser
-    from engine.formats.peak_lists import PeakListParser
-
-    if kind == "mzML":
-        return MzmlParser(source.path, takes_negative=takes_negative)
-    if kind == "mzXML":
-        return MzxmlParser(source.path, takes_negative=takes_negative)
-    return PeakListParser(kind, source.path, takes_negative=takes_negative)
+    found = recognise(source)
+    if found.sort != "spectra":
+        raise InputError(source.path, f"is a {found.name} file of sequences, where spectra belong", remedy="Give it as the database")
+    # Loaded here, and not on top: the parsers' kernels need Numba, whose import takes longer than the rest of the program.
+    module, _, name = found.reader.partition(":")
+    parser: SpectrumParser = getattr(import_module(module), name)(source.path, takes_negative=takes_negative)
+    return parser
 
 
 def _read_file(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 from engine.errors import InputError
+from engine.formats import registry
+from engine.formats.registry import Beginning, FileFormat, names_of
 from engine.formats.sources import ByteSource
 
 __all__ = ["HEAD_BYTES", "recognise"]
@@ -26,14 +28,9 @@ _SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
     (b"\x28\xb5\x2f\xfd", "packed with zstd", "Unpack it first, or pack it with gzip"),
     (b"\xff\xfe", "text in UTF-16", "Save it as UTF-8"),
     (b"\xfe\xff", "text in UTF-16", "Save it as UTF-8"),
-    (b"%PDF", "a PDF document", "Give mzML, mzXML, MGF, MS2, DTA or PKL"),
+    (b"%PDF", "a PDF document", ""),
 )
-_XML_ROOTS: tuple[tuple[bytes, str], ...] = (
-    (b"mzML", "mzML"),
-    (b"indexedmzML", "mzML"),
-    (b"mzXML", "mzXML"),
-    (b"msRun", "mzXML"),
-)
+"""How files that nobody reads begin, what they are, and what to do; without the last, another file must be given."""
 _OTHER_ROOTS: dict[bytes, str] = {
     b"mzData": "mzData, which is no longer in use",
     b"MzIdentML": "identifications (mzIdentML), not spectra",
@@ -44,21 +41,17 @@ _OTHER_ROOTS: dict[bytes, str] = {
 }
 _ROOT = re.compile(rb"<([A-Za-z_][\w.-]*:)?([A-Za-z_][\w.-]*)[\s>/]")
 _BEHIND_NOISE = ((b"<!--", b"-->"), (b"<?", b"?>"))
-_BEGIN_IONS = re.compile(rb"^[ \t]*BEGIN IONS[ \t]*\r?$", re.MULTILINE)
-_MS2_LINE = re.compile(rb"^(?:H[ \t]|S[ \t]+\d+[ \t]+\d+)", re.MULTILINE)
-_NUMBERS = re.compile(rb"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
-_MGF_KEY = re.compile(rb"^[A-Z][A-Z0-9_]*(?:\[\d+\])?\s*=")
 
 
-def recognise(source: ByteSource) -> str:
-    """The kind of file: ``mzML``, ``mzXML``, ``MGF``, ``MS2``, ``DTA``, ``PKL`` or ``FASTA``.
+def recognise(source: ByteSource) -> FileFormat:
+    """The format of a file of spectra or proteins.
 
     Anything else is an `InputError` that says what it seems to be and what to do.
     """
     head = source.peek(HEAD_BYTES)
     for signature, what, remedy in _SIGNATURES:
         if head.startswith(signature):
-            raise InputError(source.path, f"is {what}, which cannot be read", remedy=remedy)
+            raise InputError(source.path, f"is {what}, which cannot be read", remedy=remedy or _another())
     head = head.removeprefix(b"\xef\xbb\xbf")
     if b"\0" in head:
         raise InputError(
@@ -72,52 +65,36 @@ def recognise(source: ByteSource) -> str:
         raise InputError(source.path, "the file holds only blanks", remedy="Copy or convert it again")
     if text.startswith(b"<"):
         return _recognise_xml(source, text)
-    if text.startswith(b">"):
-        return "FASTA"
-    text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    if _BEGIN_IONS.search(text):
-        return "MGF"
-    lines = [line.strip() for line in text.split(b"\n", 200)[:200]]
-    lines = [line for line in lines if line]
-    if lines[0].startswith(b";"):
-        first = next((line for line in lines if line[:1] not in b";#"), b"")
-        if first.startswith(b">"):
-            return "FASTA"
-    if _MS2_LINE.match(text):
-        return "MS2"
-    if _MGF_KEY.match(lines[0]) or all(line[:1] in b"#;!/" or _MGF_KEY.match(line) for line in lines):
-        return "MGF"
-    first = next((line for line in lines if line[:1] != b"="), b"")
-    words = first.split()
-    numbers = 0
-    while numbers < len(words) and _NUMBERS.fullmatch(words[numbers].rstrip(b"+")):
-        numbers += 1
-    if numbers == 2:
-        return "DTA"
-    if numbers >= 3:
-        return "PKL"
+    beginning = Beginning(text)
+    for one in registry.FORMATS:
+        if one.is_like is not None and one.is_like(beginning):
+            return one
     raise InputError(
         source.path,
         "is in no known format",
         place="line 1",
-        remedy="Spectra may be mzML, mzXML, MGF, MS2, DTA or PKL, proteins FASTA, each also gzipped",
+        remedy=f"Spectra may be {names_of('spectra')}, proteins {names_of('proteins')}, each also gzipped",
     )
 
 
-def _recognise_xml(source: ByteSource, text: bytes) -> str:
+def _another() -> str:
+    return f"Give {names_of('spectra')}"
+
+
+def _recognise_xml(source: ByteSource, text: bytes) -> FileFormat:
     if b"<!DOCTYPE" in text or b"<!ENTITY" in text:
         raise InputError(
             source.path, "the XML has a document type declaration, which could pull in other files", remedy="Remove the <!DOCTYPE ...> part"
         )
     root = _ROOT.search(_without_noise(text))
     name = root.group(2) if root else b""
-    for known, kind in _XML_ROOTS:
-        if name == known and root is not None:
+    for one in registry.FORMATS:
+        if root is not None and name.decode() in one.roots:
             if root.group(1):
                 raise InputError(source.path, "the XML elements carry a namespace prefix", remedy=_CONVERT)
-            return kind
+            return one
     what = _OTHER_ROOTS.get(name, f"XML of another kind (<{name[:_SHOWN].decode('utf-8', 'replace')}>)" if name else "broken XML")
-    raise InputError(source.path, f"is {what}", remedy="Give mzML, mzXML, MGF, MS2, DTA or PKL")
+    raise InputError(source.path, f"is {what}", remedy=_another())
 
 
 def _without_noise(text: bytes) -> bytes:

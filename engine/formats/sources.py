@@ -10,7 +10,7 @@ from types import TracebackType
 
 from engine.errors import InputError
 
-__all__ = ["BLOCK_BYTES", "Block", "ByteSource", "blocks"]
+__all__ = ["BLOCK_BYTES", "DATA_FOLDERS", "Block", "ByteSource", "blocks"]
 
 BLOCK_BYTES = 2 << 20
 """What a reader makes of a block takes many times its room, in each of its threads."""
@@ -22,10 +22,11 @@ UNPACKED_AT_LEAST = 16 << 20
 """So many bytes may come out whatever the size of the file: its beginning may well be blank."""
 _COMPRESSED_BYTES = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
-_DATA_FOLDERS = {
+DATA_FOLDERS = {
     ".d": ("a Bruker or Agilent run", "Convert it to mzML with msconvert (ProteoWizard)"),
     ".raw": ("a Waters run", "Convert it to mzML with msconvert (ProteoWizard)"),
 }
+"""Folders that hold one measurement, by their suffixes: what they are, and what to do."""
 
 
 class ByteSource:
@@ -39,7 +40,7 @@ class ByteSource:
         self.path = Path(path)
         try:
             if self.path.is_dir():
-                what, remedy = _DATA_FOLDERS.get(self.path.suffix.lower(), ("not a file", "Give the files in it, one by one"))
+                what, remedy = DATA_FOLDERS.get(self.path.suffix.lower(), ("not a file", "Give the files in it, one by one"))
                 raise InputError(path, f"is a folder: {what}", remedy=remedy)
             self._file = self.path.open("rb", buffering=0)
             self.size = self.path.stat().st_size

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Demo, Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.entry import Demo, Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
 from engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
@@ -16,14 +16,9 @@ __all__ = ["IDENTIFICATION"]
 
 
 def _run(request: SearchRequest, progress: Progress) -> IdentificationSummary:
-    from engine.identification.parameters import IdentificationParameters
     from engine.identification.search import identify
 
-    assert isinstance(request.parameters, IdentificationParameters) and request.project is not None
-    return identify(
-        request.inputs["spectra"], request.inputs["database"], request.project, request.parameters,
-        device=request.device, threads=request.threads, progress=progress, **request.options,
-    )  # fmt: skip
+    return identify(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
@@ -42,7 +37,7 @@ IDENTIFICATION = Search(
     parameters="engine.identification.parameters:IdentificationParameters",
     preset="high-resolution",
     inputs=(
-        Input("spectra", "Spectra", "spectra", "SPECTRA", "mzML, mzXML, MGF, MS2, DTA or PKL files, also gzipped", one="spectrum file"),
+        Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file"),
         Input(
             "database", "Protein databases", "proteins", "FASTA", "protein sequences; may be given several times",
             option="--database", is_kept=True, wanted="a protein database", one="database", hint="one or more FASTA files",
@@ -55,8 +50,10 @@ IDENTIFICATION = Search(
     ),
     writes="project",
     run=_run,
+    kernels=("engine.identification.compilation:SCORING", "engine.identification.compilation:FRAGMENT_INDEX"),
     modules=("engine.identification.search", "engine.matches.tables", "engine.matches.scoring", "engine.matches.exporting"),
     tables="engine.identification.tables:TABLES",
+    stored="engine.identification.tables:STORED",
     exports=(
         Export("tsv", "Tables, tab-separated"),
         Export("mzid", "mzIdentML", (".mzid",)),
@@ -65,4 +62,9 @@ IDENTIFICATION = Search(
     ),
     export=_export,
     demo=Demo({"spectra": "BSA1.mzML.gz", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "low-resolution"),
+    work=(
+        ("spectra", "engine.matches.spectrum_scoring:SpectraAgainstPeptides"),
+        ("fragment-index", "engine.matches.fragment_scoring:SpectraAgainstFragments"),
+    ),
+    keeps=(KeptKind("peptides", "peptide indexes"),),
 )  # fmt: skip

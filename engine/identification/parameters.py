@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from engine.chemistry.tolerance import Tolerance
 from engine.matches import parameters as shared
-from engine.matches.parameters import MODIFICATIONS, PRECURSOR, SCORING, SECOND_PASS, STATISTICS, SpectrumSearchParameters
+from engine.matches.parameters import MODIFICATIONS, PRECURSOR, SCORING, SECOND_PASS, STATISTICS, ScoreName, SpectrumSearchParameters
 from engine.parameters import parameter
 
 __all__ = ["IdentificationParameters"]
@@ -42,7 +43,7 @@ class IdentificationParameters(SpectrumSearchParameters):
         200, ge=1, le=100000, title="Arrangements tried", group=MODIFICATIONS, advanced=True,
         help="Arrangements of the same modifications on the sites of one peptide that are tried at most.",
     )  # fmt: skip
-    precursor_tolerance: str = shared.PRECURSOR_TOLERANCE
+    precursor_tolerance: Tolerance = shared.PRECURSOR_TOLERANCE
     tolerance_from_run: bool = parameter(
         False,
         title="Measure the tolerance",
@@ -52,7 +53,7 @@ class IdentificationParameters(SpectrumSearchParameters):
     isotope_errors: tuple[int, ...] = shared.ISOTOPE_ERRORS
     minimum_charge: int = shared.MINIMUM_CHARGE
     maximum_charge: int = shared.MAXIMUM_CHARGE
-    fragment_tolerance: str = shared.FRAGMENT_TOLERANCE
+    fragment_tolerance: Tolerance = shared.FRAGMENT_TOLERANCE
     ion_series: str = shared.ION_SERIES
     maximum_fragment_charge: int = shared.MAXIMUM_FRAGMENT_CHARGE
     peaks_per_window: int = shared.PEAKS_PER_WINDOW
@@ -62,7 +63,7 @@ class IdentificationParameters(SpectrumSearchParameters):
     precursor_removal: float = shared.PRECURSOR_REMOVAL
     deisotope: bool = shared.DEISOTOPE
     intensity_transform: Literal["none", "square-root", "logarithm", "rank"] = shared.INTENSITY_TRANSFORM
-    score: Literal["spectral-dot-product", "ksdp", "hyperscore", "xcorr"] = parameter(
+    score: ScoreName = parameter(
         "hyperscore",
         title="Score",
         group=SCORING,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.chemistry.enzymes import Specificity
 from engine.chemistry.modifications import SearchModification, parse_modification
 from engine.execution.resources import Resources
 from engine.files import storage_errors
@@ -15,6 +17,7 @@ from engine.identification.parameters import IdentificationParameters
 from engine.matches.fragment_intensities import why_not_predicted
 from engine.matches.psms import Psms, collect_psms
 from engine.matches.scoring import Search, modification_arrays
+from engine.matches.search_passes import SearchPass
 from engine.matches.tables import Scored, identified_proteins
 from engine.peptides.digestion import Digestion
 from engine.peptides.indexes import Indexes
@@ -22,9 +25,10 @@ from engine.peptides.peptide_index import build_peptide_index
 from engine.spectra.columns import Spectra
 from engine.spectra.spectrum_index import build_spectrum_index, nothing_to_search
 
-__all__ = ["Pass", "second_pass"]
+__all__ = ["Pass", "SecondPass", "second_pass"]
 
 _MOST_ISOTOPES = 1
+_MOST_WITHOUT_DECOY = 0.02  # of the found proteins; false matches to them would meet no decoy to tell of them
 _MB = 1_000_000
 
 
@@ -66,15 +70,29 @@ class Pass:
         parameters, every = self._parameters, (*self._modifications, *self._indexes.peptides.digestion.fixed)
         return parameters.predicted_intensities and parameters.decoys != "none" and not why_not_predicted(parameters, every)
 
+    def done(self, name: str, specificity: Specificity, **more: Any) -> SearchPass:
+        """What it was done with, once it is planned."""
+        return SearchPass.of(
+            name, self._parameters, specificity, variable_modifications=tuple(map(str, self._modifications)), n_spectra=self.n_searched,
+            **more,
+        )  # fmt: skip
+
     def require_spectra(self) -> None:
         """Raise InputError where none of the spectra can be searched, and say why."""
         if not self.n_searched:
             raise nothing_to_search(self._spectra, self._parameters.minimum_peaks)
 
 
+class SecondPass(NamedTuple):
+    """Matches of a second pass, and what it was done with."""
+
+    psms: Psms
+    done: SearchPass
+
+
 def second_pass(
     first: Scored, spectra: Spectra, indexes: Indexes, folder: Path, parameters: IdentificationParameters, resources: Resources
-) -> Psms | None:
+) -> SecondPass | None:
     """Search the spectra that the first pass left, on the proteins it found and their decoys; None where there are none.
 
     With more modifications and fewer required cuts, and so with many more candidates: within the tolerance that was asked for, whatever the
@@ -84,6 +102,10 @@ def second_pass(
     proteins = indexes.proteins
     found = identified_proteins(first, proteins, parameters.fdr)
     partners = proteins.partners()[found]
+    if np.count_nonzero(partners < 0) > _MOST_WITHOUT_DECOY * len(found):
+        reason = "not each of the found proteins has its decoy, whose accession is the protein's behind the decoy prefix"
+        resources.progress.message(f"There is no second pass: {reason}", "warning")
+        return None
     selected = np.unique(np.concatenate((found, partners[partners >= 0])))
     identified = first.psms.spectrum[first.q_value <= parameters.fdr]
     remaining = np.setdiff1d(np.arange(len(spectra)), identified)
@@ -101,4 +123,5 @@ def second_pass(
         narrow = parameters.changed(isotope_errors=isotope_errors)
         again = Pass(spectra.only(remaining), of_found, modifications, narrow, resources)
         again.plan()
-        return again.score()
+        done = again.done("second", parameters.second_pass_specificity, proteins="found", n_proteins=len(found))
+        return SecondPass(again.score(), done)

@@ -60,11 +60,10 @@ class PrecursorTolerance:
     message: str = ""
 
     def record(self) -> dict[str, Any]:
-        """What `run.json` tells; nothing where nobody asked."""
+        """What `run.json` tells of the measurement; nothing where nobody asked. What is searched with, the passes tell."""
         if not self.message:
             return {}
-        measured = {"matches_measured": self.n_matches, "median_ppm": self.median, "spread_ppm": self.spread}
-        return {"precursor_tolerance": {"asked": str(self.asked), "used": str(self.used), **measured}}
+        return {"precursor_errors": {"matches": self.n_matches, "median_ppm": self.median, "spread_ppm": self.spread}}
 
 
 def measured_tolerance(
@@ -74,21 +73,22 @@ def measured_tolerance(
 
     The user is told what was found.
     """
-    asked = Tolerance.parse(parameters.precursor_tolerance)
+    asked = parameters.precursor_tolerance
     if not parameters.tolerance_from_run:
         return PrecursorTolerance(asked, asked)
     if asked.unit != "ppm" or asked.value >= _WIDEST or parameters.decoys == "none":
         reason = "errors are measured only with decoys" if parameters.decoys == "none" else f"only those below {_WIDEST:g} ppm are measured"
         found = PrecursorTolerance(asked, asked, message=f"The precursor tolerance stays {asked}: {reason}")
     else:
-        widest = str(Tolerance(_WIDEST, "ppm"))
+        widest = Tolerance(_WIDEST, "ppm")
         quick = parameters.changed(
             precursor_tolerance=widest, variable_modifications=(), hits_per_spectrum=1, predicted_intensities=False
         )  # fmt: skip
         first = Pass(spectra.only(_some_of_each_file(spectra)), indexes, (), quick, resources)
         first.plan()
         psms = first.score()
-        confident = q_values(search_score(psms), psms.is_decoy, plus_one=parameters.plus_one) <= _CONFIDENT
+        rates = q_values(search_score(psms), psms.is_decoy, plus_one=parameters.plus_one, decoy_ratio=psms.decoy_ratio)
+        confident = rates <= _CONFIDENT
         found = tolerance_of_errors(psms.mass_error_ppm[confident], spectra.file[psms.spectrum[confident]], asked)
     resources.progress.message(found.message)
     return found

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.chemistry.tolerance import Tolerance
+import numpy as np
+
 from engine.execution.resources import Resources
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.passes import second_pass
@@ -13,6 +14,7 @@ from engine.identification.summary import IdentificationSummary
 from engine.jobs.progress import Progress
 from engine.matches.psms import Psms
 from engine.matches.run_tables import RunTables
+from engine.matches.search_passes import SearchPass
 from engine.matches.tables import Counted, Scored, score_statistics, write_tables
 from engine.peptides.indexes import Indexes
 from engine.peptides.protein_index import ProteinIndex
@@ -33,6 +35,8 @@ class Results:
         self._run, self._spectra, self._proteins, self._parameters, self._resources = run, spectra, proteins, parameters, resources
         self._scored: Scored
         self._of_second: Counted | None = None
+        self.later_passes: tuple[SearchPass, ...] = ()
+        """What the passes behind the first were done with."""
         self.tables: RunTables
         """What was written."""
 
@@ -42,7 +46,8 @@ class Results:
         if self._parameters.second_pass:
             second = second_pass(self._scored, self._spectra, indexes, self._run.folder, self._parameters, self._resources)
             if second is not None:
-                self._scored = self._judged(psms, second)
+                self._scored = self._judged(psms, second.psms)
+                self.later_passes = (second.done,)
                 self._tell_second_pass()
         self._resources.progress.message(self._scored.message)
 
@@ -55,7 +60,8 @@ class Results:
         """What the second pass adds, and how much of that may be false: more than of all, since few of its spectra have an answer."""
         scored = self._scored
         assert scored.is_second is not None
-        self._of_second = Counted.of(scored.is_second & (scored.q_value <= self._parameters.fdr), scored.psms.is_decoy)
+        rates = np.where(scored.is_second, scored.q_value, np.nan)
+        self._of_second = Counted.of(rates, scored.psms.is_decoy, self._parameters.fdr, scored.psms.decoy_ratio)
         known = self._of_second.certainty()
         share = f"{known['false_share_low'] * 100:.1f} to {known['false_share_high'] * 100:.1f} % of them are false (95 % interval)"
         found = f"The second pass adds {self._of_second.targets} PSMs, with {self._of_second.decoys} decoys"
@@ -77,10 +83,15 @@ class Results:
         """See `engine.matches.tables.Counted.certainty`, of ``psms``, ``peptides``, ``proteins``, and PSMs of a ``second_pass``."""
         return self.tables.certainty | ({} if self._of_second is None else {"second_pass": self._of_second.certainty()})
 
-    def summary(self, run: SearchRun[Spectra], counts: dict[str, int], tolerance: Tolerance) -> IdentificationSummary:
-        """What the run tells, which searched precursors within `tolerance`."""
+    @property
+    def decoy_ratio(self) -> float:
+        """Decoys for each target, with which error rates were estimated."""
+        return self._scored.psms.decoy_ratio
+
+    def summary(self, run: SearchRun[Spectra], counts: dict[str, int], passes: tuple[SearchPass, ...]) -> IdentificationSummary:
+        """What the run tells."""
         numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
         return IdentificationSummary(
             **run.told, **numbers, certainty=self.certainty, top_proteins=self.tables.best_proteins, fdr=self._parameters.fdr,
-            precursor_tolerance=str(tolerance),
+            passes=passes,
         )  # fmt: skip

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 import tempfile
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from engine.chemistry.modifications import parse_modification
+from engine.entry import SearchRequest
 from engine.execution.resources import Resources
 from engine.formats import Spectra, read_spectra
 from engine.identification.compilation import SCORING
@@ -15,47 +16,36 @@ from engine.identification.parameters import IdentificationParameters
 from engine.identification.summary import IdentificationSummary
 from engine.jobs.progress import Progress
 from engine.peptides.indexes import Databases, Indexes, open_indexes
-from engine.search_run import Asked, SearchRun, search_run
+from engine.search_run import RunSpec, SearchRun, search_run
 
 __all__ = ["IdentificationSummary", "identify"]
 
 _MB = 1_000_000
 
 
-def identify(
-    spectra: Sequence[str | Path],
-    databases: Sequence[str | Path],
-    project_folder: str | Path,
-    parameters: IdentificationParameters,
-    *,
-    device: str = "auto",
-    threads: int | None = None,
-    skip_broken: bool = False,
-    progress: Progress | None = None,
-) -> IdentificationSummary:
+def identify(request: SearchRequest, progress: Progress | None = None) -> IdentificationSummary:
     """Identify the peptides and proteins of spectrum files and write them into a project.
 
     Parameters
     ----------
-    spectra, databases : spectrum files of any known format; FASTA files.
-    project_folder : made where it does not exist; a run is added to a project that does. ``exports/*.tsv`` and ``run.json`` of the
-        newest run stand beside it.
-    device : ``auto`` (all usable GPUs, else the processor), ``cpu``, ``cuda`` (the first usable GPU), ``cuda:N``, or ``all`` (all usable
-        GPUs and the processor together). threads : of the processor, all when None.
-    skip_broken : leave out spectra that cannot be read, and count them, instead of stopping.
+    request : inputs ``spectra``, files of any known format, and ``database``, FASTA files; `IdentificationParameters`. Its `project` is
+        made where it does not exist; a run is added to a project that does. ``exports/*.tsv`` and ``run.json`` of the newest run stand
+        beside it. With the option ``skip_broken`` spectra that cannot be read are left out, and counted.
 
     Raises
     ------
     InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
     """
-    files = {"spectra": spectra, "database": databases, "contaminants": parameters.contaminants}
-    required = {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"}
-    asked = Asked("identify", files, required, parameters, project=project_folder, device=device, threads=threads)
+    parameters = request.parameters_as(IdentificationParameters)
+    spec = RunSpec(
+        "identify", request, {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"},
+        {"spectra": request.files("spectra"), "database": request.files("database"), "contaminants": parameters.contaminants},
+    )  # fmt: skip
 
     def read(progress: Progress, threads: int) -> Spectra:
-        return read_spectra([Path(path) for path in spectra], progress=progress, skip_broken=skip_broken, threads=threads)
+        return read_spectra(request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads)
 
-    with search_run(asked, read, SCORING, progress) as run:
+    with search_run(spec, read, SCORING, progress) as run:
         assert run.run is not None
         with tempfile.TemporaryDirectory(prefix="index-", dir=run.run.folder, ignore_cleanup_errors=True) as spare:
             # Reading spectra and making the index need nothing of each other.
@@ -67,11 +57,12 @@ def identify(
             from engine.identification.precursor_errors import measured_tolerance
 
             tolerance = measured_tolerance(found, indexes, parameters, resources)
-            searching = parameters.changed(precursor_tolerance=str(tolerance.used))
+            searching = parameters.changed(precursor_tolerance=tolerance.used)
             modifications = tuple(parse_modification(name) for name in parameters.variable_modifications)
             searched = Pass(found, indexes, modifications, searching, resources)
             searched.plan()
             searched.require_spectra()
+            first = searched.done("first", parameters.specificity, n_proteins=indexes.proteins.n_targets)
             psms = searched.score()
             from engine.identification.results import Results
             from engine.matches.run_tables import EXPORTED
@@ -91,8 +82,13 @@ def identify(
                 "peptides_in_index": len(indexes.peptides), **results.tables.counts,
             }  # fmt: skip
             told = results.tables
-            run.record(counts, told.message, exports=EXPORTED, certainty=results.certainty, **tolerance.record())
-            return results.summary(run, counts, tolerance.used)
+            searched_in, searched_of = run.files("database", "contaminants"), run.files("spectra")
+            passes = tuple(replace(one, databases=searched_in, spectra=searched_of) for one in (first, *results.later_passes))
+            run.record(
+                counts, told.message, exports=EXPORTED, certainty=results.certainty, decoy_ratio=results.decoy_ratio,
+                passes=[one.record() for one in passes], **tolerance.record(),
+            )  # fmt: skip
+            return results.summary(run, counts, passes)
 
 
 def _index(run: SearchRun[Spectra], spare: Path, parameters: IdentificationParameters, progress: Progress) -> tuple[Resources, Indexes]:

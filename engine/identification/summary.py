@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from engine.summary import Certainty, Count, Summary
+from engine.matches.search_passes import SearchPass
+from engine.results.counts import Count
+from engine.summary import Summary
 
 __all__ = ["IdentificationSummary"]
 
@@ -18,7 +21,7 @@ class IdentificationSummary(Summary):
     and ``proteins`` the targets and decoys accepted and the 95 % interval of the share of false ones among the targets (``targets``,
     ``decoys``, ``false_share_low``, ``false_share_high``; `engine.statistics.target_decoy.false_share_interval`). Of making the
     index, which goes on beside reading, `stages` holds what it took longer.
-    `precursor_tolerance` is that which was searched with, asked for or measured. `certainty` holds the PSMs of a ``second_pass`` too.
+    `passes` were done so, whatever was asked for. `certainty` holds the PSMs of a ``second_pass`` too.
     `top_proteins`: (accession, description, peptides, coverage) of the best groups.
     """
 
@@ -33,12 +36,12 @@ class IdentificationSummary(Summary):
     certainty: dict[str, dict[str, float]]
     top_proteins: tuple[tuple[str, str, int, float], ...] = field(default=())
     fdr: float = 0.01
-    precursor_tolerance: str = ""
+    passes: tuple[SearchPass, ...] = ()
 
     def counts(self) -> list[Count]:
         """PSMs, peptides and protein groups at the false discovery rate, with how certain they are."""
         return [
-            Count(number, one, several, Certainty(int(known["decoys"]), known["false_share_low"], known["false_share_high"]))
+            Count.judged(number, one, several, known)
             for number, one, several, known in (
                 (self.n_psms, "PSM", "PSMs", self.certainty["psms"]),
                 (self.n_peptides, "peptide", "peptides", self.certainty["peptides"]),
@@ -49,15 +52,16 @@ class IdentificationSummary(Summary):
     def lines(self) -> list[str]:
         """What was searched, what was found and how certain that is, and the best proteins."""
         lines = [
-            f"{self.n_searched:,} of {self.n_spectra:,} spectra searched against {self.n_proteins_in_database:,} proteins,"
-            f" precursors within {self.precursor_tolerance}",
+            f"{self.n_searched:,} of {self.n_spectra:,} spectra searched against {self.n_proteins_in_database:,} proteins",
+            *(one.sentence() for one in self.passes),
             f"At {self.fdr * 100:.3g} % FDR:",
         ]
         names = "PSMs", f"peptides ({self.n_sequences:,} sequences)", "protein groups"
-        for name, one in zip(names, self.counts(), strict=True):
-            assert one.certainty is not None
-            share = f"{one.certainty.low * 100:.1f} to {one.certainty.high * 100:.1f} % false"
-            lines.append(f"  {one.number:,} {name}, with {one.certainty.decoys:,} decoys: {share} (95 % interval)")
+        lines += [one.line(name) for name, one in zip(names, self.counts(), strict=True)]
         for accession, description, n_peptides, coverage in self.top_proteins:
             lines.append(f"  {accession:<24.24} {n_peptides:>4} peptides {coverage * 100:5.1f} %  {description:.70}")
         return lines
+
+    def record(self) -> dict[str, Any]:
+        """As every summary, with the passes as ``run.json`` has them."""
+        return {**super().record(), "passes": [one.record() for one in self.passes]}

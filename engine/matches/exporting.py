@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 from engine.errors import ParameterError
 from engine.jobs.progress import Progress
+from engine.matches.search_passes import SearchPass
 from engine.matches.writers.description import SearchDescription
 from engine.matches.writers.tables import IdentificationTables, database
 
@@ -27,11 +28,12 @@ def export(
     spectra: Sequence[str | Path] = (),
     databases: Sequence[str | Path] = (),
     version: str = "",
+    passes: Sequence[SearchPass] = (),
     spreadsheet_safe: bool = False,
 ) -> list[Path]:
     """Write an identification in one format; the paths of what was written.
 
-    Each file appears whole or not at all, and memory does not grow with the number of PSMs. It takes nine arguments, so that a script
+    Each file appears whole or not at all, and memory does not grow with the number of PSMs. It takes ten arguments, so that a script
     can say in one call what it has; most formats need three.
 
     Parameters
@@ -41,7 +43,7 @@ def export(
     out : a folder for ``tsv``; the file for the others. Folders are made where they are missing.
     parameters : of the search, by name; see `SearchDescription`. ``mzid`` and ``pepxml`` tell them.
     progress : told of the stages, and asked whether the user wants to stop.
-    spectra, databases : the files that were searched; `version` : the program's.
+    spectra, databases : the files that were searched; `version` : the program's. passes : as they were done, where that is known.
     spreadsheet_safe : of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.
 
     Raises
@@ -55,14 +57,14 @@ def export(
     out = Path(out)
     if not isinstance(tables, IdentificationTables):
         tables = IdentificationTables.of_folder(tables)
-    search = SearchDescription(parameters or {}, tuple(map(str, spectra)), tuple(map(str, databases)), version)
-    with database(tables, progress) as connection:
-        if format == "tsv":
-            from engine.matches.writers.tsv import COLUMNS, write_table
+    search = SearchDescription(parameters or {}, tuple(map(str, spectra)), tuple(map(str, databases)), version, passes)
+    if format == "tsv":
+        from engine.matches.writers.tsv import TABLES, write_table
 
-            for table in COLUMNS:
-                write_table(connection, table, out / f"{table}.tsv", progress, spreadsheet_safe=spreadsheet_safe)
-            return [out / f"{table}.tsv" for table in COLUMNS]
+        for table in TABLES:
+            write_table(tables, table, out / f"{table}.tsv", progress, spreadsheet_safe=spreadsheet_safe)
+        return [out / f"{table}.tsv" for table in TABLES]
+    with database(tables, progress, is_whole=True) as connection:
         if format == "mzid":
             from engine.matches.writers.mzidentml import write_mzidentml
 

@@ -114,14 +114,19 @@ class MatchColumns(NamedTuple):
 
 
 def intensity_features(
-    bonds: MatchedBonds, judged: MatchColumns, fragment_tolerance: str, resources: Resources, *, fewest_peptides: int = FEWEST_PEPTIDES
+    bonds: MatchedBonds,
+    judged: MatchColumns,
+    fragment_tolerance: Tolerance,
+    resources: Resources,
+    *,
+    fewest_peptides: int = FEWEST_PEPTIDES,
 ) -> tuple[dict[str, NDArray[np.float64]], str]:
     """How well predicted intensities agree with the peaks: columns by name, each (n,) float64, and what was learnt, in a sentence.
 
     There are no columns where the network that ships does not fit (ion traps, known by their fragment tolerance) and the run has too few
     peptides to learn from.
     """
-    is_low_resolution = Tolerance.parse(fragment_tolerance).width(1000.0) > _LOW_RESOLUTION
+    is_low_resolution = fragment_tolerance.width(1000.0) > _LOW_RESOLUTION
     network = load_network(_path())
     chosen = _learnt_from(judged)
     n_peptides = len(np.unique(judged.peptide[chosen]))

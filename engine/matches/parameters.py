@@ -5,7 +5,7 @@ A search's own model takes those that mean the same in it, in the order in which
 
 from __future__ import annotations
 
-from typing import Self
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
@@ -14,6 +14,7 @@ from engine.chemistry.modifications import parse_modification
 from engine.chemistry.tolerance import Tolerance
 from engine.errors import ParameterError
 from engine.parameters import SearchParameters, parameter
+from kernels.score_kinds import SCORE_KINDS
 
 __all__ = [
     "CLIP_METHIONINE",
@@ -61,8 +62,15 @@ __all__ = [
     "SPECTRA",
     "STATISTICS",
     "WINDOW_WIDTH",
+    "ScoreName",
     "SpectrumSearchParameters",
 ]
+
+if TYPE_CHECKING:
+    ScoreName: TypeAlias = str
+else:
+    ScoreName = Literal[tuple(one.name for one in SCORE_KINDS)]
+"""The name of a score of `kernels.score_kinds`."""
 
 DIGESTION, MODIFICATIONS, PRECURSOR, FRAGMENTS = "Digestion", "Modifications", "Precursor", "Fragments"
 SPECTRA, SCORING, DATABASE, SECOND_PASS, STATISTICS, RESOURCES = "Spectra", "Scoring", "Database", "Second pass", "Statistics", "Resources"
@@ -124,7 +132,7 @@ FIXED_MODIFICATIONS = parameter(
     help="Carried by every such residue, as Carbamidomethyl (C).",
 )
 PRECURSOR_TOLERANCE = parameter(
-    "10 ppm",
+    Tolerance(10.0, "ppm"),
     title="Precursor tolerance",
     group=PRECURSOR,
     editor="tolerance",
@@ -143,7 +151,11 @@ MAXIMUM_CHARGE = parameter(
     4, ge=1, le=10, title="Highest charge tried", group=PRECURSOR, help="Where the file gives no charge, charges up to here are tried."
 )
 FRAGMENT_TOLERANCE = parameter(
-    "20 ppm", title="Fragment tolerance", group=FRAGMENTS, editor="tolerance", help="Error of the fragments' m/z, as 20 ppm or 0.5 Da."
+    Tolerance(20.0, "ppm"),
+    title="Fragment tolerance",
+    group=FRAGMENTS,
+    editor="tolerance",
+    help="Error of the fragments' m/z, as 20 ppm or 0.5 Da.",
 )
 ION_SERIES = parameter(
     "by",
@@ -285,12 +297,11 @@ class SpectrumSearchParameters(SearchParameters):
 
     @field_validator("precursor_tolerance", "fragment_tolerance", check_fields=False)
     @classmethod
-    def _a_tolerance(cls, value: str, info: ValidationInfo) -> str:
-        tolerance = _asking(lambda: Tolerance.parse(value))
+    def _not_too_wide(cls, value: Tolerance, info: ValidationInfo) -> Tolerance:
         widest = _WIDEST_PRECURSOR if info.field_name == "precursor_tolerance" else _WIDEST_FRAGMENT
-        if tolerance.value > widest[tolerance.unit]:
+        if value.value > widest[value.unit]:
             raise ValueError(f"wider than any search has use for; expected at most {widest['ppm']:,} ppm or {widest['Da']:,} Da")
-        return str(tolerance)
+        return value
 
     @field_validator("fixed_modifications", "variable_modifications", "second_pass_modifications", check_fields=False)
     @classmethod

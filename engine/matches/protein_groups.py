@@ -3,7 +3,7 @@
 Parsimony after Nesvizhskii & Aebersold 2005 (Mol Cell Proteomics 4:1419) and Zhang 2007 (J Proteome Res 6:3549): proteins with the same
 peptides form one group, since no spectrum tells them apart; groups that alone explain a peptide are taken; the other peptides are covered
 greedily, always by the group that explains most of what is still open; groups that turned out to be needless are taken back. Proteins
-whose peptides are all explained by others are subsumed.
+whose peptides are all explained by others are in no group.
 
 A group's score is the score of its best razor peptide. Savitski 2015 (Mol Cell Proteomics 14:2394) and The 2016 (J Am Soc Mass Spectrom
 27:1719) find the best peptide to be the score that keeps protein-level target-decoy estimates true: sums over peptides let long proteins
@@ -14,6 +14,7 @@ nothing about those that are not.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,8 +46,6 @@ class ProteinGroups:
     n_psms : int64 (g,): spectra matched to its peptides, shared ones too.
     peptide_group_offsets, peptide_groups : int64 (p+1,), (k,): groups that contain each peptide, ascending.
     razor_group : int64 (p,): the one group that each peptide is assigned to; -1 where a peptide has no protein of its kind.
-    subsumed, subsumed_by : int64 (s,), (s,): proteins with peptides that are all explained by groups they are not in, ascending, and the
-        group that shares most of these peptides.
     """
 
     member_offsets: Integers
@@ -62,8 +61,6 @@ class ProteinGroups:
     peptide_group_offsets: Integers
     peptide_groups: Integers
     razor_group: Integers
-    subsumed: Integers
-    subsumed_by: Integers
 
     def __len__(self) -> int:
         return len(self.score)
@@ -79,6 +76,8 @@ def infer_protein_groups(
     *,
     decoy_partner: Integers | None = None,
     plus_one: bool = False,
+    decoy_ratio: float = 1.0,
+    expected_at: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None,
 ) -> ProteinGroups:
     """Explain identified peptides by the fewest groups of indistinguishable proteins.
 
@@ -96,7 +95,7 @@ def infer_protein_groups(
     decoy_partner : int64 (n,), the decoy made from each target and the target of each decoy, -1 where there is none. When given, q-values
         are "picked": of a group and the groups that hold its members' partners only the best one counts; the others get the q-value of
         their score.
-    plus_one : as in `target_decoy.q_values`.
+    plus_one, decoy_ratio : as in `target_decoy.q_values`. expected_at : decoys to be expected at or above scores of groups, likewise.
 
     Raises
     ------
@@ -138,11 +137,13 @@ def infer_protein_groups(
     group_of_protein = group_of_candidate[candidate_of]
     members = np.flatnonzero(group_of_protein >= 0)
     members = members[np.argsort(group_of_protein[members], kind="stable")]
-    subsumed, subsumed_by = _subsumed(peptide, protein, group_of_protein, peptide_edge, group_edge, n_peptides)
     is_decoy = protein_is_decoy[first_member[order]]
     is_beaten = _beaten(score[order], is_decoy, group_of_protein, decoy_partner)
     q_value = np.ones(n_groups)
-    q_value[~is_beaten] = q_values(score[order][~is_beaten], is_decoy[~is_beaten], plus_one=plus_one)
+    competing = score[order][~is_beaten]
+    expected = None if expected_at is None else expected_at(competing)
+    rates = q_values(competing, is_decoy[~is_beaten], plus_one=plus_one, decoy_ratio=decoy_ratio, expected=expected)
+    q_value[~is_beaten] = rates
     return ProteinGroups(
         member_offsets=offsets_of(np.bincount(group_of_protein[members], minlength=n_groups)),
         members=members,
@@ -157,8 +158,6 @@ def infer_protein_groups(
         peptide_group_offsets=offsets_of(groups_of_peptide),
         peptide_groups=group_edge[by_peptide],
         razor_group=razor_group,
-        subsumed=subsumed,
-        subsumed_by=subsumed_by,
     )
 
 
@@ -280,25 +279,6 @@ def _best_of_each(group: Integers, keys: tuple[Integers, ...], value: Integers, 
     best = np.full(n_groups, -1, np.int64)
     best[group[order][::-1]] = value[order][::-1]
     return best
-
-
-def _subsumed(
-    peptide: Integers, protein: Integers, group_of_protein: Integers, peptide_kept: Integers, group_kept: Integers, n_peptides: int
-) -> tuple[Integers, Integers]:
-    """Proteins that have peptides and no group, and the group that shares most of these peptides (the first of several)."""
-    lone = group_of_protein[protein] < 0
-    peptide, protein = peptide[lone], protein[lone]
-    order = np.argsort(peptide_kept, kind="stable")
-    offsets = offsets_of(np.bincount(peptide_kept, minlength=n_peptides))
-    length = np.diff(offsets)[peptide]
-    row = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length, length) + np.repeat(offsets[peptide], length)
-    n_groups = int(group_kept.max(initial=-1)) + 1
-    pairs, shared = np.unique(np.repeat(protein, length) * n_groups + group_kept[order][row], return_counts=True)
-    if len(pairs) == 0:
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    proteins, group = pairs // n_groups, pairs % n_groups
-    subsumed, row_of = np.unique(proteins, return_inverse=True)
-    return subsumed, _best_of_each(row_of, (-shared, group), group, len(subsumed))
 
 
 def _beaten(

@@ -62,7 +62,6 @@ class Rescoring:
     names : the f names of the features and, last, ``initial score``.
     weights : float64 (models, f + 1): weight of each standardised feature in each model, whose scores have variance 1; (0, f + 1) when
         none was learnt.
-    accepted_before, accepted_after : targets at 1 % by the initial score and by `score`, among the rows that compete.
     """
 
     score: Floats
@@ -70,8 +69,6 @@ class Rescoring:
     message: str
     names: tuple[str, ...]
     weights: Floats
-    accepted_before: int
-    accepted_after: int
 
 
 class RescoringSettings(NamedTuple):
@@ -84,16 +81,20 @@ class RescoringSettings(NamedTuple):
     divisions : so many ways of splitting are averaged; None: 10 where the run is small, 2 where it is large.
     iterations : turns of picking positives and learning.
     minimum_peptides : with fewer peptides among the targets at 1 % by the initial score nothing is learnt.
+    minimum_decoys : nor with fewer peptides among the decoys, two for each fold: what tells a handful from the targets is mostly luck.
     ridge : penalty on the squared weights of standardised features, against a sum of log-likelihoods.
     seed : of the hash.
+    decoy_ratio : decoy candidates for each target candidate (see `engine.statistics.target_decoy`).
     """
 
     folds: int = 5
     divisions: int | None = None
     iterations: int = 6
     minimum_peptides: int = 20
+    minimum_decoys: int = 10
     ridge: float = 10.0
     seed: int = 1
+    decoy_ratio: float = 1.0
 
 
 def rescore(
@@ -130,7 +131,7 @@ def rescore(
     ValueError : arrays do not match, a value is not finite, or fewer than two folds.
     """
     settings, resources = settings or RescoringSettings(), resources or Resources(threads=1)
-    folds, divisions, minimum_peptides = settings.folds, settings.divisions, settings.minimum_peptides
+    folds, divisions = settings.folds, settings.divisions
     names = (*names, "initial score")
     is_decoy, peptide = np.asarray(is_decoy, bool), np.asarray(peptide, np.int64)
     initial_score = np.asarray(initial_score, np.float64)
@@ -144,12 +145,15 @@ def rescore(
         raise ValueError("rescoring needs at least 2 folds")
 
     decoy, of_peptide = is_decoy[competes], peptide[competes]
-    accepted = _accepted(initial_score[competes], decoy)
-    before, n_peptides = int(accepted.sum()), len(np.unique(of_peptide[accepted]))
-    if n_peptides < minimum_peptides or not decoy.any():
-        lack = f"{n_peptides} peptides at 1 % are too few to learn from ({minimum_peptides} are needed)"
-        message = f"Rescoring skipped: {lack if n_peptides < minimum_peptides else 'there are no decoys to learn from'}"
-        return Rescoring(initial_score, False, message, names, np.empty((0, len(names))), before, before)
+    accepted = _accepted(initial_score[competes], decoy, settings.decoy_ratio)
+    n_peptides = len(np.unique(of_peptide[accepted]))
+    n_decoys = len(np.unique(of_peptide[decoy]))
+    if n_peptides < settings.minimum_peptides or n_decoys < settings.minimum_decoys:
+        lack = f"{n_peptides} peptides at 1 % are too few to learn from ({settings.minimum_peptides} are needed)"
+        if n_peptides >= settings.minimum_peptides:
+            lack = f"{n_decoys} peptides of decoys are too few to learn from ({settings.minimum_decoys} are needed)"
+        message = f"Rescoring skipped: {lack}"
+        return Rescoring(initial_score, False, message, names, np.empty((0, len(names))))
 
     table = np.column_stack([_standardised(table, competes), np.ones(len(table))])
     learnt_from = table[competes]
@@ -160,7 +164,7 @@ def rescore(
 
     def learn(part: tuple[int, int]) -> Floats:
         seen = fold_of[part[0]][competes] != part[1]
-        return _learn(learnt_from[seen], decoy[seen], settings.iterations, settings.ridge)
+        return _learn(learnt_from[seen], decoy[seen], settings)
 
     # The matrices are small: on several threads the linear algebra waits more than it works, ten times longer on a busy machine.
     with threadpool_limits(1, user_api="blas"):
@@ -172,18 +176,17 @@ def rescore(
             models[row] = weights / spread
             held = fold_of[division] == number
             score[held] += (_scores(table[held], weights) - of_all.mean()) / spread
-    threshold, median = _landmarks(score[competes], decoy)
+    threshold, median = _landmarks(score[competes], decoy, settings.decoy_ratio)
     score = (score - threshold) / (threshold - median)
-    after = int(_accepted(score[competes], decoy).sum())
-    return Rescoring(score, True, f"Rescoring learnt from {n_peptides} peptides", names, models[:, :-1], before, after)
+    return Rescoring(score, True, f"Rescoring learnt from {n_peptides} peptides", names, models[:, :-1])
 
 
-def _learn(table: Floats, is_decoy: Truths, iterations: int, ridge: float) -> Floats:
+def _learn(table: Floats, is_decoy: Truths, settings: RescoringSettings) -> Floats:
     """Weights of the columns (the last but one is the initial score, the last the constant) from alternating selection and regression."""
     weights = np.zeros(table.shape[1])
     score = table[:, -2]
-    for turn in range(iterations):
-        q = q_values(score, is_decoy)
+    for turn in range(settings.iterations):
+        q = q_values(score, is_decoy, decoy_ratio=settings.decoy_ratio)
         positive = np.empty(0, np.int64)
         for level in _TRAINING_LEVELS:
             positive = np.flatnonzero((q <= level) & ~is_decoy)
@@ -192,7 +195,7 @@ def _learn(table: Floats, is_decoy: Truths, iterations: int, ridge: float) -> Fl
         if len(positive) == 0 or not is_decoy.any():
             break
         rows = np.append(positive, np.flatnonzero(is_decoy))
-        weights = _logistic_regression(table[rows], np.arange(len(rows)) < len(positive), ridge, weights if turn else None)
+        weights = _logistic_regression(table[rows], np.arange(len(rows)) < len(positive), settings.ridge, weights if turn else None)
         score = table @ weights
     if not weights.any():
         weights[-2] = 1.0
@@ -221,18 +224,18 @@ def _scores(table: Floats, weights: Floats) -> Floats:
     return np.einsum("ij,j->i", table, weights)
 
 
-def _landmarks(score: Floats, is_decoy: Truths) -> tuple[float, float]:
+def _landmarks(score: Floats, is_decoy: Truths, decoy_ratio: float) -> tuple[float, float]:
     """Least score accepted at 1 % and median score of the decoys."""
-    accepted = _accepted(score, is_decoy)
+    accepted = _accepted(score, is_decoy, decoy_ratio)
     threshold = float(score[accepted].min()) if accepted.any() else float(score.max())
     median = float(np.median(score[is_decoy]))
     # A model that puts the threshold at or below the median decoy tells nothing apart; any positive scale serves it.
     return threshold, median if median < threshold else threshold - 1.0
 
 
-def _accepted(score: Floats, is_decoy: Truths) -> Truths:
+def _accepted(score: Floats, is_decoy: Truths, decoy_ratio: float) -> Truths:
     """Targets at 1 %."""
-    return (q_values(score, is_decoy) <= _ACCEPTED) & ~is_decoy
+    return (q_values(score, is_decoy, decoy_ratio=decoy_ratio) <= _ACCEPTED) & ~is_decoy
 
 
 def _standardised(table: Floats, competes: Truths) -> Floats:

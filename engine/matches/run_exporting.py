@@ -9,6 +9,7 @@ from engine.entry import ExportRequest
 from engine.errors import ParameterError
 from engine.jobs.progress import Progress
 from engine.matches.exporting import ExportFormat, export
+from engine.matches.search_passes import passes_of_run
 from engine.project import Project
 from engine.project.outputs import check_outputs
 from engine.version import VERSION
@@ -38,5 +39,5 @@ def export_run(project: Project, request: ExportRequest, progress: Progress) -> 
         paths[0].parent, request.format, request.target, run.parameters, progress,
         spectra=[str(one.path) for one in inputs if one.kind == "spectra"],
         databases=[str(one.path) for one in inputs if one.kind == "database"],
-        version=VERSION, spreadsheet_safe=request.spreadsheet_safe,
+        version=VERSION, passes=passes_of_run(project, request.run_id), spreadsheet_safe=request.spreadsheet_safe,
     )  # fmt: skip

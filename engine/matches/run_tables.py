@@ -9,7 +9,7 @@ from engine.jobs.progress import Progress
 from engine.matches.exporting import export
 from engine.matches.tables import Tables
 from engine.matches.writers.tables import IdentificationTables
-from engine.matches.writers.tsv import COLUMNS
+from engine.matches.writers.tsv import TABLES
 from engine.project.paths import EXPORTS
 from engine.project.run import Run
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPORTED", "RunTables", "TableSettings"]
 
-EXPORTED = tuple(f"{name}.tsv" for name in COLUMNS)
+EXPORTED = tuple(f"{name}.tsv" for name in TABLES)
 """Names of the files that the project shows."""
 
 _BEST = 10  # proteins of a summary

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from math import factorial
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.jobs.progress import Progress
 from engine.matches.fragment_index import FragmentSearch
+from engine.matches.parameters import ScoreName
 from engine.matches.spectrum_scoring import hits_of, work_of
 from engine.spectra.spectrum_index import SpectrumIndex, absolute_and_relative
 from kernels.counts import scoring_costs
@@ -31,10 +32,10 @@ from kernels.cuda.scoring import MOST_PEAKS
 from kernels.device import StopFlag, stop_flag
 from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, ScoringSettings
 from kernels.partitions import Partition, equal_partitions
+from kernels.score_kinds import score_kind
 
 __all__ = ["IonSettings", "MatchSettings", "Matches", "Search", "ion_settings", "modification_arrays", "scoring_settings"]
 
-_SCORES = ("spectral-dot-product", "ksdp", "hyperscore", "xcorr")
 _PLACES = ("anywhere", "peptide N-term", "peptide C-term", "protein N-term", "protein C-term")
 _KEPT = 5  # candidates kept for each query: the next different peptide gives the delta score
 _MASS_OF_AN_ISOTOPE = 1800.0
@@ -43,16 +44,14 @@ _MB = 1_000_000
 _HEAVIEST_END = 100.0  # dalton that an ion series adds to the residues, and more
 _LONGEST = 64  # residues of a peptide, and one
 _ALL_LETTERS = np.uint32(0xFFFFFFFF)
-_HISTOGRAM_WIDTH = {"spectral-dot-product": 0.1, "ksdp": 0.5, "hyperscore": 0.5, "xcorr": 0.05}
-"""Width of a bin of the candidates' scores: the histogram spans what a good match reaches."""
 
 
 class IonSettings(Protocol):
     """What decides which ions match, by the names that every search's parameters have for it."""
 
-    precursor_tolerance: str
+    precursor_tolerance: Tolerance
     isotope_errors: tuple[int, ...]
-    fragment_tolerance: str
+    fragment_tolerance: Tolerance
     ion_series: str
     maximum_fragment_charge: int
     correlation_bin: float
@@ -64,7 +63,7 @@ class IonSettings(Protocol):
 class MatchSettings(IonSettings, Protocol):
     """What decides the scoring besides."""
 
-    score: Literal["spectral-dot-product", "ksdp", "hyperscore", "xcorr"]
+    score: ScoreName
     maximum_modifications: int
     maximum_forms: int
     hits_per_spectrum: int
@@ -112,9 +111,9 @@ def scoring_settings(parameters: MatchSettings, max_mz: float) -> ScoringSetting
 
 
 def ion_settings(parameters: IonSettings, max_mz: float, score: str) -> ScoringSettings:
-    """The same for parameters that leave the choice of one of the four scores to the search."""
-    precursor = absolute_and_relative(Tolerance.parse(parameters.precursor_tolerance))
-    fragment = Tolerance.parse(parameters.fragment_tolerance)
+    """The same for parameters that leave the choice of a score to the search."""
+    precursor = absolute_and_relative(parameters.precursor_tolerance)
+    fragment = parameters.fragment_tolerance
     # A bin about as wide as the tolerance: a peak sets few bits and few bits are set by none that matches.
     bin_width = float(np.clip(fragment.width(1000.0), 0.01, 0.5))
     isotope_errors = sorted(parameters.isotope_errors, reverse=True)
@@ -135,7 +134,7 @@ def ion_settings(parameters: IonSettings, max_mz: float, score: str) -> ScoringS
         0.4 if low_resolution else 0.0,
         parameters.ksdp_window,
         parameters.ksdp_power,
-        _SCORES.index(score),
+        score_kind(score)[0],
         parameters.minimum_matched_ions,
     )
 
@@ -203,7 +202,7 @@ class Search:
         # One stray peak far beyond all ions would else make the table of peaks, which each query clears, as large as it likes.
         self._settings = scoring_settings(parameters, min(float(index.arrays.mz.max(initial=0.0)), _heaviest_ion(peptides, modifications)))
         kept, slots = max(_KEPT, parameters.hits_per_spectrum + 1), max(1, parameters.maximum_modifications)
-        self._width = _HISTOGRAM_WIDTH[parameters.score]
+        self._width = score_kind(parameters.score)[1].histogram_width
         self._work = work_of(
             index, peptides, modifications, self._settings, kept=kept, slots=slots, histogram_width=self._width
         )  # fmt: skip
@@ -284,7 +283,8 @@ class Search:
 def _best_rows(index: SpectrumIndex, hits: HitArrays, parameters: MatchSettings) -> dict[str, NDArray]:
     """Hits of all charges of a spectrum together, the best first, with delta scores; at most `hits_per_spectrum` of each spectrum."""
     queries = index.queries
-    exponent = 1.0 / parameters.ksdp_power if parameters.score == "ksdp" else 1.0
+    kind = score_kind(parameters.score)[1]
+    exponent = 1.0 / float(getattr(parameters, kind.tail_root)) if kind.tail_root else 1.0
     query, column = np.nonzero(hits.peptide >= 0)
     score = hits.score[query, column].astype(np.float64)
     order = np.lexsort((column, query, -score, queries.spectrum[query]))

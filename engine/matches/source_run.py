@@ -10,8 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.chemistry.tolerance import Tolerance
-from engine.errors import InputError, ParameterError, StorageError
+from engine.errors import InputError, ParameterError
+from engine.files import storage_errors
+from engine.matches.columns import EXPORTED_PSMS, PROTEINS
 from engine.project import Project
+from engine.results.reader import TableFile
 
 __all__ = ["SourceRun", "identified_run", "identified_spectra", "write_identified_proteins"]
 
@@ -20,7 +23,9 @@ _LINE = 80  # letters of a sequence
 
 
 class SourceRun(NamedTuple):
-    """A finished identification: its id, tables (that of proteins where it has one), parameters, and the tolerance of its fragments."""
+    """A finished identification: its id, tables (that of proteins where it has one), parameters, the tolerance of its fragments, and the
+    files that it read, by kind.
+    """
 
     run: str
     spectra: Path
@@ -28,6 +33,11 @@ class SourceRun(NamedTuple):
     proteins: Path | None
     parameters: Mapping[str, Any]
     fragment_tolerance: Tolerance
+    inputs: Mapping[str, tuple[str, ...]]
+
+    def files(self, *kinds: str) -> tuple[str, ...]:
+        """The files of these kinds."""
+        return tuple(path for kind in kinds for path in self.inputs.get(kind, ()))
 
 
 def identified_run(folder: Path, run: str) -> SourceRun:
@@ -53,7 +63,10 @@ def identified_run(folder: Path, run: str) -> SourceRun:
     tolerance = chosen.parameters.get("fragment_tolerance", "20 ppm")
     spectra, psms = (project.table(name, chosen.id) for name in ("spectra", "psms"))
     proteins = project.table("proteins", chosen.id) if "proteins" in names else None
-    return SourceRun(chosen.id, spectra, psms, proteins, chosen.parameters, Tolerance.parse(str(tolerance)))
+    inputs: dict[str, tuple[str, ...]] = {}
+    for one in project.inputs(chosen.id):
+        inputs[one.kind] = (*inputs.get(one.kind, ()), str(one.path))
+    return SourceRun(chosen.id, spectra, psms, proteins, chosen.parameters, Tolerance.parse(str(tolerance)), inputs)
 
 
 def identified_spectra(path: Path, n_spectra: int, most_q_value: float) -> NDArray[np.int64]:
@@ -61,20 +74,15 @@ def identified_spectra(path: Path, n_spectra: int, most_q_value: float) -> NDArr
 
     Raises
     ------
-    InputError : the table is none of PSMs. StorageError : it is damaged.
+    InputError : the table is none of PSMs.
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    table = _read(path, ("spectrum", "rank", "is_decoy", "q_value"))
-    try:
-        wanted = pc.and_(pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"])), pc.less_equal(table["q_value"], most_q_value))
-        rows = np.unique(table.filter(pc.fill_null(wanted, False))["spectrum"].cast(pa.int64()).to_numpy())
-    except (pa.ArrowException, ValueError, TypeError) as error:
-        raise StorageError(f"{path}: cannot be read as a table of PSMs ({' '.join(str(error).split())}). {_REMEDY}.") from error
-    if len(rows) and not 0 <= rows[0] <= rows[-1] < n_spectra:
-        raise StorageError(f"{path}: holds PSMs that the program does not write. {_REMEDY}.")
-    return rows
+    needed = ("spectrum", "rank", "is_decoy", "q_value")
+    with TableFile(path, EXPORTED_PSMS, needed, n_rows_of={"spectra": n_spectra}, remedy=_REMEDY) as source:
+        table = source.read(needed)
+    wanted = pc.and_(pc.and_(pc.equal(table["rank"], 1), pc.invert(table["is_decoy"])), pc.less_equal(table["q_value"], most_q_value))
+    return np.unique(table.filter(pc.fill_null(wanted, False))["spectrum"].to_numpy())
 
 
 def write_identified_proteins(path: Path, most_q_value: float, out: Path) -> int:
@@ -82,39 +90,22 @@ def write_identified_proteins(path: Path, most_q_value: float, out: Path) -> int
 
     Raises
     ------
-    InputError : the table is none of protein groups. StorageError : it is damaged, or the disk refused.
+    InputError : the table is none of protein groups. StorageError : the disk refused.
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    table = _read(path, ("accessions", "description", "sequence", "is_decoy", "q_value"))
-    try:
+    needed = ("accessions", "description", "sequence", "is_decoy", "q_value")
+    with TableFile(path, PROTEINS, needed, remedy=_REMEDY) as source:
+        table = source.read(needed)
         wanted = pc.and_(pc.invert(table["is_decoy"]), pc.fill_null(pc.less_equal(table["q_value"], most_q_value), False))
-        rows = table.filter(wanted).select(["accessions", "description", "sequence"]).to_pylist()
-        entries = {str(row["accessions"][0]).split()[0]: (str(row["description"] or ""), str(row["sequence"])) for row in rows}
-    except (pa.ArrowException, ValueError, TypeError, IndexError) as error:
-        raise StorageError(f"{path}: cannot be read as a table of protein groups ({' '.join(str(error).split())}). {_REMEDY}.") from error
-    with out.open("w", encoding="utf-8") as file:
+        entries = {}
+        for row in table.filter(wanted).select(["accessions", "description", "sequence"]).to_pylist():
+            name = row["accessions"][0].split()
+            if not name:
+                raise source.damaged("holds a protein without a name", "accessions")
+            entries[name[0]] = (row["description"] or "", row["sequence"])
+    with storage_errors(out), out.open("w", encoding="utf-8") as file:
         for accession, (description, sequence) in entries.items():
             lines = "\n".join(sequence[i : i + _LINE] for i in range(0, len(sequence), _LINE))
             file.write(f">{accession} {' '.join(description.split())}\n{lines}\n")
     return len(entries)
-
-
-def _read(path: Path, columns: tuple[str, ...]) -> Any:
-    """Some columns of a table.
-
-    Raises
-    ------
-    InputError : it lacks one. StorageError : it cannot be read.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(path) as file:
-            if missing := [name for name in columns if name not in file.schema_arrow.names]:
-                raise InputError(path, f"has no column {missing[0]}", remedy=_REMEDY)
-            return file.read(columns=list(columns))
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise StorageError(f"{path}: cannot be read ({' '.join(str(error).split())}). {_REMEDY}.") from error

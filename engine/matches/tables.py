@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.chemistry.peptidoforms import write_many
+from engine.chemistry.tolerance import Tolerance
 from engine.execution.resources import Resources
+from engine.matches.columns import PEPTIDES, PROTEINS, PSMS
 from engine.matches.fragment_intensities import IntensitySettings, MatchColumns, intensity_features, why_not_predicted
+from engine.matches.group_rates import group_rates
 from engine.matches.protein_groups import ProteinGroups, coverage, infer_protein_groups
-from engine.matches.psms import Psms, joined_psms, rescoring_features, search_score
-from engine.matches.rescoring import rescore
+from engine.matches.psms import SEARCH_SCORE_SCALE, Psms, joined_psms, rescoring_features, search_score
+from engine.matches.rescoring import RescoringSettings, rescore
 from engine.peptides.protein_index import ProteinIndex
 from engine.spectra.columns import Spectra
 from engine.statistics.posterior_error import posterior_error_probabilities
-from engine.statistics.target_decoy import best_by_group, false_share_interval, q_values
+from engine.statistics.target_decoy import ScoreScale, best_by_group, expected_decoys, false_share_interval, q_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "FEW_DECOYS",
+    "FEWEST_FOR_EXPECTATION",
     "Counted",
     "ReportSettings",
     "Scored",
@@ -34,8 +37,8 @@ __all__ = [
     "write_tables",
 ]
 
-FEW_DECOYS = 20
-"""With fewer, a group's error rate is estimated with one more."""
+FEWEST_FOR_EXPECTATION = 20
+"""Candidates of a spectrum below which its E-value is unknown: the best third of so few scores says nothing of how far chance reaches."""
 
 
 class ReportSettings(Protocol):
@@ -50,7 +53,7 @@ class StatisticsSettings(ReportSettings, IntensitySettings, Protocol):
     """What decides the statistics of an identification besides."""
 
     rescoring: Literal["automatic", "off"]
-    fragment_tolerance: str
+    fragment_tolerance: Tolerance
 
 
 @dataclass(frozen=True)
@@ -59,8 +62,9 @@ class Scored:
 
     `score` decides the order of all matches: the learnt one, or `search_score`. `q_value` and `posterior_error` (n,) float64, NaN for rows
     of rank 2 and worse: only the best match of a spectrum competes, so nothing is known of the others. `features` are those that
-    rescoring used. `group` (n,) int64: matches that are judged apart from the others; None where all are judged together. `is_second` (n,)
-    bool: rows of a second pass; None where there was none.
+    rescoring used. `group` (n,) int64: matches that are judged apart from the others, whose scores lead by `leads`
+    (`engine.matches.group_rates`); None where all are judged together. `is_second` (n,) bool: rows of a second pass; None where there was
+    none. `scale` is what is known of the score beforehand, None where it was learnt.
     """
 
     psms: Psms
@@ -70,7 +74,9 @@ class Scored:
     features: dict[str, NDArray[np.float64]]
     message: str
     group: NDArray[np.int64] | None = None
+    leads: NDArray[np.float64] | None = None
     is_second: NDArray[np.bool_] | None = None
+    scale: ScoreScale | None = None
 
     def sorted(self) -> Scored:
         """The same rows, first the best of each spectrum, the best score first: the order in which they are looked at."""
@@ -84,27 +90,35 @@ class Scored:
     def take(self, order: NDArray[np.int64]) -> Scored:
         """Some of the rows, in the order given."""
         features = {name: column[order] for name, column in self.features.items()}
-        taken = (self.psms.take(order), self.score[order], self.q_value[order], self.posterior_error[order])
         group = None if self.group is None else self.group[order]
-        return Scored(*taken, features, self.message, group, None if self.is_second is None else self.is_second[order])
+        is_second = None if self.is_second is None else self.is_second[order]
+        return replace(
+            self, psms=self.psms.take(order), score=self.score[order], q_value=self.q_value[order],
+            posterior_error=self.posterior_error[order], features=features, group=group, is_second=is_second,
+        )  # fmt: skip
 
 
 class Counted(NamedTuple):
-    """How many targets and decoys are accepted at the false discovery rate."""
+    """How many targets and decoys are accepted at the false discovery rate, and decoy candidates for each target candidate; and targets at
+    5 %, which say more of a short list."""
 
     targets: int
     decoys: int
+    decoy_ratio: float = 1.0
+    targets_at_5_percent: int = 0
 
     @classmethod
-    def of(cls, accepted: NDArray[np.bool_], is_decoy: NDArray[np.bool_]) -> Counted:
-        """Count accepted rows."""
-        decoys = int(np.count_nonzero(accepted & is_decoy))
-        return cls(int(np.count_nonzero(accepted)) - decoys, decoys)
+    def of(cls, q_value: NDArray[np.float64], is_decoy: NDArray[np.bool_], fdr: float, decoy_ratio: float = 1.0) -> Counted:
+        """Count rows with q-values (NaN: they do not compete) at a false discovery rate."""
+        decoys = int(np.count_nonzero((q_value <= fdr) & is_decoy))
+        at_5_percent = int(np.count_nonzero((q_value <= 0.05) & ~is_decoy))
+        return cls(int(np.count_nonzero(q_value <= fdr)) - decoys, decoys, decoy_ratio, at_5_percent)
 
     def certainty(self) -> dict[str, float]:
         """The counts, and the 95 % interval of the share of false ones among the targets."""
-        low, high = false_share_interval(*self)
-        return {"targets": self.targets, "decoys": self.decoys, "false_share_low": round(low, 6), "false_share_high": round(high, 6)}
+        low, high = false_share_interval(self.targets, self.decoys, self.decoy_ratio)
+        share = {"false_share_low": round(low, 6), "false_share_high": round(high, 6)}
+        return {"targets": self.targets, "decoys": self.decoys, **share, "targets_at_5_percent": self.targets_at_5_percent}
 
 
 @dataclass(frozen=True)
@@ -138,17 +152,20 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
         return Scored(psms, initial, unknown, unknown, {}, "no decoys: no false discovery rate can be estimated")
     learns = (psms.rank == 1) & ~is_second
     confident = np.zeros(len(psms), bool)
-    confident[learns] = (q_values(initial[learns], psms.is_decoy[learns], plus_one=settings.plus_one) <= 0.01) & ~psms.is_decoy[learns]
+    rates = q_values(initial[learns], psms.is_decoy[learns], plus_one=settings.plus_one, decoy_ratio=psms.decoy_ratio)
+    confident[learns] = (rates <= 0.01) & ~psms.is_decoy[learns]
     features, intensities = rescoring_features(psms, confident), ""
     if settings.predicted_intensities:
         more, intensities = _intensities(psms, MatchColumns(psms.charge, psms.peptide_family, initial, confident), settings, resources)
         features |= more
         psms = replace(psms, bonds=None)  # nothing else asks for them
     score, message = initial, "rescoring is off"
+    scale: ScoreScale | None = SEARCH_SCORE_SCALE
     if settings.rescoring == "automatic":
         matrix = np.column_stack(list(features.values())) if len(psms) else np.empty((0, len(features)))
-        outcome = rescore(matrix, list(features), psms.is_decoy, psms.peptide_family, initial, learns, resources=resources)
-        score, message = outcome.score, outcome.message
+        learning = RescoringSettings(decoy_ratio=psms.decoy_ratio)
+        outcome = rescore(matrix, list(features), psms.is_decoy, psms.peptide_family, initial, learns, learning, resources)
+        score, message, scale = outcome.score, outcome.message, None if outcome.used else scale
     message = "; ".join(one for one in (message, intensities) if one)
     if second is not None:
         kept = _rows_of_better_pass(psms, score, n_first)
@@ -157,25 +174,31 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
     q_value, posterior_error = np.full((2, len(psms)), np.nan)
     first = psms.rank == 1
     if first.any():
-        q_value[first], posterior_error[first] = error_rates(score[first], psms.is_decoy[first], settings)
-    return Scored(psms, score, q_value, posterior_error, features, message, is_second=is_second if second is not None else None)
+        of_first = score[first], psms.is_decoy[first]
+        judged = error_rates(*of_first, settings, decoy_ratio=psms.decoy_ratio, scale=scale, peptide=psms.peptide_family[first])
+        q_value[first], posterior_error[first] = judged
+    of_second = is_second if second is not None else None
+    return Scored(psms, score, q_value, posterior_error, features, message, is_second=of_second, scale=scale)
 
 
 def error_rates(
-    score: NDArray[np.float64], is_decoy: NDArray[np.bool_], settings: ReportSettings, group: NDArray[np.int64] | None = None
+    score: NDArray[np.float64],
+    is_decoy: NDArray[np.bool_],
+    settings: ReportSettings,
+    *,
+    decoy_ratio: float = 1.0,
+    scale: ScoreScale | None = None,
+    peptide: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """q-values and posterior error probabilities of rows that compete, in each group by its own decoys.
+    """q-values and posterior error probabilities of rows that compete, all in one list.
 
-    Of groups behind the first those with fewer than `FEW_DECOYS` decoys count one decoy more than there is: what few decoys say of a
-    small list is mostly luck, and "down to the first decoy" is no 1 %.
+    Where more decoys are to be expected than were seen they count (`engine.statistics.target_decoy`); `scale` is what is known of the score
+    beforehand, `peptide` (n,) the peptide of each row: where a peptide of the decoys has several rows, one draw of chance is as many.
     """
-    q_value, posterior_error = np.empty(len(score)), np.empty(len(score))
-    for one in [0] if group is None else np.unique(group).tolist():
-        rows = np.arange(len(score)) if group is None else np.flatnonzero(group == one)
-        plus_one = settings.plus_one or (one > 0 and int(is_decoy[rows].sum()) < FEW_DECOYS)
-        q_value[rows] = q_values(score[rows], is_decoy[rows], plus_one=plus_one)
-        posterior_error[rows] = posterior_error_probabilities(score[rows], is_decoy[rows])
-    return q_value, posterior_error
+    expected, n_decoys = expected_decoys(score, is_decoy, score, scale), int(is_decoy.sum())
+    at_once = 1.0 if peptide is None or n_decoys == 0 else n_decoys / len(np.unique(peptide[is_decoy]))
+    q_value = q_values(score, is_decoy, plus_one=settings.plus_one, decoy_ratio=decoy_ratio, expected=expected, at_once=at_once)
+    return q_value, posterior_error_probabilities(score, is_decoy, decoy_ratio)
 
 
 def _intensities(
@@ -222,9 +245,9 @@ def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, setti
         peptide_table,
         protein_table,
         {
-            "psms": Counted.of(scored.q_value <= settings.fdr, psms.is_decoy),
-            "peptides": Counted.of(accepted, peptides.is_decoy),
-            "proteins": Counted.of(groups.q_value <= settings.fdr, groups.is_decoy),
+            "psms": Counted.of(scored.q_value, psms.is_decoy, settings.fdr, psms.decoy_ratio),
+            "peptides": Counted.of(peptides.q_value, peptides.is_decoy, settings.fdr, psms.decoy_ratio),
+            "proteins": Counted.of(groups.q_value, groups.is_decoy, settings.fdr, psms.decoy_ratio),
         },
         len({sequences[row] for row in peptides.best_row[accepted & ~peptides.is_decoy].tolist()}),
     )
@@ -252,8 +275,14 @@ class _Peptides:
         q_value, posterior_error = np.full(n, np.nan), np.full(n, np.nan)
         counted = scored.psms.rank[best_row] == 1
         if settings.decoys != "none" and counted.any():
-            group = None if scored.group is None else scored.group[best_row][counted]
-            q_value[counted], posterior_error[counted] = error_rates(score[counted], is_decoy[counted], settings, group)
+            ratio, columns = scored.psms.decoy_ratio, (score[counted], is_decoy[counted])
+            if scored.group is None or scored.leads is None:
+                rates = error_rates(*columns, settings, decoy_ratio=ratio, scale=scored.scale)
+            else:
+                family, group = scored.psms.peptide_family[best_row][counted], scored.group[best_row][counted]
+                plus_one, scale = settings.plus_one, scored.scale
+                rates = group_rates(*columns, family, group, scored.leads, plus_one=plus_one, decoy_ratio=ratio, scale=scale)
+            q_value[counted], posterior_error[counted] = rates
         return cls(best_row, n_psms, score, is_decoy, q_value, posterior_error)
 
 
@@ -291,7 +320,7 @@ def _psm_table(
     offsets = np.asarray(proteins.proteins.offsets)
     length_of_each = np.repeat(psms.length, np.diff(psms.occurrence_offsets))
     protein_lists = pa.array(psms.occurrence_offsets, pa.int32())
-    columns: dict[str, pa.Array] = {
+    columns: dict[str, Any] = {
         "spectrum_file": pa.array(spectra.files).take(pa.array(spectra.file[of])),
         "spectrum_id": spectrum_ids,
         "scan": pa.array(scan, mask=scan < 0),
@@ -323,7 +352,7 @@ def _psm_table(
         "search_score": pa.array(psms.score),
         "xcorr": pa.array(measured["xcorr"]),
         "ksdp": pa.array(measured["ksdp"]),
-        "expectation": pa.array(10.0**psms.expectation),
+        "expectation": pa.array(10.0**psms.expectation, mask=psms.n_candidates < FEWEST_FOR_EXPECTATION),
         "modification_positions": pa.ListArray.from_arrays(modification_lists, pa.array(psms.modification_site, pa.int16())),
         "modification_names": pa.ListArray.from_arrays(modification_lists, names.take(which)),
         "modification_masses": pa.ListArray.from_arrays(modification_lists, masses.take(which)),
@@ -332,9 +361,10 @@ def _psm_table(
         "residues_before": pa.ListArray.from_arrays(protein_lists, _flanks(proteins, psms.occurrences - 1, protein)),
         "residues_after": pa.ListArray.from_arrays(protein_lists, _flanks(proteins, psms.occurrences + length_of_each, protein)),
     }
+    table = PSMS.arrow(columns)
     for name, column in scored.features.items():
-        columns[f"feature_{name}"] = pa.array(column.astype(np.float32))
-    return pa.table(columns)
+        table = table.append_column(f"feature_{name}", pa.array(column.astype(np.float32)))
+    return table
 
 
 def _accessions(proteins: ProteinIndex, protein: NDArray[np.int64]) -> pa.Array:
@@ -359,7 +389,7 @@ def _peptide_table(peptides: _Peptides, psm_table: pa.Table) -> pa.Table:
     import pyarrow as pa
 
     best = psm_table.take(pa.array(peptides.best_row))
-    return pa.table(
+    return PEPTIDES.arrow(
         {
             "peptide": best["peptide"],
             "sequence": best["sequence"],
@@ -389,7 +419,12 @@ def _protein_table(
     sequence = _numbered([sequences[row] for row in peptides.best_row[accepted].tolist()], rows.is_decoy)
     first = np.unique(sequence, return_index=True)[1]
     n_psms = np.bincount(sequence, peptides.n_psms[accepted], len(first)).astype(np.int64)
-    evidence = rows.take(first)
+    evidence, competes = rows.take(first), scored.psms.rank[peptides.best_row] == 1
+
+    def expected_at(score: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Decoys of peptides, of which few reach as far as groups do: a false group rests on a false peptide."""
+        return expected_decoys(peptides.score[competes], peptides.is_decoy[competes], score, scored.scale)
+
     groups = infer_protein_groups(
         evidence.occurrence_offsets,
         proteins.protein_of(evidence.occurrences),
@@ -399,6 +434,8 @@ def _protein_table(
         np.arange(len(proteins)) >= proteins.n_targets,
         decoy_partner=proteins.partners(),
         plus_one=settings.plus_one,
+        decoy_ratio=rows.decoy_ratio,
+        expected_at=expected_at,
     )
     start = evidence.occurrences - offsets[proteins.protein_of(evidence.occurrences)]
     stop = start + np.repeat(evidence.length, np.diff(evidence.occurrence_offsets))
@@ -409,8 +446,8 @@ def _protein_table(
     if settings.decoys != "none" and len(groups):
         q_value, error = groups.q_value, np.ones(len(groups))
         counts = ~groups.is_beaten
-        error[counts] = posterior_error_probabilities(groups.score[counts], groups.is_decoy[counts])
-    table = pa.table(
+        error[counts] = posterior_error_probabilities(groups.score[counts], groups.is_decoy[counts], rows.decoy_ratio)
+    table = PROTEINS.arrow(
         {
             "group": pa.array([";".join(members) for members in accessions.to_pylist()], pa.string()),
             "accessions": accessions,

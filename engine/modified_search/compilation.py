@@ -40,7 +40,7 @@ def _use() -> None:
     from kernels.cpu.processor import Processor
 
     parameters, alone = ModifiedSearchParameters(), Resources(threads=1)
-    use_scoring(SimpleNamespace(**{**parameters.model_dump(), **_IDENTIFICATION}))
+    use_scoring(SimpleNamespace(**{**dict(parameters), **_IDENTIFICATION}))
     with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (folder / "protein.fasta").write_text(PROTEIN, encoding="ascii")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.entry import Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
 from engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
@@ -26,14 +26,9 @@ judged apart.
 
 
 def _run(request: SearchRequest, progress: Progress) -> ModifiedSearchSummary:
-    from engine.modified_search.parameters import ModifiedSearchParameters
     from engine.modified_search.search import find_modified
 
-    assert isinstance(request.parameters, ModifiedSearchParameters) and request.project is not None
-    return find_modified(
-        request.inputs["spectra"], request.inputs["database"], request.project, request.parameters,
-        device=request.device, threads=request.threads, progress=progress, **request.options,
-    )  # fmt: skip
+    return find_modified(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
@@ -54,7 +49,7 @@ MODIFIED_SEARCH = Search(
     preset="standard",
     inputs=(
         Input(
-            "spectra", "Spectra", "spectra", "SPECTRA", "mzML, mzXML, MGF, MS2, DTA or PKL files, also gzipped", one="spectrum file",
+            "spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file",
             instead="from_project",
         ),
         Input(
@@ -76,8 +71,10 @@ MODIFIED_SEARCH = Search(
     shortcuts=("mass_shift", "top"),
     writes="project",
     run=_run,
+    kernels=("engine.modified_search.compilation:MODIFIED",),
     modules=("engine.modified_search.search", "engine.modified_search.judging", "engine.matches.exporting"),
     tables="engine.modified_search.tables:TABLES",
+    stored="engine.modified_search.tables:STORED",
     exports=(
         Export("tsv", "Tables, tab-separated"),
         Export("mzid", "mzIdentML", (".mzid",)),
@@ -85,4 +82,10 @@ MODIFIED_SEARCH = Search(
         Export("pin", "Features for Percolator and mokapot", (".pin",)),
     ),
     export=_export,
+    work=(
+        ("spectra", "engine.matches.spectrum_scoring:SpectraAgainstPeptides"),
+        ("fragment-index", "engine.matches.fragment_scoring:SpectraAgainstFragments"),
+        ("mass-lists", "engine.modified_search.candidate_search:SpectraAgainstMassLists"),
+    ),
+    keeps=(KeptKind("peptides", "peptide indexes"),),
 )  # fmt: skip

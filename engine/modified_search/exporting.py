@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from engine.entry import ExportRequest
-from engine.errors import StorageError
 from engine.jobs.progress import Progress
 from engine.matches.run_exporting import export_run
 from engine.modified_search.results import MODIFICATIONS_FILE, write_modification_file
+from engine.modified_search.tables import MODIFICATIONS
 from engine.project import Project
 from engine.project.outputs import check_outputs
+from engine.results.reader import read_stored
 
 __all__ = ["export_modified"]
 
@@ -24,19 +25,11 @@ def export_modified(project: Project, request: ExportRequest, progress: Progress
     InputError : the project has no such finished run. StorageError : the disk refused, or a table is damaged.
     Cancelled : the user asked to stop.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     written = export_run(project, request, progress)
     if request.format != "tsv":
         return written
-    out, path = request.target / MODIFICATIONS_FILE, project.table("modifications", request.run_id)
+    out = request.target / MODIFICATIONS_FILE
     check_outputs([out], [one.path for one in project.inputs(request.run_id)], project.folder)
-    try:
-        with pq.ParquetFile(path) as file:
-            table = file.read()
-        write_modification_file(out, table, progress, spreadsheet_safe=request.spreadsheet_safe)
-    except (pa.ArrowException, KeyError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise StorageError(f"{path}: cannot be read as a table of modifications ({reason}). Search again.") from error
+    table = read_stored(project, request.run_id, MODIFICATIONS, MODIFICATIONS.saved)
+    write_modification_file(out, table, progress, spreadsheet_safe=request.spreadsheet_safe)
     return [*written, out]

@@ -1,14 +1,15 @@
 """Report: what each shift is, the groups in which matches are judged, and their error rates.
 
-The best few forms of each spectrum are looked at again with what their shifts may be. A usual modification at its residue, or another end
-of the peptide, has one of a hundred shifts by chance, some name of Unimod or an exchange one of five. So E is multiplied by the share of
-the candidates that are as likely beforehand, by how near they are or by what their shift may be (`engine.modified_search.naming`), and the
-choice between a spectrum's candidates is made with that.
+The best few forms of each spectrum are looked at again with what their shifts may be. A usual modification at its residue has one of a
+hundred shifts by chance, another end of the peptide as many again, some name of Unimod or an exchange one of five. So E is multiplied by
+the share of the candidates that are as likely beforehand, by how near they are or by what their shift may be
+(`engine.modified_search.naming`), and the choice between a spectrum's candidates is made with that.
 
 Matches are judged in groups by their own decoys, since they are not equally often false: those without a shift, those whose shift is usual
-(named), and all others, of which some have a rare name. A decoy's shift gets a name by the same rules as a target's, so that a false match
-falls on a target or a decoy of a group with the same chance. Where one of the two groups with a shift has few decoys, both are judged as
-one; where that has few, one decoy more than seen is counted (`engine.matches.tables.error_rates`).
+(named), those whose shift is another end of the peptide, and all others, of which some have a rare name. A decoy's shift gets a name by the
+same rules as a target's, so that a false match falls on a target or a decoy of a group with the same chance. Groups are never judged as
+one: the clean one would pay for the other's matches (`engine.matches.group_rates`). What is usual among chance matches is counted
+by distinct peptides too.
 """
 
 from __future__ import annotations
@@ -20,21 +21,23 @@ from numpy.typing import NDArray
 
 from engine.arrays import offsets_of
 from engine.chemistry.modifications import SearchModification, write_mass
-from engine.chemistry.tolerance import Tolerance
 from engine.execution.resources import Resources
-from engine.matches.psms import Psms, collect_psms, rescoring_features, search_score
-from engine.matches.rescoring import rescore
-from engine.matches.tables import FEW_DECOYS, Scored, error_rates
-from engine.modified_search.naming import LIKELY_TIER, TIERS, Named, ShiftPlaces, name_shifts, tiers_of_shifts
+from engine.matches.group_rates import group_leads, group_rates
+from engine.matches.psms import SEARCH_SCORE_SCALE, Psms, collect_psms, rescoring_features, search_score
+from engine.matches.rescoring import RescoringSettings, rescore
+from engine.matches.tables import Scored
+from engine.modified_search.naming import END_TIER, TIERS, USUAL_TIER, Named, ShiftPlaces, name_shifts, tiers_of_shifts
 from engine.modified_search.parameters import ModifiedSearchParameters
 from engine.modified_search.ranking import ShiftedMatches, worth_of_share
 from engine.peptides.indexes import Indexes
 from engine.statistics.target_decoy import q_values
 
-__all__ = ["NAMED", "PLAIN", "UNNAMED", "Judged", "Shifts", "judge"]
+__all__ = ["KINDS", "NAMED", "PLAIN", "UNNAMED", "Judged", "Shifts", "judge"]
 
-PLAIN, NAMED, UNNAMED = 0, 1, 2
+PLAIN, NAMED, END, UNNAMED = range(4)
 """Groups of matches by their shift."""
+KINDS = ("none", "named", "end", "unnamed")
+"""What the groups are called in the tables."""
 
 _CONFIDENT = 0.01
 _FEWEST_CONFIDENT = 10  # matches from which an error of the masses is estimated
@@ -49,8 +52,9 @@ class Shifts:
     Attributes
     ----------
     mass : (n,) float64, dalton, recalibrated; of matches without a shift the error of the precursor. carried : (n,) float64, what the
-        peptide carries in its calculated mass. group : (n,) int64, `PLAIN`, `NAMED` or `UNNAMED`.
-    name : n texts, empty without a shift. site : (n,) int64: 0 the N-terminus, 1 to L, L + 1; -1 without a shift.
+        peptide carries in its calculated mass. group : (n,) int64, `PLAIN`, `NAMED`, `END` or `UNNAMED`.
+    name : n texts, empty without a shift. possible : n texts, all names that the shift may have (`naming.Named`). site : (n,) int64: 0 the
+        N-terminus, 1 to L, L + 1; -1 without a shift.
     probability : (n,) float64, of the site, NaN without a shift.
     """
 
@@ -58,13 +62,15 @@ class Shifts:
     carried: NDArray[np.float64]
     group: NDArray[np.int64]
     name: list[str]
+    possible: list[str]
     site: NDArray[np.int64]
     probability: NDArray[np.float64]
 
     def take(self, rows: NDArray[np.int64]) -> Shifts:
         """Some of them."""
-        columns = {name: getattr(self, name)[rows] for name in self.__dataclass_fields__ if name != "name"}
-        return Shifts(name=[self.name[row] for row in rows.tolist()], **columns)
+        name, possible = ([texts[row] for row in rows.tolist()] for texts in (self.name, self.possible))
+        columns = {one: getattr(self, one)[rows] for one in self.__dataclass_fields__ if one not in ("name", "possible")}
+        return Shifts(name=name, possible=possible, **columns)
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,7 @@ def judge(found: ShiftedMatches, indexes: Indexes, parameters: ModifiedSearchPar
     mass_error = 0.0 if confident.sum() < _FEWEST_CONFIDENT else float(np.median(psms.mass_error_ppm[confident]))
     mass = found.shift - mass_error * 1e-6 * psms.observed_mass
     score, message, features = initial, "rescoring is off", dict[str, NDArray[np.float64]]()
+    scale = None if by_count else SEARCH_SCORE_SCALE
     tier, distance = _likelihoods(psms, found, mass, indexes, parameters)
     if not by_count:
         share = _shares(psms, found, tier, first)
@@ -100,22 +107,27 @@ def judge(found: ShiftedMatches, indexes: Indexes, parameters: ModifiedSearchPar
             if parameters.rescoring == "automatic":
                 matrix = np.column_stack(list(features.values())) if len(psms) else np.empty((0, len(features)))
                 learns = _ranks(psms, key) == 1
-                outcome = rescore(matrix, list(features), psms.is_decoy, psms.peptide_family, initial, learns, resources=resources)
-                score, message = outcome.score, outcome.message
+                learning = RescoringSettings(decoy_ratio=psms.decoy_ratio)
+                outcome = rescore(matrix, list(features), psms.is_decoy, psms.peptide_family, initial, learns, learning, resources)
+                score, message, scale = outcome.score, outcome.message, None if outcome.used else scale
+    group = np.zeros(len(psms), np.int64) if by_count else _groups(found.is_shifted, tier)
+    leads = group_leads(score, psms.is_decoy, group, len(KINDS))
     rank = psms.rank if by_count else _ranks(psms, key)
     kept = np.flatnonzero((rank > 0) & (rank <= parameters.top))
     kept = kept[np.lexsort((rank[kept], psms.spectrum[kept]))]
-    psms, found, mass = replace(psms.take(kept), rank=rank[kept]), found.take(kept), mass[kept]
+    psms, found, mass, group = replace(psms.take(kept), rank=rank[kept]), found.take(kept), mass[kept], group[kept]
     score, features = score[kept], {name: column[kept] for name, column in features.items()}
     psms, shifts = _named(psms, found, mass, tier[kept], mass_error, indexes, parameters)
     competes = psms.rank == 1
-    group = np.zeros(len(psms), np.int64) if by_count else _judged_together(shifts.group, psms.is_decoy, competes)
     q_value, posterior_error = np.full((2, len(psms)), np.nan)
     if not has_decoys:
         message = "no decoys: no false discovery rate can be estimated"
     elif competes.any():
-        q_value[competes], posterior_error[competes] = error_rates(score[competes], psms.is_decoy[competes], parameters, group[competes])
-    return Judged(Scored(psms, score, q_value, posterior_error, features, message, group), shifts, mass_error)
+        q_value[competes], posterior_error[competes] = group_rates(
+            score[competes], psms.is_decoy[competes], psms.peptide_family[competes], group[competes], leads,
+            plus_one=parameters.plus_one, decoy_ratio=psms.decoy_ratio, scale=scale,
+        )  # fmt: skip
+    return Judged(Scored(psms, score, q_value, posterior_error, features, message, group, leads, scale=scale), shifts, mass_error)
 
 
 def _ranks(psms: Psms, score: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -137,6 +149,11 @@ def _is_new(value: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.append(True, value[1:] != value[:-1])[: len(value)]
 
 
+def _groups(is_shifted: NDArray[np.bool_], tier: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The group of each match."""
+    return np.select([~is_shifted, tier == USUAL_TIER, tier == END_TIER], [PLAIN, NAMED, END], UNNAMED)
+
+
 def _likelihoods(
     psms: Psms, found: ShiftedMatches, mass: NDArray[np.float64], indexes: Indexes, parameters: ModifiedSearchParameters
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -151,10 +168,12 @@ def _likelihoods(
 def _shares(psms: Psms, found: ShiftedMatches, tier: NDArray[np.int64], first: NDArray[np.bool_]) -> NDArray[np.float64]:
     """log10 of the share of the candidates that are as likely beforehand, by how near they are, or by what their shift may be.
 
-    How many shifts have a likely name by chance is counted among decoys: those of the best that are not the first, where there are none.
+    How many shifts have a likely name by chance is counted among decoys, each peptide once: those of the best that are not the first, where
+    there are none.
     """
     is_chance = found.is_shifted & (psms.is_decoy if psms.is_decoy.any() else ~first)
-    counts = np.cumsum(np.bincount(tier[is_chance], minlength=TIERS))
+    distinct = np.unique(np.column_stack((psms.peptide_family, tier))[is_chance], axis=0)
+    counts = np.cumsum(np.bincount(distinct[:, 1], minlength=TIERS))
     likelihood = np.log10((counts + 1.0) / (counts[-1] + 1.0))[tier]
     return np.where(found.is_shifted, np.minimum(likelihood, found.nearness), found.nearness)
 
@@ -166,10 +185,10 @@ def _shift_places(
     """What naming looks at."""
     offsets = np.asarray(indexes.proteins.proteins.offsets)
     protein = indexes.proteins.protein_of(psms.position[rows])
-    tolerance = Tolerance.parse(parameters.precursor_tolerance).width(psms.observed_mass[rows])
+    tolerance = parameters.precursor_tolerance.width(psms.observed_mass[rows])
     return ShiftPlaces(
         mass[rows], tolerance, found.place_score[rows], psms.position[rows], psms.length[rows], offsets[protein], offsets[protein + 1],
-        np.asarray(indexes.proteins.proteins.residues),
+        np.asarray(indexes.proteins.proteins.residues), parameters.minimum_length,
     )  # fmt: skip
 
 
@@ -177,14 +196,9 @@ def _confident(psms: Psms, score: NDArray[np.float64], rows: NDArray[np.bool_], 
     """Targets without a shift at 1 %, among `rows`."""
     confident = np.zeros(len(psms), np.bool_)
     if parameters.decoys != "none":
-        confident[rows] = (q_values(score[rows], psms.is_decoy[rows], plus_one=parameters.plus_one) <= _CONFIDENT) & ~psms.is_decoy[rows]
+        rates = q_values(score[rows], psms.is_decoy[rows], plus_one=parameters.plus_one, decoy_ratio=psms.decoy_ratio)
+        confident[rows] = (rates <= _CONFIDENT) & ~psms.is_decoy[rows]
     return confident
-
-
-def _judged_together(group: NDArray[np.int64], is_decoy: NDArray[np.bool_], competes: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The groups, with those of shifts as one where either has few decoys."""
-    decoys = np.bincount(group[competes & is_decoy], minlength=UNNAMED + 1)
-    return np.minimum(group, NAMED) if decoys[NAMED:].min() < FEW_DECOYS else group
 
 
 def _features(
@@ -194,10 +208,12 @@ def _features(
     features = {name: column for name, column in rescoring_features(psms, confident).items() if name not in _IDLE_FEATURES}
     error = features["precursor_error"]
     usual = error[~is_shifted].mean() if (~is_shifted).any() else 0.0
-    is_likely = is_shifted & (tier <= LIKELY_TIER)
+    is_end = is_shifted & (tier == END_TIER)
+    is_likely = is_shifted & (tier == USUAL_TIER) | is_end
     shift_error = np.where(is_likely, np.where(is_likely, distance, 0.0) / psms.observed_mass * 1e6, usual)
     features["precursor_error"] = np.where(is_shifted, shift_error, error)
     features["unlikely_shift"] = (is_shifted & ~is_likely).astype(np.float64)
+    features["other_end"] = is_end.astype(np.float64)
     return features
 
 
@@ -214,19 +230,18 @@ def _named(
     n, rows = len(psms), np.flatnonzero(found.is_shifted)
     plain_error = (psms.mass_error_ppm - mass_error) * 1e-6 * psms.calculated_mass
     digestion = indexes.peptides.digestion
-    named = name_shifts(_shift_places(psms, found, rows, mass, indexes, parameters), digestion.fixed, digestion.enzyme)
+    named = name_shifts(_shift_places(psms, found, rows, mass, indexes, parameters), digestion.fixed, digestion.enzyme, found.loss[rows])
     which, modifications = _with_unnamed(named, mass[rows])
-    group, site, probability = np.zeros(n, np.int64), np.full(n, -1), np.full(n, np.nan)
-    group[rows] = np.where(tier[rows] <= LIKELY_TIER, NAMED, UNNAMED)
+    group, site, probability = _groups(found.is_shifted, tier), np.full(n, -1), np.full(n, np.nan)
     site[rows] = named.site
     residue = np.clip(named.site, 1, psms.length[rows]) - 1
     probability[rows] = found.place_probability[rows, residue]
     carried = np.zeros(n)
     carried[rows] = np.array([one.mass for one in modifications] or [0.0])[which]
-    name = [""] * n
-    for row, number in zip(rows.tolist(), which.tolist(), strict=True):
-        name[row] = modifications[number].name
-    shifts = Shifts(np.where(found.is_shifted, mass, plain_error), carried, group, name, site, probability)
+    name, possible = [""] * n, [""] * n
+    for row, number, text in zip(rows.tolist(), which.tolist(), named.possible, strict=True):
+        name[row], possible[row] = modifications[number].name, text
+    shifts = Shifts(np.where(found.is_shifted, mass, plain_error), carried, group, name, possible, site, probability)
     return _carrying(psms, rows, named.site, which, modifications, carried), shifts
 
 

@@ -1,9 +1,10 @@
 """What a difference of mass is: another end of the peptide, a modification of Unimod, another amino acid, or two modifications at once.
 
-A name needs a mass within the tolerance and a site that fits, at a place that the spectrum allows. Of several the first of these wins:
-other ends of the peptide, whose residues the protein has; what Unimod shows as usual at that site; amino-acid exchanges; the rest of
-Unimod; two usual modifications. Of equal ones it is the nearest mass, then the oldest entry. A residue that carries a fixed modification
-carries another one instead.
+A name needs a mass within the tolerance and a site that fits, at a place that the spectrum allows. All that fit are told, and of several
+the first of these leads: what Unimod shows as usual at that site; the rest of Unimod; other ends of the peptide, whose residues the protein
+has; amino-acid exchanges; two usual modifications. So chemistry goes before what only a mass speaks for. Of equal ones it is the nearest
+mass, then the oldest entry; a loss that the precursor has shown decides between phosphate and sulfate. A residue that carries a fixed
+modification carries another one instead.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +22,9 @@ from engine.arrays import ranges
 from engine.chemistry.enzymes import Enzyme
 from engine.chemistry.masses import RESIDUE_MASS
 from engine.chemistry.modifications import Position, SearchModification, unimod
+from engine.modified_search.neutral_losses import LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE
 
-__all__ = ["LIKELY_TIER", "TIERS", "Named", "ShiftPlaces", "name_shifts", "tiers_of_shifts", "usual_shifts"]
+__all__ = ["END_TIER", "TIERS", "USUAL_TIER", "Named", "ShiftPlaces", "name_shifts", "tiers_of_shifts", "usual_shifts"]
 
 _STANDARD = "ACDEFGHIKLMNPQRSTVWY"
 _SHORT = dict(
@@ -54,18 +56,19 @@ _SHORT = dict(
     )
 )
 _EXCHANGE = "AA substitution"
-_TIER_OF_END, _TIER_OF_USUAL, _TIER_OF_EXCHANGE, _TIER_OF_OTHER, _TIER_OF_PAIR = range(5)
+USUAL_TIER, END_TIER, _TIER_OF_OTHER, _TIER_OF_EXCHANGE, _TIER_OF_PAIR = range(5)
 TIERS = 6
-"""Other ends, usual modifications, exchanges, other modifications, pairs, and none of these, from the most to the least likely."""
+"""Usual modifications, other ends, other modifications, exchanges, pairs, and none of these, from the most to the least likely."""
 _NO_TIER = TIERS - 1
-LIKELY_TIER = _TIER_OF_USUAL
-"""Of the tiers up to this one a shift is likely to be."""
+_STANDING = np.array([0, 2, 1, 3, 4, 5])
+"""Of each tier the place among the names of a shift: any modification of Unimod goes before another end."""
+_STANDING_OF_PAIR = 2 * int(_STANDING[_TIER_OF_PAIR])  # standings are even, so that what a loss speaks for goes between
 _NEWEST = 1 << 20
 _ANY = 26  # a letter that stands for all
 _NEAR = 1.5  # of hyperscore: a name may draw a shift to a place that scores so little less than the best
 _ROWS_AT_ONCE = 8192
 _MOST_ADDED = 8  # residues
-_LEAST_LEFT = 4  # residues
+_PHOSPHATE, _SULFATE = "Phospho", "Sulfo"
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
@@ -76,6 +79,7 @@ class ShiftPlaces(NamedTuple):
     ----------
     shift, tolerance : (n,) float64, dalton. score : (n, 64) float32, of each residue, -inf behind the last.
     position, length : (n,) int64, of the peptide in `residues`, uint8; begin, end : (n,) int64, of its protein there.
+    shortest : residues that another end leaves at least.
     is_protein_start, is_protein_end : (n,) bool.
     """
 
@@ -87,12 +91,13 @@ class ShiftPlaces(NamedTuple):
     begin: NDArray[np.int64]
     end: NDArray[np.int64]
     residues: NDArray[np.uint8]
+    shortest: int
 
     def part(self, rows: slice | NDArray[np.int64]) -> ShiftPlaces:
         """Some of the peptides."""
         return ShiftPlaces(
             self.shift[rows], self.tolerance[rows], self.score[rows], self.position[rows], self.length[rows], self.begin[rows],
-            self.end[rows], self.residues,
+            self.end[rows], self.residues, self.shortest,
         )  # fmt: skip
 
     @property
@@ -116,12 +121,15 @@ class Named:
     modification : (n,) int64, into `modifications`, -1 where nothing fits. site : (n,) int64: 0 the N-terminus, 1 to L, L + 1 the
         C-terminus: the place that fits the name best, or the best place. is_pair : (n,) bool, the name is of two modifications.
     modifications : a name and a mass each; other ends and pairs have no number of Unimod.
+    possible : n texts, all names that fit, with their masses, the likeliest first: ``Phospho (+79.9663) or Sulfo (+79.9568); …``. Between
+        names as likely as the first, which the tolerance does not tell apart, stands "or".
     """
 
     modification: NDArray[np.int64]
     site: NDArray[np.int64]
     is_pair: NDArray[np.bool_]
     modifications: tuple[SearchModification, ...]
+    possible: list[str]
 
 
 class _Entry(NamedTuple):
@@ -145,7 +153,7 @@ def _catalogue() -> tuple[_Entry, ...]:
             if site.classification == _EXCHANGE or not one.mass:
                 continue
             letter = ord(site.residue) - 65 if site.residue else _ANY
-            tier = _TIER_OF_OTHER if site.is_hidden else _TIER_OF_USUAL
+            tier = _TIER_OF_OTHER if site.is_hidden else USUAL_TIER
             entries.append(_Entry(one.mass, tier, one.title, one.id, letter, site.position))
     for before in _STANDARD:
         for after in _STANDARD:
@@ -173,7 +181,7 @@ def _entries(fixed: tuple[SearchModification, ...]) -> list[_Entry]:
         elif one.unimod_id != holder.unimod_id:
             entries.append(one._replace(mass=one.mass - holder.mass, name=f"{one.name} instead of {holder.name}", unimod_id=None))
     entries += [
-        _Entry(-one.mass, _TIER_OF_USUAL, f"without {one.name}", None, ord(letter) - 65, "anywhere")
+        _Entry(-one.mass, USUAL_TIER, f"without {one.name}", None, ord(letter) - 65, "anywhere")
         for one in fixed if one.position == "anywhere" for letter in one.residues
     ]  # fmt: skip
     return sorted(entries)
@@ -181,7 +189,7 @@ def _entries(fixed: tuple[SearchModification, ...]) -> list[_Entry]:
 
 def usual_shifts(fixed: tuple[SearchModification, ...]) -> NDArray[np.float64]:
     """Masses of the usual modifications, ascending, dalton."""
-    return np.unique([entry.mass for entry in _entries(fixed) if entry.tier == _TIER_OF_USUAL])
+    return np.unique([entry.mass for entry in _entries(fixed) if entry.tier == USUAL_TIER])
 
 
 def tiers_of_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -201,55 +209,91 @@ def tiers_of_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...]) 
         ends = [(end.rows, end.mass) for end in _ends(some, allowed)]
         rows = np.concatenate([rows, *(one for one, _ in ends)])
         error = np.abs(some.shift[rows] - np.concatenate([mass[which], *(one for _, one in ends)]))
-        likely = np.concatenate([of_entry[which], np.full(len(rows) - len(which), _TIER_OF_END)])
+        likely = np.concatenate([of_entry[which], np.full(len(rows) - len(which), END_TIER)])
         order = np.lexsort((error, likely, rows))
         leads = order[np.append(True, rows[order][1:] != rows[order][:-1])] if len(rows) else order
         tier[part][rows[leads]], distance[part][rows[leads]] = likely[leads], error[leads]
     return tier, distance
 
 
-def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzyme: Enzyme) -> Named:
-    """What each shift is, and where."""
+class _Fit(NamedTuple):
+    """A name that fits a row. Of a row the least leads, by `standing`, `error` (dalton), and age."""
+
+    row: int
+    standing: int
+    error: float
+    age: int
+    site: int
+    modification: SearchModification
+
+    @property
+    def order(self) -> tuple[int, int, float, int]:
+        """What fits are sorted by."""
+        return self.row, self.standing, round(self.error, 6), self.age
+
+
+def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzyme: Enzyme, loss: NDArray[np.int64] | None = None) -> Named:
+    """What each shift is, and where.
+
+    Parameters
+    ----------
+    loss : (n,) int64, what the precursor has lost in the spectrum (`engine.modified_search.neutral_losses`); nothing is known when None.
+    """
     n = len(shifts.shift)
     best = shifts.score.max(axis=1, initial=-np.inf)
     allowed = _bits(shifts.score >= best[:, None] - _NEAR)
-    first = shifts.score.argmax(axis=1)
-    site, chosen = first.astype(np.int64) + 1, np.full(n, -1, np.int64)
-    names: dict[tuple[str, float], int] = {}
-    modifications: list[SearchModification] = []
-
-    def number(name: str, mass: float, unimod_id: int | None, residues: str, position: Position) -> int:
-        key = name, round(mass, 6)
-        if key not in names:
-            names[key] = len(modifications)
-            modifications.append(SearchModification(name, unimod_id, mass, residues, position))
-        return names[key]
-
-    tier, distance = np.full(n, 99), np.full(n, np.inf)
+    first = shifts.score.argmax(axis=1).astype(np.int64) + 1
+    loss = np.zeros(n, np.int64) if loss is None else loss
+    entries, letters = _entries(fixed), _letter_bits(shifts)
+    fits = list(_fits_of_entries(shifts, entries, allowed, letters, loss))
     for row, name, mass, place in _other_ends(shifts, allowed, enzyme):
-        error = abs(shifts.shift[row] - mass)
-        if error < distance[row]:
-            tier[row], distance[row], site[row] = _TIER_OF_END, error, place
-            chosen[row] = number(name, mass, None, "", "peptide N-term" if place == 0 else "peptide C-term")
-    entries = _entries(fixed)
-    letters = _letter_bits(shifts)
+        end: Position = "peptide N-term" if place == 0 else "peptide C-term"
+        error = abs(float(shifts.shift[row]) - mass)
+        fits.append(_Fit(row, 2 * int(_STANDING[END_TIER]), error, _NEWEST, place, SearchModification(name, None, mass, "", end)))
+    for row, name, mass in _pairs(shifts, entries, letters):
+        error = abs(float(shifts.shift[row]) - mass)
+        fits.append(_Fit(row, _STANDING_OF_PAIR, error, _NEWEST, int(first[row]), SearchModification(name, None, mass, "", "anywhere")))
+    return _chosen(sorted(fits, key=lambda fit: fit.order), first)
+
+
+def _fits_of_entries(
+    shifts: ShiftPlaces, entries: list[_Entry], allowed: NDArray[np.uint64], letters: NDArray[np.uint64], loss: NDArray[np.int64]
+) -> Iterator[_Fit]:
+    """Modifications and exchanges. The one that the precursor's loss speaks for goes before all others."""
     rows, which, places = _fitting(shifts, entries, allowed, letters)
-    of_tier = np.array([entry.tier for entry in entries])[which]
     error = np.abs(shifts.shift[rows] - np.array([entry.mass for entry in entries])[which])
-    age = np.array([entry.unimod_id or _NEWEST for entry in entries])[which]  # of names for one mass the oldest is the usual
-    order = np.lexsort((which, age, error.round(6), of_tier, rows))
-    rows, which, of_tier, error, places = (column[order] for column in (rows, which, of_tier, error, places))
-    leads = np.flatnonzero(np.append(True, rows[1:] != rows[:-1])) if len(rows) else np.empty(0, np.int64)
-    for i in leads.tolist():
-        row, entry = int(rows[i]), entries[which[i]]
-        if of_tier[i] < tier[row]:
-            tier[row], distance[row], site[row] = of_tier[i], error[i], _site(entry, int(places[i]), shifts, row)
-            residues = "" if entry.letter == _ANY else chr(entry.letter + 65)
-            chosen[row] = number(entry.name, entry.mass, entry.unimod_id, residues, entry.place)
-    is_pair = np.zeros(n, np.bool_)
-    for row, name, mass in _pairs(shifts, entries, np.flatnonzero(chosen < 0), letters):
-        chosen[row], is_pair[row] = number(name, mass, None, "", "anywhere"), True
-    return Named(chosen, site, is_pair, tuple(modifications))
+    lost_by = np.array([{_PHOSPHATE: LOSS_OF_PHOSPHATE, _SULFATE: LOSS_OF_SULFATE}.get(entry.name, -1) for entry in entries])[which]
+    standing = 2 * _STANDING[np.array([entry.tier for entry in entries])[which]] - (lost_by == loss[rows])
+    modifications = [
+        SearchModification(one.name, one.unimod_id, one.mass, "" if one.letter == _ANY else chr(one.letter + 65), one.place)
+        for one in entries
+    ]
+    for row, number, one, far, place in zip(*(column.tolist() for column in (rows, which, standing, error, places)), strict=True):
+        entry = entries[number]
+        age = entry.unimod_id or _NEWEST  # of names for one mass the oldest is the usual
+        yield _Fit(row, one, far, age, _site(entry, place, shifts, row), modifications[number])
+
+
+def _chosen(fits: list[_Fit], first: NDArray[np.int64]) -> Named:
+    """Of each row the leading name, and all; `first` is the best place of each, where no name is."""
+    n = len(first)
+    site, chosen, is_pair, possible = first.copy(), np.full(n, -1, np.int64), np.zeros(n, np.bool_), [""] * n
+    numbers: dict[tuple[str, float], int] = {}
+    modifications: list[SearchModification] = []
+    for row, of_row in groupby(fits, key=lambda fit: fit.row):
+        every = list(of_row)
+        lead = every[0]
+        key = lead.modification.name, round(lead.modification.mass, 6)
+        if key not in numbers:
+            numbers[key] = len(modifications)
+            modifications.append(lead.modification)
+        chosen[row], site[row], is_pair[row] = numbers[key], lead.site, lead.standing == _STANDING_OF_PAIR
+        is_as_likely: dict[str, bool] = {}
+        for fit in every:
+            is_as_likely.setdefault(f"{fit.modification.name} ({fit.modification.mass:+.4f})", fit.standing == lead.standing)
+        alike, others = ([text for text, holds in is_as_likely.items() if holds == wanted] for wanted in (True, False))
+        possible[row] = "; ".join((" or ".join(alike), *others))
+    return Named(chosen, site, is_pair, tuple(modifications), possible)
 
 
 def _bits(truths: NDArray[np.bool_]) -> NDArray[np.uint64]:
@@ -313,17 +357,17 @@ def _ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64]) -> Iterator[_End]:
     stop = shifts.position + shifts.length
     longest = int(shifts.length.max(initial=0))
     for is_start in (True, False):
-        for sign, most in ((1, _MOST_ADDED), (-1, longest - _LEAST_LEFT)):
+        for sign, most in ((1, _MOST_ADDED), (-1, longest - shifts.shortest)):
             total = np.zeros(len(shifts.shift))
             for k in range(1, most + 1):
                 if is_start:
                     at = shifts.position - k if sign > 0 else shifts.position + k - 1
-                    is_there = at >= shifts.begin if sign > 0 else k <= shifts.length - _LEAST_LEFT
+                    is_there = at >= shifts.begin if sign > 0 else k <= shifts.length - shifts.shortest
                     touched = (np.uint64(1) << np.uint64(k + 1 if sign < 0 else 1)) - np.uint64(1)
                     fits = allowed & touched > 0
                 else:
                     at = stop + k - 1 if sign > 0 else stop - k
-                    is_there = at < shifts.end if sign > 0 else k <= shifts.length - _LEAST_LEFT
+                    is_there = at < shifts.end if sign > 0 else k <= shifts.length - shifts.shortest
                     least = np.maximum(shifts.length - (k + 1 if sign < 0 else 1), 0)
                     fits = allowed >> least.astype(np.uint64) > 0
                 letter = residues[np.clip(at, 0, len(residues) - 1)].astype(np.int64) - 65
@@ -359,13 +403,11 @@ def _described(
     return row, f"{what} {'+' if sign > 0 else '-'}{text} ({end})", mass, 0 if is_start else int(shifts.length[row]) + 1
 
 
-def _pairs(
-    shifts: ShiftPlaces, entries: list[_Entry], rows: NDArray[np.int64], letters: NDArray[np.uint64]
-) -> list[tuple[int, str, float]]:
-    """Of the rows those that two usual modifications explain, which the peptide has sites for; the nearest pair of each."""
+def _pairs(shifts: ShiftPlaces, entries: list[_Entry], letters: NDArray[np.uint64]) -> list[tuple[int, str, float]]:
+    """Rows that two usual modifications explain which the peptide has sites for, and these."""
     usual: dict[tuple[str, float], list[_Entry]] = {}
     for entry in entries:
-        if entry.tier == _TIER_OF_USUAL:
+        if entry.tier == USUAL_TIER:
             usual.setdefault((entry.name, entry.mass), []).append(entry)
     keys = list(usual)
     pairs = sorted(
@@ -373,16 +415,13 @@ def _pairs(
     )
     mass = np.array([pair[0] for pair in pairs])
     sites = np.stack([_sites_of(usual[key], shifts, letters) for key in keys]) if keys else np.zeros((0, len(shifts.shift)), np.uint64)
-    found = []
-    for row in rows.tolist():
-        low, high = np.searchsorted(mass, shifts.shift[row] + shifts.tolerance[row] * np.array([-1.0, 1.0])).tolist()
-        near = sorted(range(low, high), key=lambda i: (round(abs(mass[i] - shifts.shift[row]), 6), i))
-        for i in near:
-            a, b = sites[pairs[i][1], row], sites[pairs[i][2], row]
-            if a and b and int(a | b).bit_count() > 1:
-                found.append((row, f"{keys[pairs[i][1]][0]} + {keys[pairs[i][2]][0]}", float(mass[i])))
-                break
-    return found
+    low = np.searchsorted(mass, shifts.shift - shifts.tolerance)
+    offsets, which = ranges(low, np.searchsorted(mass, shifts.shift + shifts.tolerance, side="right"))
+    row = np.repeat(np.arange(len(shifts.shift)), np.diff(offsets))
+    of_pair = np.array([pair[1:] for pair in pairs], np.int64).reshape(-1, 2)[which]
+    a, b = sites[of_pair[:, 0], row], sites[of_pair[:, 1], row]
+    fits = np.flatnonzero((a > 0) & (b > 0) & (np.bitwise_count(a | b) > 1))
+    return [(int(row[i]), f"{keys[of_pair[i, 0]][0]} + {keys[of_pair[i, 1]][0]}", float(mass[which[i]])) for i in fits.tolist()]
 
 
 def _sites_of(entries: list[_Entry], shifts: ShiftPlaces, letters: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -6,6 +6,7 @@ from typing import Literal, Self
 
 from pydantic import field_validator, model_validator
 
+from engine.chemistry.tolerance import Tolerance
 from engine.errors import ParameterError
 from engine.matches import parameters as shared
 from engine.matches.parameters import PRECURSOR, SCORING, SpectrumSearchParameters
@@ -35,11 +36,11 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         group=PRECURSOR,
         help="What a peptide may be lighter or heavier by than its residues, as -150..500.",
     )
-    precursor_tolerance: str = shared.PRECURSOR_TOLERANCE
+    precursor_tolerance: Tolerance = shared.PRECURSOR_TOLERANCE
     isotope_errors: tuple[int, ...] = shared.ISOTOPE_ERRORS
     minimum_charge: int = shared.MINIMUM_CHARGE
     maximum_charge: int = shared.MAXIMUM_CHARGE
-    fragment_tolerance: str = shared.FRAGMENT_TOLERANCE
+    fragment_tolerance: Tolerance = shared.FRAGMENT_TOLERANCE
     ion_series: str = shared.ION_SERIES
     maximum_fragment_charge: int = shared.MAXIMUM_FRAGMENT_CHARGE
     peaks_per_window: int = shared.PEAKS_PER_WINDOW

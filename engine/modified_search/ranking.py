@@ -30,6 +30,7 @@ from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.matches.scoring import Matches
 from engine.modified_search.candidate_search import Candidates
+from engine.modified_search.neutral_losses import PHOSPHATE_OR_SULFATE, precursor_losses
 from engine.spectra.spectrum_index import SpectrumIndex
 from kernels.cpu.matches import feature_names, measure_matches
 from kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, place_shifts, score_places
@@ -49,6 +50,7 @@ _LEAST_THETA = 0.5
 _MOST_NEARNESS = 6.0
 _FEWEST = 8  # candidates from which theta is estimated
 _QUERIES_AT_ONCE = 4096
+_NEAR_PHOSPHATE = 0.1  # dalton
 _LN_10 = float(np.log(10.0))
 
 
@@ -63,7 +65,9 @@ class ShiftedMatches:
     key : (n,) float64, what ranks them. theta : (n,) float64, see above. nearness : (n,) float64, log10 of the share of the candidates that
         are no farther, which `expectation` and `key` hold.
     shift : (n,) float64, dalton, what the precursor is heavier by than the peptide, less the isotope error; 0 without.
-    is_shifted : (n,) bool. place_score, place_probability : (n, 64) float32, of each residue; not of matches without a shift.
+    is_shifted : (n,) bool. loss : (n,) int64, what the precursor has lost (`engine.modified_search.neutral_losses`), of shifts that may be
+        phosphate or sulfate.
+    place_score, place_probability : (n, 64) float32, of each residue; not of matches without a shift.
     """
 
     matches: Matches
@@ -72,6 +76,7 @@ class ShiftedMatches:
     nearness: NDArray[np.float64]
     shift: NDArray[np.float64]
     is_shifted: NDArray[np.bool_]
+    loss: NDArray[np.int64]
     place_score: NDArray[np.float32]
     place_probability: NDArray[np.float32]
 
@@ -165,6 +170,7 @@ def rank_candidates(
         ranked.nearness,
         shift,
         is_shifted,
+        _losses(index, matches, shift, is_shifted, peptides, place, settings),
         *_places(index, spectrum, charge, peptides, peptide, shift, is_shifted, settings, resources),
     )
 
@@ -315,6 +321,19 @@ def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], 
     delta = np.where(has_next, value - value[np.minimum(following, n - 1)], 0.0)
     kept = rank <= top
     return _Ranked(query[kept], column[kept], delta[kept], rank[kept], value[kept])
+
+
+def _losses(
+    index: SpectrumIndex, matches: Matches, shift: NDArray[np.float64], is_shifted: NDArray[np.bool_], peptides: PeptideArrays,
+    place: NDArray[np.uint8], settings: ScoringSettings,
+) -> NDArray[np.int64]:  # fmt: skip
+    """What the precursors of shifts that may be phosphate or sulfate have lost."""
+    rows = np.flatnonzero(is_shifted & (np.abs(shift - PHOSPHATE_OR_SULFATE) <= _NEAR_PHOSPHATE))
+    residue = peptides.residues[peptides.position[matches.peptide[rows]].astype(np.int64) + place[rows] - 1]
+    mass = matches.query_mass[rows] - matches.isotope_error[rows] * settings.isotope_spacing
+    loss = np.zeros(len(shift), np.int64)
+    loss[rows] = precursor_losses(index, matches.spectrum[rows], matches.charge[rows], mass, residue == ord("Y"), settings)
+    return loss
 
 
 def _measured(

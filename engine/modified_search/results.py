@@ -10,25 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.chemistry.modifications import write_mass
-from engine.formats.separated import write_separated
 from engine.jobs.progress import Progress
+from engine.matches.columns import SHIFT_COLUMNS
 from engine.matches.tables import Tables, write_tables
-from engine.modified_search.judging import NAMED, PLAIN, Judged, Shifts
+from engine.modified_search.judging import KINDS, PLAIN, UNNAMED, Judged, Shifts
 from engine.modified_search.parameters import ModifiedSearchParameters
+from engine.modified_search.tables import MODIFICATIONS
 from engine.peptides.protein_index import ProteinIndex
 from engine.project.paths import EXPORTS
 from engine.project.run import Run
+from engine.results.separated import ROUNDED, write_separated
 from engine.spectra.columns import Spectra
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["MODIFICATIONS_FILE", "modification_table", "shifted_tables", "write_modification_file", "write_modifications"]
+__all__ = ["MODIFICATIONS_FILE", "judged_groups", "modification_table", "shifted_tables", "write_modification_file", "write_modifications"]
 
 MODIFICATIONS_FILE = "modifications.tsv"
-_COLUMNS = ("name", "mass", "psms", "peptides", "sites", "share_unmodified", "decoys", "kind")
-_DECIMALS = {"mass": 6, "share_unmodified": 4}
-_GROUPS = ("none", "named", "unnamed")
 _BINS_OF_DALTON = 100  # shifts without a name that round to the same hundredth stand in one row
 
 
@@ -43,16 +42,25 @@ def shifted_tables(judged: Judged, spectra: Spectra, proteins: ProteinIndex, par
     columns: dict[str, pa.Array] = {
         "mass_shift": pa.array(shifts.mass),
         "modification": pa.array(shifts.name, pa.string()),
+        "possible_names": pa.array(shifts.possible, pa.string()),
         "site": pa.array(_site_texts(shifts, psms.length, tables.psms["sequence"].to_pylist()), pa.string()),
         "site_probability": pa.array(shifts.probability, mask=is_plain),
-        "shift_kind": pa.array([_GROUPS[one] for one in shifts.group.tolist()], pa.string()),
+        "shift_kind": pa.array([KINDS[one] for one in shifts.group.tolist()], pa.string()),
         "shift_position": pa.array(shifts.site, pa.int16(), mask=is_plain),
         "carried_mass": pa.array(shifts.carried),
     }
     table = tables.psms
-    for name, column in columns.items():
-        table = table.append_column(name, column)
+    for one in SHIFT_COLUMNS:
+        table = table.append_column(one.name, columns[one.name])
     return Tables(table, tables.peptides, tables.proteins, tables.counted, tables.n_sequences)
+
+
+def judged_groups(judged: Judged) -> tuple[tuple[str, ...], ...]:
+    """Kinds of shifts, as the column ``shift_kind`` has them, whose matches were judged apart; empty where all were judged together."""
+    group, kind = judged.scored.group, judged.shifts.group
+    if group is None or not (group.any() or not kind.any()):
+        return ()
+    return tuple((one,) for one in KINDS)
 
 
 def _site_texts(shifts: Shifts, length: NDArray[np.int64], sequences: list[str]) -> list[str]:
@@ -72,24 +80,23 @@ def modification_table(psms: pa.Table, fdr: float, *, has_decoys: bool) -> pa.Ta
     Counted are targets of rank 1 at the false discovery rate; `decoys` are those that passed with them. `sites` counts residues and
     termini; `share_unmodified` is the part of the peptides that were also found without any shift.
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     first = pc.equal(psms["rank"], 1)
     accepted = pc.and_(first, pc.fill_null(pc.less_equal(psms["q_value"], fdr), False)) if has_decoys else first
     names = ["modification", "mass_shift", "carried_mass", "site", "sequence", "shift_kind", "is_decoy"]
     rows = psms.filter(accepted).select(names).to_pylist()
-    unmodified = {row["sequence"] for row in rows if row["shift_kind"] == _GROUPS[PLAIN] and not row["is_decoy"]}
+    unmodified = {row["sequence"] for row in rows if row["shift_kind"] == KINDS[PLAIN] and not row["is_decoy"]}
     found: dict[tuple[str, float], list[dict[str, Any]]] = {}
     for row in rows:
-        if row["shift_kind"] == _GROUPS[PLAIN]:
+        if row["shift_kind"] == KINDS[PLAIN]:
             continue
         mass = row["carried_mass"]
-        is_called = row["shift_kind"] == _GROUPS[NAMED] or not row["modification"].startswith(("+", "-"))
+        is_called = row["shift_kind"] != KINDS[UNNAMED] or not row["modification"].startswith(("+", "-"))
         binned = round(mass * _BINS_OF_DALTON) / _BINS_OF_DALTON
         key = (row["modification"], round(mass, 6)) if is_called else (write_mass(binned), binned)
         found.setdefault(key, []).append(row)
-    table: dict[str, list[Any]] = {name: [] for name in _COLUMNS}
+    table: dict[str, list[Any]] = {name: [] for name in MODIFICATIONS.saved}
     for (name, mass), members in sorted(found.items(), key=lambda one: (-_n_targets(one[1]), one[0])):
         targets = [row for row in members if not row["is_decoy"]]
         if not targets:
@@ -101,10 +108,9 @@ def modification_table(psms: pa.Table, fdr: float, *, has_decoys: bool) -> pa.Ta
             name, mass, len(targets), len(peptides), sites, len(peptides & unmodified) / len(peptides), len(members) - len(targets),
             targets[0]["shift_kind"],
         )  # fmt: skip
-        for column, value in zip(_COLUMNS, values, strict=True):
+        for column, value in zip(MODIFICATIONS.saved, values, strict=True):
             table[column].append(value)
-    kinds = (pa.string(), pa.float64(), pa.int64(), pa.int64(), pa.string(), pa.float64(), pa.int64(), pa.string())
-    return pa.table({name: pa.array(table[name], kind) for name, kind in zip(_COLUMNS, kinds, strict=True)})
+    return MODIFICATIONS.arrow(table)
 
 
 def _n_targets(rows: list[dict[str, Any]]) -> int:
@@ -119,4 +125,4 @@ def write_modifications(run: Run, table: pa.Table, progress: Progress) -> None:
 
 def write_modification_file(out: Path, table: pa.Table, progress: Progress, *, spreadsheet_safe: bool = False) -> None:
     """Write the table of modifications as text."""
-    write_separated(out, table, _COLUMNS, progress, decimals=_DECIMALS, spreadsheet_safe=spreadsheet_safe)
+    write_separated(out, table, MODIFICATIONS.saved_columns, progress, ROUNDED, spreadsheet_safe=spreadsheet_safe)

@@ -10,19 +10,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.entry import SearchRequest
 from engine.errors import InputError, ParameterError
 from engine.execution.resources import Resources
 from engine.formats import Spectra, read_spectra
 from engine.jobs.progress import Progress
+from engine.matches.search_passes import SearchPass
 from engine.matches.source_run import SourceRun, identified_run, identified_spectra, write_identified_proteins
 from engine.modified_search.candidate_search import find_candidates
 from engine.modified_search.compilation import MODIFIED
-from engine.modified_search.parameters import ModifiedSearchParameters
+from engine.modified_search.parameters import ModifiedSearchParameters, shift_range
 from engine.modified_search.ranking import FORMS_JUDGED, place_candidates, rank_candidates
 from engine.modified_search.settings import list_settings, scoring_of, shift_settings
 from engine.modified_search.summary import ModifiedSearchSummary
 from engine.peptides.indexes import Databases, Indexes, build_indexes, open_indexes
-from engine.search_run import Asked, SearchRun, search_run
+from engine.search_run import RunSpec, SearchRun, search_run
 from engine.spectra.spectrum_index import build_spectrum_index, nothing_to_search
 from engine.spectra.tables import read_spectra_table, write_spectra
 
@@ -39,52 +41,43 @@ class _Read(NamedTuple):
     searched: Spectra
 
 
-def find_modified(
-    spectra: Sequence[str | Path],
-    databases: Sequence[str | Path],
-    project_folder: str | Path,
-    parameters: ModifiedSearchParameters,
-    *,
-    from_project: str | Path | None = None,
-    run: str | None = None,
-    device: str = "auto",
-    threads: int | None = None,
-    skip_broken: bool = False,
-    progress: Progress | None = None,
-) -> ModifiedSearchSummary:
+def find_modified(request: SearchRequest, progress: Progress | None = None) -> ModifiedSearchSummary:
     """Find the peptides of spectra whatever they are heavier or lighter by, and what that is, and write them into a project.
 
     Parameters
     ----------
-    spectra, databases : spectrum files of any known format; FASTA files.
-    project_folder : made where it does not exist; a run is added to a project that does.
-    from_project : in place of spectra: a project with an identification, of which the spectra are searched that it left unidentified;
-        without databases, in the proteins that it found. run : which identification, the newest when None.
-    device, threads : as of every search. skip_broken : leave out spectra that cannot be read, and count them, instead of stopping.
+    request : inputs ``spectra``, files of any known format, and ``database``, FASTA files; `ModifiedSearchParameters`. Its `project` is
+        made where it does not exist; a run is added to a project that does. Its options: ``from_project``, in place of spectra, a project
+        with an identification, of which the spectra are searched that it left unidentified; without databases, in the proteins that it
+        found. ``run``: which identification, the newest where it is not given. ``skip_broken``: leave out spectra that cannot be read, and
+        count them.
 
     Raises
     ------
     InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
     """
-    source = _source(spectra, from_project, run)
-    files: dict[str, Sequence[str | Path]] = {"spectra": spectra, "database": databases, "contaminants": parameters.contaminants}
+    parameters = request.parameters_as(ModifiedSearchParameters)
+    source = _source(request)
+    inputs: dict[str, Sequence[str | Path]] = {
+        "spectra": request.files("spectra"), "database": request.files("database"), "contaminants": parameters.contaminants,
+    }  # fmt: skip
     required = {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"}
     if source is not None:
         proteins = [] if source.proteins is None else [source.proteins]
         own = {"project_spectra": [source.spectra], "project_psms": [source.psms], "project_proteins": proteins}
-        files, required = {**files, **own}, {}
-    asked = Asked("modified", files, required, parameters, project=project_folder, device=device, threads=threads)
+        inputs, required = {**inputs, **own}, {}
+    spec = RunSpec("modified", request, required, inputs)
 
     def read(progress: Progress, threads: int) -> _Read:
         if source is None:
-            found = read_spectra([Path(path) for path in spectra], progress=progress, skip_broken=skip_broken, threads=threads)
+            found = read_spectra(request.files("spectra"), progress=progress, skip_broken=request.flag("skip_broken"), threads=threads)
             return _Read(found, found)
         progress.stage("Reading the identification")
         found = read_spectra_table(source.spectra)
         identified = identified_spectra(source.psms, len(found), float(source.parameters.get("fdr", parameters.fdr)))
         return _Read(found, found.only(np.setdiff1d(np.arange(len(found)), identified)))
 
-    with search_run(asked, read, MODIFIED, progress) as searching:
+    with search_run(spec, read, MODIFIED, progress) as searching:
         assert searching.run is not None
         with tempfile.TemporaryDirectory(prefix="index-", dir=searching.run.folder, ignore_cleanup_errors=True) as spare:
             # Reading spectra and making the index need nothing of each other.
@@ -111,7 +104,13 @@ def find_modified(
             searching.begin(lambda _: importlib.import_module("duckdb"))  # which the tables need
             from engine.matches.run_tables import EXPORTED, RunTables
             from engine.modified_search.judging import judge
-            from engine.modified_search.results import MODIFICATIONS_FILE, modification_table, shifted_tables, write_modifications
+            from engine.modified_search.results import (
+                MODIFICATIONS_FILE,
+                judged_groups,
+                modification_table,
+                shifted_tables,
+                write_modifications,
+            )
 
             with searching.step("report"):
                 resources.progress.stage("Estimating false discovery rates")
@@ -131,31 +130,49 @@ def find_modified(
                 **_by_kind(tables.psms, parameters),
             }  # fmt: skip
             more: dict[str, Any] = {} if source is None else {"source_run": source.run}
+            done = _pass(searching, source, parameters, indexes, index.n_searched, judged_groups(judged))
             searching.record(
                 counts, written.message, exports=[*EXPORTED, MODIFICATIONS_FILE], certainty=written.certainty,
-                recalibrated_ppm=round(judged.mass_error_ppm, 4), **more,
+                decoy_ratio=indexes.peptides.decoy_ratio, recalibrated_ppm=round(judged.mass_error_ppm, 4), passes=[done.record()], **more,
             )  # fmt: skip
             best = modifications.slice(0, _BEST).to_pylist()
             return ModifiedSearchSummary(
                 **searching.told, **{f"n_{name}": number for name, number in counts.items()}, certainty=written.certainty,
                 top_modifications=tuple((row["name"], row["mass"], row["psms"], row["sites"]) for row in best),
-                source_run=None if source is None else source.run, fdr=parameters.fdr,
+                source_run=None if source is None else source.run, fdr=parameters.fdr, passes=(done,),
             )  # fmt: skip
+
+
+def _pass(
+    searching: SearchRun[_Read], source: SourceRun | None, parameters: ModifiedSearchParameters, indexes: Indexes, n_searched: int,
+    groups: tuple[tuple[str, ...], ...],
+) -> SearchPass:  # fmt: skip
+    """What the search was done with, on what an identification left too."""
+    named, more = searching.files("database"), searching.files("contaminants")
+    of_source = source is not None and not named
+    return SearchPass.of(
+        "first", parameters, parameters.specificity, mass_shift=shift_range(parameters.mass_shift), groups=groups,
+        databases=(*source.files("database", "contaminants"), *more) if source is not None and of_source else (*named, *more),
+        proteins="found" if of_source else "all", n_proteins=indexes.proteins.n_targets,
+        spectra=searching.files("spectra") if source is None else source.files("spectra"), n_spectra=n_searched,
+        source_run="" if source is None else source.run,
+    )  # fmt: skip
 
 
 def _run_of(searching: SearchRun[_Read]) -> Any:
     return searching.run
 
 
-def _source(spectra: Sequence[str | Path], from_project: str | Path | None, run: str | None) -> SourceRun | None:
+def _source(request: SearchRequest) -> SourceRun | None:
     """The identification whose unidentified spectra are searched, if that is what is asked for."""
-    if from_project is None:
+    project, run = request.path("from_project"), str(request.options.get("run") or "")
+    if project is None:
         if run:
             raise ParameterError(f"run = '{run:.60}' is of a project; give that with --from-project DIR")
         return None
-    if spectra:
+    if request.files("spectra"):
         raise ParameterError("spectra are given twice, as files and by --from-project; give one of them")
-    return identified_run(Path(from_project), run or "")
+    return identified_run(project, run)
 
 
 def _index(
@@ -182,4 +199,4 @@ def _by_kind(psms: Any, parameters: ModifiedSearchParameters) -> dict[str, int]:
     passes = pc.fill_null(pc.less_equal(psms["q_value"], parameters.fdr), False)
     accepted = psms.filter(pc.and_(pc.and_(pc.equal(psms["rank"], 1), pc.invert(psms["is_decoy"])), passes))
     kinds = accepted["shift_kind"].to_pylist()
-    return {name: kinds.count(kind) for name, kind in (("plain", "none"), ("named", "named"), ("unnamed", "unnamed"))}
+    return {name: kinds.count(kind) for name, kind in (("plain", "none"), ("named", "named"), ("ends", "end"), ("unnamed", "unnamed"))}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from engine.chemistry.masses import ISOTOPE_SPACING
 from engine.chemistry.modifications import parse_modification
-from engine.chemistry.tolerance import Tolerance
 from engine.matches.scoring import ion_settings
 from engine.modified_search.candidate_search import ListSettings
 from engine.modified_search.naming import usual_shifts
@@ -40,10 +39,10 @@ def list_settings(parameters: ModifiedSearchParameters) -> ListSettings:
     The count alone takes each peak for the one unit that it falls in, as in the thesis.
     """
     low, high = shift_range(parameters.mass_shift)
-    width = Tolerance.parse(parameters.precursor_tolerance).width(_USUAL_MASS)
+    width = parameters.precursor_tolerance.width(_USUAL_MASS)
     isotopes = [error * ISOTOPE_SPACING for error in parameters.isotope_errors]
     reach = min(0.0, low) + min(0.0, *isotopes) - width, max(0.0, high) + max(0.0, *isotopes) + width
-    absolute, relative = absolute_and_relative(Tolerance.parse(parameters.precursor_tolerance))
+    absolute, relative = absolute_and_relative(parameters.precursor_tolerance)
     slack = absolute * _SHARE_OF_TOLERANCE + _ROUNDED * parameters.mass_unit, relative * _SHARE_OF_TOLERANCE
     if parameters.score == "match-count":
         return ListSettings(1.0 / parameters.mass_unit, 0.0, 0.0, *reach, is_widened=False)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from engine.summary import Certainty, Count, Summary
+from engine.matches.search_passes import SearchPass
+from engine.results.counts import Count
+from engine.summary import Summary
 
 __all__ = ["ModifiedSearchSummary"]
 
@@ -13,7 +16,7 @@ __all__ = ["ModifiedSearchSummary"]
 class ModifiedSearchSummary(Summary):
     """What was found, counted at the false discovery rate, targets only.
 
-    `n_plain`, `n_named`, `n_unnamed`: PSMs without a shift, with a usual one, with another. `certainty`: see
+    `n_plain`, `n_named`, `n_ends`, `n_unnamed`: PSMs without a shift, with a usual one, with another end, with another. `certainty`: see
     `engine.identification.summary.IdentificationSummary`. `top_modifications`: (name, mass, PSMs, sites) of the most frequent.
     `source_run`: the run whose unidentified spectra were searched, None where files were.
     """
@@ -28,16 +31,18 @@ class ModifiedSearchSummary(Summary):
     n_proteins: int
     n_plain: int
     n_named: int
+    n_ends: int
     n_unnamed: int
     certainty: dict[str, dict[str, float]]
     top_modifications: tuple[tuple[str, float, int, str], ...] = field(default=())
     source_run: str | None = None
     fdr: float = 0.01
+    passes: tuple[SearchPass, ...] = ()
 
     def counts(self) -> list[Count]:
         """PSMs, peptides and protein groups at the false discovery rate, with how certain they are."""
         return [
-            Count(number, one, several, Certainty(int(known["decoys"]), known["false_share_low"], known["false_share_high"]))
+            Count.judged(number, one, several, known)
             for number, one, several, known in (
                 (self.n_psms, "PSM", "PSMs", self.certainty["psms"]),
                 (self.n_peptides, "peptide", "peptides", self.certainty["peptides"]),
@@ -49,13 +54,16 @@ class ModifiedSearchSummary(Summary):
         """What was searched, what was found and how certain that is, and the most frequent modifications."""
         lines = [
             f"{self.n_searched:,} of {self.n_spectra:,} spectra searched against {self.n_proteins_in_database:,} proteins",
+            *(one.sentence() for one in self.passes),
             f"At {self.fdr * 100:.3g} % FDR:",
         ]
         names = "PSMs", f"peptides ({self.n_sequences:,} sequences)", "protein groups"
-        for name, one in zip(names, self.counts(), strict=True):
-            assert one.certainty is not None
-            share = f"{one.certainty.low * 100:.1f} to {one.certainty.high * 100:.1f} % false"
-            lines.append(f"  {one.number:,} {name}, with {one.certainty.decoys:,} decoys: {share} (95 % interval)")
-        lines.append(f"  {self.n_plain:,} PSMs without a mass shift, {self.n_named:,} with a usual one, {self.n_unnamed:,} with another")
+        lines += [one.line(name) for name, one in zip(names, self.counts(), strict=True)]
+        shifted = f"{self.n_named:,} with a usual one, {self.n_ends:,} with another end of the peptide, {self.n_unnamed:,} with another"
+        lines.append(f"  {self.n_plain:,} PSMs without a mass shift, {shifted}")
         lines += [f"  {name:<40.40} {mass:>11.4f} Da {n:>5} PSMs  {sites:.60}" for name, mass, n, sites in self.top_modifications]
         return lines
+
+    def record(self) -> dict[str, Any]:
+        """As every summary, with the passes as ``run.json`` has them."""
+        return {**super().record(), "passes": [one.record() for one in self.passes]}

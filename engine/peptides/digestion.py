@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.chemistry.enzymes import Enzyme, enzyme
-from engine.chemistry.masses import RESIDUE_MASS
+from engine.chemistry.masses import RESIDUE_MASS, WATER_MASS
 from engine.chemistry.modifications import SearchModification, parse_modification
 
 __all__ = ["Digestion", "DigestionSettings"]
@@ -62,6 +62,24 @@ class Digestion:
             settings.maximum_mass,
             tuple(parse_modification(name) for name in settings.fixed_modifications),
         )
+
+    def content(self) -> dict[str, Any]:
+        """All that decides the peptides and their masses, for the key of what is made of it.
+
+        What enzyme and modifications are called is no part of it: bonds that are cut and masses stand for themselves, so that a rule or a
+        mass that is corrected under its old name makes another key.
+        """
+        masses = [None if np.isnan(mass) else mass for mass in self.residue_mass().tolist()]
+        return {
+            "bonds": np.packbits(self.enzyme.cleavage_table()).tobytes().hex(),
+            "required_ends": self.required_ends,
+            "missed_cleavages": self.max_missed,
+            "lengths": [self.min_length, self.max_length],
+            "masses": [self.min_mass, self.max_mass],
+            "clip_methionine": self.clip_methionine,
+            "residue_masses": masses,
+            "terminal_masses": [WATER_MASS, self.terminal_mass("N-term"), self.terminal_mass("C-term")],
+        }
 
     def residue_mass(self) -> NDArray[np.float64]:
         """(26,) float64, dalton, with fixed modifications; NaN for letters that have no mass."""

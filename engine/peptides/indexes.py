@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
 
 from engine.errors import InputError, StorageError
 from engine.execution.resources import Resources
 from engine.files import storage_errors
 from engine.formats import read_proteins
+from engine.jobs.progress import Progress
 from engine.peptides.digestion import Digestion, DigestionSettings
 from engine.peptides.peptide_index import PeptideIndex, build_peptide_index, open_peptide_index
-from engine.peptides.protein_index import ProteinIndex, build_protein_index, open_protein_index
+from engine.peptides.protein_index import DECOY_SEED, ProteinIndex, build_protein_index, open_protein_index
 from engine.project.cache import index_store
 
-__all__ = ["Databases", "IndexSettings", "Indexes", "build_indexes", "open_indexes"]
+__all__ = ["Databases", "IndexSettings", "Indexes", "build_indexes", "key_parts", "open_indexes"]
 
 _FORMAT = 5
+_FEWEST_DECOYS = 0.2  # for each target: of fewer, what few decoys say is multiplied beyond what anybody should believe
+_COMPLETE = 0.03  # a complete list differs by so much from one decoy for each target, as decoys that are made here do
 _MB = 1_000_000
-_NAMES = (
-    *("enzyme", "specificity", "missed_cleavages", "minimum_length", "maximum_length"),
-    *("minimum_mass", "maximum_mass", "clip_methionine"),
-)  # of the parameters that decide the peptides
 
 
 class IndexSettings(DigestionSettings, Protocol):
@@ -52,26 +54,60 @@ class Indexes(NamedTuple):
 def open_indexes(databases: Databases, spare: Path, parameters: IndexSettings, resources: Resources) -> Indexes:
     """The protein and the peptide index, opened where the user's cache has them, else built; in `spare` where they cannot be kept."""
     digestion, progress = Digestion.of(parameters, parameters.specificity), resources.progress
-    parts: dict[str, Any] = {
-        "format": _FORMAT,
-        "inputs": databases.digests,
-        "decoys": parameters.decoys,
-        "decoy_prefix": parameters.decoy_prefix,
-        "fixed_modifications": list(parameters.fixed_modifications),
-        **{name: getattr(parameters, name) for name in _NAMES},
-    }
+    parts = key_parts(databases, parameters, digestion)
 
     def build(building: Path) -> None:
         _build(databases, building, parameters, digestion, resources)
+
+    def load(folder: Path) -> Indexes:
+        return _load(folder, digestion)
 
     progress.stage("Opening the peptide index")
     files = (*databases.proteins, *databases.contaminants)
     title = ", ".join([*(path.name for path in files), parameters.enzyme, f"decoys {parameters.decoys}"])
     try:
-        return index_store("peptides").get(parts, title, build, lambda folder: _load(folder, digestion), progress)
+        indexes = index_store("peptides").get(parts, title, build, load, progress)
     except StorageError as error:
         progress.message(f"The index could not be kept for other searches, and is made for this run alone: {error}", "warning")
-    return build_indexes(databases, spare, parameters, resources)
+        indexes = build_indexes(databases, spare, parameters, resources)
+    return _with_counted_decoys(indexes, databases, progress) if parameters.decoys == "existing" else indexes
+
+
+def _with_counted_decoys(indexes: Indexes, databases: Databases, progress: Progress) -> Indexes:
+    """The indexes with the ratio of the decoys that the database brings to its targets, by their peptides.
+
+    Raises
+    ------
+    InputError : there are too few to estimate an error rate from.
+    """
+    is_decoy = np.asarray(indexes.peptides.position) >= indexes.proteins.first_decoy_residue
+    n_decoys = int(np.count_nonzero(is_decoy))
+    n_targets = len(is_decoy) - n_decoys
+    ratio = n_decoys / max(1, n_targets)
+    found = f"{n_decoys:,} decoy peptides stand beside {n_targets:,} of targets"
+    if ratio < _FEWEST_DECOYS:
+        raise InputError(
+            databases.proteins[0],
+            f"{found}, too few for error rates (a fifth is needed)",
+            remedy="Give a database with a decoy of each protein, or one without decoys and let them be made (decoys=reverse)",
+        )
+    if abs(ratio - 1.0) <= _COMPLETE:
+        return indexes
+    certainty = ", and less certain than with a decoy of each protein" if ratio < 0.5 else ""
+    progress.message(f"Error rates are scaled by the decoys that the database brings{certainty}: {found}.", "warning")
+    return Indexes(indexes.proteins, replace(indexes.peptides, decoy_ratio=ratio))
+
+
+def key_parts(databases: Databases, parameters: IndexSettings, digestion: Digestion) -> dict[str, Any]:
+    """What makes the indexes, for their key: digests of the files, the rules of decoys, and those of the digestion themselves."""
+    return {
+        "format": _FORMAT,
+        "inputs": databases.digests,
+        "decoys": parameters.decoys,
+        "decoy_prefix": parameters.decoy_prefix,
+        "decoy_seed": DECOY_SEED,
+        "digestion": digestion.content(),
+    }
 
 
 def build_indexes(databases: Databases, folder: Path, parameters: IndexSettings, resources: Resources) -> Indexes:

@@ -61,6 +61,7 @@ class PeptideIndex:
     pointer : (n + 1,) int64; occurrence : (pointer[n],) uint32: the positions of peptide i are `occurrence[pointer[i]:pointer[i + 1]]`,
         ascending,
         so that a peptide is a target when its first position is.
+    decoy_ratio : decoys for each target, as error rates are to be estimated with: 1 where decoys were made, one for each protein.
     """
 
     mass: NDArray[np.float64]
@@ -71,6 +72,7 @@ class PeptideIndex:
     pointer: NDArray[np.int64]
     occurrence: NDArray[np.uint32]
     digestion: Digestion
+    decoy_ratio: float = 1.0
 
     def __len__(self) -> int:
         return len(self.mass)
@@ -190,7 +192,7 @@ def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestio
 
         with ThreadPoolExecutor(available_threads()) as pool:
             require(all(pool.map(is_sound, range(n_pieces))), f"{folder}: a number of the peptides is not within its bounds")
-    return PeptideIndex(**columns, digestion=digestion)
+    return PeptideIndex(**columns, digestion=digestion, decoy_ratio=1.0)
 
 
 def _passes(buckets: NDArray[np.int64], most: int, n_runs: int) -> Iterator[NDArray[np.int64]]:
@@ -317,6 +319,8 @@ class _Selection:
         self.offsets = np.concatenate(([0], np.cumsum(lengths)))
         self._shift = offsets[selected] - self.offsets[:-1]
         self.residues = residues[np.arange(self.offsets[-1]) + np.repeat(self._shift, lengths)]
+        for column in (self.residues, self.offsets):
+            column.flags.writeable = False  # as those of a mapped file: the kernels need not be compiled for both
 
     def original_position(self, position: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Where positions of the selection stand in all proteins; their order stays when the selection was ascending."""

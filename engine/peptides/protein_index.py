@@ -24,7 +24,7 @@ from engine.project.columns import checked_offsets, checked_texts, open_column, 
 __all__ = ["DECOY_METHODS", "ProteinIndex", "build_protein_index", "open_protein_index"]
 
 DECOY_METHODS = ("reverse", "pseudo-reverse", "shuffle", "existing", "none")
-_DECOY_SEED = 20141
+DECOY_SEED = 20141
 _PIECE = 1 << 22
 _COMMON_PREFIXES = ("rev_", "decoy_", "xxx_", "reverse_")  # of decoys, in small letters
 _COLUMNS = {
@@ -161,7 +161,7 @@ def build_protein_index(
             from kernels.cpu.peptides import write_decoys
 
             decoy_residues = np.empty_like(residues)
-            write_decoys(residues, offsets, ("reverse", "pseudo-reverse", "shuffle").index(decoys), cleaves, _DECOY_SEED, decoy_residues)
+            write_decoys(residues, offsets, ("reverse", "pseudo-reverse", "shuffle").index(decoys), cleaves, DECOY_SEED, decoy_residues)
             residues = np.concatenate((residues, decoy_residues))
             offsets = np.concatenate((offsets, offsets[1:] + offsets[-1]))
             accessions = accessions + accessions.prefixed(decoy_prefix.encode())

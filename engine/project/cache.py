@@ -2,7 +2,7 @@
 
 ::
 
-    CACHE/indexes/KIND-KEY/...    peptide indexes, packed sequences, descriptors of structures
+    CACHE/indexes/KIND-KEY/...    of the kinds that the entries of searches name
 
 ``PROTEOSCOPE_CACHE`` names the folder; without it, it is the program's folder in the user's cache.
 """
@@ -29,5 +29,5 @@ def cache_folder() -> Path:
 
 
 def index_store(kind: str) -> IndexStore:
-    """The kept indexes of a kind: ``peptides``, ``sequences``, ``structures``. All kinds share one bound."""
+    """The kept indexes of a kind, which the entry of a search names. All kinds share one bound."""
     return IndexStore(cache_folder() / "indexes", kind)

@@ -16,6 +16,7 @@ A project may be a stranger's: see `engine.project.paths` for what keeps it from
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import sqlite3
@@ -50,6 +51,7 @@ from engine.project.run import Run
 __all__ = ["Project", "is_project"]
 
 _OPENING_SECONDS = 1.0
+_MOST_JSON = 16 << 20
 _INTERRUPTED = "interrupted: the program ended before the run was finished"
 
 Record = TypeVar("Record")
@@ -272,6 +274,15 @@ class Project:
             raise StorageError(f"{self.folder / DATABASE}: of a registered result {error}. Do not trust the project.") from error
         self._check(record, verify=verify)
         return record.path
+
+    def record(self, run: str) -> dict[str, Any]:
+        """What a finished run wrote down of itself (``run.json``); empty where there is none that can be read."""
+        try:
+            with self.table("run", run).open("rb") as file:
+                found = json.loads(file.read(_MOST_JSON))
+        except (InputError, StorageError, OSError, ValueError, RecursionError):
+            return {}
+        return found if isinstance(found, dict) else {}
 
     def verify(self) -> list[str]:
         """Compare every registered file with its digest; what is wrong, a sentence each, and none when all is well."""

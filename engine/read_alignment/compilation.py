@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from engine.execution.compilation import Kernels
@@ -22,10 +24,11 @@ def _use() -> None:
 
     from engine.arrays import Texts
     from engine.execution.resources import Resources
+    from engine.formats.fastq import read_fastq
     from engine.jobs.progress import Progress
     from engine.read_alignment.parameters import ReadAlignmentParameters
     from engine.read_alignment.placing import Placing, index_texts
-    from engine.read_alignment.records import Aligned, paf_lines, sam_lines
+    from engine.read_alignment.records import Aligned, lines_of_patterns, paf_lines
     from engine.read_alignment.results import alignment_rows
     from engine.read_alignment.sequences import NamedSequences, gap_rules
     from kernels.cpu.gapsmis import ReadSearch
@@ -36,16 +39,18 @@ def _use() -> None:
     rules = GapRules(np.array([[2, -3], [-3, 2]], np.int32) * 100_000, 5, 2, 1)
     for _ in ReadSearch(Processor(1), one, one, rules).align(pair, pair, Alignments.none(1, 1)):
         pass
+    with tempfile.TemporaryDirectory(prefix="proteoscope-compile-", ignore_cleanup_errors=True) as folder:
+        fastq = Path(folder, "reads.fastq")
+        fastq.write_text("@read\nACGT\n+\nIIII\n", encoding="ascii")
+        read_fastq(fastq)
     codes = np.array([0, 2, 6, 19], np.int8)[np.random.default_rng(1).integers(0, 4, 60)]
-    from pathlib import Path
-
     text = NamedSequences(Path("text"), Texts.of(["text"]), Sequences(codes, np.array([0, 60])), True)
     parameters, progress = ReadAlignmentParameters().changed(mode="within"), Progress()
     index = index_texts(text, parameters, 1, progress)
     rows = Placing(text, text, index, gap_rules(parameters, of_nucleotides=True), parameters, Resources(1, progress=progress)).rows(0, 1)
     table, aligned = alignment_rows(text, text, rows), Aligned.of(text, text)
-    sam_lines(table, aligned)
+    lines_of_patterns(table, aligned)
     paf_lines(table, aligned)
 
 
-READS = Kernels("kernels of the read alignment", _last, _use, "20 to 40 seconds")
+READS = Kernels("kernels of the read alignment", _last, _use, "20 to 40 seconds", family="sequences")

@@ -40,16 +40,9 @@ Positions count from 1; those of the pattern are on the pattern as it was given,
 
 
 def _run(request: SearchRequest, progress: Progress) -> ReadAlignmentSummary:
-    from engine.read_alignment.parameters import ReadAlignmentParameters
     from engine.read_alignment.search import align_reads
 
-    assert isinstance(request.parameters, ReadAlignmentParameters)
-    options = dict(request.options)
-    return align_reads(
-        request.inputs["texts"][0], request.inputs["patterns"][0], request.out, request.parameters, format=request.format or "tsv",
-        is_sorted=bool(options.pop("sorted", False)), project_folder=request.project, device=request.device, threads=request.threads,
-        progress=progress, **options,
-    )  # fmt: skip
+    return align_reads(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
@@ -90,8 +83,10 @@ READ_ALIGNMENT = Search(
     ),
     writes="file",
     run=_run,
+    kernels=("engine.read_alignment.compilation:READS",),
     modules=("engine.read_alignment.search",),
     tables="engine.read_alignment.tables:TABLES",
+    stored="engine.read_alignment.tables:STORED",
     exports=(
         Export("tsv", "Table, tab-separated", (".tsv",)),
         Export("sam", "Alignments as SAM", (".sam",)),
@@ -99,4 +94,5 @@ READ_ALIGNMENT = Search(
         Export("paf", "Alignments as PAF", (".paf",)),
     ),
     export=_export,
+    work=(("reads", "engine.read_alignment.scoring:TextsAgainstPatterns"),),
 )  # fmt: skip

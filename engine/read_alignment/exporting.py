@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from engine.arrays import Texts, offsets_of
 from engine.entry import ExportRequest
-from engine.errors import InputError, ParameterError, StorageError
+from engine.errors import ParameterError
 from engine.jobs.progress import Progress
 from engine.project import Project
 from engine.project.outputs import check_outputs
 from engine.read_alignment.records import Aligned, write_paf, write_sam
-from engine.read_alignment.results import alignment_schema, pattern_schema, text_schema, write_alignments
+from engine.read_alignment.results import write_alignments
+from engine.read_alignment.tables import ALIGNMENTS, PATTERNS, TEXTS
+from engine.results.reader import TableFile, stored_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["check_format", "export_alignments", "write_as"]
 
 _FORMATS = ("tsv", "sam", "sorted-sam", "paf")
-_ROWS = 1 << 16  # of a table in memory
 
 
 def check_format(name: str, *, is_sorted: bool = False) -> None:
@@ -70,70 +71,63 @@ def export_alignments(project: Project, request: ExportRequest, progress: Progre
     Raises
     ------
     ParameterError : there is no such format, or something that is needed would be written over.
-    InputError : the project has no such finished run. StorageError : the disk refused, or a table is damaged.
+    InputError : the project has no such finished run, or a table of it is not sound. StorageError : the disk refused, or a file is damaged.
     Cancelled : the user asked to stop.
     """
-    import pyarrow as pa
-
     check_format(request.format)
     check_outputs([request.target], [one.path for one in project.inputs(request.run_id)], project.folder)
-    paths = {name: project.table(name, request.run_id, verify=False) for name in ("alignments", "patterns", "texts")}
     progress.stage("Exporting alignments", sum(one.rows or 0 for one in project.results(request.run_id) if one.name == "alignments"))
-    path = paths["patterns"]
-    try:
-        aligned = _aligned(path, paths["texts"]) if request.format != "tsv" else _NOTHING
-        path = paths["alignments"]
-        tables = _sound(_tables(path, alignment_schema().names), len(aligned.offsets) - 1, len(aligned.text_names), path, request.format)
-        write_as(request.target, request.format, tables, aligned, progress, spreadsheet_safe=request.spreadsheet_safe)
-    except (pa.ArrowException, OSError) as error:
-        raise _damaged(path, " ".join(str(error).split())) from error
+    is_table = request.format == "tsv"
+    aligned = _NOTHING if is_table else _aligned(project, request.run_id)
+    with stored_table(
+        project, request.run_id, ALIGNMENTS, ALIGNMENTS.saved if is_table else list(ALIGNMENTS.by_name), verify=False
+    ) as source:
+        tables = source.batches(None if is_table else list(ALIGNMENTS.by_name))
+        sound = tables if is_table else _of_patterns(tables, aligned, source)
+        write_as(request.target, request.format, sound, aligned, progress, spreadsheet_safe=request.spreadsheet_safe)
     return [request.target]
 
 
 _NOTHING = Aligned(np.empty(0, np.uint8), None, np.zeros(1, np.int64), Texts.of([]), np.empty(0, np.int64))
 
 
-def _damaged(path: Path, reason: str) -> StorageError:
-    return StorageError(f"{path}: the table is damaged ({reason}). Do the search again.")
-
-
-def _tables(path: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
-        if missing := [name for name in columns if name not in file.schema_arrow.names]:
-            raise InputError(path, f"has no column {missing[0]}", remedy="Do the search again")
-        for batch in file.iter_batches(_ROWS, columns=list(columns)):
-            yield pa.Table.from_batches([batch])
-
-
-def _aligned(patterns: Path, texts: Path) -> Aligned:
+def _aligned(project: Project, run: str) -> Aligned:
     """The patterns and texts of a run."""
-    letters, qualities = _column(patterns, "letters", pattern_schema().names), _column(patterns, "qualities", pattern_schema().names)
-    lengths = [np.asarray(table["length"].to_numpy(), np.int64) for table in _tables(texts, text_schema().names)]
-    has_qualities = len(qualities.letters) > 0
-    if has_qualities and not np.array_equal(letters.offsets, qualities.offsets):
-        raise _damaged(patterns, "letters and qualities differ in number")
-    names = _column(texts, "text", text_schema().names)
-    return Aligned(letters.letters, qualities.letters if has_qualities else None, letters.offsets, names, np.concatenate(lengths))
+    with stored_table(project, run, PATTERNS, ("letters", "qualities"), verify=False) as source:
+        patterns = source.read(("letters", "qualities"))
+        letters, qualities = (_texts(patterns[name]) for name in ("letters", "qualities"))
+        has_qualities = len(qualities.own) > 0
+        if has_qualities and not np.array_equal(letters.offsets, qualities.offsets):
+            raise source.damaged("holds letters and qualities that differ in number")
+    with stored_table(project, run, TEXTS, verify=False) as source:
+        texts = source.read()
+    lengths = np.asarray(texts["length"].to_numpy(), np.int64)
+    return Aligned(letters.own, qualities.own if has_qualities else None, letters.offsets, _texts(texts["text"]), lengths)
 
 
-def _column(path: Path, name: str, columns: Sequence[str]) -> Texts:
-    """A column of texts."""
-    parts = [Texts.of_arrow(table[name].combine_chunks()) for table in _tables(path, columns)]
-    lengths: list[NDArray[np.int64]] = [np.diff(part.offsets) for part in parts]
-    return Texts(np.concatenate([part.own for part in parts]), offsets_of(np.concatenate(lengths)))
+def _texts(column: pa.ChunkedArray) -> Texts:
+    """A column of texts, from the first letter on."""
+    parts = [Texts.of_arrow(chunk) for chunk in column.chunks]
+    lengths: list[NDArray[np.int64]] = [np.zeros(0, np.int64), *(np.diff(part.offsets) for part in parts)]
+    return Texts(np.concatenate([np.zeros(0, np.uint8), *(part.own for part in parts)]), offsets_of(np.concatenate(lengths)))
 
 
-def _sound(tables: Iterable[pa.Table], n_patterns: int, n_texts: int, path: Path, name: str) -> Iterator[pa.Table]:
-    """The tables, whose rows belong to patterns and texts that there are, pattern by pattern."""
-    before = 0
+def _of_patterns(tables: Iterable[pa.Table], aligned: Aligned, source: TableFile) -> Iterator[pa.Table]:
+    """The tables, whose rows come pattern by pattern, and are as long as the patterns and texts that they belong to."""
+    import pyarrow.compute as pc
+
+    before, lengths = 0, np.diff(aligned.offsets)
     for table in tables:
-        if name != "tsv" and len(table):
-            rows, texts = table["pattern_row"].to_numpy(), table["text_row"].drop_null().to_numpy()
-            is_sorted = rows[0] >= before and (np.diff(rows) >= 0).all()
+        if len(table):
+            rows = table["pattern_row"].to_numpy()
+            if rows[0] < before or (np.diff(rows) < 0).any():
+                raise source.damaged("holds rows that do not come pattern by pattern", "pattern_row")
             before = rows[-1]
-            if not is_sorted or before >= n_patterns or (len(texts) and (texts.min() < 0 or texts.max() >= n_texts)):
-                raise _damaged(path, "rows belong to no pattern or text")
+            if not np.array_equal(lengths[rows], table["pattern_length"].to_numpy()):
+                raise source.damaged("says other lengths than the patterns have", "pattern_length")
+            placed = table.filter(pc.is_valid(table["text_start"]))
+            if placed["text_row"].null_count or placed["md"].null_count:
+                raise source.damaged("lacks the text of an alignment", "text_row")
+            if not np.array_equal(aligned.text_lengths[placed["text_row"].to_numpy()], placed["text_length"].to_numpy()):
+                raise source.damaged("says other lengths than the texts have", "text_length")
         yield table

@@ -13,20 +13,28 @@ from numpy.typing import NDArray
 from engine.arrays import Texts, take_runs
 from engine.files import atomic_file, temporary_sibling
 from engine.formats.fastq import looks_like_phred_64
-from engine.formats.separated import write_lines
 from engine.jobs.progress import Progress
 from engine.read_alignment.sequences import NamedSequences, complemented_letters
-from engine.sequences.sam_names import LONGEST_READ_NAME, SamNames
-from engine.version import VERSION
+from engine.results.cigars import letters_of_cigars
+from engine.results.sam import (
+    LONGEST_READ_NAME,
+    NO_QUALITY,
+    SECONDARY,
+    UNPLACED,
+    SamNames,
+    SamRecords,
+    SamSequences,
+    sam_header,
+    sam_lines,
+)
+from engine.results.separated import write_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Aligned", "paf_lines", "sam_lines", "write_paf", "write_sam"]
+__all__ = ["Aligned", "lines_of_patterns", "paf_lines", "write_paf", "write_sam"]
 
-_IS_PAIRED, _IS_PROPER, _IS_UNPLACED, _MATE_IS_UNPLACED, _IS_REVERSE, _MATE_IS_REVERSE = 1, 2, 4, 8, 16, 32
-_IS_FIRST, _IS_SECOND, _IS_SECONDARY = 64, 128, 256
-_NO_QUALITY = 255
+_IS_PAIRED, _IS_PROPER, _MATE_IS_UNPLACED, _IS_REVERSE, _MATE_IS_REVERSE, _IS_FIRST, _IS_SECOND = 1, 2, 8, 16, 32, 64, 128
 _ROWS, _LETTERS = 1 << 15, 1 << 24  # whose lines are made at a time
 _COPIED_BYTES = 1 << 26
 _PHRED_64_SHIFT = 31
@@ -74,15 +82,13 @@ def write_sam(
     """
     numbers = np.arange(len(aligned.text_names))
     texts = Texts.of(SamNames(2**31).names(numbers, aligned.text_names))
-    header = [f"@HD\tVN:1.6\tSO:{'coordinate' if is_sorted else 'unsorted'}{'' if is_sorted else chr(9) + 'GO:query'}"]
-    header += map("@SQ\tSN:{}\tLN:{}".format, texts.strings(), aligned.text_lengths.tolist())
-    header.append(f"@PG\tID:proteoscope\tPN:proteoscope\tVN:{VERSION}\n")
+    header = sam_header(texts.strings(), aligned.text_lengths.tolist(), is_sorted=is_sorted)
     written = _SamLines(aligned, texts)
     parts = _pieces(_whole_patterns(tables))
     if not is_sorted:
-        write_lines(out, "\n".join(header).encode(), parts, lambda piece: written.lines(piece)[0], progress, threads=threads)
+        write_lines(out, header, parts, lambda piece: written.lines(piece)[0], progress, threads=threads)
         return
-    _write_sorted(out, "\n".join(header).encode(), parts, written.lines, progress, threads)
+    _write_sorted(out, header, parts, written.lines, progress, threads)
 
 
 def write_paf(out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress: Progress, *, threads: int = 1) -> None:
@@ -183,49 +189,52 @@ class _SamLines:
     """Makes lines of SAM."""
 
     def __init__(self, aligned: Aligned, texts: Texts) -> None:
-        self._aligned, self._texts = aligned, texts
+        self._texts = texts
         star, other = ord("*"), ord("X")
         has_star = bool((aligned.letters == star).any())
-        self._letters = np.where(aligned.letters == star, np.uint8(other), aligned.letters) if has_star else aligned.letters
-        self._shift = _PHRED_64_SHIFT if aligned.qualities is not None and looks_like_phred_64(aligned.qualities) else 0
-        self._longest_name = int(np.diff(texts.offsets).max(initial=0))
+        letters = np.where(aligned.letters == star, np.uint8(other), aligned.letters) if has_star else aligned.letters
+        shift = _PHRED_64_SHIFT if aligned.qualities is not None and looks_like_phred_64(aligned.qualities) else 0
+        self._sequences = SamSequences(letters, aligned.qualities, aligned.offsets, complemented_letters(), shift)
 
     def lines(self, rows: pa.Table) -> tuple[bytes, NDArray[np.int64], NDArray[np.int64]]:
         """Lines of whole patterns: their text, where each ends, and what they are sorted by."""
-        from kernels.cpu.alignment_lines import MOST_NUMBERS, write_sam_lines
-
         piece, is_primary = _records(rows)
         n, is_none, is_reverse, patterns = len(piece), _is_none(piece), _is_reverse(piece), _numbers(piece, "pattern_row")
         are_mates = n > 0 and piece["mate"][0].is_valid and np.array_equal(patterns, patterns[0] + np.arange(n)) and n % 2 == 0
         text = np.where(is_none, -1, _numbers(piece, "text_row", -1))
         start, end = np.where(is_none, 0, _numbers(piece, "text_start")), _numbers(piece, "text_end")
-        flags = _IS_UNPLACED * is_none + _IS_REVERSE * is_reverse + _IS_SECONDARY * ~is_primary
+        flags = UNPLACED * is_none + _IS_REVERSE * is_reverse + SECONDARY * ~is_primary
         places = np.zeros((n, 6), np.int64)
         places[:, 3] = -1
         if are_mates:
             flags += _mate_flags(piece, is_none, is_reverse)
             _fill_mates(places, text, start, end, is_none)
         places[:, 0], places[:, 1] = np.where(is_none & are_mates, places[:, 3], text), np.where(is_none & are_mates, places[:, 4], start)
-        places[:, 2] = np.where(is_none, 0, _numbers(piece, "mapping_quality", _NO_QUALITY))
+        places[:, 2] = np.where(is_none, 0, _numbers(piece, "mapping_quality", NO_QUALITY))
         before = _numbers(piece, "pattern_start", 1) - 1
         behind = _numbers(piece, "pattern_length") - _numbers(piece, "pattern_end")
         clips = np.where(is_reverse[:, None], np.stack([behind, before], axis=1), np.stack([before, behind], axis=1))
-        names, cigars, mds = _read_names(_texts(piece, "pattern"), are_mates=are_mates), _texts(piece, "cigar"), _texts(piece, "md")
-        own = np.diff(self._aligned.offsets)[patterns]
-        room = sum(len(one.own) for one in (names, cigars, mds)) + 2 * int(own.sum()) + n * (MOST_NUMBERS + 2 * self._longest_name)
-        lines, ends = np.empty(room, np.uint8), np.zeros(n, np.int64)
-        qualities = self._aligned.qualities
-        write_sam_lines(
-            names.letters, names.offsets, flags, self._texts.letters, self._texts.offsets, places, _numbers(piece, "score"),
-            cigars.letters, cigars.offsets, clips, mds.letters, mds.offsets, patterns, self._letters,
-            self._letters[:0] if qualities is None else qualities, self._aligned.offsets, complemented_letters(), self._shift, lines, ends,
-        )  # fmt: skip
+        names, cigars = _read_names(_texts(piece, "pattern"), are_mates=are_mates), _texts(piece, "cigar")
+        records = SamRecords(names, flags, places, cigars, clips, _tags(piece, is_none), patterns)
+        lines, ends = sam_lines(records, self._texts, self._sequences)
         keys = np.where(places[:, 0] < 0, _NOWHERE, places[:, 0] << 32 | places[:, 1])
-        return lines[: ends[-1] if n else 0].tobytes(), ends, keys
+        return lines, ends, keys
 
 
-def sam_lines(rows: pa.Table, aligned: Aligned) -> bytes:
-    """Lines of rows, which are of whole patterns."""
+def _tags(piece: pa.Table, is_none: NDArray[np.bool_]) -> Texts:
+    """Of each record: letters that differ or are alone, the score, and the text's letters where they differ; nothing without a place."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = {name: pc.fill_null(piece[name], "").combine_chunks() for name in ("cigar", "md")}
+    edits = pc.cast(pa.array(letters_of_cigars(columns["cigar"], "XID")), pa.string())
+    scores = pc.cast(pc.fill_null(piece["score"], 0), pa.string()).combine_chunks()
+    tags = pc.binary_join_element_wise("\tNM:i:", edits, "\tAS:i:", scores, "\tMD:Z:", columns["md"], "")
+    return Texts.of_arrow(pc.if_else(pa.array(is_none), "", tags))
+
+
+def lines_of_patterns(rows: pa.Table, aligned: Aligned) -> bytes:
+    """Lines of SAM of rows, which are of whole patterns."""
     return _SamLines(aligned, aligned.text_names).lines(rows)[0]
 
 
@@ -277,7 +286,7 @@ def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
     columns = [
         _numbers(piece, "pattern_length"), _numbers(piece, "pattern_start") - 1, _numbers(piece, "pattern_end"), text,
         _numbers(piece, "text_length"), _numbers(piece, "text_start") - 1, _numbers(piece, "text_end"),
-        _numbers(piece, "mapping_quality", _NO_QUALITY),
+        _numbers(piece, "mapping_quality", NO_QUALITY),
     ]  # fmt: skip
     names, cigars = _texts(piece, "pattern"), _texts(piece, "cigar")
     longest = int(np.diff(aligned.text_names.offsets).max(initial=0))

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.arrays import Texts
-from engine.formats.separated import write_separated
 from engine.jobs.progress import Progress
 from engine.read_alignment.sequences import NamedSequences
-from engine.read_alignment.tables import COLUMNS, DECIMALS
+from engine.read_alignment.tables import ALIGNMENTS, PATTERNS, TEXTS
+from engine.results.separated import ROUNDED, write_separated
 from kernels.gapsmis_layouts import NO_ALIGNMENT, Alignments
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from kernels.cpu.cigars import Cigars
 
 __all__ = [
-    "Rows", "alignment_rows", "alignment_schema", "better_strands", "pattern_schema", "pattern_tables", "text_schema", "text_table",
-    "write_alignments",
+    "Rows", "alignment_rows", "better_strands", "pattern_tables", "text_table", "write_alignments",
 ]  # fmt: skip
 
 _LETTERS = 1 << 27  # of patterns in a table in memory
@@ -47,30 +46,6 @@ class Rows(NamedTuple):
     cigars: Cigars
     mapping_quality: NDArray[np.int32] | None = None
     is_proper_pair: NDArray[np.bool_] | None = None
-
-
-def alignment_schema() -> pa.Schema:
-    """Columns of the table ``alignments``."""
-    import pyarrow as pa
-
-    texts, parts = {"text", "pattern", "strand", "cigar"}, {"identity"}
-    shown = [(name, pa.string() if name in texts else pa.float64() if name in parts else pa.int32()) for name in COLUMNS]
-    more = [("mapping_quality", pa.int32()), ("mate", pa.int32()), ("md", pa.string())]
-    return pa.schema([*shown, *more, ("pattern_row", pa.int64()), ("text_row", pa.int64()), ("is_proper_pair", pa.bool_())])
-
-
-def pattern_schema() -> pa.Schema:
-    """Columns of the table ``patterns``."""
-    import pyarrow as pa
-
-    return pa.schema([("pattern", pa.string()), ("letters", pa.string()), ("qualities", pa.string()), ("mate", pa.int32())])
-
-
-def text_schema() -> pa.Schema:
-    """Columns of the table ``texts``."""
-    import pyarrow as pa
-
-    return pa.schema([("text", pa.string()), ("length", pa.int32())])
 
 
 def better_strands(forward: Alignments, reverse: Alignments) -> tuple[Alignments, NDArray[np.bool_]]:
@@ -98,7 +73,7 @@ def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: Rows) 
         "score": found.score, "gaps": found.gaps, "identity": cigars.same / np.maximum(1, cigars.columns),
         "text_start": found.text_start + 1, "text_end": found.text_end, "pattern_start": given_start + 1, "pattern_end": given_end,
     }  # fmt: skip
-    schema = alignment_schema()
+    schema = ALIGNMENTS.schema()
     known = {name: pa.array(values, schema.field(name).type, mask=is_none) for name, values in numbers.items()}
     empty = pa.scalar(None, pa.string())
     written = {
@@ -116,7 +91,7 @@ def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: Rows) 
     known["mate"] = pa.array(patterns.mates(pattern_of), pa.int32()) if patterns.are_mates else nothing
     known["pattern_row"], known["text_row"] = pa.array(pattern_of), pa.array(text_of, mask=~has_text)
     known["is_proper_pair"] = pa.nulls(len(text_of), pa.bool_()) if is_proper_pair is None else pa.array(is_proper_pair)
-    return pa.table([known[name] for name in schema.names], schema=schema)
+    return ALIGNMENTS.arrow(known)
 
 
 def pattern_tables(patterns: NamedSequences) -> Iterator[pa.Table]:
@@ -133,15 +108,13 @@ def pattern_tables(patterns: NamedSequences) -> Iterator[pa.Table]:
         rows = np.arange(begin, end)
         mates = pa.array(patterns.mates(rows), pa.int32()) if patterns.are_mates else pa.nulls(end - begin, pa.int32())
         columns = [patterns.names[begin:end].arrow(), Texts(letters, places).arrow(), qualities.arrow(), mates]
-        yield pa.table(columns, schema=pattern_schema())
+        yield pa.table(columns, schema=PATTERNS.schema())
         begin = end
 
 
 def text_table(texts: NamedSequences) -> pa.Table:
     """The table ``texts``."""
-    import pyarrow as pa
-
-    return pa.table([texts.names.arrow(), pa.array(texts.lengths, pa.int32())], schema=text_schema())
+    return TEXTS.arrow({"text": texts.names.arrow(), "length": texts.lengths})
 
 
 def write_alignments(
@@ -153,14 +126,5 @@ def write_alignments(
     ------
     StorageError : the disk refused. Cancelled : the user asked to stop.
     """
-    write_separated(
-        out, map(_with_infinite_scores, tables), COLUMNS, progress, decimals=DECIMALS, spreadsheet_safe=spreadsheet_safe, threads=threads
-    )
-
-
-def _with_infinite_scores(table: pa.Table) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    scores = pc.fill_null(pc.cast(table["score"], pa.string()), "-inf")
-    return table.set_column(table.schema.get_field_index("score"), "score", scores)
+    columns = ALIGNMENTS.saved_columns
+    write_separated(out, tables, columns, progress, ROUNDED, spreadsheet_safe=spreadsheet_safe, threads=threads)

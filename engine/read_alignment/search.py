@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from engine.entry import SearchRequest
 from engine.errors import InputError, ParameterError
 from engine.execution.resources import Resources
 from engine.jobs.progress import Progress
@@ -17,10 +18,11 @@ from engine.read_alignment.pairing import EveryPair
 from engine.read_alignment.parameters import ReadAlignmentParameters
 from engine.read_alignment.placing import Placing, are_looked_for, index_texts
 from engine.read_alignment.records import Aligned
-from engine.read_alignment.results import Rows, alignment_rows, alignment_schema, pattern_schema, pattern_tables, text_table
+from engine.read_alignment.results import Rows, alignment_rows, pattern_tables, text_table
 from engine.read_alignment.sequences import NamedSequences, check_sorts, gap_rules, read_patterns, read_sequences
 from engine.read_alignment.summary import ReadAlignmentSummary
-from engine.search_run import Asked, SearchRun, search_run
+from engine.read_alignment.tables import ALIGNMENTS, PATTERNS
+from engine.search_run import RunSpec, SearchRun, search_run
 from engine.sequences.matrices import matrix_names
 from kernels.gapsmis_layouts import NO_ALIGNMENT, GapRules, TooLongError, score_bits
 
@@ -41,58 +43,40 @@ class _Read(NamedTuple):
     has_places: bool
 
 
-def align_reads(
-    texts: str | Path,
-    patterns: str | Path,
-    out: str | Path | None,
-    parameters: ReadAlignmentParameters,
-    *,
-    format: str = "tsv",
-    is_sorted: bool = False,
-    pairs: bool = False,
-    mates: str | Path | None = None,
-    project_folder: str | Path | None = None,
-    device: str = "auto",
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> ReadAlignmentSummary:
+def align_reads(request: SearchRequest, progress: Progress | None = None) -> ReadAlignmentSummary:
     """Align every pattern with every text, or the i-th with the i-th, or each where it belongs, with at most so many gaps.
 
     Parameters
     ----------
-    texts, patterns : FASTA or FASTQ files of nucleotides or proteins, also gzipped.
-    out : file for the alignments, in `format`: ``tsv``, ``sam``, ``sorted-sam`` or ``paf``; None for none. is_sorted : of ``sam``.
-    pairs : the i-th pattern is aligned with the i-th text alone. mates : file with the other read of each fragment, in the same order.
-    project_folder : a project to which a run with its tables is added.
-    device, threads : see `engine.execution.devices.chosen_device`; all threads when None.
+    request : inputs ``texts`` and ``patterns``, a FASTA or FASTQ file of nucleotides or proteins each, also gzipped;
+        `ReadAlignmentParameters`. `out` is a file for the alignments, in `format` (``tsv``, ``sam``, ``sorted-sam`` or ``paf``); `project`
+        one to which a run with its tables is added; None for none. Its options: ``sorted``, of ``sam``; ``pairs``, the i-th pattern is
+        aligned with the i-th text alone; ``mates``, a file with the other read of each fragment, in the same order.
 
     Raises
     ------
     InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
     """
+    parameters, format = request.parameters_as(ReadAlignmentParameters), request.format or "tsv"
+    is_sorted, pairs, mates = request.flag("sorted"), request.flag("pairs"), request.path("mates")
     check_format(format, is_sorted=is_sorted)
     own_matrix = [parameters.matrix] if parameters.matrix and parameters.matrix not in matrix_names() else []
-    asked = Asked(
-        "reads",
-        {"texts": [texts], "patterns": [patterns], "mates": [] if mates is None else [mates], "matrix": own_matrix},
-        {"texts": "TEXTS.fasta", "patterns": "PATTERNS.fasta"},
-        parameters,
+    texts, patterns = request.files("texts"), request.files("patterns")
+    spec = RunSpec(
+        "reads", request, {"texts": "TEXTS.fasta", "patterns": "PATTERNS.fasta"},
+        {"texts": texts, "patterns": patterns, "mates": [] if mates is None else [mates], "matrix": own_matrix}, request.outputs(),
         are_distinct=False,
-        outputs=[] if out is None else [Path(out)],
-        project=project_folder,
-        device=device,
-        threads=threads,
-    )
+    )  # fmt: skip
 
     def read(progress: Progress, threads: int) -> _Read:
-        found = read_sequences(Path(texts), progress), read_patterns(Path(patterns), None if mates is None else Path(mates), progress)
+        found = read_sequences(texts[0], progress), read_patterns(patterns[0], mates, progress)
         check_sorts(*found)
         rules = gap_rules(parameters, of_nucleotides=found[0].are_nucleotides or found[1].are_nucleotides)
         has_places = are_looked_for(*found, parameters, pairs=pairs)
         _check(*found, rules, parameters, pairs=pairs, has_places=has_places)
         return _Read(*found, rules, has_places)
 
-    with search_run(asked, read, READS, progress) as run:
+    with search_run(spec, read, READS, progress) as run:
         sequences = run.read()
         with run.step("index"):
             index = index_texts(sequences.texts, parameters, run.threads, run.progress) if sequences.has_places else None
@@ -102,14 +86,14 @@ def align_reads(
         with ExitStack() as stack:
             stack.enter_context(aligning.opened())
             rounds = _Rounds(run, sequences, aligning)
-            tables = rounds.tables()
+            tables = rounds.score()
             if run.run is not None:
                 _keep_sequences(run.run, sequences)
-                tables = _kept(tables, stack.enter_context(run.run.table_writer("alignments", alignment_schema())).write)
-            if out is not None:
+                tables = _kept(tables, stack.enter_context(run.run.table_writer("alignments", ALIGNMENTS.schema())).write)
+            if request.out is not None:
                 # The rounds tell how far they are; the lines of one are written in a moment.
                 aligned = Aligned.of(sequences.texts, sequences.patterns)
-                write_as(Path(out), "sorted-sam" if is_sorted else format, tables, aligned, Progress(), threads=run.threads)
+                write_as(Path(request.out), "sorted-sam" if is_sorted else format, tables, aligned, Progress(), threads=run.threads)
             else:
                 for _ in tables:
                     pass
@@ -187,8 +171,8 @@ class _Rounds:
         self._run, self._read, self._aligning = run, read, aligning
         self.n_rows = self.n_aligned = 0
 
-    def tables(self) -> Iterator[pa.Table]:
-        """Rows of each round."""
+    def score(self) -> Iterator[pa.Table]:
+        """Rows of each round, which are reported when it is scored."""
         texts, patterns, rules, has_places = self._read
         progress = self._run.progress
         if has_places:
@@ -211,7 +195,7 @@ class _Rounds:
 def _keep_sequences(run: Run, sequences: _Read) -> None:
     """Write what was aligned as tables of a run, which the rows of its alignments name."""
     run.write_table("texts", text_table(sequences.texts))
-    with run.table_writer("patterns", pattern_schema()) as writer:
+    with run.table_writer("patterns", PATTERNS.schema()) as writer:
         for table in pattern_tables(sequences.patterns):
             writer.write(table)
 

@@ -2,52 +2,137 @@
 
 from __future__ import annotations
 
-from engine.tables import Column, Table
+from typing import Any
 
-__all__ = ["COLUMNS", "DECIMALS", "PATTERNS", "TABLES", "TEXTS"]
+from engine.results.columns import Column, Rule, Table
 
-_COLUMNS = (
-    Column("text", "Text", "Name of the text; empty where no place was found", width=18),
-    Column("pattern", "Pattern", "Name of the pattern", width=18),
-    Column("score", "Score", "Score of the best alignment; empty where there is none with so few gaps", "integer", 8),
-    Column("gaps", "Gaps", "Gaps of the alignment", "integer", 6),
-    Column("identity", "Identity", "Part of the alignment's columns that pair the same letter", "percent", 8, unit="%"),
-    Column("text_start", "Text from", "First aligned letter of the text, counted from 1", "integer", 9),
-    Column("text_end", "Text to", "Last aligned letter of the text", "integer", 9),
-    Column("pattern_start", "Pattern from", "First aligned letter of the pattern as it was given, counted from 1", "integer", 9),
-    Column("pattern_end", "Pattern to", "Last aligned letter of the pattern as it was given", "integer", 9),
-    Column("strand", "Strand", "+: the pattern as it was given; -: its reverse complement is aligned", width=7),
-    Column("cigar", "CIGAR", "Along the text: = the same letter, X others, I the pattern's letter alone, D the text's", width=24),
-    Column("text_length", "Text length", "Letters of the text", "integer", 8, is_shown=False),
-    Column("pattern_length", "Pattern length", "Letters of the pattern", "integer", 8, is_shown=False),
-)
-_MORE = (
-    Column(
-        "mapping_quality", "Mapping quality", "-10 log10 of the chance that the place is wrong, 0 to 60; empty where none was looked for",
-        "integer", 8, is_shown=False,
-    ),
-    Column("mate", "Mate", "1 or 2: which of a pair of reads; empty where reads have no mates", "integer", 6, is_shown=False),
-    Column("md", "MD", "The text's letters where they differ, as SAM's field MD has them", width=24, is_shown=False),
+__all__ = ["ALIGNMENTS", "PATTERNS", "STORED", "TABLES", "TEXTS"]
+
+_CIGAR = "(?:[0-9]{1,9}[=XID])*"
+_MATE = Column(
+    "mate", "Mate", "1 or 2: which of a pair of reads; empty where reads have no mates", "integer", 6, is_shown=False, type="int32",
+    is_nullable=True, is_optional=True, low=1, high=2,
 )  # fmt: skip
 
-TABLES = (Table("alignments", "Alignments", (*_COLUMNS, *_MORE), links=("pattern_row", "text_row", "is_proper_pair")),)
-PATTERNS = Table(
+
+def _place(name: str, title: str, meaning: str) -> Column:
+    return Column(name, title, meaning, "integer", 9, type="int32", is_nullable=True, low=0)
+
+
+def _fit(start: Any, end: Any, length: Any) -> bool:
+    """Whether places lie inside a sequence: all of them are missing, or the first is behind the last by one at the most."""
+    import pyarrow.compute as pc
+
+    is_known = pc.is_valid(start)
+    if not is_known.equals(pc.is_valid(end)) or pc.any(pc.and_(is_known, pc.is_null(length))).as_py():
+        return False
+    inside = pc.and_(pc.and_(pc.greater_equal(start, 1), pc.less_equal(start, pc.add(end, 1))), pc.less_equal(end, length))
+    return pc.all(inside).as_py() is not False
+
+
+def _are_drawn(cigar: Any, text_start: Any, text_end: Any, pattern_start: Any, pattern_end: Any) -> bool:
+    """Whether CIGARs are as long as what they align."""
+    import pyarrow.compute as pc
+
+    from engine.results.cigars import letters_of_cigars
+
+    is_known = pc.is_valid(text_start)
+    if not is_known.equals(pc.is_valid(cigar)):
+        return False
+    cigar, *places = (one.filter(is_known) for one in (cigar, text_start, text_end, pattern_start, pattern_end))
+    if any(one.null_count for one in places):
+        return False
+    of_text, of_pattern = letters_of_cigars(cigar, "=XD"), letters_of_cigars(cigar, "=XI")
+    first, last, begin, end = (one.to_numpy().astype("int64") for one in places)
+    return bool((of_text == last - first + 1).all() and (of_pattern == end - begin + 1).all())
+
+
+def _belong_together(score: Any, *others: Any) -> bool:
+    """Whether all that an alignment has is there where it has a score, and nowhere else."""
+    import pyarrow.compute as pc
+
+    is_known = pc.is_valid(score)
+    return all(is_known.equals(pc.is_valid(one)) for one in others)
+
+
+ALIGNMENTS = Table.of(
+    "alignments",
+    "Alignments",
+    (
+        Column("text", "Text", "Name of the text; empty where no place was found", width=18, is_nullable=True),
+        Column("pattern", "Pattern", "Name of the pattern", width=18),
+        Column(
+            "score", "Score", "Score of the best alignment; empty where there is none with so few gaps", "integer", 8, type="int32",
+            is_nullable=True, saved_null="-inf",
+        ),
+        Column("gaps", "Gaps", "Gaps of the alignment", "integer", 6, type="int32", is_nullable=True, low=0, high=1 << 20),
+        Column(
+            "identity", "Identity", "Part of the alignment's columns that pair the same letter", "percent", 8, unit="%", saved=".4f",
+            is_nullable=True, low=0, high=1,
+        ),
+        _place("text_start", "Text from", "First aligned letter of the text, counted from 1"),
+        _place("text_end", "Text to", "Last aligned letter of the text"),
+        _place("pattern_start", "Pattern from", "First aligned letter of the pattern as it was given, counted from 1"),
+        _place("pattern_end", "Pattern to", "Last aligned letter of the pattern as it was given"),
+        Column(
+            "strand", "Strand", "+: the pattern as it was given; -: its reverse complement is aligned", width=7, is_nullable=True,
+            pattern="[+-]",
+        ),
+        Column(
+            "cigar", "CIGAR", "Along the text: = the same letter, X others, I the pattern's letter alone, D the text's", width=24,
+            is_nullable=True, pattern=_CIGAR,
+        ),
+        Column("text_length", "Text length", "Letters of the text", "integer", 8, is_shown=False, type="int32", is_nullable=True, low=0),
+        Column("pattern_length", "Pattern length", "Letters of the pattern", "integer", 8, is_shown=False, type="int32", low=0),
+        Column(
+            "mapping_quality", "Mapping quality",
+            "-10 log10 of the chance that the place is wrong, 0 to 60; empty where none was looked for", "integer", 8, is_shown=False,
+            type="int32", is_nullable=True, is_optional=True, low=0, high=255,
+        ),
+        _MATE,
+        Column(
+            "md", "MD", "The text's letters where they differ, as SAM's field MD has them", width=24, is_shown=False, is_nullable=True,
+            is_optional=True, pattern="[0-9A-Za-z^*]*",
+        ),
+        Column("pattern_row", meaning="Row of the table of patterns", kind="identifier", rows_of="patterns", is_optional=True),
+        Column("text_row", meaning="Row of the table of texts", kind="identifier", rows_of="texts", is_nullable=True, is_optional=True),
+        Column("is_proper_pair", meaning="Whether mates lie as those of a fragment do", kind="truth", is_nullable=True, is_optional=True),
+    ),
+    shown="text pattern score gaps identity text_start text_end pattern_start pattern_end strand cigar text_length pattern_length "
+    "mapping_quality mate md",
+    links="pattern_row text_row is_proper_pair",
+    saved="text pattern score gaps identity text_start text_end pattern_start pattern_end strand cigar text_length pattern_length",
+    rules=(
+        Rule(("text_start", "text_end", "text_length"), "has places outside their texts", _fit),
+        Rule(("pattern_start", "pattern_end", "pattern_length"), "has places outside their patterns", _fit),
+        Rule(("score", "gaps", "identity", "text_start", "strand", "cigar"), "is of alignments that lack a part", _belong_together),
+        Rule(("cigar", "text_start", "text_end", "pattern_start", "pattern_end"), "is not as long as what it aligns", _are_drawn),
+    ),
+)  # fmt: skip
+TABLES = (ALIGNMENTS,)
+PATTERNS = Table.of(
     "patterns",
     "Patterns",
     (
         Column("pattern", "Pattern", "Name of the pattern", width=18),
-        Column("letters", "Letters", "The pattern as it was given, in capitals", width=40),
-        Column("qualities", "Qualities", "The qualities as the FASTQ file has them; empty where there are none", width=40),
-        Column("mate", "Mate", "1 or 2: which of a pair of reads; empty where reads have no mates", "integer", 6),
+        Column("letters", "Letters", "The pattern as it was given, in capitals", width=40, pattern="[A-Z*]*"),
+        Column(
+            "qualities", "Qualities", "The qualities as the FASTQ file has them; empty where there are none", width=40,
+            pattern="[!-~]*",
+        ),
+        _MATE,
     ),
-)
+    shown="pattern letters qualities mate",
+)  # fmt: skip
 """Row `pattern_row` of it belongs to an alignment."""
-TEXTS = Table(
+TEXTS = Table.of(
     "texts",
     "Texts",
-    (Column("text", "Text", "Name of the text", width=18), Column("length", "Length", "Letters of the text", "integer", 10)),
+    (
+        Column("text", "Text", "Name of the text", width=18),
+        Column("length", "Length", "Letters of the text", "integer", 10, type="int32", low=0),
+    ),
+    shown="text length",
 )
 """Row `text_row` of it belongs to an alignment."""
-COLUMNS = tuple(one.name for one in _COLUMNS)
-"""Columns of the file and their order, which others rely on."""
-DECIMALS = {"identity": 4}
+STORED = (PATTERNS, TEXTS)

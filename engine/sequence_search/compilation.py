@@ -69,4 +69,4 @@ def load_report_kernels(progress: Progress) -> None:
         align_pairs(pairs, ScoringScheme(read_matrix("BLOSUM62"), 11, 1), 1, Progress())
 
 
-ALIGNMENT = Kernels("kernels of the alignment", _last, _use)
+ALIGNMENT = Kernels("kernels of the alignment", _last, _use, family="sequences")

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from engine.entry import SearchRequest
 from engine.execution.executor import PROCESSOR, Executor, Session
 from engine.execution.looking import DeviceLook
 from engine.execution.resources import Resources
 from engine.execution.speeds import Speeds
 from engine.execution.threads import available_threads
-from engine.search_run import Asked
 from engine.sequence_search.scoring import KIND, work_of
 from engine.sequence_search.summary import Share
 from engine.sequences.database import SequenceDatabase
@@ -31,13 +31,13 @@ _LETTERS_OF_A_PACKED_BYTE = 4
 class Computing:
     """The device of a search, and what is known of its speed.
 
-    The sizes of the files that are `asked` for tell how much work there is.
+    The sizes of the files of the request tell how much work there is.
     """
 
-    def __init__(self, asked: Asked) -> None:
-        wish, threads = asked.device, asked.threads or available_threads()
+    def __init__(self, request: SearchRequest) -> None:
+        wish, threads = request.device, request.threads or available_threads()
         speeds = Speeds(KIND, threads)
-        cells = float(_letters(asked.files["queries"])) * _letters(asked.files["database"])
+        cells = float(_letters(request.files("queries"))) * _letters(request.files("database"))
         is_short = cells < _SHORT_SECONDS * (speeds.of(PROCESSOR) or threads * _LEAST_CELLS_OF_A_THREAD)
         self.look = DeviceLook("cpu" if wish == "auto" and is_short else wish)
         """For the device, begun: done on the processor before a GPU would be ready, the work takes the processor."""
@@ -71,7 +71,7 @@ def _import_ahead() -> None:
             importlib.import_module("cupy")
 
 
-def _letters(files: Iterable[str | Path]) -> int:
+def _letters(files: Iterable[Path]) -> int:
     """About how many, of the files that are there."""
-    paths = [path for path in map(Path, files) if path.is_file()]
+    paths = [path for path in files if path.is_file()]
     return sum(path.stat().st_size * (_LETTERS_OF_A_PACKED_BYTE if path.suffix == ".gz" else 1) for path in paths)

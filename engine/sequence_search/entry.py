@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.entry import Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
 from engine.jobs.progress import Progress
 
 if TYPE_CHECKING:
@@ -36,14 +36,9 @@ sequences of each alignment, with gaps), clustal (an alignment for each hit), ht
 
 
 def _run(request: SearchRequest, progress: Progress) -> SequenceSearchSummary:
-    from engine.sequence_search.parameters import SequenceSearchParameters
     from engine.sequence_search.search import align
 
-    assert isinstance(request.parameters, SequenceSearchParameters)
-    return align(
-        request.inputs["queries"], request.inputs["database"], request.out, request.parameters, format=request.format or "tsv",
-        project_folder=request.project, device=request.device, threads=request.threads, progress=progress, **request.options,
-    )  # fmt: skip
+    return align(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
@@ -77,8 +72,10 @@ SEQUENCE_SEARCH = Search(
     shortcuts=("matrix", "gap_open", "gap_extend", "max_e_value", "top", "statistics"),
     writes="file",
     run=_run,
+    kernels=("engine.sequence_search.compilation:ALIGNMENT",),
     modules=("engine.sequence_search.search",),
     tables="engine.sequence_search.tables:TABLES",
+    stored="engine.sequence_search.tables:STORED",
     exports=(
         Export("tsv", "Table, tab-separated", (".tsv",)),
         Export("blast6", "Table as BLAST's format 6, without a header", (".blast6", ".b6", ".m8")),
@@ -88,4 +85,6 @@ SEQUENCE_SEARCH = Search(
         Export("html", "Page to read and print, HTML", (".html", ".htm")),
     ),
     export=_export,
+    work=(("sequences", "engine.sequence_search.scoring:SequencesAgainstSequences"),),
+    keeps=(KeptKind("sequences", "packed sequences"),),
 )  # fmt: skip

@@ -78,7 +78,7 @@ class HitSearch:
             least = f"No hit has an E-value up to {self.parameters.max_e_value:g}"
             self.progress.message(f"{least}: raise the largest E-value (max_e_value) to see the best scores", "warning")
 
-    def batches(self, n_sinks: int) -> Iterator[Batch]:
+    def score(self, n_sinks: int) -> Iterator[Batch]:
         """Search; the batches come in the order of the queries' files. So many sinks take each of them, and advance by its hits."""
         size = max(1, _MOST_SCORES // max(1, len(self.database)))
         for first in range(0, len(self._order), size):

@@ -12,6 +12,7 @@ import numpy as np
 from engine.files import atomic_file
 from engine.jobs.progress import Progress
 from engine.sequence_search.hit_search import Batch, HitSearch
+from engine.sequence_search.tables import EXPECTATIONS, QUERIES, SCORES
 from engine.sequences.hits import expected_counts, hit_writer, hits_schema, hits_table
 
 if TYPE_CHECKING:
@@ -78,18 +79,11 @@ def _project_tables(run: Run, search: HitSearch) -> Iterator[Callable[[Batch], N
     """
     import pyarrow as pa
 
-    query_schema = pa.schema([
-        ("query_index", pa.int64()), ("query", pa.string()), ("description", pa.string()), ("length", pa.int32()),
-        ("sequence", pa.string()), ("n_hits", pa.int32()), ("best_e_value", pa.float64()), ("lambda", pa.float64()), ("K", pa.float64()),
-        ("statistics", pa.string()),
-    ])  # fmt: skip
-    count_schema = pa.schema([("query_index", pa.int64()), ("score", pa.int32()), ("n_subjects", pa.int64())])
-    expectation_schema = pa.schema([("query_index", pa.int64()), ("score", pa.int32()), ("n_expected", pa.float64())])
     with (
         run.table_writer("hits", hits_schema(), _HITS_PER_GROUP) as hits,
-        run.table_writer("queries", query_schema) as queries,
-        run.table_writer("score_counts", count_schema) as counts,
-        run.table_writer("score_expectations", expectation_schema) as expectations,
+        run.table_writer("queries", QUERIES.schema()) as queries,
+        run.table_writer("score_counts", SCORES.schema()) as counts,
+        run.table_writer("score_expectations", EXPECTATIONS.schema()) as expectations,
     ):
 
         def write(batch: Batch) -> None:
@@ -108,15 +102,15 @@ def _project_tables(run: Run, search: HitSearch) -> Iterator[Callable[[Batch], N
                         found.sequences.arrow(), pa.array(n_hits, pa.int32()), pa.array(best, mask=n_hits == 0),
                         pa.repeat(statistics.lambda_, n), pa.repeat(statistics.K, n), pa.repeat(statistics.source, n),
                     ],
-                    schema=query_schema,
+                    schema=QUERIES.schema(),
                 )
             )  # fmt: skip
             for index, length, scores in zip(found.query_index.tolist(), lengths.tolist(), batch.scores, strict=True):
                 progress.check()
                 score, count = np.unique(scores, return_counts=True)
-                counts.write(pa.table([np.full(len(score), index), score, count], schema=count_schema))
+                counts.write(pa.table([np.full(len(score), index), score, count], schema=SCORES.schema()))
                 score, expected = expected_counts(statistics, length, search.database.lengths)
-                expectations.write(pa.table([np.full(len(score), index), score, expected], schema=expectation_schema))
+                expectations.write(pa.table([np.full(len(score), index), score, expected], schema=EXPECTATIONS.schema()))
             progress.advance(batch.n_hits)
 
         yield write

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from engine.entry import SearchRequest
 from engine.errors import ParameterError, StorageError
 from engine.jobs.progress import Progress
-from engine.search_run import Asked, SearchRun, search_run
+from engine.search_run import RunSpec, SearchRun, search_run
 from engine.sequence_search.compilation import ALIGNMENT, load_report_kernels
 from engine.sequence_search.computing import Computing, shares_of
 from engine.sequence_search.hit_search import HitSearch
@@ -25,57 +25,36 @@ from engine.sequences.scheme import ScoringScheme
 __all__ = ["SequenceSearchSummary", "align", "hit_counts"]
 
 
-def align(
-    queries: Sequence[str | Path],
-    databases: Sequence[str | Path],
-    out: str | Path | None,
-    parameters: SequenceSearchParameters,
-    *,
-    format: str = "tsv",
-    all_scores: str | Path | None = None,
-    project_folder: str | Path | None = None,
-    device: str = "auto",
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> SequenceSearchSummary:
+def align(request: SearchRequest, progress: Progress | None = None) -> SequenceSearchSummary:
     """Align every query with every sequence of a database and report the hits.
-
-    It takes ten arguments, so that a script can say in one call what it wants; four will do.
 
     Parameters
     ----------
-    queries, databases : FASTA files of proteins, also gzipped.
-    out : file for the hits, in `format`; None for none. all_scores : ``.npy`` file for the scores of all pairs, int32 of shape (queries,
-        subjects), in the order of the files. project_folder : a project to which a run with its tables is added.
-    device : ``cpu``; ``cuda``, the first usable GPU; ``cuda:N``; ``all``, all usable GPUs and the processor together; ``auto``, all usable
-        GPUs, but the processor where there is none and where it has done the work before a GPU is ready. threads : of the processor, all
-        when None.
+    request : inputs ``queries`` and ``database``, FASTA files of proteins, also gzipped; `SequenceSearchParameters`. `out` is a file for
+        the hits, in `format` (``tsv`` where it says none); `project` one to which a run with its tables is added; None for none. Its option
+        ``all_scores`` is an ``.npy`` file for the scores of all pairs, int32 of shape (queries, subjects), in the order of the files. The
+        device ``auto`` is the processor also where that has done the work before a GPU is ready.
 
     Raises
     ------
     InputError, ParameterError, StorageError : what the user can mend, said in one sentence. Cancelled : the user asked to stop.
     """
+    parameters, format = request.parameters_as(SequenceSearchParameters), request.format or "tsv"
     if format not in FORMATS:
         raise ParameterError(f"there is no format '{format}'; expected one of {', '.join(FORMATS)}")
     own_matrix = [] if parameters.matrix in matrix_names() else [parameters.matrix]
-    asked = Asked(
-        "align",
-        {"queries": queries, "database": databases, "matrix": own_matrix},
-        {"queries": "QUERY.fasta", "database": "DATABASE.fasta"},
-        parameters,
-        are_distinct=False,
-        outputs=[Path(path) for path in (out, all_scores) if path is not None],
-        project=project_folder,
-        device=device,
-        threads=threads,
-    )
+    queries, database_files = request.files("queries"), request.files("database")
+    spec = RunSpec(
+        "align", request, {"queries": "QUERY.fasta", "database": "DATABASE.fasta"},
+        {"queries": queries, "database": database_files, "matrix": own_matrix}, request.outputs("all_scores"), are_distinct=False,
+    )  # fmt: skip
     scheme = ScoringScheme(read_matrix(parameters.matrix), parameters.gap_open, parameters.gap_extend)
-    computing = Computing(asked)
+    computing = Computing(request)
 
     def read(progress: Progress, threads: int) -> SequenceDatabase:
-        return read_sequences([Path(path) for path in queries], progress)
+        return read_sequences(queries, progress)
 
-    with search_run(asked, read, ALIGNMENT, progress, computing.look) as run:
+    with search_run(spec, read, ALIGNMENT, progress, computing.look) as run:
         opening = run.begin(run.resources)  # a card takes as long to be opened as files to be read
         run.begin(load_report_kernels)
         query_set = run.read()
@@ -86,8 +65,8 @@ def align(
             resources = opening().telling(run.progress)
         with computing.session(database, scheme, resources) as session, ExitStack() as stack:
             search = HitSearch(query_set, database, scheme, parameters, session, resources)
-            taking = sinks(stack, search, Path(out) if out else None, format, Path(all_scores) if all_scores else None, run.run)
-            for batch in search.batches(len(taking)):  # score
+            taking = sinks(stack, search, Path(request.out) if request.out else None, format, request.path("all_scores"), run.run)
+            for batch in search.score(len(taking)):
                 with run.step("report"):
                     for take in taking:
                         take(batch)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.summary import Count, Summary
+from engine.results.counts import Count
+from engine.summary import Summary
 
 __all__ = ["SequenceSearchSummary", "Share", "hit_counts"]
 

@@ -2,53 +2,49 @@
 
 from __future__ import annotations
 
-from engine.tables import Column, Table
+from engine.results.columns import Column, Table
+from engine.sequences.hit_columns import HITS
 
-__all__ = ["TABLES"]
+__all__ = ["EXPECTATIONS", "QUERIES", "SCORES", "STORED", "TABLES"]
 
-_E_VALUE = Column("e_value", "E-value", "Hits as good that chance gives in a database of this size", "e_value", 8)
-
-_QUERY_COLUMNS = (
-    Column("query", "Query", "Name of the query in its file", width=20),
-    Column("n_hits", "Hits", "Hits up to the largest E-value", "integer", 6),
-    Column("best_e_value", "Best E-value", "E-value of the best hit", "e_value", 10),
-    Column("length", "Length", "Residues of the query", "integer", 7),
-    Column("description", "Description", "What the file says of the query", width=40),
-)
-
-_HIT_COLUMNS = (
-    Column("query", "Query", "Name of the query in its file", width=16, is_shown=False),
-    Column("subject", "Subject", "Name of the sequence in the database", width=20),
-    _E_VALUE,
-    Column("bit_score", "Bits", "Bit score: comparable between matrices", "number", 7, 1),
-    Column("identity", "Identity", "Part of the alignment's columns with the same residue twice", "percent", 8, unit="%"),
-    Column("query_coverage", "Coverage", "Part of the query's residues that the alignment covers", "percent", 8, unit="%"),
-    Column("description", "Description", "What the database says of the sequence", width=44),
-    Column("alignment_length", "Columns", "Columns of the alignment, gaps among them", "integer", 8),
-    Column("score", "Score", "Score of the alignment", "integer", 6),
-    Column("subject_length", "Length", "Residues of the sequence in the database", "integer", 7),
-    Column(
-        "subject_coverage",
-        "Subject coverage",
-        "Part of the subject's residues that the alignment covers",
-        "percent",
-        8,
-        is_shown=False,
-        unit="%",
+QUERIES = Table.of(
+    "queries",
+    "Queries",
+    (
+        Column("query_index", meaning="Place of the query in its files, from 0", kind="identifier", low=0),
+        Column("query", "Query", "Name of the query in its file", width=20),
+        Column("description", "Description", "What the file says of the query", width=40),
+        Column("length", "Length", "Residues of the query", "integer", 7, type="int32", low=0),
+        Column("sequence", meaning="Residues of the query", pattern="[A-Z*]*"),
+        Column("n_hits", "Hits", "Hits up to the largest E-value", "integer", 6, type="int32", low=0),
+        Column("best_e_value", "Best E-value", "E-value of the best hit", "e_value", 10, is_nullable=True),
+        Column("lambda", meaning="Lambda of its E-values", kind="number", is_nullable=True),
+        Column("K", meaning="K of its E-values", kind="number", is_nullable=True),
+        Column("statistics", meaning="Where these come from"),
     ),
-    Column("positives", "Positives", "Columns that the matrix scores above zero", "integer", 8, is_shown=False),
-    Column("mismatches", "Mismatches", "Columns with two different residues", "integer", 9, is_shown=False),
-    Column("gap_openings", "Gap openings", "Runs of gaps", "integer", 8, is_shown=False),
-    Column("query_start", "Query from", "First residue of the query in the alignment", "integer", 9, is_shown=False),
-    Column("query_end", "Query to", "Last residue of the query in the alignment", "integer", 9, is_shown=False),
-    Column("subject_start", "Subject from", "First residue of the subject in the alignment", "integer", 9, is_shown=False),
-    Column("subject_end", "Subject to", "Last residue of the subject in the alignment", "integer", 9, is_shown=False),
-    Column("rank", "Rank", "Place among the hits of its query", "integer", 5, is_shown=False),
-    Column("cigar", "CIGAR", "The alignment: M two residues, I the query's alone, D the subject's alone", width=20, is_shown=False),
-)
+    shown="query n_hits best_e_value length description",
+    links="query_index query length n_hits",
+)  # fmt: skip
+SCORES = Table.of(
+    "score_counts",
+    "Scores",
+    (
+        Column("query_index", meaning="Place of the query in its files, from 0", kind="identifier", low=0),
+        Column("score", meaning="A score of the query with a subject", kind="integer", type="int32", low=-(1 << 30), high=1 << 30),
+        Column("n_subjects", meaning="Subjects that have it", kind="integer", low=0, high=1 << 40),
+    ),
+)  # fmt: skip
+EXPECTATIONS = Table.of(
+    "score_expectations",
+    "Scores that chance gives",
+    (
+        Column("query_index", meaning="Place of the query in its files, from 0", kind="identifier", low=0),
+        Column("score", meaning="A score of the query with a subject", kind="integer", type="int32", low=-(1 << 30), high=1 << 30),
+        Column("n_expected", meaning="Subjects that have it by chance", kind="number", low=0, high=1e15),
+    ),
+)  # fmt: skip
 
-TABLES = (
-    Table("queries", "Queries", _QUERY_COLUMNS, ("query_index", "query", "length", "n_hits")),
-    Table("hits", "Hits", _HIT_COLUMNS, ("query_index", "query", "query_length")),
-)
+TABLES = (QUERIES, HITS)
 """From the query to its hits."""
+STORED = (SCORES, EXPECTATIONS)
+"""What a run keeps besides: how many subjects have each score with each query, and how many chance lets have it."""

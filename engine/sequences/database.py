@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from engine.project.columns import checked_offsets, checked_texts, open_column, 
 from engine.project.index_store import IndexStore
 from engine.sequences.matrices import LETTERS, encode
 
-__all__ = ["SequenceDatabase", "cache_store", "decode", "open_database", "read_sequences"]
+__all__ = ["SequenceDatabase", "cache_store", "decode", "key_parts", "open_database", "read_sequences"]
 
 _FORMAT = 2
 _NAME = "sequences"
@@ -130,10 +131,15 @@ def open_database(paths: Sequence[Path], digests: Sequence[str], store: IndexSto
     ------
     InputError : see `read_sequences`. StorageError : it could not be kept.
     """
-    parts = {"format": _FORMAT, "files": list(digests)}
     progress.stage("Opening the database")
     title = ", ".join(path.name for path in paths)
-    return store.get(parts, title, lambda folder: _write(folder, read_sequences(paths, progress)), _open, progress)
+    return store.get(key_parts(digests), title, lambda folder: _write(folder, read_sequences(paths, progress)), _open, progress)
+
+
+def key_parts(digests: Sequence[str]) -> dict[str, Any]:
+    """What makes a packed database, for its key: the digests of its files, and which code each letter gets."""
+    codes = encode(np.frombuffer(LETTERS.encode(), np.uint8)).tolist()
+    return {"format": _FORMAT, "files": list(digests), "letters": LETTERS, "codes": codes}
 
 
 def _by_length(proteins: Proteins) -> SequenceDatabase:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import chain, repeat
 from operator import itemgetter
 from pathlib import Path
@@ -24,10 +24,22 @@ from numpy.typing import NDArray
 
 from engine.arrays import Texts, offsets_of
 from engine.files import atomic_file
-from engine.formats.spreadsheet import no_formula
 from engine.jobs.progress import Progress
+from engine.results.sam import (
+    LONGEST_READ_NAME,
+    NO_PLACE,
+    NO_QUALITY,
+    SECONDARY,
+    UNPLACED,
+    SamNames,
+    SamRecords,
+    SamSequences,
+    sam_header,
+    sam_lines,
+)
+from engine.results.separated import PRINTED, header_line, separated_lines
 from engine.sequences.alignment import AlignedPairs
-from engine.sequences.sam_names import LONGEST_READ_NAME, SamNames
+from engine.sequences.hit_columns import HITS
 from engine.sequences.statistics import ScoreStatistics
 from engine.version import VERSION
 
@@ -51,11 +63,7 @@ __all__ = [
 HitFormat = Literal["tsv", "blast6", "sam", "fasta", "clustal", "html"]
 FORMATS: tuple[HitFormat, ...] = get_args(HitFormat)
 
-COLUMNS = (
-    "query", "subject", "identity", "alignment_length", "mismatches", "gap_openings", "query_start", "query_end", "subject_start",
-    "subject_end", "e_value", "bit_score", "score", "positives", "query_coverage", "subject_coverage", "cigar", "subject_length",
-    "description",
-)  # fmt: skip
+COLUMNS = HITS.saved
 """Columns of the table and their order, which others rely on. Positions count from 1; identity and coverages are shares from 0 to 1."""
 
 Integers = NDArray[np.int64]
@@ -66,7 +74,6 @@ _LENGTH_GROUPS = 64
 _LEAST_EXPECTED = 1e-3
 _CLUSTAL_NAME = 30
 _SPOOLED_BYTES, _COPIED_BYTES = 16 << 20, 4 << 20
-_UNMAPPED, _SECONDARY, _NO_QUALITY = 4, 256, 255
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _HITS_OF_A_PIECE = 512  # that are formatted together, between two looks at a cancel
 
@@ -264,40 +271,22 @@ def _lists(hits: Hits, *names: str) -> list[list[Any]]:
 
 
 class _Tsv(_Writer):
-    _ROW = "\t".join(
-        {"identity": "{:.4f}", "query_coverage": "{:.4f}", "subject_coverage": "{:.4f}", "e_value": "{:.3g}", "bit_score": "{:.1f}"}.get(
-            name, "{}"
-        )
-        for name in COLUMNS
-    )
+    """The table, tab-separated. `is_safe`: for spreadsheets, in which no name and no description is a formula."""
+
+    is_safe = False
 
     def begin(self) -> None:
-        self.line("\t".join(COLUMNS))
+        self._file.write(header_line(HITS.saved_columns))
 
-    def texts(self, hits: Hits) -> Iterable[str]:
-        columns = [_cells(column) if name in _TEXTS else column for name, column in zip(COLUMNS, _lists(hits, *COLUMNS), strict=True)]
-        return map(f"{self._ROW}\n".format, *columns)
+    def write(self, found: QueryHits) -> None:
+        for some in self.each(found.hits):
+            self._file.write(separated_lines(hits_table(some), HITS.saved_columns, PRINTED, spreadsheet_safe=self.is_safe))
 
 
 class _SafeTsv(_Tsv):
-    """The same for spreadsheets: no name and no description is a formula."""
+    """The same for spreadsheets."""
 
-    def texts(self, hits: Hits) -> Iterable[str]:
-        safe: dict[str, Any] = {
-            name: Texts.of(map(no_formula, getattr(hits, name).strings())) for name in ("query", "subject", "description")
-        }
-        return super().texts(replace(hits, **safe))
-
-
-def _cells(texts: list[str]) -> list[str]:
-    """Texts as cells of a table; most are."""
-    together = "".join(texts)
-    return list(map(_cell, texts)) if "\t" in together or '"' in together else texts
-
-
-def _cell(text: str) -> str:
-    text = text.replace("\t", " ")
-    return '"' + text.replace('"', '""') + '"' if '"' in text else text
+    is_safe = True
 
 
 class _Blast6(_Writer):
@@ -408,37 +397,43 @@ class _Sam(_Writer):
         self._records = tempfile.SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115 - it lives as long as the writer
 
     def write(self, found: QueryHits) -> None:
-        names = self._queries.names(found.query_index, found.accessions)
-        letters = [sequence.replace("*", "X") or "*" for sequence in found.sequences.strings()]
-        query = np.repeat(np.arange(len(found)), np.diff(found.offsets))
-        records: list[str] = []
-        for some in self.each(found.hits):
-            own = query[len(records) : len(records) + len(some)]
-            records += self._of_hits(some, _repeated(names, own), _repeated(letters, own))
-        for name, sequence, first, last in zip(names, letters, found.offsets[:-1].tolist(), found.offsets[1:].tolist(), strict=True):
-            unmapped = f"{name}\t{_UNMAPPED}\t*\t0\t0\t*\t*\t0\t0\t{sequence}\t*\n"
-            self._records.write("".join(records[first:last]).encode() if last > first else unmapped.encode())
+        names = Texts.of(self._queries.names(found.query_index, found.accessions))
+        own = found.sequences.own
+        # An empty sequence stands behind the others, for records that leave theirs out.
+        offsets = np.append(found.sequences.offsets, found.sequences.offsets[-1:]) - found.sequences.offsets[0]
+        letters = SamSequences(np.where(own == ord("*"), np.uint8(ord("X")), own), None, offsets, np.arange(256, dtype=np.uint8))
+        n_hits = np.diff(found.offsets)
+        query = np.repeat(np.arange(len(found)), np.maximum(1, n_hits))
+        place = np.cumsum(np.maximum(1, n_hits)) - np.maximum(1, n_hits)
+        hit = np.where(np.repeat(n_hits > 0, np.maximum(1, n_hits)), np.arange(len(query)) - place[query] + found.offsets[query], -1)
+        for first in range(0, len(query), _HITS_OF_A_PIECE):
+            self._progress.check()
+            some = slice(first, first + _HITS_OF_A_PIECE)
+            records, references = self._of_hits(found.hits, hit[some], query[some], names, len(found))
+            self._records.write(sam_lines(records, references, letters)[0])
 
-    def _of_hits(self, hits: Hits, names: list[str], sequences: list[str]) -> Iterable[str]:
-        subjects = self._subjects.names(hits.subject_index, hits.subject)
-        self._lengths.update(zip(subjects, hits.subject_length.tolist(), strict=True))
-        is_first = hits.rank <= 1
-        before, behind = (
-            np.where(length > 0, np.array(list(map("{}S".format, length.tolist())), object), "").tolist()
-            for length in (hits.query_start - 1, hits.query_length - hits.query_end)
-        )
-        row = f"{{}}\t{{}}\t{{}}\t{{}}\t{_NO_QUALITY}\t{{}}{{}}{{}}\t*\t0\t0\t{{}}\t*\tAS:i:{{}}\tNM:i:{{}}\tZB:f:{{:.1f}}\tZE:f:{{:.3g}}\n"
-        starts, cigars, scores, bit_scores, e_values = _lists(hits, "subject_start", "cigar", "score", "bit_score", "e_value")
-        return map(
-            row.format, names, np.where(is_first, 0, _SECONDARY).tolist(), subjects, starts, before, cigars, behind,
-            np.where(is_first, np.array(sequences, object), "*").tolist(), scores, (hits.alignment_length - hits.identities).tolist(),
-            bit_scores, e_values,
+    def _of_hits(self, hits: Hits, places: Integers, query: Integers, names: Texts, empty: int) -> tuple[SamRecords, Texts]:
+        """Records of hits by their places, -1 for a query without any, and the names of their subjects; `empty` is an empty sequence."""
+        n, is_hit = len(places), places >= 0
+        own = places[is_hit]
+        some = hits.part(slice(int(own[0]), int(own[-1]) + 1) if len(own) else slice(0, 0))
+        subjects = self._subjects.names(some.subject_index, some.subject)
+        self._lengths.update(zip(subjects, some.subject_length.tolist(), strict=True))
+        is_other = np.zeros(n, np.bool_)
+        is_other[is_hit] = some.rank > 1
+        where, clips = np.tile(np.array(NO_PLACE, np.int64), (n, 1)), np.zeros((n, 2), np.int64)
+        where[is_hit, 0], where[is_hit, 1], where[is_hit, 2] = np.arange(len(some)), some.subject_start, NO_QUALITY
+        clips[is_hit] = np.stack([some.query_start - 1, some.query_length - some.query_end], axis=1)
+        tags = map(
+            "\tAS:i:{}\tNM:i:{}\tZB:f:{:.1f}\tZE:f:{:.3g}".format, some.score.tolist(),
+            (some.alignment_length - some.identities).tolist(), *_lists(some, "bit_score", "e_value"),
         )  # fmt: skip
+        cigars, written = (_spread(texts, is_hit) for texts in (some.cigar, Texts.of(tags)))
+        flags = np.where(is_hit, np.where(is_other, SECONDARY, 0), UNPLACED)
+        return SamRecords(names.take(query), flags, where, cigars, clips, written, np.where(is_other, empty, query)), Texts.of(subjects)
 
     def finish(self) -> None:
-        self.line("@HD\tVN:1.6\tSO:unsorted\tGO:query")
-        self._file.write("".join(map("@SQ\tSN:{}\tLN:{}\n".format, self._lengths, self._lengths.values())).encode())
-        self.line(f"@PG\tID:proteoscope\tPN:proteoscope\tVN:{VERSION}")
+        self._file.write(sam_header(self._lengths, self._lengths.values()))
         self._records.seek(0)
         while piece := self._records.read(_COPIED_BYTES):
             self._progress.check()
@@ -446,6 +441,13 @@ class _Sam(_Writer):
 
     def close(self) -> None:
         self._records.close()
+
+
+def _spread(texts: Texts, is_there: NDArray[np.bool_]) -> Texts:
+    """The texts where they are, and empty ones elsewhere."""
+    lengths = np.zeros(len(is_there), np.int64)
+    lengths[is_there] = np.diff(texts.offsets)
+    return Texts(texts.own, offsets_of(lengths))
 
 
 class _Html(_Writer):
@@ -615,25 +617,12 @@ def hit_writer(path: Path, format: str, progress: Progress, *, spreadsheet_safe:
 
 def hits_schema() -> pa.Schema:
     """Columns of ``hits.parquet``: those of `Hits`, which are `COLUMNS` and behind them what ties a row to its place and shows it."""
-    import pyarrow as pa
-
-    of_files = ("query_index", "subject_index")
-    return pa.schema([
-        (name, pa.string() if name in _TEXTS else pa.float64() if name in _REALS else pa.int64() if name in of_files else pa.int32())
-        for name in _KINDS
-    ])  # fmt: skip
+    return HITS.schema()
 
 
 def hits_table(hits: Hits) -> pa.Table:
     """Hits as rows of `hits_schema`."""
-    import pyarrow as pa
-
-    schema = hits_schema()
-    columns = [getattr(hits, field.name) for field in schema]
-    return pa.table(
-        [one.arrow() if isinstance(one, Texts) else pa.array(one, field.type) for one, field in zip(columns, schema, strict=True)],
-        schema=schema,
-    )
+    return HITS.arrow({name: one.arrow() if isinstance(one, Texts) else one for name, one in vars(hits).items()})
 
 
 def expected_counts(

@@ -32,7 +32,7 @@ _MOST_CHARGE = 31
 class PreprocessingSettings(Protocol):
     """What decides the preprocessing, by the names that every search's parameters have for it."""
 
-    fragment_tolerance: str
+    fragment_tolerance: Tolerance
     ion_series: str
     minimum_charge: int
     maximum_charge: int
@@ -75,7 +75,7 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
     count = np.zeros(n, np.int64)
     mz, weight, correlation = np.empty_like(spectra.mz), np.empty_like(spectra.intensity), np.empty_like(spectra.intensity)
     progress.stage("Preprocessing spectra", n)
-    absolute, relative = absolute_and_relative(Tolerance.parse(settings.fragment_tolerance))
+    absolute, relative = absolute_and_relative(settings.fragment_tolerance)
 
     def preprocess(part: Partition) -> None:
         preprocess_spectra(

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import InputError, StorageError
 from engine.jobs.progress import Progress
 from engine.project.run import Run
+from engine.results.columns import Column, Table
+from engine.results.reader import TableFile
 from engine.spectra.columns import Spectra
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["read_spectra_table", "spectra_table", "write_spectra"]
+__all__ = ["PEAKS", "SPECTRA", "read_spectra_table", "spectra_table", "write_spectra"]
 
 _SPECTRA_PER_GROUP = 256  # a window draws one at a time
 _SPECTRA_PER_PIECE = 16 * _SPECTRA_PER_GROUP
@@ -36,22 +37,45 @@ def write_spectra(run: Run, spectra: Spectra, progress: Progress) -> None:
             progress.check()
 
 
+SPECTRA = Table.of(
+    "spectra",
+    "Spectra",
+    (
+        Column("spectrum", meaning="Its row, from 0", kind="identifier", is_optional=True),
+        Column("spectrum_file", meaning="Its file"),
+        Column("spectrum_id", meaning="Its name in the file"),
+        Column("scan", meaning="Number of the scan in its file", kind="identifier", is_nullable=True),
+        Column("spectrum_index", meaning="Its place in the file, from 0", kind="identifier"),
+        Column("retention_time", meaning="Retention time", kind="minutes", is_nullable=True),
+        Column("precursor_mz", meaning="Measured m/z of the precursor", kind="number", is_nullable=True),
+        Column("precursor_intensity", meaning="Intensity of the precursor", kind="number", type="float", is_nullable=True),
+        Column("charge_mask", meaning="A bit for each charge that it may have", kind="integer", type="uint32"),
+        Column("mz", meaning="m/z of the peaks", kind="numbers", type="large_list<double>", low=0, high=1e9),
+        Column("intensity", meaning="Their intensities", kind="numbers", type="large_list<float>", low=0, high=3e38, as_long_as="mz"),
+    ),
+)  # fmt: skip
+
+
+PEAKS = Table.of("peaks", "Peaks", SPECTRA.chosen(("mz", "intensity")))
+"""What can be drawn of a table of spectra, whichever it is."""
+
+
 def spectra_table(spectra: Spectra) -> pa.Table:
     """The spectra with their peaks as read, a row each, so that they can be drawn without the file they came from."""
     import pyarrow as pa
 
     offsets = pa.array(spectra.offsets, pa.int64())
-    return pa.table(
+    return SPECTRA.arrow(
         {
-            "spectrum": pa.array(np.arange(len(spectra))),
-            "spectrum_file": pa.array(spectra.files).take(pa.array(spectra.file)),
-            "spectrum_id": pa.array(spectra.identifier),
+            "spectrum": np.arange(len(spectra)),
+            "spectrum_file": pa.array(spectra.files, pa.string()).take(pa.array(spectra.file)),
+            "spectrum_id": spectra.identifier,
             "scan": pa.array(spectra.scan, mask=spectra.scan < 0),
-            "spectrum_index": pa.array(spectra.index),
+            "spectrum_index": spectra.index,
             "retention_time": pa.array(spectra.retention_time, mask=np.isnan(spectra.retention_time)),
-            "precursor_mz": pa.array(spectra.precursor_mz),
-            "precursor_intensity": pa.array(spectra.precursor_intensity),
-            "charge_mask": pa.array(spectra.charge_mask),
+            "precursor_mz": spectra.precursor_mz,
+            "precursor_intensity": spectra.precursor_intensity,
+            "charge_mask": spectra.charge_mask,
             "mz": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.mz)),
             "intensity": pa.LargeListArray.from_arrays(offsets, pa.array(spectra.intensity)),
         }
@@ -63,65 +87,37 @@ def read_spectra_table(path: Path) -> Spectra:
 
     Raises
     ------
-    InputError : it is no such table. StorageError : it is damaged.
+    InputError : it is no such table.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    remedy = "Run the identification again"
-    try:
-        with pq.ParquetFile(path) as file:
-            if not {"mz", "intensity"} <= set(file.schema_arrow.names):
-                raise InputError(path, "holds no peaks", remedy=remedy)
-            table = file.read()
-        n = len(table)
-        if any(table[name].null_count for name in ("spectrum_file", "spectrum_id", "spectrum_index", "charge_mask")):
-            raise ValueError("something is missing")
-        offsets, mz = _lists(table, "mz", np.float64)
-        other, intensity = _lists(table, "intensity", np.float32)
-        file_names = table["spectrum_file"].cast(pa.string()).combine_chunks().dictionary_encode()
-        if isinstance(file_names, pa.ChunkedArray):
-            file_names = file_names.combine_chunks()
+    with TableFile(path, SPECTRA, remedy="Run the identification again") as source:
+        table = source.read()
+        offsets, mz = _peaks(table, "mz")
+        _, intensity = _peaks(table, "intensity")
+        file_names = table["spectrum_file"].combine_chunks().dictionary_encode()
         columns: dict[str, Any] = {
             "files": tuple(file_names.dictionary.to_pylist()),
             "file": file_names.indices.to_numpy(zero_copy_only=False).astype(np.int32),
-            "identifier": table["spectrum_id"].cast(pa.string()).to_pylist(),
-            "scan": table["scan"].cast(pa.int64()).fill_null(-1).to_numpy(),
-            "index": table["spectrum_index"].cast(pa.int64()).to_numpy(),
-            "retention_time": table["retention_time"].cast(pa.float64()).to_numpy(),
-            "precursor_mz": table["precursor_mz"].cast(pa.float64()).to_numpy(),
-            "precursor_intensity": table["precursor_intensity"].cast(pa.float32()).to_numpy(),
-            "charge_mask": table["charge_mask"].cast(pa.uint32()).to_numpy(),
+            "identifier": table["spectrum_id"].to_pylist(),
+            "scan": table["scan"].fill_null(-1).to_numpy(),
+            "index": table["spectrum_index"].to_numpy(),
+            "retention_time": table["retention_time"].to_numpy(),
+            "precursor_mz": table["precursor_mz"].to_numpy().copy(),
+            "precursor_intensity": table["precursor_intensity"].to_numpy(),
+            "charge_mask": table["charge_mask"].to_numpy(),
         }
-    except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-        raise StorageError(f"{path}: cannot be read as a table of spectra ({' '.join(str(error).split())}). {remedy}.") from error
-    is_sound = (
-        np.array_equal(offsets, other)
-        and np.isfinite(mz).all() and (mz > 0).all() and np.isfinite(intensity).all() and (intensity > 0).all()
-    )  # fmt: skip
-    inner = np.ones(max(0, len(mz) - 1), np.bool_)
-    inner[offsets[1:-1][(offsets[1:-1] > 0) & (offsets[1:-1] < len(mz))] - 1] = False
-    if not is_sound or (np.diff(mz)[inner] < 0).any() or len(offsets) != n + 1:
-        raise StorageError(f"{path}: holds peaks that the program does not write. {remedy}.")
+        inner = np.ones(max(0, len(mz) - 1), np.bool_)
+        inner[offsets[1:-1][(offsets[1:-1] > 0) & (offsets[1:-1] < len(mz))] - 1] = False
+        if not ((mz > 0).all() and (intensity > 0).all()) or (np.diff(mz)[inner] < 0).any():
+            raise source.damaged("holds peaks that the program does not write")
     return Spectra(offsets=offsets, mz=mz, intensity=intensity, **columns)
 
 
-def _lists(table: pa.Table, name: str, dtype: Any) -> tuple[NDArray[np.int64], NDArray]:
-    """Offsets and values of a column of lists of numbers.
-
-    Raises
-    ------
-    ValueError : it is none, or something is missing.
-    """
+def _peaks(table: pa.Table, name: str) -> tuple[NDArray[np.int64], NDArray]:
+    """Offsets and values of a column of lists."""
     import pyarrow as pa
 
     column = table[name].combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks)
-    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)) or column.null_count:
-        raise ValueError(f"{name} is no column of lists")
-    values = column.flatten()
-    if values.null_count or not pa.types.is_floating(values.type):
-        raise ValueError(f"{name} is no column of lists of numbers")
     offsets = column.offsets.to_numpy().astype(np.int64)
-    return offsets - offsets[0], values.to_numpy().astype(dtype, copy=False)
+    return offsets - offsets[0], column.flatten().to_numpy()

@@ -24,13 +24,14 @@ _LARGEST_LOGIT = 30.0
 _ROUNDING = 1e-12  # of the range of scores
 
 
-def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[np.bool_]) -> NDArray[np.float64]:
+def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[np.bool_], decoy_ratio: float = 1.0) -> NDArray[np.float64]:
     """Chance that a match of this score is false.
 
     Parameters
     ----------
     score : float64 (n,), finite, higher is better; the best match of each spectrum from a search of targets and decoys together.
     is_decoy : bool (n,).
+    decoy_ratio : decoy candidates for each target candidate, above 0 (see `engine.statistics.target_decoy`).
 
     Returns
     -------
@@ -56,7 +57,7 @@ def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[
         with threadpool_limits(1, user_api="blas"):  # small matrices only wait for each other on several threads
             share = _expit(_smooth_logit(centre, share, total))
     logit = _logit(_falling(share, total))
-    return np.minimum(np.exp(_extended(score, centre, logit)), 1.0)  # d / (1 - d) is the exponential of d's logit
+    return np.minimum(np.exp(_extended(score, centre, logit)) / decoy_ratio, 1.0)  # d / (1 - d) is the exponential of d's logit
 
 
 def _pooled(score: Floats, is_decoy: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:

@@ -3,26 +3,80 @@
 Targets and decoys are searched together and compete, so that a false match falls on either with the same chance (Elias & Gygi 2007, Nature
 Methods 4:207). At a threshold t the false discovery rate among the accepted targets is then estimated by
 
-    FDR(t) = (decoys with score >= t  [+ 1]) / (targets with score >= t)
+    FDR(t) = (decoys with score >= t  [+ 1]) / (targets with score >= t) / r
 
-and the q-value of a match is the least FDR of all thresholds that still accept it (Storey & Tibshirani 2003; Käll 2008, J Proteome Res
-7:29). The + 1 makes the estimate conservative in small sets (He 2015, arXiv:1501.00537; Levitsky 2017, J Proteome Res 16:393). It is off
-by default: the plain ratio is what most engines report; with it no set of fewer than 100 targets can reach 1 %.
+where r, the decoy ratio, is how many decoy candidates there were for each target candidate: 1 where every target has its decoy, less where
+somebody's list of decoys is incomplete (a false match then falls on a decoy with the chance r / (1 + r); Levitsky 2017, J Proteome Res
+16:393). The q-value of a match is the least FDR of all thresholds that still accept it (Storey & Tibshirani 2003; Käll 2008, J Proteome Res
+7:29).
+
+The plain ratio promises too much: of all thresholds that one is taken at which chance has kept decoys away longest, so that on average
+one false target more stands above it than decoys do, which is 3 % of a list of 33. The + 1 keeps the promise for lists of any length
+(He 2015, arXiv:1501.00537; Levitsky 2017, J Proteome Res 16:393), but with it fewer than 100 targets never reach 1 %. Where luck has
+kept decoys away can be told, though: the tail of all decoys is known far better than its end, and says how many are to be expected above
+a threshold (`expected_decoys`). So where more were to be expected than were seen, the number expected counts, and at most one more than
+was seen: where one false peptide comes with several matches, as in replicates, as many more as that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["best_by_group", "false_share_interval", "q_values"]
+__all__ = ["DecoyTail", "ScoreScale", "best_by_group", "expected_decoys", "false_share_interval", "q_values"]
 
 _TAIL = 0.025  # on either side of an interval of 95 %
+_ENOUGH_DECOYS = 10  # for their own tail to be known without what is known beforehand
 
 
-def q_values(score: NDArray[np.float64], is_decoy: NDArray[np.bool_], *, plus_one: bool = False) -> NDArray[np.float64]:
+class ScoreScale(NamedTuple):
+    """What is known of a score before any decoy is seen: above `base` false matches become fewer by e for each `spread`, as sure as if
+    that many decoys (`weight`) had said it."""
+
+    base: float
+    spread: float
+    weight: float
+
+
+class DecoyTail(NamedTuple):
+    """How decoys fall off: `number` of them stand above `base`, and their excess is taken for exponential with the mean `spread`. Best
+    scores fall off so or faster, which errs on the safe side."""
+
+    base: float
+    number: float
+    spread: float
+
+    @classmethod
+    def of(cls, decoys: NDArray[np.float64], scale: ScoreScale | None = None, quantile: float = 0.5) -> DecoyTail | None:
+        """That of some scores above their quantile. Fewer than 10 do not tell it: they add to what is known beforehand, else None."""
+        if len(decoys) >= _ENOUGH_DECOYS:
+            base = float(np.quantile(decoys, quantile))
+            excess = decoys[decoys > base] - base
+            return cls(base, max(len(excess), 0.5), float(excess.sum()) / max(len(excess), 1))
+        if scale is None:
+            return None
+        excess = decoys[decoys > scale.base] - scale.base
+        spread = (float(excess.sum()) + scale.weight * scale.spread) / (len(excess) + scale.weight)
+        return cls(scale.base, len(excess) + 0.5, spread)
+
+    def at(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Decoys to be expected at or above some scores, float64 as they are; never rising with the score."""
+        expected: NDArray[np.float64] = self.number * np.exp(-np.maximum(score - self.base, 0.0) / max(self.spread, 1e-12))
+        return expected
+
+
+def q_values(
+    score: NDArray[np.float64],
+    is_decoy: NDArray[np.bool_],
+    *,
+    plus_one: bool = False,
+    decoy_ratio: float = 1.0,
+    expected: NDArray[np.float64] | None = None,
+    at_once: float = 1.0,
+) -> NDArray[np.float64]:
     """Least false discovery rate at which each match is accepted.
 
     Parameters
@@ -30,6 +84,10 @@ def q_values(score: NDArray[np.float64], is_decoy: NDArray[np.bool_], *, plus_on
     score : float64 (n,), higher is better, no NaN. Equal scores share a threshold, whatever their order.
     is_decoy : bool (n,).
     plus_one : count one decoy more than seen (see the head of this file); off by default.
+    decoy_ratio : decoy candidates for each target candidate, above 0.
+    expected : float64 (n,), decoys to be expected at or above each score: what they are more than those seen counts, up to `at_once`; when
+        None, or with `plus_one`, nothing does.
+    at_once : decoys that come with one draw of chance: 1, or where matches are counted, matches of one peptide.
 
     Returns
     -------
@@ -57,7 +115,10 @@ def q_values(score: NDArray[np.float64], is_decoy: NDArray[np.bool_], *, plus_on
     decoys = np.cumsum(is_decoy[order])
     targets = np.arange(1, len(score) + 1) - decoys
     last_of_ties = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
-    rate = np.minimum((decoys[last_of_ties] + plus_one) / np.maximum(targets[last_of_ties], 1), 1.0)
+    counted = (decoys[last_of_ties] + plus_one).astype(np.float64)
+    if expected is not None and not plus_one:
+        counted = np.maximum(counted, np.minimum(counted + at_once, expected[order][last_of_ties]))
+    rate = np.minimum(counted / decoy_ratio / np.maximum(targets[last_of_ties], 1), 1.0)
     rate[targets[last_of_ties] == 0] = 1.0
     least = np.minimum.accumulate(rate[::-1])[::-1]
     q = np.empty(len(score))
@@ -65,17 +126,44 @@ def q_values(score: NDArray[np.float64], is_decoy: NDArray[np.bool_], *, plus_on
     return q
 
 
-def false_share_interval(targets: int, decoys: int) -> tuple[float, float]:
+def expected_decoys(
+    score: NDArray[np.float64], is_decoy: NDArray[np.bool_], at: NDArray[np.float64], scale: ScoreScale | None = None
+) -> NDArray[np.float64]:
+    """Decoys to be expected at or above some scores, from the tail of all decoys.
+
+    The excess of decoys over their median is taken for exponential, with its mean for the scale: the tail of best scores is that or
+    lighter, so that the estimate errs on the safe side. Fewer than 10 decoys do not tell their tail: half a decoy more than there is above
+    `scale.base` falls off with a spread that is drawn to `scale.spread`; without such knowledge one is to be expected anywhere.
+
+    Parameters
+    ----------
+    score, is_decoy : (n,), of all matches that compete. at : (m,) float64. scale : what is known of the score beforehand.
+
+    Returns
+    -------
+    float64 (m,), never rising with the score.
+
+    Examples
+    --------
+    >>> decoys = np.repeat(np.arange(10.0), 4)
+    >>> expected_decoys(decoys, np.ones(40, bool), np.array([4.5, 7.0, 20.0])).round(3)
+    array([20.   ,  7.358,  0.041])
+    """
+    tail = DecoyTail.of(score[is_decoy], scale)
+    return np.ones(len(at)) if tail is None else tail.at(at)
+
+
+def false_share_interval(targets: int, decoys: int, decoy_ratio: float = 1.0) -> tuple[float, float]:
     """95 % interval of the share of false ones among accepted targets, from the decoys that were accepted with them.
 
     A false match is a target or a decoy with the same chance, so of N false ones d are decoys with d ~ Binomial(N, 1/2). The interval holds
     every N under which so few and so many decoys are each likelier than 2.5 %: it is Clopper & Pearson's (1934, Biometrika 26:404), turned
     around to ask for N, and exact for what is asked, the false ones in this very list, where the rate behind them would come out narrower.
-    With no decoy at all up to 5 targets may be false.
+    With no decoy at all up to 5 targets may be false. Where decoys are incomplete, r / (1 + r) stands for 1/2.
 
     Parameters
     ----------
-    targets, decoys : counts at or above one threshold.
+    targets, decoys : counts at or above one threshold. decoy_ratio : r, decoy candidates for each target candidate, above 0.
 
     Returns
     -------
@@ -98,8 +186,9 @@ def false_share_interval(targets: int, decoys: int) -> tuple[float, float]:
     if targets == 0:
         return 0.0, 1.0
     # P(d or fewer decoys of N) falls with N, P(d or more) rises.
-    fewest = _first(lambda n: 1.0 - _at_most(decoys - 1, n) > _TAIL, decoys, 2 * decoys + 1)
-    most = _first(lambda n: _at_most(decoys, n) <= _TAIL, decoys, 4 * decoys + 64) - 1
+    share, scale = decoy_ratio / (1 + decoy_ratio), max(1.0, 1 / decoy_ratio)
+    fewest = _first(lambda n: 1.0 - _at_most(decoys - 1, n, share) > _TAIL, decoys, int((2 * decoys + 1) * scale))
+    most = _first(lambda n: _at_most(decoys, n, share) <= _TAIL, decoys, int((4 * decoys + 64) * scale)) - 1
     return min(1.0, (fewest - decoys) / targets), min(1.0, (most - decoys) / targets)
 
 
@@ -114,14 +203,15 @@ def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
     return low
 
 
-def _at_most(k: int, n: int) -> float:
-    """Probability of at most `k` heads in `n` tosses."""
+def _at_most(k: int, n: int, share: float) -> float:
+    """Probability of at most `k` heads in `n` tosses of a coin that shows heads with the chance `share`."""
     if k < 0:
         return 0.0
     if k >= n:
         return 1.0
     steps = np.arange(1, k + 1, dtype=np.float64)
-    log_terms = np.concatenate(([0.0], np.cumsum(np.log(n - steps + 1) - np.log(steps)))) - n * np.log(2.0)
+    odds = np.log(share) - np.log1p(-share)
+    log_terms = np.concatenate(([0.0], np.cumsum(np.log(n - steps + 1) - np.log(steps) + odds))) + n * np.log1p(-share)
     return float(np.exp(log_terms).sum())
 
 

@@ -48,4 +48,4 @@ def _use() -> None:
             HitSearch(some, some, parameters, session, resources).hits(0)
 
 
-STRUCTURES = Kernels("kernels of the structure search", _last, _use)
+STRUCTURES = Kernels("kernels of the structure search", _last, _use, family="structures")

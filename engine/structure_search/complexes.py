@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass
 from itertools import groupby
 from pathlib import Path
 
@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.files import atomic_file
+from engine.results.separated import UNQUOTED, header_line, separated_lines
 from engine.structure_search.hits import FEWEST_SUPERPOSED, HitSearch, QueryHits, relatedness
+from engine.structure_search.tables import COMPLEXES
 
 __all__ = ["COLUMNS", "ComplexHit", "assignment", "complex_file", "complex_hits", "with_complexes"]
 
@@ -45,7 +47,7 @@ class ComplexHit:
     pairs: str
 
 
-COLUMNS = tuple(field.name for field in fields(ComplexHit))
+COLUMNS = COMPLEXES.saved
 """Columns of the table of complexes and their order."""
 
 
@@ -159,14 +161,16 @@ def _tm_scores(
 ) -> dict[tuple[int, int], tuple[float, float]]:
     """TM-scores by query and target of all pairs; those that are no hits are superposed."""
     place = np.argsort(search.database.file_order)
-    known = {
-        (k, int(place[hit.target_index])): (hit.tm_score_query, hit.tm_score_target) for k, one in enumerate(chains) for hit in one.hits
-    }
+    known: dict[tuple[int, int], tuple[float, float]] = {}
+    for k, one in enumerate(chains):
+        targets, *both = (one.hits[name].to_numpy() for name in ("target_index", "tm_score_query", "tm_score_target"))
+        scores = zip(*(tm.tolist() for tm in both), strict=True)
+        known |= {(k, target): pair for target, pair in zip(place[targets].tolist(), scores, strict=True)}
     for k, one in enumerate(chains):
         missing = sorted({target for _, pairs in best for row, target in pairs if row == k and (k, target) not in known})
         aligned = search.aligned(_place(search, one), np.array(missing, np.int64))
-        both = zip(aligned.tm_score_query.tolist(), aligned.tm_score_target.tolist(), strict=True)
-        known |= {(k, target): pair for target, pair in zip(missing, both, strict=True)}
+        scores = zip(aligned.tm_score_query.tolist(), aligned.tm_score_target.tolist(), strict=True)
+        known |= {(k, target): pair for target, pair in zip(missing, scores, strict=True)}
     return known
 
 
@@ -174,10 +178,10 @@ def _tm_scores(
 def complex_file(path: Path) -> Iterator[Callable[[Sequence[ComplexHit]], None]]:
     """Takes the hits of complexes, and writes them as a table, tab-separated, whole or not at all."""
     with atomic_file(path) as file:
-        file.write(("\t".join(COLUMNS) + "\n").encode())
+        file.write(header_line(COMPLEXES.saved_columns))
 
         def write(found: Sequence[ComplexHit]) -> None:
-            for one in found:
-                file.write(("\t".join(f"{cell:.10g}" if isinstance(cell, float) else str(cell) for cell in astuple(one)) + "\n").encode())
+            columns = dict(zip(COLUMNS, zip(*map(astuple, found), strict=True), strict=True)) if found else dict.fromkeys(COLUMNS, ())
+            file.write(separated_lines(COMPLEXES.arrow(columns), COMPLEXES.saved_columns, UNQUOTED))
 
         yield write

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +15,10 @@ from engine.project.cache import index_store
 from engine.project.columns import open_column, require
 from engine.structures.chains import Chains
 from engine.structures.database import StructureDatabase
-from engine.structures.descriptors import describe, elements_of
-from kernels.structure_layouts import ANGLE_STEPS, StructureArrays
+from engine.structures.descriptors import ALPHABETS, LENGTH_UNITS, describe, elements_of
+from kernels.structure_layouts import ANGLE_STEPS, BITS, StructureArrays
 
-__all__ = ["descriptors_of"]
+__all__ = ["descriptors_of", "key_parts"]
 
 _NAME, _FORMAT = "structures", 1
 _COLUMNS = {"state": np.uint32, "length": np.uint16, "angle": np.uint16}
@@ -30,8 +31,6 @@ def descriptors_of(database: StructureDatabase, progress: Progress, threads: int
     ------
     Cancelled : the user asked to stop.
     """
-    alphabets = resources.path("structures", "descriptors.json").read_bytes()
-    parts = {"format": _FORMAT, "columns": database.identity, "alphabets": hashlib.sha256(alphabets).hexdigest()}
     progress.stage("Opening the database")
     chains = database.chains
 
@@ -41,11 +40,26 @@ def descriptors_of(database: StructureDatabase, progress: Progress, threads: int
 
     try:
         return index_store(_NAME).get(
-            parts, database.folder.name, lambda folder: _write(folder, described()), lambda folder: _open(folder, chains), progress
+            key_parts(database.identity),
+            database.folder.name,
+            lambda folder: _write(folder, described()),
+            lambda folder: _open(folder, chains),
+            progress,
         )
     except StorageError as error:
         progress.message(f"The descriptors could not be kept, and were made in memory: {error}", "warning")
         return described()
+
+
+def key_parts(identity: str) -> dict[str, Any]:
+    """What makes the descriptors of a database, for their key: its identity, the alphabets that ship, and how words are made of them."""
+    from kernels.cpu.structure_descriptors import RULES
+
+    alphabets = resources.path("structures", "descriptors.json").read_bytes()
+    return {
+        "format": _FORMAT, "columns": identity, "alphabets": hashlib.sha256(alphabets).hexdigest(), "words": [*ALPHABETS],
+        "units": [BITS, LENGTH_UNITS, ANGLE_STEPS], "rules": list(RULES),
+    }  # fmt: skip
 
 
 def _write(folder: Path, arrays: StructureArrays) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.entry import Export, ExportRequest, Input, Option, Search, SearchRequest
+from engine.entry import Export, ExportRequest, Input, KeptKind, Option, Search, SearchRequest
+from engine.formats.registry import names_of
 from engine.jobs.progress import Progress
 from engine.structures.commands import COMMANDS
 
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["STRUCTURE_SEARCH"]
 
-_EPILOG = """
-Queries and database: files (PDB, mmCIF, BinaryCIF, also gzipped), folders of them, or a list of files (.txt, a path a line). A chain is
-called by its file's stem, and stem:chain where the file has several; QUERY.cif:B means chain B alone, without it all are meant.
+_EPILOG = f"""
+Queries and database: files ({names_of("structures")}, also gzipped), folders with all that lies in them, or a list of files (.txt, a path
+a line). A chain is called by its file's stem, and stem:chain where the file has several; QUERY.cif:B means chain B alone, without it all
+are meant.
 With --complexes FILE, the chains of a query's file are also searched together: each is matched to another chain of the same target file,
 and files are ranked by the sum over the matched chains, each superposed by itself.
 
@@ -32,20 +34,19 @@ candidates of a query (more with --top) are superposed, and ranked by their TM-s
 Published mode: the sum of exp(-(difference of Cα distances)^2), exp(-(difference of angles)^2), secondary structure (1, 1/2, 0) and
 BLOSUM62 from 0 to 1, as Mrozek et al. (2014) print it; ranked by the score. A quarter of what a pair may score is sequence.
 
-The z-score says by how many standard deviations a score is above what the database's chains of that length have with this query. RMSD is
-that of the aligned pairs. x' = R x + t (rotation row by row, translation) moves the target onto the query. The CIGAR spans both chains.
+same_fold_probability is that of SCOPe's fold, by both TM-scores and length, where one chain in 76 of a database has it; it is empty for
+chains under 30 residues. e_value is how many unrelated chains a database of this size has with such a score; it is empty in the published
+mode and with other weights or gap costs.
+The z-score says by how many standard deviations a score is above what the database's chains of that length have with this query, and is
+no probability: of pairs at 4 to 5, seven in eight have different folds. RMSD is that of the aligned pairs. x' = R x + t (rotation row by
+row, translation) moves the target onto the query. The CIGAR spans both chains.
 """
 
 
 def _run(request: SearchRequest, progress: Progress) -> StructureSearchSummary:
-    from engine.structure_search.parameters import StructureSearchParameters
     from engine.structure_search.search import find_structures
 
-    assert isinstance(request.parameters, StructureSearchParameters)
-    return find_structures(
-        request.inputs["queries"], request.inputs["database"], request.out, request.parameters, project_folder=request.project,
-        device=request.device, threads=request.threads, progress=progress, **request.options,
-    )  # fmt: skip
+    return find_structures(request, progress)
 
 
 def _export(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
@@ -85,9 +86,12 @@ STRUCTURE_SEARCH = Search(
     shortcuts=("mode", "qualification_threshold", "weights", "top"),
     writes="file",
     run=_run,
+    kernels=("engine.structures.compilation:STRUCTURE_KERNELS", "engine.structure_search.compilation:STRUCTURES"),
     modules=("engine.structure_search.search",),
     tables="engine.structure_search.tables:TABLES",
     exports=(Export("tsv", "Table, tab-separated", (".tsv",)),),
     export=_export,
     commands=COMMANDS,
+    work=(("structures", "engine.structure_search.scoring:StructureAgainstStructures"),),
+    keeps=(KeptKind("structures", "descriptors of chains"),),
 )  # fmt: skip

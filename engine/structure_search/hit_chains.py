@@ -13,21 +13,22 @@ from numpy.typing import NDArray
 
 from engine.errors import InputError
 from engine.files import storage_errors
-from engine.structure_search.structures import DATABASE_FILE
 from engine.structures.chains import Chains
 from engine.structures.database import StructureDatabase, open_database
 from engine.structures.outputs import AlignedChains, PictureChain, chain_atoms, write_picture, write_superposition
 from engine.structures.reading import StructureFile, read_structure, stem
 from engine.structures.scripts import ScriptedChain, Style
+from engine.structures.sources import DATABASE_FILE
 from engine.structures.superposition import Superpositions
 
 if TYPE_CHECKING:
     import gemmi
 
-__all__ = ["FoundChain", "HitChains", "pairs_of_cigar", "trace_geometry", "write_hit", "write_hits"]
+__all__ = ["FoundChain", "HitChains", "pairs_of_cigar", "trace_geometry", "transformation_of", "write_hit", "write_hits"]
 
 _RUNS = re.compile(r"(\d+)([MID])")
 _MOST_FILES = 8  # that stay in memory: the query and the targets looked at last
+_OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # what a superposition does not know of itself
 _REMEDY = "Put the file back where it was, or search again"
 
 
@@ -120,9 +121,10 @@ def pairs_of_cigar(cigar: str) -> NDArray[np.int32]:
     return np.stack([query[is_pair], target[is_pair]], axis=1).astype(np.int32)
 
 
-def numbers_of(text: str) -> NDArray[np.float64]:
-    """Numbers with commas between, as tables of hits hold transformations."""
-    return np.array([float(one) for one in text.split(",")])
+def transformation_of(hit: Mapping[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The rotation (3, 3) and the translation (3,), Å, that move a hit's target onto its query, of its row of the table."""
+    translation = np.array([float(one) for one in hit["translation"].split(",")])
+    return np.array(hit["rotation"], np.float64).reshape(3, 3), translation
 
 
 def trace_geometry(position: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -156,14 +158,15 @@ def write_hit(folder: Path, query: FoundChain, target: FoundChain, hit: Mapping[
     StorageError : the disk refuses.
     """
     pairs = pairs_of_cigar(str(hit["cigar"]))
+    rotation, translation = transformation_of(hit)
     found = Superpositions(
-        numbers_of(hit["rotation"]).reshape(1, 3, 3), numbers_of(hit["translation"])[None], np.array([hit["tm_score_query"]], np.float64),
+        rotation[None], translation[None], np.array([hit["tm_score_query"]], np.float64),
         np.array([hit["tm_score_target"]], np.float64), np.array([hit["rmsd"]], np.float64), np.array([len(pairs)], np.int64), pairs,
         np.array([0, len(pairs)], np.int64),
     )  # fmt: skip
     told: list[str] = []
     query_atoms, target_atoms = (_atoms(one, told) for one in (query, target))
-    extra = {name: hit[name] for name in ("score", "z_score", "phase1_ratio") if hit.get(name) is not None and hit[name] == hit[name]}
+    extra = {name: hit[name] for name in _OF_SEARCH if hit.get(name) is not None and hit[name] == hit[name]}
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     aligned = AlignedChains(query.chains, 0, target.chains, 0, found, 0)
@@ -194,8 +197,7 @@ def write_hits(
     written = [PictureChain(ScriptedChain("query", query.chains, colours[0], masks[0]), _atoms(query, told))]
     for k, (target, row) in enumerate(hits, 1):
         scripted = ScriptedChain(f"hit_{k}", target.chains, colours[k], masks[k])
-        rotation, translation = numbers_of(row["rotation"]).reshape(3, 3), numbers_of(row["translation"])
-        written.append(PictureChain(scripted, _atoms(target, told), rotation, translation))
+        written.append(PictureChain(scripted, _atoms(target, told), *transformation_of(row)))
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return write_picture(folder, written, style, background), told

@@ -4,36 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of
+from engine.arrays import offsets_of, take_runs
 from engine.execution.executor import Session
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
+from engine.structure_search.calibration import chance_features, ordered_shares, shipped_calibration
 from engine.structure_search.parameters import StructureSearchParameters
 from engine.structure_search.scoring import Scores, score_query
 from engine.structure_search.significance import z_scores
 from engine.structure_search.structures import DescribedChains
-from engine.structures.outputs import AlignedChains, cigar, identity
+from engine.structure_search.tables import HITS
+from engine.structures.outputs import AlignedChains, cigars, identities
 from engine.structures.rewards import GapCosts, SensitiveTables, Weights, published_rewards, sensitive_rewards, sensitive_tables
 from engine.structures.superposition import Superpositions, superpose, superpose_many, tm_scores
 from kernels.structure_layouts import Rewards, StructureArrays
 
-__all__ = ["FEWEST_SUPERPOSED", "Hit", "HitSearch", "QueryHits", "relatedness"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["FEWEST_SUPERPOSED", "HitSearch", "QueryHits", "relatedness"]
 
 FEWEST_SUPERPOSED = 100
 """Candidates of a query that the sensitive mode superposes before it ranks them, however few are reported."""
 
 _OF_Z_SCORE = 0.02
+_E_VALUE_DIGITS = 4
 
 
 @dataclass(frozen=True)
 class QueryHits:
     """A query with its hits, best first. `n_aligned`: chains that took part in phase 2. `index`: its place in the order of the files.
-    `beside`: each hit as it is superposed. `scores`, `z_scores`: (n,) of all chains of the database, in order of length; `scores` are
-    negative where phase 1 forbade the chain.
+    `hits`: rows of the table ``hits`` (`engine.structure_search.tables.HITS`). `beside`: each hit as it is superposed. `scores`,
+    `z_scores`: (n,) of all chains of the database, in order of length; `scores` are negative where phase 1 forbade the chain.
     """
 
     query: str
@@ -42,50 +50,10 @@ class QueryHits:
     sequence: str
     states: str
     n_aligned: int
-    hits: Sequence[Hit]
+    hits: pa.Table
     beside: Sequence[AlignedChains]
     scores: NDArray[np.float64]
     z_scores: NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A chain of the database beside a query, best first.
-
-    Attributes
-    ----------
-    score : of the alignment of residues, in bits (sensitive) or as published. z_score : standard deviations above chance.
-    aligned_length : pairs of residues; identity, query_coverage, target_coverage : parts of one, of those pairs (X is like none) and of the
-        two lengths.
-    rmsd : Å, of these pairs under the transformation. tm_score_query, tm_score_target : by the length of each.
-    phase1_ratio : score of the elements, by that of the query with itself; NaN where phase 1 was skipped.
-    rotation, translation : nine and three numbers, commas between; x' = R x + t moves the target onto the query.
-    cigar : of both whole chains: M two residues, I the query's alone, D the target's alone.
-    query_index, target_index : places in the order of the files. target_sequence, target_states : of the target.
-    """
-
-    query: str
-    target: str
-    score: float
-    z_score: float
-    aligned_length: int
-    identity: float
-    rmsd: float
-    tm_score_query: float
-    tm_score_target: float
-    query_coverage: float
-    target_coverage: float
-    phase1_ratio: float
-    rotation: str
-    translation: str
-    cigar: str
-    description: str
-    rank: int
-    query_index: int
-    target_index: int
-    target_length: int
-    target_sequence: str
-    target_states: str
 
 
 def relatedness(z_score: NDArray[np.float64], tm_score: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -131,7 +99,7 @@ class HitSearch:
         least = int(np.ceil(threshold * own)) if threshold > 0 else 0
         return score_query(self._session, query, rewards, max(least, 1) if threshold > 0 else 0), rewards, unit, own
 
-    def all_hits(self) -> Iterator[QueryHits]:
+    def score(self) -> Iterator[QueryHits]:
         """The queries in the order of their files, each with its hits."""
         for i in np.argsort(self.queries.file_order).tolist():
             yield self.hits(i)
@@ -155,15 +123,13 @@ class HitSearch:
                 aligned = self._fitted(i, best, rewards)
                 order = np.arange(len(best))
             ratios = scores.elements / max(1, own_score) if self.parameters.qualification_threshold > 0 else np.full(len(z), np.nan)
-            kept = order[: self.parameters.top].tolist()
-            hits = [
-                self._hit(i, int(best[k]), rank, scores.residues[best[k]] / unit, z[best[k]], ratios[best[k]], aligned, k)
-                for rank, k in enumerate(kept, 1)
-            ]
+            kept = order[: self.parameters.top]
+            figures = self._figures(i, best, scores.residues[best] / unit, z[best], ratios[best], aligned)
+            hits = self._table(i, best[kept], {name: column[kept] for name, column in figures.items()}, aligned, kept)
             own, chains = self.queries.chains, self.database.chains
             return QueryHits(
                 own.names[i], int(self.queries.file_order[i]), own.descriptions[i], own.sequence(i), own.states(i),
-                int((scores.residues >= 0).sum()), hits, [AlignedChains(own, i, chains, int(best[k]), aligned, k) for k in kept],
+                int((scores.residues >= 0).sum()), hits, [AlignedChains(own, i, chains, int(best[k]), aligned, k) for k in kept.tolist()],
                 scores.residues / unit, z,
             )  # fmt: skip
 
@@ -215,24 +181,68 @@ class HitSearch:
         flat = np.concatenate([np.empty((0, 2), np.int32), *starts])
         return Superpositions(rotation, translation, by_both[:, 0], by_both[:, 1], np.array(rmsd), lengths, flat, offsets_of(lengths))
 
-    def _hit(self, i: int, target: int, rank: int, score: float, z: float, ratio: float, aligned: Superpositions, k: int) -> Hit:
-        queries, chains = self.queries.chains, self.database.chains
-        pairs = aligned.pairs[aligned.pair_offsets[k] : aligned.pair_offsets[k + 1]]
-        query_rows, target_rows = queries.rows(i), chains.rows(target)
-        n_query, n_target = query_rows.stop - query_rows.start, target_rows.stop - target_rows.start
-        same = identity(queries.residue[query_rows], chains.residue[target_rows], pairs)
-        return Hit(
-            query=queries.names[i], target=chains.names[target], score=round(float(score), 3), z_score=round(float(z), 3),
-            aligned_length=len(pairs), identity=round(same, 4), rmsd=round(float(aligned.rmsd[k]), 3),
-            tm_score_query=round(float(aligned.tm_score_query[k]), 4), tm_score_target=round(float(aligned.tm_score_target[k]), 4),
-            query_coverage=round(len(pairs) / n_query, 4), target_coverage=round(len(pairs) / n_target, 4),
-            phase1_ratio=round(float(ratio), 4), rotation=_numbers(aligned.rotation[k].reshape(-1), 7),
-            translation=_numbers(aligned.translation[k], 4), cigar=cigar(pairs, n_query, n_target),
-            description=chains.descriptions[target], rank=rank, query_index=int(self.queries.file_order[i]),
-            target_index=int(self.database.file_order[target]), target_length=n_target, target_sequence=chains.sequence(target),
-            target_states=chains.states(target),
-        )  # fmt: skip
+    def _figures(
+        self, i: int, targets: NDArray[np.int64], scores: NDArray[np.float64], z: NDArray[np.float64], ratios: NDArray[np.float64],
+        aligned: Superpositions,
+    ) -> dict[str, NDArray[np.float64]]:  # fmt: skip
+        """Scores, z-scores, E-values, probabilities of the same fold and ratios of phase 1, rounded, of some chains beside query `i`."""
+        queries, chains, calibration = self.queries.chains, self.database.chains, shipped_calibration(self.parameters.mode)
+        length, lengths = queries.lengths[i], chains.lengths[targets]
+        probabilities = calibration.same_fold_probabilities(aligned.tm_score_query, aligned.tm_score_target, np.minimum(length, lengths))
+        e_values = np.full(len(targets), np.nan)
+        if self.parameters.has_learned_scores:
+            shared = np.minimum(ordered_shares(queries, np.array([i])), ordered_shares(chains, targets)).sum(axis=1)
+            e_values = len(chains) * calibration.chances(scores, chance_features(length, lengths, shared))
+        return {
+            "score": _rounded(scores, 3), "z_score": _rounded(z, 3), "e_value": _rounded_to_digits(e_values, _E_VALUE_DIGITS),
+            "same_fold_probability": _rounded(probabilities, 4), "phase1_ratio": _rounded(ratios, 4),
+        }  # fmt: skip
+
+    def _table(
+        self, i: int, targets: NDArray[np.int64], figures: dict[str, NDArray[np.float64]], aligned: Superpositions, kept: NDArray[np.int64]
+    ) -> pa.Table:
+        """Hits, best first: some chains of the database, each superposed as one of several is."""
+        own, chains = self.queries.chains, self.database.chains.taken(targets)
+        query, n_query, n = own.residue[own.rows(i)], int(own.lengths[i]), len(targets)
+        pairs, offsets = _pairs_of(aligned, kept)
+        lengths = np.diff(offsets)
+        columns = {
+            "query": [own.names[i]] * n,
+            "target": chains.names,
+            **figures,
+            "aligned_length": lengths,
+            "identity": _rounded(identities(query, chains.residue, chains.offsets, pairs, offsets), 4),
+            "rmsd": _rounded(aligned.rmsd[kept], 3),
+            "tm_score_query": _rounded(aligned.tm_score_query[kept], 4),
+            "tm_score_target": _rounded(aligned.tm_score_target[kept], 4),
+            "query_coverage": _rounded(lengths / n_query, 4),
+            "target_coverage": _rounded(lengths / chains.lengths, 4),
+            "rotation": np.round(aligned.rotation[kept].reshape(n, 9), 7),
+            "translation": list(map("{:.4f},{:.4f},{:.4f}".format, *aligned.translation[kept].T.tolist())),
+            "cigar": cigars(pairs, offsets, n_query, chains.lengths),
+            "description": chains.descriptions,
+            "rank": np.arange(1, n + 1),
+            "query_index": np.full(n, self.queries.file_order[i]),
+            "target_index": self.database.file_order[targets],
+            "target_length": chains.lengths,
+            "target_sequence": chains.sequences.arrow(),
+            "target_states": chains.all_states.arrow(),
+        }
+        return HITS.arrow(columns)
 
 
-def _numbers(values: NDArray[np.float64], decimals: int) -> str:
-    return ",".join(f"{value:.{decimals}f}" for value in values)
+def _rounded_to_digits(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
+    """Rounded to so many digits that tell."""
+    return np.array([float(f"{value:.{digits}g}") for value in values.tolist()], np.float64)
+
+
+def _rounded(values: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
+    """Rounded as decimals are: NumPy multiplies first, and takes 0.00625 for a tie."""
+    return np.array(list(map(round, values.tolist(), repeat(decimals))), np.float64)
+
+
+def _pairs_of(aligned: Superpositions, kept: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The pairs of some superpositions, flat, and where those of each begin."""
+    queries, offsets = take_runs(aligned.pairs[:, 0], aligned.pair_offsets, kept)
+    targets, _ = take_runs(aligned.pairs[:, 1], aligned.pair_offsets, kept)
+    return np.stack([queries, targets], axis=1), offsets

@@ -70,6 +70,13 @@ class StructureSearchParameters(SearchParameters):
         """Whether the weight of secondary structure was changed where nothing is weighted by it."""
         return self.mode == "sensitive" and self.weights[2] != 1
 
+    @property
+    def has_learned_scores(self) -> bool:
+        """Whether scores are those of the sensitive mode as it was learned, to which the constants of E-values belong."""
+        gaps = {"gap_first": self.gap_first, "gap_next": self.gap_next}
+        length, angle, _, residue = self.weights
+        return self.mode == "sensitive" and gaps == _GAPS[self.mode] and length == angle == residue == 1
+
     @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
         """A mode brings its gap costs."""

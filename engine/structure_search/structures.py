@@ -12,17 +12,16 @@ from numpy.typing import NDArray
 from engine.errors import InputError
 from engine.execution.threads import run_on_threads
 from engine.files import is_there
-from engine.formats.sources import ByteSource
 from engine.jobs.progress import Progress
 from engine.structure_search.descriptor_index import descriptors_of
 from engine.structures.chains import Chains, concatenated
 from engine.structures.database import MadeWhenAsked, open_database
 from engine.structures.descriptors import Alphabets, describe
 from engine.structures.reading import StructureFile, read_structure, stem
+from engine.structures.sources import DATABASE_FILE, LISTS, files_in, listed
 from kernels.structure_layouts import StructureArrays
 
 __all__ = [
-    "DATABASE_FILE",
     "DescribedChains",
     "Source",
     "database_folder",
@@ -33,14 +32,7 @@ __all__ = [
     "without_structure",
 ]
 
-DATABASE_FILE = "database.json"
-"""What a structure database is known by."""
-
-_ENDINGS = (".pdb", ".ent", ".cif", ".mmcif", ".pdbx", ".bcif")
-_LISTS = (".txt", ".list", ".lst")
-_MOST_LISTED = 1_000_000
 _MOST_FAULTS_TOLD = 10
-_MOST_LIST_BYTES = 1 << 27
 _FEWEST_ELEMENTS = 1  # of helix or strand, without which a query says little
 
 
@@ -75,7 +67,9 @@ class DescribedChains:
 
 
 def sources_of(given: Sequence[str | Path]) -> list[Source]:
-    """The files that are meant by files, folders, lists of files (``.txt``, a path a line), each perhaps with ``:CHAIN`` behind it.
+    """The files that are meant by files, folders, lists of files (``.txt``), each perhaps with ``:CHAIN`` behind it.
+
+    For folders and lists see `engine.structures.sources`.
 
     Raises
     ------
@@ -83,17 +77,12 @@ def sources_of(given: Sequence[str | Path]) -> list[Source]:
     """
     found: list[Source] = []
     for one in map(Path, given):
-        if not is_there(one):
-            found.append(_source(one))
-        elif one.is_dir():
-            files = sorted(path for path in one.iterdir() if path.is_file() and _is_structure(path))
-            if not files:
-                raise InputError(one, f"holds no files of structures ({', '.join(_ENDINGS)}, also gzipped)", remedy="Name another folder")
-            found += [Source(path, is_of_folder=True) for path in files]
-        elif one.suffix.lower() in _LISTS and one.is_file():
-            found += _listed(one)
-        else:
-            found.append(_source(one))
+        is_list = one.suffix.lower() in LISTS and is_there(one) and one.is_file()
+        for source in map(_source, listed(one) if is_list else [one]):
+            if is_there(source.path) and source.path.is_dir():
+                found += [Source(path, is_of_folder=True) for path in files_in(source.path)]
+            else:
+                found.append(source)
     return found
 
 
@@ -125,10 +114,6 @@ def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChai
     )
 
 
-def _is_structure(path: Path) -> bool:
-    return path.name.lower().removesuffix(".gz").endswith(_ENDINGS)
-
-
 def _source(path: Path) -> Source:
     """A suffix ``:CHAIN`` is one only where the whole is no file."""
     if not is_there(path) and ":" in path.name:
@@ -136,20 +121,6 @@ def _source(path: Path) -> Source:
         if name and is_there(path.parent / name):
             return Source(path.parent / name, chain)
     return Source(path)
-
-
-def _listed(path: Path) -> list[Source]:
-    """The files of a list, whose paths count from its folder."""
-    with ByteSource(path) as source:
-        data = source.read(_MOST_LIST_BYTES)
-    try:
-        lines = [line.strip() for line in data.decode("utf-8").splitlines()]
-    except UnicodeDecodeError:
-        raise InputError(path, "is no list of files: it is no text", remedy="Give a file of text with a path in each line") from None
-    names = [line for line in lines if line and not line.startswith("#")]
-    if not names or len(names) > _MOST_LISTED:
-        raise InputError(path, "lists no files" if not names else f"lists more than {_MOST_LISTED:,} files", remedy="Write a path a line")
-    return [_source(path.parent / name) for name in names]
 
 
 def read_chains(sources: Sequence[Source], progress: Progress, threads: int, *, least_confidence: float = 0.0) -> DescribedChains:

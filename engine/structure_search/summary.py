@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.summary import Count, Summary
+from engine.results.counts import Count
+from engine.summary import Summary
 
-__all__ = ["StructureSearchSummary"]
+__all__ = ["Best", "StructureSearchSummary"]
+
+Best = tuple[str, str, float, float | None, float | None, float, str]
+"""Query, target, TM-score by the query's length, probability of the same fold, E-value, z-score, description; None: not known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,7 +18,7 @@ class StructureSearchSummary(Summary):
     """What a structure search did.
 
     `mode`: sensitive or published. `n_aligned`: pairs that phase 1 admitted to phase 2.
-    `best`: (query, target, TM-score by the query's length, z-score, description) of the best hits.
+    `best`: of the best hits.
     """
 
     mode: str
@@ -23,7 +27,7 @@ class StructureSearchSummary(Summary):
     n_residues: int
     n_hits: int
     n_aligned: int
-    best: tuple[tuple[str, str, float, float, str], ...]
+    best: tuple[Best, ...]
 
     def counts(self) -> list[Count]:
         """Hits."""
@@ -36,5 +40,11 @@ class StructureSearchSummary(Summary):
         return [
             f"{queries.number:,} {queries.noun} against {chains.number:,} {chains.noun} ({self.n_residues:,} residues), {self.mode} mode",
             f"{self.n_hits:,} {self.counts()[0].noun}; {self.n_aligned:,} of {pairs.number:,} {pairs.noun} took part in phase 2",
-            *(f"  {query:<20.20} {target:<20.20} TM {tm:5.3f}  z {z:7.1f}  {text:.60}" for query, target, tm, z, text in self.best),
+            *map(_best_line, self.best),
         ]
+
+
+def _best_line(best: Best) -> str:
+    query, target, tm, fold, e_value, z, text = best
+    known = ("" if fold is None else f"same fold {fold:4.0%}  ") + ("" if e_value is None else f"E {e_value:<8.2g} ")
+    return f"  {query:<20.20} {target:<20.20} TM {tm:5.3f}  {known}z {z:6.1f}  {text:.60}"

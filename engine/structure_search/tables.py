@@ -2,42 +2,144 @@
 
 from __future__ import annotations
 
-from engine.tables import Column, Table
+from typing import Any
 
-__all__ = ["TABLES"]
+from engine.results.columns import Column, Rule, Table
+from engine.structures.outputs import ROW_COLUMNS
 
-_QUERY_COLUMNS = (
-    Column("query", "Query", "Name of the query: the stem of its file, and its chain where the file has several", width=18),
-    Column("n_hits", "Hits", "Hits that are reported", "integer", 6),
-    Column("best_tm_score", "Best TM-score", "Greatest TM-score of a hit, by the query's length", "number", 10, 3),
-    Column("length", "Length", "Residues of the query", "integer", 7),
-    Column("n_aligned", "Qualified", "Chains of the database that phase 1 admitted to phase 2", "integer", 9),
-    Column("description", "Description", "What the file says of the query", width=40),
+__all__ = ["COMPLEXES", "HITS", "QUERIES", "TABLES"]
+
+_SAME_FOLD = (
+    "Probability that the target has the query's fold (SCOPe), by both TM-scores and length, where one chain in 76 of a database has it; "
+    "empty for chains under 30 residues"
+)
+_E_VALUE = (
+    "Unrelated chains that a database of this size has with such a score; empty in the published mode and with other weights or gap costs, "
+    "of which chance is not known"
+)
+_Z_SCORE = (
+    "Standard deviations by which the score is above that of the database's other chains of this length; no probability: of pairs at 4 "
+    "to 5, seven in eight have different folds"
 )
 
-_HIT_COLUMNS = (
-    Column("query", "Query", "Name of the query", width=16, is_shown=False),
-    Column("rank", "Rank", "Place among the hits of its query", "integer", 5),
-    Column("target", "Target", "Name of the chain in the database", width=18),
-    Column("z_score", "z-score", "Standard deviations by which the score is above that of unrelated chains of this length", "number", 8, 1),
-    Column("tm_score_query", "TM-score", "TM-score by the query's length; above 0.5 mostly the same fold", "number", 8, 3),
-    Column("tm_score_target", "TM-score, target", "TM-score of the superposition by the target's length", "number", 8, 3),
-    Column("rmsd", "RMSD", "Root mean square distance of the aligned pairs of Cα", "number", 7, 2, unit="Å"),
-    Column("aligned_length", "Pairs", "Pairs of residues that are aligned", "integer", 7),
-    Column("identity", "Identity", "Part of the pairs that are the same residue", "percent", 8, unit="%"),
-    Column("query_coverage", "Coverage", "Part of the query's residues that are aligned", "percent", 8, unit="%"),
-    Column("description", "Description", "What the file says of the chain", width=40),
-    Column("score", "Score", "Score of the alignment of residues: bits, or as published", "number", 8, 1),
-    Column("target_coverage", "Target coverage", "Part of the target's residues that are aligned", "percent", 8, is_shown=False, unit="%"),
-    Column("target_length", "Length", "Residues of the target", "integer", 7, is_shown=False),
-    Column("phase1_ratio", "Phase 1", "Score of the elements of secondary structure, by the query's own", "number", 8, 2, is_shown=False),
-    Column("rotation", "Rotation", "R of x' = R x + t, which moves the target onto the query, row by row", width=20, is_shown=False),
-    Column("translation", "Translation", "Three numbers, in Å: t of x' = R x + t", width=20, is_shown=False),
-    Column("cigar", "CIGAR", "Both whole chains: M two residues, I the query's alone, D the target's alone", width=20, is_shown=False),
-)
+_STATES = "[A-Za-z-]*"
 
-TABLES = (
-    Table("queries", "Queries", _QUERY_COLUMNS, ("query_index", "query", "sequence", "states")),
-    Table("hits", "Hits", _HIT_COLUMNS, ("query_index", "target_index", "target_sequence", "target_states")),
-)
+
+def _spans(cigar: Any, target_length: Any) -> bool:
+    """Whether CIGARs span the whole targets."""
+    from engine.results.cigars import letters_of_cigars
+
+    return bool((letters_of_cigars(cigar, "MD") == target_length.to_numpy()).all())
+
+
+def _are_as_long(sequence: Any, states: Any, length: Any) -> bool:
+    import pyarrow.compute as pc
+
+    lengths = pc.utf8_length(sequence)
+    return bool(lengths.equals(pc.utf8_length(states)) and lengths.equals(length.cast(lengths.type)))
+
+
+QUERIES = Table.of(
+    "queries",
+    "Queries",
+    (
+        Column("query_index", meaning="Place of the query in its files, from 0", kind="identifier", low=0),
+        Column("query", "Query", "Name of the query: the stem of its file, and its chain where the file has several", width=18),
+        Column("description", "Description", "What the file says of the query", width=40),
+        Column("length", "Length", "Residues of the query", "integer", 7, type="int32", low=0),
+        Column("sequence", meaning="Residues of the query", pattern="[A-Z*]*"),
+        Column("states", meaning="Their secondary structure", pattern=_STATES),
+        Column("n_hits", "Hits", "Hits that are reported", "integer", 6, type="int32", low=0),
+        Column("n_aligned", "Qualified", "Chains of the database that phase 1 admitted to phase 2", "integer", 9, low=0, high=1 << 40),
+        Column(
+            "best_tm_score", "Best TM-score", "Greatest TM-score of a hit, by the query's length", "number", 10, 3, is_nullable=True
+        ),
+    ),
+    shown="query n_hits best_tm_score length n_aligned description",
+    links="query_index query sequence states",
+    rules=(Rule(("sequence", "states", "length"), "has other numbers of residues and states than it says", _are_as_long),),
+)  # fmt: skip
+
+HITS = Table.of(
+    "hits",
+    "Hits",
+    (
+        Column("query", "Query", "Name of the query", width=16, is_shown=False),
+        Column("target", "Target", "Name of the chain in the database", width=18),
+        Column("score", "Score", "Score of the alignment of residues: bits, or as published", "number", 8, 1, is_nullable=True),
+        Column("z_score", "z-score", _Z_SCORE, "number", 8, 1, is_nullable=True),
+        Column("e_value", "E-value", _E_VALUE, "e_value", 8, is_nullable=True, is_optional=True, low=0),
+        Column(
+            "same_fold_probability", "Same fold", _SAME_FOLD, "percent", 9, unit="%", is_nullable=True, is_optional=True, low=0, high=1
+        ),
+        Column("aligned_length", "Pairs", "Pairs of residues that are aligned", "integer", 7, type="int32", low=0),
+        Column("identity", "Identity", "Part of the pairs that are the same residue", "percent", 8, unit="%", low=0, high=1),
+        Column("rmsd", "RMSD", "Root mean square distance of the aligned pairs of Cα", "number", 7, 2, unit="Å", is_nullable=True),
+        Column(
+            "tm_score_query", "TM-score", "TM-score by the query's length; above 0.5 mostly the same fold", "number", 8, 3,
+            is_nullable=True,
+        ),
+        Column(
+            "tm_score_target", "TM-score, target", "TM-score of the superposition by the target's length", "number", 8, 3,
+            is_nullable=True,
+        ),
+        Column("query_coverage", "Coverage", "Part of the query's residues that are aligned", "percent", 8, unit="%", low=0, high=1),
+        Column(
+            "target_coverage", "Target coverage", "Part of the target's residues that are aligned", "percent", 8, is_shown=False,
+            unit="%", low=0, high=1,
+        ),
+        Column(
+            "phase1_ratio", "Phase 1", "Score of the elements of secondary structure, by the query's own", "number", 8, 2,
+            is_shown=False, is_nullable=True,
+        ),
+        Column(
+            "rotation", "Rotation", "R of x' = R x + t, which moves the target onto the query, row by row", "numbers", 20, 7,
+            is_shown=False, type="double[9]", saved=".7f", low=-1e9, high=1e9,
+        ),
+        Column(
+            "translation", "Translation", "Three numbers, in Å: t of x' = R x + t", width=20, is_shown=False, is_own_text=True,
+            pattern=r"-?[0-9]{1,12}\.[0-9]{1,12}(?:,-?[0-9]{1,12}\.[0-9]{1,12}){2}",
+        ),
+        Column(
+            "cigar", "CIGAR", "Both whole chains: M two residues, I the query's alone, D the target's alone", width=20, is_shown=False,
+            pattern="(?:[0-9]{1,9}[MID])*", is_own_text=True,
+        ),
+        Column("description", "Description", "What the file says of the chain", width=40),
+        Column("rank", "Rank", "Place among the hits of its query", "integer", 5, type="int32"),
+        Column("query_index", meaning="Place of the query in its files, from 0", kind="integer", type="int32", low=0),
+        Column("target_index", meaning="Place of the chain in the database, from 0", kind="integer", type="int32", low=0),
+        Column("target_length", "Length", "Residues of the target", "integer", 7, is_shown=False, type="int32", low=0),
+        Column("target_sequence", meaning="Residues of the target", pattern="[A-Z*]*"),
+        Column("target_states", meaning="Their secondary structure", pattern=_STATES),
+    ),
+    shown="query rank target same_fold_probability e_value z_score tm_score_query tm_score_target rmsd aligned_length identity "
+    "query_coverage description score target_coverage target_length phase1_ratio rotation translation cigar",
+    links="query_index target_index target_sequence target_states",
+    saved=" ".join(ROW_COLUMNS),
+    rules=(
+        Rule(("target_sequence", "target_states", "target_length"), "has other numbers of residues and states than it says", _are_as_long),
+        Rule(("cigar", "target_length"), "does not span its target", _spans),
+    ),
+)  # fmt: skip
+
+COMPLEXES = Table.of(
+    "complexes",
+    "Complexes",
+    (
+        Column("query", meaning="What the query's file is called"),
+        Column("target", meaning="What the target's file is called"),
+        Column("query_chains", meaning="Chains of the query's file", kind="integer"),
+        Column("target_chains", meaning="Chains of the target's file", kind="integer"),
+        Column("matched_chains", meaning="How many are matched", kind="integer"),
+        Column("z_score", meaning="Sum of the z-scores of the matched chains", kind="number"),
+        Column("score", meaning="Sum of their scores", kind="number"),
+        Column("tm_score_query", meaning="Mean TM-score over the chains of the query's file", kind="number"),
+        Column("tm_score_target", meaning="Mean TM-score over those of the target's", kind="number"),
+        Column("pairs", meaning="Names of the matched chains, as query=target, commas between"),
+    ),
+    saved="query target query_chains target_chains matched_chains z_score score tm_score_query tm_score_target pairs",
+)  # fmt: skip
+"""Files of which all chains are searched together."""
+
+TABLES = (QUERIES, HITS)
 """From the query to its hits."""

@@ -6,7 +6,6 @@ that a file says of its sizes is believed: more rows than its bytes can hold, or
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_binary_cif"]
 
-_DEEPEST = 32
+_LONGEST_LIST = 100_000
 _LEAST_BYTES_OF_ROW = 4
 _FREE_ROWS = 1 << 12
 _TYPES = {1: "<i1", 2: "<i2", 3: "<i4", 4: "<u1", 5: "<u2", 6: "<u4", 32: "<f4", 33: "<f8"}
@@ -58,7 +57,7 @@ def read_binary_cif(path: Path, data: bytes) -> gemmi.cif.Document:
     import gemmi
 
     try:
-        root = _MessagePack(data).read()
+        root = _unpacked(data)
         document = gemmi.cif.Document()
         most_rows = _FREE_ROWS + len(data) // _LEAST_BYTES_OF_ROW
         for block in _list_of(root, "dataBlocks"):
@@ -68,7 +67,7 @@ def read_binary_cif(path: Path, data: bytes) -> gemmi.cif.Document:
                 if name in _WANTED:
                     _add_category(made, name, category, most_rows)
         return document
-    except (_WrongError, struct.error, ValueError, KeyError, TypeError, IndexError, OverflowError, UnicodeDecodeError) as error:
+    except (_WrongError, ValueError, KeyError, TypeError, IndexError, OverflowError, UnicodeDecodeError) as error:
         told = shortened(str(error), 200)
         raise InputError(path, f"is no sound BinaryCIF file ({told})", remedy=_REMEDY) from None
 
@@ -91,72 +90,18 @@ def _text_of(value: Any, key: str) -> str:
     return found
 
 
-class _MessagePack:
-    """Reads one value of MessagePack: numbers, texts, bytes, lists and maps."""
+def _unpacked(data: bytes) -> Any:
+    """The first value of MessagePack. Lists are made as long as they say before their items are read: so their length is bounded."""
+    import msgpack
 
-    def __init__(self, data: bytes) -> None:
-        self._data, self._at, self._depth = data, 0, 0
-
-    def read(self) -> Any:
-        """The next value."""
-        kind = self._take(1)[0]
-        if kind < 0x80:
-            return kind
-        if kind < 0x90:
-            return self._map(kind & 0x0F)
-        if kind < 0xA0:
-            return self._list(kind & 0x0F)
-        if kind < 0xC0:
-            return self._text(kind & 0x1F)
-        if kind >= 0xE0:
-            return kind - 0x100
-        if kind in (0xC0, 0xC2, 0xC3):
-            return {0xC0: None, 0xC2: False, 0xC3: True}[kind]
-        if kind in (0xC4, 0xC5, 0xC6):
-            return self._take(self._number((">B", ">H", ">I")[kind - 0xC4]))
-        if 0xCA <= kind <= 0xD3:
-            return self._number((">f", ">d", ">B", ">H", ">I", ">Q", ">b", ">h", ">i", ">q")[kind - 0xCA])
-        if kind in (0xD9, 0xDA, 0xDB):
-            return self._text(self._number((">B", ">H", ">I")[kind - 0xD9]))
-        if kind in (0xDC, 0xDD):
-            return self._list(self._number((">H", ">I")[kind - 0xDC]))
-        if kind in (0xDE, 0xDF):
-            return self._map(self._number((">H", ">I")[kind - 0xDE]))
-        raise _WrongError(f"byte {self._at - 1} is of no kind that BinaryCIF has")
-
-    def _take(self, n: int) -> bytes:
-        if self._at + n > len(self._data):
-            raise _WrongError("it is cut off")
-        self._at += n
-        return self._data[self._at - n : self._at]
-
-    def _number(self, form: str) -> Any:
-        return struct.unpack(form, self._take(struct.calcsize(form)))[0]
-
-    def _text(self, n: int) -> str:
-        return self._take(n).decode("utf-8")
-
-    def _list(self, n: int) -> list[Any]:
-        self._enter(n)
-        found = [self.read() for _ in range(n)]
-        self._depth -= 1
-        return found
-
-    def _map(self, n: int) -> dict[str, Any]:
-        self._enter(n)
-        found = {}
-        for _ in range(n):
-            key = self.read()
-            if not isinstance(key, str):
-                raise _WrongError("a name in it is no text")
-            found[key] = self.read()
-        self._depth -= 1
-        return found
-
-    def _enter(self, n: int) -> None:
-        self._depth += 1
-        if n > len(self._data) - self._at or self._depth > _DEEPEST:
-            raise _WrongError("its lists are longer than the file, or too deep")
+    unpacker = msgpack.Unpacker(max_buffer_size=len(data), max_array_len=_LONGEST_LIST, max_map_len=_LONGEST_LIST)
+    unpacker.feed(data)
+    try:
+        return unpacker.unpack()
+    except msgpack.OutOfData:
+        raise _WrongError("it is cut off") from None
+    except (msgpack.FormatError, msgpack.StackError):
+        raise _WrongError("it holds what MessagePack does not know, or lists too deep") from None
 
 
 def _add_category(block: gemmi.cif.Block, name: str, category: Any, most_rows: int) -> None:

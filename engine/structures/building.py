@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from engine.errors import InputError, ParameterError, StorageError
 from engine.execution.threads import available_threads
 from engine.files import is_there, storage_errors
+from engine.formats.registry import names_of
 from engine.jobs.progress import Progress
 from engine.project.columns import UnsoundIndexError
 from engine.project.locks import FileLock
@@ -31,21 +32,19 @@ from engine.structures.database import (
 )
 from engine.structures.reading import StructureFile, is_structure, stem
 from engine.structures.reading_processes import read_structures
+from engine.structures.sources import DATABASE_FILE, files_in, listed
 
 __all__ = ["add_to_database", "build_database", "remove_from_database", "structure_files"]
 
 _FILES_OF_A_PART = 1000
 """What is lost at most when a build is stopped: the files of one part."""
-_ENDINGS = (".pdb", ".ent", ".cif", ".mmcif", ".bcif", ".pdbx", ".mmtf")
 _LOCK = "database.lock"
-_MOST_LIST = 1 << 28
 
 
 def structure_files(wishes: Sequence[str | Path]) -> list[Path]:
     """The files that files, folders and lists of files stand for, each once, in the order given.
 
-    Of a folder and the folders in it those with the endings of structures, or, where none has one, all; links to folders are not
-    followed. A list is a text with a path in each line, from the list's own folder; ``#`` begins a comment.
+    For folders and lists see `engine.structures.sources`; what is no structure is taken for a list.
 
     Raises
     ------
@@ -55,7 +54,7 @@ def structure_files(wishes: Sequence[str | Path]) -> list[Path]:
     for wish in wishes:
         path = Path(wish)
         if path.is_dir():
-            files = _files_in(path)
+            files = files_in(path)
         elif is_structure(path):
             files = [path]
         else:
@@ -64,28 +63,14 @@ def structure_files(wishes: Sequence[str | Path]) -> list[Path]:
     return list(found)
 
 
-def _files_in(folder: Path) -> list[Path]:
-    files = []
-    for where, folders, names in os.walk(folder):
-        folders.sort()
-        files += [Path(where, name) for name in sorted(names) if not name.startswith(".")]
-    known = [path for path in files if path.name.lower().removesuffix(".gz").endswith(_ENDINGS)]
-    if not (known or files):
-        raise InputError(folder, "is an empty folder", remedy="Give the folder with the files of the structures")
-    return known or files
-
-
 def _files_of_list(path: Path) -> list[Path]:
-    with path.open("rb") as file:
-        text = file.read(_MOST_LIST)
-    lines = [line.partition("#")[0].strip() for line in text.decode("utf-8", "surrogateescape").splitlines()]
-    files = [path.parent / line for line in lines if line]
-    if not files or not is_there(files[0]):
+    files = listed(path)
+    if not is_there(files[0]):
         raise InputError(
             path, "is neither a structure nor a list of files", place="line 1",
-            remedy="Give a folder, structures as PDB, mmCIF or BinaryCIF, or a text with a path in each line",
+            remedy=f"Give a folder, structures as {names_of('structures')}, or a text with a path in each line",
         )  # fmt: skip
-    return [one for entry in files for one in (_files_in(entry) if is_there(entry) and entry.is_dir() else [entry])]
+    return [one for entry in files for one in (files_in(entry) if is_there(entry) and entry.is_dir() else [entry])]
 
 
 def build_database(
@@ -155,7 +140,7 @@ def _changed(
     files = [path.absolute() for path in structure_files(wishes)]
     _check_folder(folder)
     with _locked(folder):
-        known = [] if not (folder / "database.json").exists() else [_old_content(folder, least_confidence, progress)]
+        known = [] if not (folder / DATABASE_FILE).exists() else [_old_content(folder, least_confidence, progress)]
         known += _parts(folder, least_confidence)
         wanted = {source.key: (path, source) for path, source in zip(files, map(_source_of, files), strict=True)}
         old = {source.key for one in known for source in one.sources}
@@ -171,7 +156,7 @@ def _changed(
 
 
 def _check_folder(folder: Path) -> None:
-    if folder.is_dir() and not (folder / "database.json").exists() and not (folder / PARTS).is_dir():
+    if folder.is_dir() and not (folder / DATABASE_FILE).exists() and not (folder / PARTS).is_dir():
         others = [path.name for path in folder.iterdir() if path.name != _LOCK]
         if others:
             raise InputError(folder, "is a folder with other things in it", remedy="Give a new or an empty folder for the database")

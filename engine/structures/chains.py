@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.arrays import offsets_of, take_runs
+from engine.arrays import Texts, offsets_of, take_runs
 from engine.sequences.matrices import LETTERS
 
 __all__ = ["COIL", "FEWEST_RESIDUES", "HELIX", "NO_CHAINS", "RESIDUE_COLUMNS", "STATE_LETTERS", "STRAND", "Chains", "concatenated"]
@@ -75,6 +75,16 @@ class Chains:
     def states(self, i: int) -> str:
         """Secondary structure of chain `i` in letters."""
         return _STATE_LETTERS[self.secondary[self.rows(i)]].tobytes().decode()
+
+    @property
+    def sequences(self) -> Texts:
+        """Residues of all chains in letters."""
+        return Texts(_LETTERS[self.residue], self.offsets)
+
+    @property
+    def all_states(self) -> Texts:
+        """Secondary structure of all chains in letters."""
+        return Texts(_STATE_LETTERS[self.secondary], self.offsets)
 
     def taken(self, order: NDArray[np.int64] | Sequence[int]) -> Chains:
         """The chains of these numbers, in this order."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from engine.entry import Command
 from engine.errors import ParameterError
+from engine.formats.registry import names_of
 from engine.jobs.progress import Progress
 
 __all__ = ["COMMANDS"]
@@ -21,7 +22,7 @@ def _add_superpose(parser: argparse.ArgumentParser) -> None:
         "Superpose one chain onto another so that their TM-score is the greatest, and write table, coordinates, alignment and scripts for "
         "PyMOL and ChimeraX. Chains are named as FILE or FILE:CHAIN."
     )
-    parser.add_argument("query", metavar="A[:CHAIN]", help="the structure that stays (PDB, mmCIF or BinaryCIF, also gzipped)")
+    parser.add_argument("query", metavar="A[:CHAIN]", help=f"the structure that stays ({names_of('structures')}, also gzipped)")
     parser.add_argument("target", metavar="B[:CHAIN]", help="the structure that is moved onto it")
     parser.add_argument("--out", required=True, metavar="DIR", help="folder for what is written; made where it does not exist")
 

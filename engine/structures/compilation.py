@@ -37,4 +37,4 @@ def _last() -> Any:
     return tm_score_of_pairs
 
 
-STRUCTURE_KERNELS = Kernels("reading and superposition of structures", _last, _use)
+STRUCTURE_KERNELS = Kernels("reading and superposition of structures", _last, _use, family="structures")

@@ -34,6 +34,7 @@ from engine.files import atomic_file, storage_errors, sync_file, sync_folder, te
 from engine.project.columns import UnsoundIndexError, checked_offsets, checked_texts, open_column, read_numbers, require
 from engine.sequences.matrices import LETTERS
 from engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, RESIDUE_COLUMNS, STRAND, Chains
+from engine.structures.sources import DATABASE_FILE
 
 __all__ = [
     "Collection",
@@ -47,8 +48,10 @@ __all__ = [
 ]
 
 _FORMAT = 1
+_DELETE = 127  # the one character behind the blank that is none
+_MOST_CONFIDENCE = 1e4
 _ASCII = 128
-_MANIFEST, _NUMBERS, PARTS, SKIPPED = "database.json", "numbers.json", "parts", "skipped.tsv"
+_NUMBERS, PARTS, SKIPPED = "numbers.json", "parts", "skipped.tsv"
 _COLUMNS_FOLDER = re.compile(r"columns-[0-9a-f]{12}")
 _TYPES = {
     "position": "<f4", "residue": "|i1", "secondary": "|u1", "confidence": "<f4", "author_number": "<i4", "insertion": "|u1",
@@ -154,16 +157,16 @@ def open_database(folder: str | Path) -> StructureDatabase:
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
-    path = folder / _MANIFEST
-    require(not path.is_symlink(), f"{_MANIFEST} is a link")
+    path = folder / DATABASE_FILE
+    require(not path.is_symlink(), f"{DATABASE_FILE} is a link")
     try:
         with path.open("rb") as file:
             found = json.loads(file.read(_MOST_JSON))
     except (OSError, ValueError, RecursionError) as error:
-        raise UnsoundIndexError(f"{_MANIFEST} cannot be read ({error})") from error
+        raise UnsoundIndexError(f"{DATABASE_FILE} cannot be read ({error})") from error
     require(
         isinstance(found, dict) and set(found) == {"format", "columns", "least_confidence"},
-        f"{_MANIFEST} holds other things than it should",
+        f"{DATABASE_FILE} holds other things than it should",
     )
     require(found["format"] == _FORMAT, f"it is of format {str(found['format'])[:20]}, and this version reads {_FORMAT}")
     require(isinstance(found["columns"], str) and _COLUMNS_FOLDER.fullmatch(found["columns"]) is not None, "it names no columns")
@@ -193,6 +196,8 @@ def open_collection(folder: Path) -> Collection:
     require(not n or (source.min() >= 0 and source.max() < n_sources), "a chain is of no file")
     sizes, modified = _column(folder, "source_size", "<i8", n_sources), _column(folder, "source_modified", "<i8", n_sources)
 
+    require(not (texts["source_paths"].letters == 0).any(), "a file has no name that can be opened")
+
     def make_sources() -> tuple[Source, ...]:
         paths, skipped = _strings(texts["source_paths"]), _strings(texts["source_skipped"])
         numbers = zip(paths, sizes.tolist(), modified.tolist(), skipped, strict=True)
@@ -211,6 +216,10 @@ def _check_values(columns: dict[str, NDArray[Any]]) -> None:
     # Not-a-number is neither.
     position = columns["position"]
     require(bool(position.min() >= -_MOST_PLACE and position.max() <= _MOST_PLACE), "a residue is nowhere")
+    insertion, confidence = columns["insertion"], columns["confidence"]
+    require(not ((insertion > 0) & ((insertion <= ord(" ")) | (insertion == _DELETE))).any(), "an insertion code is no letter")
+    # Some residues have none.
+    require(not (np.abs(confidence) > _MOST_CONFIDENCE).any(), "a confidence is no percentage")
 
 
 def _own(folder: Path, name: str) -> Path:
@@ -315,7 +324,7 @@ def write_database(
     write_merged(folder / columns, collections, kept, drops=drops)
     # What is written is read once more before anything else goes.
     made = StructureDatabase(folder, columns, least_confidence, open_collection(folder / columns))
-    with atomic_file(folder / _MANIFEST) as file:
+    with atomic_file(folder / DATABASE_FILE) as file:
         file.write(json.dumps({"format": _FORMAT, "columns": columns, "least_confidence": float(least_confidence)}).encode())
     with atomic_file(folder / SKIPPED) as file:
         file.write(b"file\tchain\treason\n")

@@ -29,7 +29,6 @@ __all__ = [
     "Alphabets",
     "Elements",
     "alphabets",
-    "codes_of",
     "describe",
     "elements_of",
     "shift_of",
@@ -71,11 +70,6 @@ def alphabets() -> Alphabets:
 def shift_of(alphabet: str) -> int:
     """Where the code of an alphabet begins in a residue's word."""
     return BITS * ALPHABETS.index(alphabet)
-
-
-def codes_of(arrays: StructureArrays, alphabet: str) -> NDArray[np.uint8]:
-    """(r,) uint8, the residues' codes in an alphabet."""
-    return (arrays.state >> np.uint32(shift_of(alphabet)) & np.uint32((1 << BITS) - 1)).astype(np.uint8)
 
 
 @dataclass(frozen=True)

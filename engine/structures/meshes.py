@@ -29,7 +29,6 @@ __all__ = [
     "are_joined",
     "are_places",
     "curve",
-    "detail_for",
     "ribbon",
     "spheres",
     "sticks",
@@ -59,14 +58,6 @@ class Detail(NamedTuple):
 
 DETAILS = (Detail(8, 12, 2), Detail(6, 8, 2), Detail(4, 8, 1), Detail(4, 4, 0), Detail(2, 4, 0))
 """From fine to coarse."""
-
-
-def detail_for(n_residues: int) -> Detail:
-    """The finest detail with which tubes, ribbons and spheres of so many residues stay below `MOST_TRIANGLES`; else the coarsest."""
-    for one in DETAILS:
-        if n_residues * max(2 * one.steps * one.sides, 20 * 4**one.level) <= MOST_TRIANGLES:
-            return one
-    return DETAILS[-1]
 
 
 @dataclass(frozen=True)

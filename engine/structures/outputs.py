@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 from engine.errors import InputError
 from engine.files import atomic_file
+from engine.jobs.progress import Progress
+from engine.results.columns import Column
+from engine.results.separated import UNQUOTED, write_separated
 from engine.sequences.matrices import LETTERS
 from engine.structures.chains import Chains
 from engine.structures.scripts import Program, ScriptedChain, Style, chimerax_script, pymol_script, residue_ranges
@@ -30,6 +33,8 @@ __all__ = [
     "PictureChain",
     "chain_atoms",
     "cigar",
+    "cigars",
+    "identities",
     "identity",
     "read_atoms",
     "superposition_row",
@@ -39,12 +44,14 @@ __all__ = [
 ]
 
 ROW_COLUMNS = (
-    "query", "target", "score", "z_score", "aligned_length", "identity", "rmsd", "tm_score_query", "tm_score_target", "query_coverage",
-    "target_coverage", "phase1_ratio", "rotation", "translation", "cigar", "description",
+    "query", "target", "score", "z_score", "e_value", "same_fold_probability", "aligned_length", "identity", "rmsd", "tm_score_query",
+    "tm_score_target", "query_coverage", "target_coverage", "phase1_ratio", "rotation", "translation", "cigar", "description",
 )  # fmt: skip
 _LINE = 60
 _X = LETTERS.index("X")
 _MOST_PDB_ATOMS = 99_999
+_PDB_NUMBERS, _PDB_PLACES, _B_FACTORS = (-999, 1_223_055), (-999.999, 9999.999), (-99.0, 999.0)
+"""What PDB's columns of four, eight and six letters have room for; numbers from 10,000 on are hybrid-36."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +92,51 @@ def cigar(pairs: NDArray[np.integer], n_query: int, n_target: int) -> str:
     return "".join(f"{n}{kind}" for (alone, other), run in parts for n, kind in ((alone, "I"), (other, "D"), (run, "M")) if n)
 
 
+def cigars(pairs: NDArray[np.integer], offsets: NDArray[np.int64], n_query: int, n_targets: NDArray[np.integer]) -> list[str]:
+    """The same of many alignments with one query, made without a line of Python for each.
+
+    Parameters
+    ----------
+    pairs : (k, 2), flat. offsets : (n + 1,) where those of each alignment begin. n_targets : (n,) residues of the targets.
+
+    >>> cigars(np.array([[1, 0], [2, 1], [3, 3]]), np.array([0, 3, 3]), 4, np.array([5, 1]))
+    ['1I2M1D1M1D', '4I1D']
+    """
+    n = len(n_targets)
+    last = offsets[1:] + np.arange(n)  # a row for the ends stands behind the pairs of each
+    first = offsets[:-1] + np.arange(n)
+    every = np.empty((len(pairs) + n, 2), np.int64)
+    is_pair = np.ones(len(every), np.bool_)
+    is_pair[last] = False
+    every[is_pair] = pairs
+    every[last, 0], every[last, 1] = n_query, n_targets
+    before = np.concatenate((np.full((1, 2), -1), every[:-1]))[: len(every)]
+    before[first] = -1
+    left_out = every - before - 1
+    is_begin = left_out.any(axis=1) | ~is_pair
+    is_begin[first] = True
+    begins = np.flatnonzero(is_begin)
+    runs = np.where(is_pair[begins], np.diff(begins, append=len(every)), 0)
+    counts = np.stack([left_out[begins, 0], left_out[begins, 1], runs], axis=1)
+    is_there = counts > 0
+    parts = list(map("{}{}".format, counts[is_there].tolist(), np.tile(np.array(["I", "D", "M"]), (len(begins), 1))[is_there].tolist()))
+    ends = np.cumsum(is_there.sum(axis=1))[np.searchsorted(begins, last)] if n else np.zeros(0, np.int64)
+    return list(map("".join, map(parts.__getitem__, map(slice, [0, *ends[:-1].tolist()], ends.tolist()))))
+
+
+def identities(
+    query: NDArray[np.int8], targets: NDArray[np.int8], target_offsets: NDArray[np.int64], pairs: NDArray[np.integer],
+    offsets: NDArray[np.int64],
+) -> NDArray[np.float64]:  # fmt: skip
+    """(n,) `identity` of many alignments with one query, whose targets and pairs are flat."""
+    lengths = np.diff(offsets)
+    rows = pairs[:, 1] + np.repeat(target_offsets[:-1], lengths)
+    a, b = query[pairs[:, 0]], targets[rows]
+    same = np.concatenate(([0], np.cumsum((a == b) & (a != _X))))
+    shares: NDArray[np.float64] = (same[offsets[1:]] - same[offsets[:-1]]) / np.maximum(1, lengths)
+    return shares
+
+
 def identity(query: NDArray[np.int8], target: NDArray[np.int8], pairs: NDArray[np.integer]) -> float:
     """The share of aligned pairs that are the same residue; X is like none."""
     if not len(pairs):
@@ -119,9 +171,10 @@ def superposition_row(aligned: AlignedChains, extra: Mapping[str, object] | None
 
 def write_table(path: Path, rows: Sequence[Mapping[str, str]]) -> None:
     """Write rows of `ROW_COLUMNS`, separated by tabs, with a header."""
-    with atomic_file(path) as file:
-        for cells in (ROW_COLUMNS, *([row[name] for name in ROW_COLUMNS] for row in rows)):
-            file.write(("\t".join(cells) + "\n").encode("utf-8", "replace"))
+    import pyarrow as pa
+
+    table = pa.table({name: [row[name].encode("utf-8", "replace").decode() for row in rows] for name in ROW_COLUMNS})
+    write_separated(path, table, [Column(name) for name in ROW_COLUMNS], Progress(), UNQUOTED)
 
 
 def read_atoms(path: Path, chain: str) -> gemmi.Structure:
@@ -171,17 +224,22 @@ def alpha_carbons(chains: Chains, number: int) -> gemmi.Structure:
     for row in range(rows.start, rows.stop):
         residue, atom = gemmi.Residue(), gemmi.Atom()
         residue.name = gemmi.expand_one_letter(LETTERS[chains.residue[row]], gemmi.ResidueKind.AA) or "UNK"
-        insertion = chr(int(chains.insertion[row])) if chains.insertion[row] else " "
-        residue.seqid = gemmi.SeqId(int(chains.author_number[row]), insertion)
+        residue.seqid = gemmi.SeqId(int(chains.author_number[row]), _insertion_code(int(chains.insertion[row])))
         residue.entity_type = gemmi.EntityType.Polymer
         atom.name, atom.element, atom.occ = "CA", gemmi.Element("C"), 1.0
-        atom.b_iso = float(np.nan_to_num(chains.confidence[row]))
+        atom.b_iso = float(np.clip(np.nan_to_num(chains.confidence[row]), *_B_FACTORS))
         atom.pos = gemmi.Position(*map(float, chains.position[row]))
         residue.add_atom(atom)
         chain.add_residue(residue)
     model.add_chain(chain)
     structure.add_model(model)
     return structure
+
+
+def _insertion_code(code: int) -> str:
+    """As files may have it: other than letters and digits would need quotes, or be none in another program."""
+    text = chr(code)
+    return text if text.isascii() and text.isalnum() else " "
 
 
 def write_superposition(
@@ -282,11 +340,22 @@ def _write_coordinates(folder: Path, name: str, structure: gemmi.Structure) -> l
     paths = [folder / f"{name}.cif"]
     block = bare.make_mmcif_block(gemmi.MmcifOutputGroups(False, atoms=True, entity=True, struct_asym=True, block_name=True))
     _write(paths[0], block.as_string())
-    n_atoms = bare[0].count_atom_sites()
-    if n_atoms <= _MOST_PDB_ATOMS:
+    if _fits_pdb(bare):
         paths.append(folder / f"{name}.pdb")
         _write(paths[1], bare.make_minimal_pdb())
     return paths
+
+
+def _fits_pdb(structure: gemmi.Structure) -> bool:
+    """Whether the columns of PDB have room for the atoms, their places and the numbers of their residues."""
+    if structure[0].count_atom_sites() > _MOST_PDB_ATOMS:
+        return False
+    numbers = [residue.seqid.num for chain in structure[0] for residue in chain if residue.seqid.num is not None]
+    box = structure.calculate_box()
+    places = [*box.minimum.tolist(), *box.maximum.tolist()] if numbers else []
+    return all(_PDB_NUMBERS[0] <= one <= _PDB_NUMBERS[1] for one in numbers) and all(
+        _PDB_PLACES[0] <= one <= _PDB_PLACES[1] for one in places
+    )
 
 
 def _alignment(aligned: AlignedChains) -> str:

@@ -126,4 +126,4 @@ def _use() -> None:
     drawn(spheres(np.zeros((1, 3))), np.zeros((1, 3), np.uint8), Camera(np.eye(3), np.zeros(3), 8.0), 16, 16)
 
 
-DRAWING_KERNELS = Kernels("drawing of structures", _last, _use, takes="some seconds")
+DRAWING_KERNELS = Kernels("drawing of structures", _last, _use, takes="some seconds", family="structures")

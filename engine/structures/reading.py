@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from engine.arrays import offsets_of
 from engine.errors import InputError, shortened
+from engine.formats.registry import names_of, suffixes_of
 from engine.formats.sources import ByteSource
 from engine.sequences.matrices import LETTERS
 from engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, Chains
@@ -37,7 +38,6 @@ _LEAST_PLACE, _MOST_PLACE = -99_999.0, 99_999.0
 """Å; beyond lies no atom of any structure."""
 _MOST_FLAT = 7  # letters of a name in gemmi's columns of atoms
 _MOST_NAME, _MOST_DESCRIPTION = 64, 500
-_SUFFIXES = (".gz", ".pdb", ".ent", ".pdbx", ".cif", ".mmcif", ".bcif", ".mmtf")
 _X = LETTERS.index("X")
 _POLYMER = (0, 1)  # gemmi's types of entities: not known, polymer
 _BINARY_KEYS = b"dataBlocks", b"encoder", b"mmtfVersion"  # one of which stands near the beginning of BinaryCIF and MMTF
@@ -49,7 +49,7 @@ _ASCII = bytes(range(128)) + b"?" * 128
 _CIF_BLOCK = re.compile(rb"(?im)^[ \t]*data_")
 _PREDICTED = re.compile(rb"(?i)ALPHAFOLD|ESMFOLD|COLABFOLD|OMEGAFOLD|ROSETTAFOLD|\nPARENT +N/A")
 _PDB_HEADER = re.compile(rb"(?m)^(?:HEADER|EXPDTA|CRYST1|REMARK|SEQRES|DBREF)")
-_CONVERT = "Give PDB, mmCIF or BinaryCIF; gemmi and most viewers can write them"
+_CONVERT = f"Give {names_of('structures')}; gemmi and most viewers can write them"
 _TAKEN = "Take the file with all its coordinates from the PDB or from AlphaFold DB"
 
 
@@ -88,7 +88,7 @@ def stem(path: Path) -> str:
     name = path.name
     for _ in range(2):
         ending = Path(name).suffix
-        if ending.lower() in _SUFFIXES:
+        if ending.lower() in (".gz", *suffixes_of("structures")):
             name = name[: -len(ending)]
     return printable_name(name) or "structure"
 

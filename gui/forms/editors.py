@@ -31,7 +31,7 @@ from engine.identification.entry import IDENTIFICATION
 from engine.parameters import Editor as DeclaredEditor
 from engine.parameters import ParameterDescription
 from engine.sequences.matrices import matrix_names, read_matrix
-from gui.forms.file_survey import SearchedRun
+from gui.forms.file_survey import SORTS, SearchedRun
 from gui.forms.modification_picker import ModificationPicker
 from gui.forms.numbers import IntegerBox, NumberBox
 from gui.forms.wheel import ChoiceBox
@@ -540,7 +540,7 @@ class FilesEditor(_LinesEditor):
         """Ask for files."""
         dialog = QFileDialog(self, self._title)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-        dialog.setNameFilters(["FASTA files (*.fasta *.fa *.faa *.fas *.fasta.gz *.fa.gz *.faa.gz)", "All files (*)"])
+        dialog.setNameFilters([SORTS["proteins"].name_filter, "All files (*)"])
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.filesSelected.connect(self.append)
         dialog.open()

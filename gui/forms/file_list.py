@@ -203,7 +203,7 @@ class FileList(QWidget):
     def _name_filters(self) -> list[str]:
         """Of all files that may be given, and where those are of two sorts, of each."""
         sorts = [SORTS[one] for one in self._asked.sorts if SORTS[one].suffixes]
-        every = SortOfFiles(" and ".join(one.title for one in sorts), tuple(suffix for one in sorts for suffix in one.suffixes), "", "")
+        every = SortOfFiles(" and ".join(one.title for one in sorts), self._asked.sorts)
         return [one.name_filter for one in ([every, *sorts] if len(sorts) > 1 else sorts)]
 
     def _take_chosen(self, names: list[str]) -> None:

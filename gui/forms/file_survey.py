@@ -17,8 +17,10 @@ from engine.errors import InputError, ProteoscopeError
 from engine.formats.fastq import is_fastq
 from engine.formats.letters import SequenceCount, count_sequences
 from engine.formats.recognition import recognise
-from engine.formats.sources import ByteSource
+from engine.formats.registry import bare_name, has_suffix_of, names_of, suffixes_of
+from engine.formats.sources import DATA_FOLDERS, ByteSource
 from engine.project import Project, is_project
+from engine.structures.sources import DATABASE_FILE, LISTS, structures_in
 
 if TYPE_CHECKING:
     from engine.structures.counting import StructureCount
@@ -26,19 +28,22 @@ if TYPE_CHECKING:
 __all__ = ["SORTS", "FileKind", "FileSurvey", "SearchedRun", "SortOfFiles", "Survey", "file_kind"]
 
 _MOST_FILES = 5000
-_DATABASE = "database.json"  # of a structure database
-_LISTS = (".txt", ".list", ".lst")
 _MOST_LOOKED_INTO = 200
 """Files of structures of a folder or a list that are looked into before a search reads them all."""
 
 
 class SortOfFiles(NamedTuple):
-    """What a dialog calls files of a sort, the endings of their names, what else may be dropped for them, and their icon."""
+    """What a dialog calls files of some sorts, what else may be dropped for them, and their icon."""
 
     title: str
-    suffixes: tuple[str, ...]
-    hint: str
-    icon: str
+    sorts: tuple[FileSort, ...]
+    hint: str = ""
+    icon: str = ""
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """The endings of their names, without ``.gz``; folders have none."""
+        return tuple(suffix for sort in self.sorts for suffix in suffixes_of(sort))
 
     @property
     def name_filter(self) -> str:
@@ -48,19 +53,12 @@ class SortOfFiles(NamedTuple):
 
 
 SORTS: dict[FileSort, SortOfFiles] = {
-    "spectra": SortOfFiles(
-        "Spectra",
-        (".mzml", ".mzxml", ".mgf", ".ms2", ".dta", ".pkl"),
-        "mzML, mzXML, MGF, MS2, DTA or PKL files or a folder",
-        "spectrum",
-    ),
-    "proteins": SortOfFiles("FASTA files", (".fasta", ".fa", ".faa", ".fna", ".fas"), "FASTA files", "database"),
-    "reads": SortOfFiles("FASTQ files", (".fastq", ".fq"), "FASTQ files", "reads"),
-    "structures": SortOfFiles(
-        "Structures", (".pdb", ".ent", ".cif", ".mmcif", ".pdbx", ".bcif"), "PDB, mmCIF or BinaryCIF files or a folder", "structure"
-    ),
-    "structure database": SortOfFiles("Structure databases", (), "a structure database", "database"),
-    "project": SortOfFiles("Projects", (), "the folder of a project", "folder"),
+    "spectra": SortOfFiles("Spectra", ("spectra",), f"{names_of('spectra')} files or a folder", "spectrum"),
+    "proteins": SortOfFiles(f"{names_of('proteins')} files", ("proteins",), f"{names_of('proteins')} files", "database"),
+    "reads": SortOfFiles(f"{names_of('reads')} files", ("reads",), f"{names_of('reads')} files", "reads"),
+    "structures": SortOfFiles("Structures", ("structures",), f"{names_of('structures')} files or a folder", "structure"),
+    "structure database": SortOfFiles("Structure databases", ("structure database",), "a structure database", "database"),
+    "project": SortOfFiles("Projects", ("project",), "the folder of a project", "folder"),
 }
 """The sorts of files that searches read."""
 
@@ -108,22 +106,22 @@ def file_kind(path: Path) -> FileKind:
         if path.is_dir():
             return _folder_kind(path)
         with ByteSource(path) as source:
-            if path.name.lower().removesuffix(".gz").endswith(SORTS["structures"].suffixes):
+            if has_suffix_of(path.name, "structures"):
                 return _structure_kind(path, source.size)
             # Paths that begin with a slash would be taken for comments of an MGF file.
-            if path.name.lower().endswith(_LISTS) and (found := _list_kind(path, source.size)):
+            if path.suffix.lower() in LISTS and (found := _list_kind(path, source.size)):
                 return found
             if is_fastq(source):
-                return FileKind(path, "reads", "FASTQ", source.size)
+                return FileKind(path, "reads", names_of("reads"), source.size)
             try:
-                format_name = recognise(source)
+                written_as = recognise(source)
             except InputError:
                 from engine.structures.reading import is_structure
 
                 if not is_structure(path):
                     raise
                 return FileKind(path, "structures", "structure", source.size)
-            return FileKind(path, "proteins" if format_name == "FASTA" else "spectra", format_name, source.size)
+            return FileKind(path, written_as.sort, written_as.name, source.size)
     except ProteoscopeError as error:
         return FileKind(path, None, problem=str(error))
     except OSError as error:
@@ -131,29 +129,21 @@ def file_kind(path: Path) -> FileKind:
 
 
 def _folder_kind(folder: Path) -> FileKind:
-    if (folder / _DATABASE).is_file():
+    if (folder / DATABASE_FILE).is_file():
         return FileKind(folder, "structure database", "structure database")
     if is_project(folder):
         return FileKind(folder, "project", "project")
-    n = len(_structures_in(folder))
+    n = len(structures_in(folder))
     if not n:
         return FileKind(folder, None, problem=f"{folder}: holds no files of structures. Choose another folder.")
     return FileKind(folder, "structures", f"folder with {n} file{'' if n == 1 else 's'} of structures")
-
-
-def _structures_in(folder: Path) -> list[str]:
-    """Names of the files of structures that lie in a folder itself, which are those that a search takes of it."""
-    with os.scandir(folder) as entries:
-        return [
-            one.name for one in entries if one.name.lower().removesuffix(".gz").endswith(SORTS["structures"].suffixes) and one.is_file()
-        ]
 
 
 def _structure_kind(path: Path, size: int) -> FileKind:
     from engine.structures.reading import is_structure
 
     if not is_structure(path):
-        return FileKind(path, None, problem=f"{path}: is no structure, whatever its name says. Give PDB, mmCIF or BinaryCIF.")
+        return FileKind(path, None, problem=f"{path}: is no structure, whatever its name says. Give {names_of('structures')}.")
     return FileKind(path, "structures", "structure", size)
 
 
@@ -262,11 +252,11 @@ def _survey(paths: Sequence[Path]) -> Survey:
             survey.projects.append(path.parent)
         elif path.suffix.lower() == ".toml":
             survey.presets.append(path)
-        elif path.name == _DATABASE and path.is_file():
+        elif path.name == DATABASE_FILE and path.is_file():
             survey.files.append(file_kind(path.parent))
-        elif (path / _DATABASE).is_file():
+        elif (path / DATABASE_FILE).is_file():
             survey.files.append(file_kind(path))
-        elif path.is_dir() and path.suffix.lower() not in (".d", ".raw"):
+        elif path.is_dir() and path.suffix.lower() not in DATA_FOLDERS:
             survey.files += [file_kind(file) for file in _files_below(path)]
         else:
             survey.files.append(file_kind(path))
@@ -276,17 +266,20 @@ def _survey(paths: Sequence[Path]) -> Survey:
 def _files_below(folder: Path) -> list[Path]:
     """Files of our sorts; structures by the folders that hold them, since there may be a hundred thousand."""
     found: list[Path] = []
-    of_structures = SORTS["structures"].suffixes
-    endings = tuple(suffix for name, sort in SORTS.items() if name != "structures" for suffix in sort.suffixes)
+    structures, others = suffixes_of("structures"), tuple(suffix for sort in SORTS if sort != "structures" for suffix in suffixes_of(sort))
+    covered: Path | None = None
     for parent, folders, names in os.walk(folder):
         folders.sort()
-        bare = [(name, name.lower().removesuffix(".gz")) for name in sorted(names)]
-        if any(name.endswith(of_structures) for _, name in bare) or _DATABASE in names:
-            found.append(Path(parent))
-        if _DATABASE in names:
+        here = Path(parent)
+        if DATABASE_FILE in names:
+            found.append(here)
             folders.clear()
             continue
-        found += [Path(parent, name) for name, ending in bare if ending.endswith(endings)]
+        bare = [(name, bare_name(name)) for name in sorted(names)]
+        if any(name.endswith(structures) for _, name in bare) and not (covered and here.is_relative_to(covered)):
+            # It stands for the structures in the folders below it too.
+            found.append(covered := here)
+        found += [here / name for name, ending in bare if ending.endswith(others)]
         if len(found) >= _MOST_FILES:
             return found[:_MOST_FILES]
     return found

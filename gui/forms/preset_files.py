@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import tomli_w
 
 from engine.files import atomic_file
 
@@ -25,16 +26,4 @@ def write_preset(path: Path, values: Mapping[str, Any], description: str) -> Non
 
 def preset_text(values: Mapping[str, Any], description: str) -> str:
     """The text of a preset file: a description and a table with a line for each parameter."""
-    lines = [f"{name} = {_toml(value)}" for name, value in values.items()]
-    return "\n".join([f"description = {_toml(description)}", "", "[parameters]", *lines, ""])
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, str):
-        # A basic string of TOML escapes as JSON does, and DEL besides.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
-    return "[" + ", ".join(_toml(part) for part in value) + "]"
+    return tomli_w.dumps({"description": description, "parameters": dict(values)})

@@ -13,7 +13,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QFileDialog, QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from engine.entry import FileSort, Input, Option, Search, SearchRequest
+from engine.entry import Input, Option, Search, SearchRequest
 from engine.errors import ProteoscopeError
 from engine.parameters import preset_description, preset_names, read_preset
 from engine.project import is_project
@@ -22,10 +22,10 @@ from gui.forms.device_choice import DeviceChoice
 from gui.forms.editors import RunEditor, tool_button
 from gui.forms.field import Outlined
 from gui.forms.file_survey import FileSurvey, SearchedRun, Survey
-from gui.forms.given import NOTHING, Given
 from gui.forms.input_files import InputFiles
 from gui.forms.parameter_form import ParameterForm
 from gui.forms.path_line import FileLine, FolderLine, PathLine, ProjectLine
+from gui.forms.prefill import NOTHING, FormPrefill
 from gui.forms.preset_files import write_preset
 from gui.forms.problems import find_problems
 from gui.forms.sections import Card, Columns
@@ -160,11 +160,6 @@ class SearchForm(QWidget):
             return self.given_project.first_file
         return next((line.path for line in self.projects.values() if line.path is not None and not line.problem()), None)
 
-    @property
-    def sorts(self) -> set[FileSort]:
-        """Sorts of files that the search reads."""
-        return {sort for one in self.search.inputs for sort in one.sorts}
-
     def take(self, found: Survey, target: QWidget | None) -> None:
         """Add files that were dropped where they were dropped; elsewhere to the first input of their sort that has none, or to the last.
 
@@ -172,7 +167,7 @@ class SearchForm(QWidget):
         ----------
         target : what they were dropped on.
         """
-        for sort in found.sorts & self.sorts:
+        for sort in found.sorts & self.search.sorts:
             parts = [one for one in self.inputs.values() if sort in one.asked.sorts]
             under = [one for one in parts if target is not None and one.isAncestorOf(target)]
             next(iter([*under, *(one for one in parts if one.is_empty), parts[-1]])).files.take(found, sort)
@@ -214,13 +209,6 @@ class SearchForm(QWidget):
             if name in self.inputs and self.inputs[name].asked.is_kept:
                 self.file_lists[name].add(Path(one) for one in files if Path(one).exists())
 
-    def knows_preset(self, path: Path) -> bool:
-        """Whether a preset file is for this kind of search."""
-        try:
-            return set(read_preset(self.search.kind, str(path))) <= set(self._model.model_fields)
-        except ProteoscopeError:
-            return False
-
     def project_folder(self) -> Path:
         """The project's folder as typed, or as given."""
         if self.given_project is not None:
@@ -246,7 +234,7 @@ class SearchForm(QWidget):
         if self.given_project is not None:
             self.given_project.files.offer_project(folder)
 
-    def go_on_from(self, folder: Path, run_id: str, given: Given = NOTHING) -> None:
+    def go_on_from(self, folder: Path, run_id: str, prefill: FormPrefill = NOTHING) -> None:
         """Ask for a search of what a run of a project has found; parameters that this search does not have, or not so, are passed over."""
         self.set_project_folder(folder)
         for line in self.projects.values():
@@ -255,10 +243,10 @@ class SearchForm(QWidget):
             # The project stands for files that were there before.
             if one.asked.instead in self.projects:
                 self.file_lists[name].clear()
-        for name, paths in given.inputs.items():
+        for name, paths in prefill.inputs.items():
             self.file_lists[name].clear()
             self.file_lists[name].add(paths)
-        values = {name: value for name, value in given.parameters.items() if name in self._model.model_fields}
+        values = {name: value for name, value in prefill.parameters.items() if name in self._model.model_fields}
         refused = find_problems(self._model, {**self.parameters.values(), **values})[1]
         self.parameters.set_values({name: value for name, value in values.items() if name not in refused})
         self._choose_run(run_id)

@@ -21,10 +21,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QScrollArea, QWidget
 
-from engine.tables import Column
+from engine.results.columns import Column
+from engine.views.coverage import Coverage, PlacedPeptide
 from gui.labels import answer_tooltip
 from gui.plots.colours import PAPER, PlotColours, plot_colours
-from gui.plots.coverage import Coverage, PlacedPeptide
 from gui.plots.export import ExportAction, Figure, figure_font
 from gui.tables.columns import shown_text
 

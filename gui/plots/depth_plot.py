@@ -10,9 +10,9 @@ from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, QSize, QSizeF, Qt, 
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QImage, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
+from engine.views.depth import Depth
 from gui.plots.axes import Axes, AxisTitles, draw_axes
 from gui.plots.colours import PAPER, PlotColours, plot_colours
-from gui.plots.depth import Depth
 from gui.plots.export import ExportAction, Figure, figure_font
 from gui.plots.histogram import paint_steps
 from gui.plots.zoomed import Ranges, ZoomedPlot

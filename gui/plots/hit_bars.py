@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QLineF, QLocale, QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
@@ -22,14 +21,15 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
-from engine.tables import Column
+from engine.results.columns import Column
+from engine.views.hits import Bar, Bars
 from gui.labels import answer_tooltip
 from gui.plots.axes import nice_ticks
 from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, Figure, figure_font
 from gui.tables.columns import shown_text
 
-__all__ = ["BIT_SCORES", "Bar", "Bars", "HitBars"]
+__all__ = ["BIT_SCORES", "HitBars"]
 
 BIT_SCORES = (40.0, 50.0, 80.0, 200.0)
 """Where the classes of bit scores begin that have a colour of their own, the same as BLAST's."""
@@ -40,30 +40,6 @@ _FIGURE_WIDTH = 480.0
 _NAMES_SHARE = 0.3
 """Part of a figure's width that the names of hits take at most."""
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-
-
-@dataclass(frozen=True)
-class Bar:
-    """A hit: its place in the table of hits, its name, the residues of the query that it covers (from 1, both included)."""
-
-    row: int
-    name: str
-    description: str
-    start: int
-    end: int
-    bit_score: float
-    e_value: float
-    identity: float
-
-
-@dataclass(frozen=True)
-class Bars:
-    """A query and the hits that are drawn along it, best first; `total` says how many there are in all."""
-
-    query: str
-    query_length: int
-    bars: tuple[Bar, ...]
-    total: int
 
 
 class _Layout:

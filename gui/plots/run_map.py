@@ -21,11 +21,11 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
 
+from engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints, MapView, draw_points
 from gui.plots.axes import Axes, AxisTitles, draw_axes
 from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, Figure, figure_font
 from gui.plots.ion_kinds import UNMATCHED
-from gui.plots.map_points import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints, MapView, draw_points
 from gui.plots.zoomed import Ranges, ZoomedPlot
 
 __all__ = ["RunMap"]

@@ -8,11 +8,11 @@ from PySide6.QtCore import QLineF, QLocale, QPointF, QRectF, QSize, QSizeF, Qt, 
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
+from engine.views.shifts import Bars, Shifts, bar_edges
 from gui.plots.axes import Axes, AxisTitles, Scale, draw_axes
 from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, Figure, figure_font
 from gui.plots.label_layout import place_labels
-from gui.plots.shifts import Bars, Shifts, bar_edges
 from gui.plots.zoomed import Ranges, ZoomedPlot
 
 __all__ = ["ShiftPlot"]

@@ -2,48 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from PySide6.QtWidgets import QWidget
 
+from engine.views.clusters import ClusterFilter
 from gui.forms.numbers import IntegerBox
 from gui.results.filter_bar import FilterBar
 from gui.results.structure_filter import OptionalNumberBox
-from gui.tables.source import Condition
 
-__all__ = ["ClusterFilter", "ClusterFilterBar", "cluster_conditions"]
+__all__ = ["ClusterFilterBar"]
 
 _MOST = 10_000_000
-
-
-@dataclass(frozen=True)
-class ClusterFilter:
-    """What the user wants to see of clusters and their spectra; None bounds nothing."""
-
-    text: str = ""
-    least_spectra: int = 1
-    lowest_mz: float | None = None
-    highest_mz: float | None = None
-
-
-def cluster_conditions(chosen: ClusterFilter, table: str) -> list[Condition]:
-    """The conditions that a filter puts on the rows of ``clusters`` or ``members``. A cluster has the text that one of its spectra has."""
-    conditions = []
-    if chosen.least_spectra > 1:
-        conditions.append(Condition("n_members >= ?", (chosen.least_spectra,)))
-    if chosen.lowest_mz is not None:
-        conditions.append(Condition("precursor_mz >= ?", (chosen.lowest_mz,)))
-    if chosen.highest_mz is not None:
-        conditions.append(Condition("precursor_mz <= ?", (chosen.highest_mz,)))
-    if text := chosen.text.strip().lower():
-        # A tab is shown as the blank that is typed for it.
-        named = "contains(translate(lower(title), chr(9), ' '), ?) OR contains(translate(lower(spectrum_id), chr(9), ' '), ?)"
-        if table == "members":
-            conditions.append(Condition(named, (text, text)))
-        else:
-            of_members = f"cluster IN (SELECT cluster FROM members WHERE {named})"
-            conditions.append(Condition(f"contains(lower(label), ?) OR {of_members}", (text, text, text)))
-    return conditions
 
 
 class ClusterFilterBar(FilterBar):

@@ -14,15 +14,16 @@ from PySide6.QtWidgets import QSplitter, QWidget
 from engine.chemistry.tolerance import Tolerance
 from engine.entry import Search
 from engine.project import Project
-from gui.results.cluster_filter import ClusterFilterBar, cluster_conditions
+from engine.views.clusters import ClusterSummary, cluster_conditions, cluster_summary, consensus_of, members_of_cluster
+from engine.views.finished_run import FinishedRun
+from engine.views.tables import TableSource
+from gui.results.cluster_filter import ClusterFilterBar
 from gui.results.facts import files_facts, time_facts
-from gui.results.finished_run import FinishedRun
 from gui.results.peaks_of_run import PeaksOfRun, open_peaks
 from gui.results.run_view import RunView
 from gui.results.summary_header import Figure
 from gui.spectrum.mirror_view import MirrorView
 from gui.spectrum.mirrored_spectra import Half, MirroredSpectra
-from gui.tables.source import Condition, TableSource
 
 __all__ = ["ClusterView"]
 
@@ -45,14 +46,6 @@ class ClusteringRun(FinishedRun):
         super().close()
         self.spectra.close()
         self.consensus.close()
-
-
-@dataclass(frozen=True)
-class _Summary:
-    n_clusters: int
-    n_clustered: int
-    n_spectra: int
-    has_labels: bool
 
 
 class ClusterView(RunView):
@@ -104,9 +97,9 @@ class ClusterView(RunView):
         self.clusters.show_rows(takes_first=True)
         self.members.show_rows(takes_first=not self.clusters.total)
         self.header.show_facts((*files_facts(run), _method(run.parameters), *time_facts(run)))
-        self._statistician.submit("summary", lambda: _summary(source), self._show_summary, self._fail_softly)
+        self._statistician.submit("summary", lambda: cluster_summary(source), self._show_summary, self._fail_softly)
 
-    def _show_summary(self, found: _Summary) -> None:
+    def _show_summary(self, found: ClusterSummary) -> None:
         alone, share = found.n_spectra - found.n_clustered, found.n_clustered / found.n_spectra if found.n_spectra else 0.0
         locale = QLocale()
         self.header.show_counts(
@@ -129,7 +122,7 @@ class ClusterView(RunView):
         cluster = values["cluster"]
         self._show_numbers(False)
         self.members.show_rows(
-            scope=[Condition("cluster = ?", (cluster,))],
+            scope=members_of_cluster(cluster),
             scope_text=f"of cluster {cluster}",
             filter=cluster_conditions(self.filters.chosen, "members"),
             takes_first=True,
@@ -172,16 +165,14 @@ class ClusterView(RunView):
         member: dict[str, Any] = self._details.values(np.array([row]), _DETAILS).to_pylist()[0]
         upper = Half(member["title"] or "", run.spectra.peaks(member["spectrum"]))
         tolerance = Tolerance(float(run.parameters["bin_width"]), "Da")
-        found = self._details.query(
-            "SELECT consensus, title, file_row_number AS row FROM clusters WHERE cluster = ?", [member["cluster"]]
-        ).to_pylist()
-        if not found:
+        found = consensus_of(self._details, member["cluster"])
+        if found is None:
             return MirroredSpectra(f"{_title(member)}, in no cluster", upper, None, tolerance), None
         n = QLocale().toString(member["n_members"])
-        kind = "the mean" if run.parameters["consensus_spectrum"] == "mean" else found[0]["title"]
-        lower = Half(f"consensus of cluster {member['cluster']} ({n} spectra): {kind}", run.consensus.peaks(found[0]["consensus"]))
+        kind = "the mean" if run.parameters["consensus_spectrum"] == "mean" else found["title"]
+        lower = Half(f"consensus of cluster {member['cluster']} ({n} spectra): {kind}", run.consensus.peaks(found["consensus"]))
         title = f"{_title(member)}, in cluster {member['cluster']} of {n} spectra"
-        return MirroredSpectra(title, upper, lower, tolerance, member["similarity_to_consensus"]), found[0]["row"]
+        return MirroredSpectra(title, upper, lower, tolerance, member["similarity_to_consensus"]), found["row"]
 
     def _keep_a_choice(self) -> None:
         """After a filter hid all spectra there is nothing to compare."""
@@ -209,11 +200,3 @@ def _title(member: Mapping[str, Any]) -> str:
     if member["spectrum_file"]:
         parts.append(PurePath(member["spectrum_file"]).name)
     return ", ".join(part for part in parts if part)
-
-
-def _summary(source: TableSource) -> _Summary:
-    row = source.query(
-        "SELECT (SELECT count(*) FROM clusters) AS clusters, (SELECT coalesce(sum(n_members), 0) FROM clusters) AS clustered, "
-        "(SELECT count(*) FROM members) AS spectra, (SELECT count(label) FROM clusters) AS labels"
-    ).to_pylist()[0]
-    return _Summary(row["clusters"], int(row["clustered"]), row["spectra"], row["labels"] > 0)

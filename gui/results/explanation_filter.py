@@ -2,38 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from PySide6.QtWidgets import QWidget
 
+from engine.views.explanations import ExplanationFilter
 from gui.forms.numbers import NumberBox
 from gui.results.filter_bar import FilterBar, q_value_box
-from gui.tables.source import Condition
 
-__all__ = ["ExplanationFilter", "ExplanationFilterBar", "explanation_conditions"]
-
-
-@dataclass(frozen=True)
-class ExplanationFilter:
-    """What the user wants to see of the explained spectra; None bounds nothing. `kind`: same or modified."""
-
-    text: str = ""
-    q_value: float | None = None
-    kind: str | None = None
-
-
-def explanation_conditions(chosen: ExplanationFilter) -> list[Condition]:
-    """The conditions that a filter puts on explained spectra."""
-    conditions = []
-    if chosen.q_value is not None:
-        conditions.append(Condition("q_value <= ?", (chosen.q_value,)))
-    if chosen.kind is not None:
-        conditions.append(Condition("kind = ?", (chosen.kind,)))
-    if text := chosen.text.strip().lower():
-        # A tab is shown as the blank that is typed for it.
-        named = [f"contains(translate(lower({column}), chr(9), ' '), ?)" for column in ("spectrum_id", "nearest_spectrum")]
-        conditions.append(Condition(" OR ".join(["contains(lower(peptide), ?)", *named]), (text, text, text)))
-    return conditions
+__all__ = ["ExplanationFilterBar"]
 
 
 class ExplanationFilterBar(FilterBar):

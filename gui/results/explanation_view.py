@@ -16,11 +16,13 @@ from engine.chemistry.tolerance import Tolerance
 from engine.entry import Search
 from engine.errors import InputError, ProteoscopeError
 from engine.project import Project
-from gui.plots.map_points import EXPLAINED, STATUS_NAMES, MapPoints
+from engine.views.explanations import ExplanationOverview, explanation_conditions, overview, status_of_spectrum
+from engine.views.finished_run import FinishedRun, open_finished_run
+from engine.views.run_map import STATUS_NAMES
+from engine.views.tables import TableSource
 from gui.plots.run_map import RunMap
-from gui.results.explanation_filter import ExplanationFilterBar, explanation_conditions
+from gui.results.explanation_filter import ExplanationFilterBar
 from gui.results.facts import time_facts
-from gui.results.finished_run import FinishedRun, open_finished_run
 from gui.results.matches import ions_looked_for
 from gui.results.peaks_of_run import PeaksOfRun, open_peaks
 from gui.results.run_view import RunView
@@ -30,7 +32,6 @@ from gui.spectrum.mirror_view import MirrorView
 from gui.spectrum.mirrored_spectra import Half, MirroredSpectra
 from gui.spectrum.spectra_reader import Peaks
 from gui.tables.panel import TablePanel
-from gui.tables.source import TableSource
 
 __all__ = ["ExplanationView"]
 
@@ -53,15 +54,6 @@ class ExplanationRun(FinishedRun):
         """Let the files go."""
         super().close()
         self.spectra.close()
-
-
-@dataclass(frozen=True)
-class _Overview:
-    """What is told of the whole run. `spectrum`: of each row of the table of explained spectra."""
-
-    points: MapPoints | None
-    counts: dict[str, int]
-    spectrum: np.ndarray
 
 
 class ExplanationView(RunView):
@@ -122,9 +114,9 @@ class ExplanationView(RunView):
         self.explained.show_rows(filter=explanation_conditions(self.filters.chosen), takes_first=True)
         self.header.show_facts((f"spectra of {run.source_run}", *_facts(run.parameters), *time_facts(run)))
         has_map, fdr = "map" in run.tables.paths, float(run.parameters["fdr"])
-        self._statistician.submit("overview", lambda: _overview(source, has_map, fdr), self._show_overview, self._fail_overview)
+        self._statistician.submit("overview", lambda: overview(source, has_map, fdr), self._show_overview, self._fail_overview)
 
-    def _show_overview(self, found: _Overview) -> None:
+    def _show_overview(self, found: ExplanationOverview) -> None:
         run = self._run
         assert run is not None
         self._spectrum_of_row = found.spectrum
@@ -195,10 +187,10 @@ class ExplanationView(RunView):
 
     def _alone(self, run: ExplanationRun, spectrum: int) -> MirroredSpectra:
         """A spectrum that is in no row of the table, with the ions of its peptide where it is identified."""
-        row = self._source(run).query("SELECT status, peptide FROM map WHERE spectrum = ?", [spectrum]).to_pylist()[0]
+        row = status_of_spectrum(self._source(run), spectrum)
         peaks = run.spectra.peaks(spectrum)
         name = f"spectrum {QLocale().toString(spectrum + 1)} of {run.source_run}"
-        status = STATUS_NAMES[min(row["status"], EXPLAINED)]
+        status = STATUS_NAMES[row["status"]]
         told = status if row["peptide"] is None else f"{status} as {row['peptide']}"
         ions = _annotated(run, row["peptide"], None, peaks)
         return MirroredSpectra(f"{name}, {told}", Half(name, peaks, ions), None, Tolerance(float(run.parameters["bin_width"]), "Da"))
@@ -241,19 +233,3 @@ def _facts(parameters: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _modified(n: int, locale: QLocale) -> str:
     return f"{locale.toString(n)} modified" if n else ""
-
-
-def _overview(source: TableSource, has_map: bool, fdr: float) -> _Overview:
-    spectrum = source.query("SELECT spectrum FROM explained ORDER BY file_row_number")["spectrum"].to_numpy().astype(np.int64)
-    accepted = source.query(
-        "SELECT count(*) AS n, count(*) FILTER (kind = 'modified') AS modified, count(DISTINCT peptide) AS peptides "
-        "FROM explained WHERE q_value <= ?",
-        [fdr],
-    ).to_pylist()[0]
-    counts = {"explained": accepted["n"], "modified": accepted["modified"], "peptides": accepted["peptides"]}
-    points = None
-    if has_map:
-        points = MapPoints.of_table(source.query("SELECT spectrum, retention_time, precursor_mz, status FROM map"))
-        row = source.query("SELECT count(*) AS n, count(*) FILTER (status = 1) AS identified FROM map").to_pylist()[0]
-        counts |= {"spectra": row["n"], "identified": row["identified"]}
-    return _Overview(points, counts, spectrum)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QLocale
 
-from gui.results.finished_run import FinishedRun
+from engine.views.finished_run import FinishedRun
 
-__all__ = ["files_facts", "time_facts"]
+__all__ = ["files_facts", "passes_facts", "time_facts"]
 
 
 def files_facts(run: FinishedRun) -> tuple[str, ...]:
@@ -15,6 +15,11 @@ def files_facts(run: FinishedRun) -> tuple[str, ...]:
     for kind, path in run.inputs:
         files.setdefault(kind, []).append(path.name)
     return tuple(f"{kind}: {', '.join(names)}" for kind, names in files.items())
+
+
+def passes_facts(run: FinishedRun) -> tuple[str, ...]:
+    """How it searched, a sentence for each pass."""
+    return tuple(one.sentence() for one in run.passes)
 
 
 def time_facts(run: FinishedRun) -> tuple[str, ...]:

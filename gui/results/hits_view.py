@@ -10,25 +10,18 @@ from PySide6.QtWidgets import QTabWidget, QWidget
 from engine.entry import Search
 from engine.project import Project
 from engine.sequence_search.entry import SEQUENCE_SEARCH
+from engine.views.conditions import Condition
+from engine.views.finished_run import FinishedRun
+from engine.views.histograms import Histogram
+from engine.views.hits import Bars, HitSummary, bars_of_query, hit_conditions, score_histogram, summary
+from engine.views.tables import TableSource
 from gui.alignment.aligned_pair import AlignedPair
 from gui.alignment.alignment_view import AlignmentView
-from gui.plots.distributions import Histogram
 from gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
-from gui.plots.hit_bars import Bars, HitBars
-from gui.results.finished_run import FinishedRun
+from gui.plots.hit_bars import HitBars
 from gui.results.hit_filter import HitFilterBar
-from gui.results.hits import (
-    HitSummary,
-    aligned_pair,
-    bars_of_query,
-    facts,
-    hit_conditions,
-    open_sequence_search,
-    score_histogram,
-    summary,
-)
+from gui.results.hits import aligned_pair, facts, open_sequence_search, told_beyond
 from gui.results.query_hits_view import QueryHitsView
-from gui.tables.source import Condition, TableSource
 
 __all__ = ["HitsView"]
 
@@ -122,6 +115,7 @@ class HitsView(QueryHitsView):
         has_expectations, is_log = "score_expectations" in run.tables.paths, self.log_axis.isChecked()
 
         def count() -> Histogram:
-            return score_histogram(source, query.name, query.number, has_expectations=has_expectations, is_log=is_log)
+            found = score_histogram(source, query.name, query.number, has_expectations=has_expectations, is_log=is_log)
+            return told_beyond(found, QLocale())
 
         self._statistician.submit("scores", count, self.scores.show_histogram, lambda error: self.scores.show_histogram(None, str(error)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
+from engine.views.identification import Facets, RowFilter
 from gui.results.filter_bar import FilterBar, q_value_box
-from gui.results.identification import Facets, RowFilter
 
 __all__ = ["IdentificationFilter"]
 

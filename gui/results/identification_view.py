@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,23 +15,29 @@ from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
 from engine.entry import Search
 from engine.identification.entry import IDENTIFICATION
 from engine.project import Project
-from gui.plots.coverage import Coverage, cover
-from gui.plots.coverage_map import CoverageMap
-from gui.plots.distributions import Histogram, mass_error_histogram, score_histogram
-from gui.plots.histogram import HistogramPlot
-from gui.results.finished_run import FinishedRun
-from gui.results.identification import (
+from engine.views.coverage import Coverage
+from engine.views.finished_run import FinishedRun
+from engine.views.histograms import Histogram
+from engine.views.identification import (
     PSM_DETAILS,
     Facets,
     IdentificationRun,
     Summary,
+    coverage_of_group,
     facets,
     filter_conditions,
+    mass_error_histogram,
     open_identification,
+    places_of,
     psms_of_peptide,
     rows_of_group,
+    score_histogram,
     summary,
 )
+from engine.views.tables import TableSource
+from gui.plots.coverage_map import CoverageMap
+from gui.plots.histogram import HistogramPlot
+from gui.results.facts import files_facts, passes_facts, time_facts
 from gui.results.identification_filter import IdentificationFilter
 from gui.results.matches import certainty_help, figures_of, spectrum_title, summary_ending
 from gui.results.run_view import RunView
@@ -38,7 +45,6 @@ from gui.spectrum.annotated_spectrum import IonSettings
 from gui.spectrum.spectra_reader import Peaks, SpectraReader
 from gui.spectrum.spectrum_view import SpectrumView
 from gui.tables.panel import TablePanel
-from gui.tables.source import TableSource
 
 __all__ = ["IdentificationView"]
 
@@ -98,7 +104,7 @@ class IdentificationView(RunView):
             return
         source = self._statistics
         go_to = partial(self._go_to, psm=row)
-        self._statistician.submit("locate", lambda: _places(source, values), go_to, self._fail_softly)
+        self._statistician.submit("locate", lambda: places_of(source, values), go_to, self._fail_softly)
 
     def show_protein_of_peptide(self) -> None:
         """Choose the protein group of the chosen peptide, and in it the same peptide."""
@@ -108,7 +114,7 @@ class IdentificationView(RunView):
             return
         source = self._statistics
         go_to = partial(self._go_to, psm=None)
-        self._statistician.submit("locate", lambda: _places(source, values), go_to, self._fail_softly)
+        self._statistician.submit("locate", lambda: places_of(source, values), go_to, self._fail_softly)
 
     def _connect(self) -> None:
         self.proteins.rowChosen.connect(self._show_peptides)
@@ -123,7 +129,7 @@ class IdentificationView(RunView):
             panel.view.add_action(action)
 
     def _read(self, project: Project, run_id: str | None) -> IdentificationRun:
-        return open_identification(project, run_id)
+        return open_identification(project, self.search, run_id)
 
     def _forget(self) -> None:
         self._wanted.clear()
@@ -139,6 +145,7 @@ class IdentificationView(RunView):
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         assert isinstance(run, IdentificationRun)
         self._run = run
+        self.header.show_facts((*files_facts(run), *passes_facts(run), *time_facts(run)))
         self.filters.open(run.fdr, Facets((), ()))
         chosen = self.filters.chosen
         for name, panel in self.panels.items():
@@ -150,7 +157,7 @@ class IdentificationView(RunView):
 
         def look_over() -> _Overview:
             return _Overview(
-                summary(source, run.spectra_path, run.fdr),
+                summary(source, run.spectra_path, run.fdr, run.decoy_ratio),
                 facets(source),
                 score_histogram(source, run.fdr),
                 mass_error_histogram(source, run.fdr),
@@ -264,35 +271,9 @@ class IdentificationView(RunView):
         return None if position is None else panel.model.values(position)
 
 
-def _places(source: TableSource, values: Mapping[str, Any]) -> tuple[int | None, int | None]:
-    """Places in their files of the best protein group and of the peptide of a row of peptides or PSMs."""
-
-    def first(sql: str, parameters: list[Any]) -> int | None:
-        found = source.query(sql, parameters)["row"].to_pylist()
-        return int(found[0]) if found else None
-
-    is_decoy = bool(values["is_decoy"])
-    protein = first(
-        "SELECT file_row_number AS row FROM proteins WHERE list_has_any(accessions, ?) AND is_decoy = ? "
-        "ORDER BY q_value, score DESC, row LIMIT 1",
-        [list(values["proteins"]), is_decoy],
-    )
-    peptide = first("SELECT file_row_number AS row FROM peptides WHERE peptide = ? AND is_decoy = ? LIMIT 1", [values["peptide"], is_decoy])
-    return protein, peptide
-
-
 def _coverage(source: TableSource, row: int, fdr: float) -> Coverage:
-    """The map of the protein group at `row`: its first protein, with the peptides that are accepted at `fdr`."""
-    protein = source.query('SELECT "group", accessions, description, sequence FROM proteins WHERE file_row_number = ?', [row]).to_pylist()[
-        0
-    ]
-    first = protein["accessions"][0]
-    peptides = source.query(
-        "SELECT file_row_number AS row, peptide, sequence, n_psms, q_value FROM peptides "
-        "WHERE list_contains(proteins, ?) AND (q_value <= ? OR q_value IS NULL OR NOT isfinite(q_value)) ORDER BY row",
-        [first, fdr],
-    ).to_pylist()
-    found = cover("", protein["sequence"], peptides)
+    """The map of the protein group at `row`, with a title."""
+    found = coverage_of_group(source, row, fdr)
     share = QLocale().toString(found.fraction * 100, "f", 1)
-    title = f"{first}: {share} % of {QLocale().toString(len(found.sequence))} residues. {protein['description'] or ''}".rstrip()
-    return Coverage(title, found.sequence, found.peptides, found.covered, found.modified)
+    title = f"{found.title}: {share} % of {QLocale().toString(len(found.sequence))} residues. {found.description}".rstrip()
+    return replace(found, title=title)

@@ -10,9 +10,10 @@ from PySide6.QtCore import QLocale
 
 from engine.chemistry.tolerance import Tolerance
 from engine.errors import ProteoscopeError
-from engine.tables import Column
+from engine.results.columns import Column
+from engine.results.counts import Count
+from engine.views.identification import Counts, Summary
 from gui.certainty import certainty_text
-from gui.results.identification import Count, Counts, Summary
 from gui.results.summary_header import Figure
 from gui.spectrum.annotated_spectrum import IonSettings
 from gui.tables.columns import shown_text
@@ -25,14 +26,8 @@ _Q_VALUE = Column("q_value", "", "", "probability")
 def figures_of(counts: Counts) -> list[Figure]:
     """PSMs, peptides and protein groups, each with the decoys beside them."""
     locale = QLocale()
-    return [
-        Figure(count.targets, one, several, _note(count, locale))
-        for count, one, several in (
-            (counts.psms, "PSM", "PSMs"),
-            (counts.peptides, "peptide", "peptides"),
-            (counts.proteins, "protein group", "protein groups"),
-        )
-    ]
+    every = (counts.psms, counts.peptides, counts.proteins)
+    return [Figure(one.number, one.one, one.several, _note(one, locale)) for one in every]
 
 
 def summary_ending(found: Summary, fdr: float) -> str:
@@ -51,7 +46,7 @@ def certainty_help(counts: Counts) -> str:
         "Decoys that pass the same threshold tell how many of the targets are false: "
         "their share lies, with 95 % confidence, between the two percentages."
     )
-    peptides, sequences = locale.toString(counts.peptides.targets), locale.toString(counts.sequences)
+    peptides, sequences = locale.toString(counts.peptides.number), locale.toString(counts.sequences)
     return f"{sentence}\nPeptides are counted with their modifications: {peptides}, of {sequences} different sequences."
 
 
@@ -84,6 +79,5 @@ def ions_looked_for(parameters: Mapping[str, Any]) -> IonSettings | None:
 
 
 def _note(count: Count, locale: QLocale) -> str:
-    if not count.targets + count.decoys:
-        return ""
-    return certainty_text(count.decoys, count.false_share_low, count.false_share_high, locale)
+    known = count.certainty
+    return certainty_text(known, locale) if known is not None and count.number + known.decoys else ""

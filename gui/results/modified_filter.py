@@ -5,13 +5,13 @@ from __future__ import annotations
 from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QCheckBox, QWidget
 
+from engine.views.modified import SURE, ModifiedFilter
 from gui.results.filter_bar import FilterBar, q_value_box
-from gui.results.modified import SURE, ModifiedFilter
 from gui.results.structure_filter import OptionalNumberBox
 
 __all__ = ["ModifiedFilterBar"]
 
-_KINDS = (("any", None), ("named", "named"), ("unnamed", "unnamed"), ("none", "none"))
+_KINDS = (("any", None), ("named", "named"), ("another end", "end"), ("unnamed", "unnamed"), ("none", "none"))
 
 
 class ModifiedFilterBar(FilterBar):
@@ -29,7 +29,9 @@ class ModifiedFilterBar(FilterBar):
         self.lowest, self.highest = OptionalNumberBox(1.0, 0.0), OptionalNumberBox(1.0, 100.0)
         for box in (self.lowest, self.highest):
             box.setFixedWidth(self.fontMetrics().horizontalAdvance("-000.0000") + 30)
-        self.kind = self._choices("Kind of shift", "Shows matches with a usual shift (named), with any other (unnamed), or without one")
+        self.kind = self._choices(
+            "Kind of shift", "Shows matches with a usual shift (named), another end, any other (unnamed), or without one"
+        )
         for text, kind in _KINDS:
             self.kind.addItem(text, kind)
         self.sure = QCheckBox("&Sure sites")

@@ -15,15 +15,9 @@ from engine.entry import Search
 from engine.errors import ProteoscopeError
 from engine.modified_search.parameters import shift_range
 from engine.project import Project
-from gui.forms.given import Given
-from gui.forms.wheel import ChoiceBox
-from gui.plots.shift_plot import ShiftPlot
-from gui.plots.zoomed import zoom_buttons
-from gui.results.facts import files_facts, time_facts
-from gui.results.finished_run import FinishedRun, open_finished_run
-from gui.results.identification import Summary, accepted_counts, rows_of_group
-from gui.results.matches import certainty_help, figures_of, ions_looked_for, spectrum_title, summary_ending
-from gui.results.modified import (
+from engine.views.finished_run import FinishedRun, open_finished_run
+from engine.views.identification import Summary, accepted_counts, rows_of_group
+from engine.views.modified import (
     DETAILS,
     ModificationRow,
     ModifiedOverview,
@@ -34,6 +28,13 @@ from gui.results.modified import (
     partner_of,
     variable_modifications,
 )
+from engine.views.tables import TableSource
+from gui.forms.prefill import FormPrefill
+from gui.forms.wheel import ChoiceBox
+from gui.plots.shift_plot import ShiftPlot
+from gui.plots.zoomed import zoom_buttons
+from gui.results.facts import files_facts, passes_facts, time_facts
+from gui.results.matches import certainty_help, figures_of, ions_looked_for, spectrum_title, summary_ending
 from gui.results.modified_filter import ModifiedFilterBar
 from gui.results.peaks_of_run import PeaksOfRun, open_peaks
 from gui.results.run_view import RunView
@@ -44,7 +45,6 @@ from gui.spectrum.spectra_reader import Peaks
 from gui.spectrum.spectrum_view import SpectrumView
 from gui.tables.elided_label import ElidedLabel
 from gui.tables.panel import TablePanel
-from gui.tables.source import TableSource
 
 __all__ = ["ModifiedView"]
 
@@ -212,7 +212,7 @@ class ModifiedView(RunView):
 
     @staticmethod
     def _facts(run: ModifiedRun) -> tuple[str, ...]:
-        return (*files_facts(run), f"shifts {_range_text(run)}", *time_facts(run))
+        return (*files_facts(run), *passes_facts(run), *time_facts(run))
 
     def _show_overview(self, found: _Found) -> None:
         run = self._run
@@ -221,7 +221,12 @@ class ModifiedView(RunView):
         counts, locale = found.overview.counts, QLocale()
         kinds = ", ".join(
             f"{locale.toString(counts[name])} {text}"
-            for name, text in (("plain", "PSMs without a shift"), ("named", "with a usual shift"), ("unnamed", "with another"))
+            for name, text in (
+                ("plain", "PSMs without a shift"),
+                ("named", "with a usual shift"),
+                ("ends", "with another end"),
+                ("unnamed", "with another"),
+            )
         )
         self.header.show_counts(
             figures_of(found.summary.counts), summary_ending(found.summary, run.fdr), certainty_help(found.summary.counts)
@@ -306,7 +311,7 @@ class ModifiedView(RunView):
             note = "This match has no shift."
         return _Match(found, peaks, MirroredSpectra(_title(found), upper, lower, run.ions.tolerance, note=note))
 
-    def _given_to(self, kind: str) -> Given | None:
+    def _prefill_for(self, kind: str) -> FormPrefill | None:
         run = self._run
         if run is None:
             return None
@@ -320,7 +325,7 @@ class ModifiedView(RunView):
             more = f" and {len(others) - 1} more" if len(others) > 1 else ""
             self.message.emit(f"Left out, since Unimod has no site for it: {others[0]}{more}.")
         inputs = {name: tuple(path for of, path in run.inputs if of == name) for name in ("spectra", "database")}
-        return Given({name: paths for name, paths in inputs.items() if paths}, {**run.parameters, "variable_modifications": asked})
+        return FormPrefill({name: paths for name, paths in inputs.items() if paths}, {**run.parameters, "variable_modifications": asked})
 
     def _no_rows_text(self, panel: TablePanel) -> str:
         return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Allow larger q-values, or reset the filter."
@@ -332,10 +337,6 @@ def _bounds(run: ModifiedRun) -> tuple[float, float]:
     except ProteoscopeError:
         return -1.0, 1.0
     return min(low, -1.0), max(high, 1.0)
-
-
-def _range_text(run: ModifiedRun) -> str:
-    return f"from {str(run.parameters['mass_shift']).replace('..', ' to ')} Da"
 
 
 def _name(row: Mapping[str, Any]) -> str:

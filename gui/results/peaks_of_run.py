@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from engine.errors import InputError, ProteoscopeError
 from engine.project import Project
+from engine.results.reader import row_count
 from gui.spectrum.spectra_reader import Peaks, SpectraReader
 
 __all__ = ["PeaksOfRun", "open_peaks"]
@@ -39,13 +42,7 @@ class PeaksOfRun:
 
     def count(self) -> int | None:
         """How many spectra there are; None where it cannot be told."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            return int(pq.read_metadata(self._path).num_rows) if self.is_there else None
-        except (OSError, pa.ArrowException):
-            return None
+        return row_count(Path(self._path)) if self.is_there else None
 
     def close(self) -> None:
         """Let the file go."""

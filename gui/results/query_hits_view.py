@@ -8,15 +8,18 @@ from typing import Any, NamedTuple
 from PySide6.QtWidgets import QWidget
 
 from engine.entry import Search
+from engine.structures.sources import DATABASE_FILE
+from engine.views.conditions import Condition
+from engine.views.finished_run import FinishedRun
+from engine.views.hits import hits_of_query
+from engine.views.tables import TableSource
 from gui.alignment.aligned_pair import AlignedPair
 from gui.alignment.alignment_view import AlignmentView
 from gui.results.filter_bar import FilterBar
-from gui.results.finished_run import FinishedRun
 from gui.results.run_view import RunView
 from gui.results.summary_header import Figure
-from gui.tables.source import Condition, TableSource
 
-__all__ = ["QueryHitsView", "ShownQuery", "files_text", "hits_of_query"]
+__all__ = ["QueryHitsView", "ShownQuery", "files_text"]
 
 _MOST_NAME_LETTERS = 40
 
@@ -28,11 +31,6 @@ class ShownQuery(NamedTuple):
     name: str
     length: int
     n_hits: int
-
-
-def hits_of_query(index: int) -> list[Condition]:
-    """Condition on hits: they are of this query."""
-    return [Condition("query_index = ?", (index,))]
 
 
 def _shown_name(name: str) -> str:
@@ -165,6 +163,6 @@ def files_text(inputs: Sequence[tuple[str, Any]]) -> str:
     names = []
     for wanted in ("queries", "database"):
         paths = [path for kind, path in inputs if kind == wanted]
-        shown = [path.parent.name if path.name == "database.json" else path.name for path in paths[:3]]
+        shown = [path.parent.name if path.name == DATABASE_FILE else path.name for path in paths[:3]]
         names.append(", ".join(shown) + (f" and {len(paths) - 3} more" if len(paths) > 3 else ""))
     return " against ".join(names)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QWidget
 
+from engine.views.reads import ReadFilter
 from gui.results.filter_bar import FilterBar
-from gui.results.reads import ReadFilter
 from gui.results.structure_filter import OptionalNumberBox
 
 __all__ = ["ReadFilterBar"]

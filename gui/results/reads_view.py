@@ -11,32 +11,21 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QTabWidget, QVBoxLayout, QWid
 
 from engine.entry import Search
 from engine.project import Project
+from engine.views.depth import Depth
+from engine.views.finished_run import FinishedRun, open_finished_run
+from engine.views.histograms import Histogram
+from engine.views.reads import ReadSummary, ShownText, depth_of, gaps_histogram, identity_histogram, of_place, read_conditions, read_summary
+from engine.views.tables import TableSource
 from gui.alignment.alignment_view import AlignmentView
 from gui.forms.wheel import ChoiceBox
-from gui.plots.depth import Depth
 from gui.plots.depth_plot import DepthPlot
 from gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
 from gui.plots.zoomed import zoom_buttons
-from gui.results.finished_run import FinishedRun, open_finished_run
-from gui.results.reads import (
-    ReadRow,
-    ReadSummary,
-    ShownText,
-    depth_of,
-    gaps_histogram,
-    identity_histogram,
-    matrix_of,
-    of_place,
-    read_conditions,
-    read_facts,
-    read_row,
-    read_summary,
-)
+from gui.results.reads import ReadRow, matrix_of, read_facts, read_row, told_missing
 from gui.results.reads_filter import ReadFilterBar
 from gui.results.run_view import RunView
 from gui.results.summary_header import Figure
 from gui.tables.elided_label import ElidedLabel
-from gui.tables.source import TableSource
 
 __all__ = ["ReadsView"]
 
@@ -242,7 +231,7 @@ class ReadsView(RunView):
             self._statistician.submit(
                 plot.accessibleName(),
                 partial(count, source, chosen, is_log=is_log),
-                plot.show_histogram,
+                partial(_show_counted, plot),
                 partial(_say_instead, plot),
             )
 
@@ -263,6 +252,10 @@ class ReadsView(RunView):
             self.coverage.mark(None)
         elif self.alignments.view.chosen is None:
             self.alignments.view.choose(0)
+
+
+def _show_counted(plot: HistogramPlot, found: Histogram) -> None:
+    plot.show_histogram(told_missing(found, QLocale()))
 
 
 def _say_instead(plot: HistogramPlot, error: Exception) -> None:

@@ -16,14 +16,14 @@ from PySide6.QtWidgets import QLabel, QSplitter, QStackedLayout, QVBoxLayout, QW
 from engine.entry import ExportRequest, Search
 from engine.errors import ProteoscopeError
 from engine.project import Project, RunRecord
-from gui.forms.given import NOTHING, Given
+from engine.views.finished_run import FinishedRun, open_finished_run
+from engine.views.tables import TableSource
+from gui.forms.prefill import NOTHING, FormPrefill
 from gui.icons import set_icon
 from gui.results.export import ExportDialog, fitted
 from gui.results.filter_bar import FilterBar
-from gui.results.finished_run import FinishedRun, open_finished_run
 from gui.results.summary_header import SummaryHeader
 from gui.tables.panel import TablePanel
-from gui.tables.source import TableSource
 from gui.tables.worker import Worker
 from gui.tasks import ExportTask
 from gui.words import with_article
@@ -57,7 +57,7 @@ class RunView(QWidget):
     opened = Signal()
     """The tables of a run are on the screen."""
     searchAsked = Signal(str, str, object)
-    """A search of another kind is to go on from the run that is shown: the kind, the run's id, and what its form begins with (`Given`)."""
+    """A search of another kind is to go on from the run that is shown: the kind, the run's id, and its `FormPrefill`."""
     exportAsked = Signal(object)
     """An `ExportTask`: results of the run are to be written to a file."""
 
@@ -187,11 +187,11 @@ class RunView(QWidget):
 
     def _ask_for_search(self, kind: str) -> None:
         if self._finished is not None:
-            given = self._given_to(kind)
-            if given is not None:
-                self.searchAsked.emit(kind, self._finished.run.id, given)
+            prefill = self._prefill_for(kind)
+            if prefill is not None:
+                self.searchAsked.emit(kind, self._finished.run.id, prefill)
 
-    def _given_to(self, kind: str) -> Given | None:
+    def _prefill_for(self, kind: str) -> FormPrefill | None:
         """What the form of a search that goes on from the run begins with, besides the run; None where it cannot go on now."""
         return NOTHING
 

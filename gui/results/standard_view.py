@@ -6,15 +6,13 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSplitter, QWidget
 
 from engine.entry import Search
-from engine.matches.writers.tables import identifier
-from engine.tables import Column
+from engine.views.conditions import text_in_columns
+from engine.views.finished_run import FinishedRun
+from engine.views.tables import TableSource
 from gui.results.facts import files_facts, time_facts
 from gui.results.filter_bar import FilterBar
-from gui.results.finished_run import FinishedRun
 from gui.results.run_view import RunView
 from gui.results.summary_header import Figure
-from gui.tables.panel import TablePanel
-from gui.tables.source import Condition, TableSource
 from gui.words import in_sentence
 
 __all__ = ["StandardView", "TextFilter"]
@@ -51,18 +49,4 @@ class StandardView(RunView):
 
     def _filter(self) -> None:
         for panel in self.panels.values():
-            panel.show_rows(filter=_with_text(self.filter_bar.text.text(), panel))
-
-
-def _with_text(text: str, panel: TablePanel) -> list[Condition]:
-    """The condition that a column of texts holds a text, whatever the case; none on a table without such columns."""
-    looked_in = [_in_small_letters(column) for column in panel.model.columns if column.kind in ("text", "texts")]
-    if not text.strip() or not looked_in:
-        return []
-    return [Condition(" OR ".join(f"contains({one}, ?)" for one in looked_in), (text.strip().lower(),) * len(looked_in))]
-
-
-def _in_small_letters(column: Column) -> str:
-    name = identifier(column.name)
-    # A tab is shown as the blank that is typed for it.
-    return f"lower(array_to_string({name}, '; '))" if column.kind == "texts" else f"translate(lower({name}), chr(9), ' ')"
+            panel.show_rows(filter=text_in_columns(panel.model.columns, self.filter_bar.text.text()))

@@ -3,17 +3,49 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QWidget
 
+from engine.views.structure_hits import StructureFilter, ThresholdColumns
 from gui.forms.numbers import NumberBox, shortest
 from gui.labels import toned_label
 from gui.results.filter_bar import FilterBar
-from gui.results.structure_hits import THRESHOLDS, StructureFilter, Threshold, ThresholdColumns
 
-__all__ = ["OptionalNumberBox", "StructureFilterBar"]
+__all__ = ["THRESHOLDS", "OptionalNumberBox", "StructureFilterBar", "Threshold"]
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A box for the bound of a column of the hits. `scale`: what one unit of the box is in the table."""
+
+    column: str
+    label: str
+    name: str
+    help: str
+    step: float
+    first: float
+    scale: float = 1.0
+
+
+THRESHOLDS = (
+    Threshold("same_fold_probability", "Same fo&ld % ≥", "Least probability of the same fold in percent",
+              "Hides hits that have the query's fold less probably, by TM-score and length", 5.0, 50.0, scale=0.01),
+    Threshold("z_score", "&z-score ≥", "Least z-score",
+              "Hides hits whose score is fewer standard deviations above that of the database's other chains of this length; it is no "
+              "probability: from 6 on half of the pairs have the same fold",
+              1.0, 6.0),
+    Threshold("tm_score_query", "&TM-score ≥", "Least TM-score by the query's length",
+              "Hides hits whose superposition covers the query worse; above 0.5 the fold is mostly the same", 0.05, 0.5),
+    Threshold("query_coverage", "Co&verage % ≥", "Least coverage of the query in percent",
+              "Hides hits that align with a smaller part of the query's residues", 5.0, 50.0, scale=0.01),
+    Threshold("rmsd", "RM&SD Å ≤", "Greatest RMSD in ångström",
+              "Hides hits whose aligned Cα lie farther apart; it is smaller the fewer pairs there are, so look at the coverage too",
+              0.5, 3.0),
+)  # fmt: skip
+"""In the order in which they stand in the filter."""
 
 
 class OptionalNumberBox(NumberBox):
@@ -87,7 +119,7 @@ class StructureFilterBar(FilterBar):
     @property
     def chosen(self) -> StructureFilter:
         """What is asked for."""
-        bounds = {name: number for name, box in self.boxes.items() if (number := box.entered) is not None}
+        bounds = {one.column: number * one.scale for one in THRESHOLDS if (number := self.boxes[one.column].entered) is not None}
         return StructureFilter(self.text.text(), bounds)
 
     def open(self) -> None:
@@ -112,7 +144,8 @@ class StructureFilterBar(FilterBar):
         if box.problem():
             text = "no number"
         else:
-            text = f"{locale.toString(self._columns.count(threshold, box.number))} of {locale.toString(total)}"
+            bound = None if box.number is None else box.number * threshold.scale
+            text = f"{locale.toString(self._columns.count(threshold.column, bound))} of {locale.toString(total)}"
         label.setText(text)
         noun = "hit" if total == 1 else "hits"
         label.setToolTip(f"{threshold.name}: alone keeps {text} {noun}" if not box.problem() else "")

@@ -18,24 +18,18 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from engine.entry import Search
 from engine.structure_search.entry import STRUCTURE_SEARCH
 from engine.structure_search.hit_chains import HitChains
+from engine.views.conditions import Condition
+from engine.views.finished_run import FinishedRun
+from engine.views.structure_hits import StructureSummary, hit_of_row, structure_conditions, structure_summary, threshold_columns
+from engine.views.tables import TableSource
 from gui.alignment.aligned_pair import AlignedPair
 from gui.alignment.alignment_view import AlignmentView
 from gui.alignment.structure_pair import StructurePair
 from gui.icons import set_icon
-from gui.results.finished_run import FinishedRun
 from gui.results.query_hits_view import QueryHitsView
 from gui.results.structure_filter import StructureFilterBar
-from gui.results.structure_hits import (
-    StructureSummary,
-    hit_of_row,
-    structure_conditions,
-    structure_facts,
-    structure_pair,
-    structure_summary,
-    threshold_columns,
-)
+from gui.results.structure_hits import structure_facts, structure_pair
 from gui.structure.traces import Trace, trace_of_hit, trace_of_query
-from gui.tables.source import Condition, TableSource
 from gui.tasks import SuperpositionTask, WritingTask
 
 if TYPE_CHECKING:

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import InputError
+from engine.results.reader import TableFile
+from engine.spectra.tables import PEAKS
 
 __all__ = ["Peaks", "SpectraReader"]
 
@@ -38,21 +40,9 @@ class SpectraReader:
     """
 
     def __init__(self, path: str | Path) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         self._path = Path(path)
-        try:
-            self._file = pq.ParquetFile(self._path)
-        except (OSError, pa.ArrowException) as error:
-            raise self._damaged(error) from error
-        missing = {"mz", "intensity"} - set(self._file.schema_arrow.names)
-        if missing:
-            self.close()
-            raise InputError(self._path, f"has no column {', '.join(sorted(missing))}", remedy="Run the search again")
-        metadata = self._file.metadata
-        counts = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
-        self._starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
+        self._file = TableFile(self._path, PEAKS, remedy="Run the search again")
+        self._starts = np.concatenate(([0], np.cumsum(self._file.group_rows, dtype=np.int64)))
         self._groups: OrderedDict[int, _Group] = OrderedDict()
 
     def __len__(self) -> int:
@@ -81,25 +71,15 @@ class SpectraReader:
         self._file.close()
 
     def _group(self, number: int) -> _Group:
-        import pyarrow as pa
-
         if number in self._groups:
             self._groups.move_to_end(number)
             return self._groups[number]
-        try:
-            table = self._file.read_row_group(number, columns=["mz", "intensity"], use_threads=False).combine_chunks()
-        except (OSError, pa.ArrowException) as error:
-            raise self._damaged(error) from error
-        mz, intensity = table["mz"].combine_chunks(), table["intensity"].combine_chunks()
+        table = self._file.read_group(number, ("mz", "intensity"))
+        mz, intensity = table["mz"].chunk(0), table["intensity"].chunk(0)
         # Offsets of a list column count from its buffer's begin, its flattened values from its own.
         offsets = mz.offsets.to_numpy().astype(np.int64)
-        group = _Group(offsets - offsets[0], mz.flatten().to_numpy().astype(np.float64), intensity.flatten().to_numpy().astype(np.float64))
-        if len(group.mz) != len(group.intensity):
-            raise self._damaged("m/z and intensities differ in number")
+        group = _Group(offsets - offsets[0], mz.flatten().to_numpy(), intensity.flatten().to_numpy().astype(np.float64))
         self._groups[number] = group
         while len(self._groups) > 1 and sum(len(kept.mz) for kept in self._groups.values()) > _PEAKS_KEPT:
             self._groups.popitem(last=False)
         return group
-
-    def _damaged(self, why: object) -> InputError:
-        return InputError(self._path, f"cannot be read as a table of spectra ({why})", remedy="Run the search again")

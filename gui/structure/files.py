@@ -71,5 +71,4 @@ class SceneFilesTask(WritingTask):
 
 def _row(hit: Trace) -> dict[str, Any]:
     """The row of the table with the transformation that was used, which a damaged one lacks."""
-    numbers = {"rotation": hit.rotation.ravel(), "translation": hit.translation}
-    return {**hit.hit, **{name: ",".join(repr(float(one)) for one in values) for name, values in numbers.items()}}
+    return {**hit.hit, "rotation": hit.rotation.ravel().tolist(), "translation": ",".join(repr(float(one)) for one in hit.translation)}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.structure_search.hit_chains import FoundChain, numbers_of, pairs_of_cigar
+from engine.structure_search.hit_chains import FoundChain, pairs_of_cigar, transformation_of
 from engine.structures.chains import Chains
 from gui.alignment.structure_pair import RESIDUE_NAMES
 
@@ -111,8 +111,8 @@ def transformation(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The rotation (3, 3) and the translation (3,) that move a hit's target onto its query."""
     try:
-        rotation, translation = numbers_of(str(hit["rotation"])).reshape(3, 3), numbers_of(str(hit["translation"])).reshape(3)
-    except (KeyError, ValueError):
+        rotation, translation = transformation_of(hit)
+    except (KeyError, ValueError, TypeError, AttributeError):
         return _least_squares(query, target, pairs)
     if not np.isfinite(rotation).all() or not np.isfinite(translation).all():
         return _least_squares(query, target, pairs)

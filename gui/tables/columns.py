@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from PySide6.QtCore import QLocale
 
-from engine.tables import Column
+from engine.results.columns import Column
 
 __all__ = ["full_text", "saved_text", "shown_text"]
 
@@ -26,6 +27,8 @@ def shown_text(column: Column, value: Any, locale: QLocale) -> str:
     match column.kind:
         case "texts":
             return _in_line("; ".join(map(str, value)))
+        case "numbers":
+            return _numbers(column, value)
         case "identifier":
             return str(value)
         case "integer":
@@ -46,6 +49,11 @@ def shown_text(column: Column, value: Any, locale: QLocale) -> str:
             return _in_line(str(value))
 
 
+def _numbers(column: Column, values: Iterable[float]) -> str:
+    """Numbers with commas between, whatever the language has for a point: they are for programs."""
+    return ",".join(f"{one:.{column.decimals}f}" for one in values)
+
+
 def _probability(value: float, locale: QLocale) -> str:
     if value == 0:
         return "0"
@@ -63,7 +71,7 @@ def full_text(column: Column, value: Any, locale: QLocale) -> str:
     """What a cell shows, for a tooltip or a spreadsheet of the user's language: all digits, no separators of thousands."""
     if _is_missing(value):
         return ""
-    if column.kind in ("text", "texts", "truth"):
+    if column.kind in ("text", "texts", "numbers", "truth"):
         return shown_text(column, value, locale)
     return _digits(column, value).replace(".", locale.decimalPoint())
 
@@ -74,6 +82,8 @@ def saved_text(column: Column, value: Any) -> str:
         return ""
     if column.kind == "texts":
         return _in_line(";".join(map(str, value)))
+    if column.kind == "numbers":
+        return _numbers(column, value)
     if column.kind == "truth":
         return "true" if value else "false"
     return _in_line(str(value)) if column.kind == "text" else _digits(column, value)

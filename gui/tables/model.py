@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QAbstractTableModel, QLocale, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QFont, QPalette
 
-from engine.tables import Column
+from engine.results.columns import Column
+from engine.views.conditions import Condition
+from engine.views.tables import TableSource
 from gui.labels import tip_text
 from gui.tables.columns import full_text, saved_text, shown_text
-from gui.tables.source import Condition, TableSource
 from gui.tables.worker import Worker
 
 __all__ = ["PAGE_ROWS", "Index", "ParquetTableModel"]

@@ -9,10 +9,11 @@ from PySide6.QtCore import QLocale, Qt, QTimer, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
-from engine.tables import Column
+from engine.results.columns import Column
+from engine.views.conditions import Condition
+from engine.views.tables import TableSource
 from gui.tables.elided_label import ElidedLabel
 from gui.tables.model import ParquetTableModel
-from gui.tables.source import Condition, TableSource
 from gui.tables.view import TableView
 from gui.words import in_sentence
 

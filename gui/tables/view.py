@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 
 from engine.errors import StorageError
 from engine.files import atomic_file
-from engine.tables import Column
+from engine.results.columns import Column
 from gui.tables.model import Index, ParquetTableModel
 
 __all__ = ["TableView"]

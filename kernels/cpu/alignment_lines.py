@@ -15,21 +15,20 @@ _IS_REVERSE, _IS_UNPLACED = 16, 4
 _LEAST_QUALITY = 33
 _EDITS = np.frombuffer(b"\tNM:i:", np.uint8)
 _SCORE = np.frombuffer(b"\tAS:i:", np.uint8)
-_DIFFERENCES = np.frombuffer(b"\tMD:Z:", np.uint8)
 _STEPS = np.frombuffer(b"\tcg:Z:", np.uint8)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def write_sam_lines(
-    names, name_offsets, flags, text_names, text_offsets, places, scores, cigars, cigar_offsets, clips, mds, md_offsets, rows, letters,
+    names, name_offsets, flags, text_names, text_offsets, places, cigars, cigar_offsets, clips, tags, tag_offsets, rows, letters,
     qualities, offsets, complement, quality_shift, lines, ends,
 ):  # fmt: skip
     """Write a line for each of n records.
 
     Parameters
     ----------
-    names, cigars, mds : uint8, letters of all, and (n + 1,) int64 where each begins. text_names, text_offsets : the same of all texts.
-    flags : (n,) int64, of SAM. scores : (n,) int64.
+    names, cigars, tags : uint8, letters of all, and (n + 1,) int64 where each begins; of tags with the tab before each.
+    text_names, text_offsets : the same of all texts. flags : (n,) int64, of SAM.
     places : (n, 6) int64: number of the text, -1 for none; position, from 1; mapping quality; number of the mate's text, -1 for none; its
         position; length of the fragment. clips : (n, 2) int64, letters left out at both ends, in the text's direction.
     rows : (n,) int64, which pattern each is. letters : uint8, of all patterns, qualities : uint8, empty where there are none; offsets.
@@ -84,13 +83,7 @@ def write_sam_lines(
                 quality = np.int64(qualities[end - 1 - j if is_reverse else begin + j]) - quality_shift
                 lines[place] = max(quality, _LEAST_QUALITY)
                 place += 1
-        if is_placed:
-            place = _write_text(_EDITS, 0, len(_EDITS), lines, place)
-            place = _write_number(_edits(cigars, cigar_offsets[k], cigar_offsets[k + 1])[0], lines, place)
-            place = _write_text(_SCORE, 0, len(_SCORE), lines, place)
-            place = _write_number(scores[k], lines, place)
-            place = _write_text(_DIFFERENCES, 0, len(_DIFFERENCES), lines, place)
-            place = _write_text(mds, md_offsets[k], md_offsets[k + 1], lines, place)
+        place = _write_text(tags, tag_offsets[k], tag_offsets[k + 1], lines, place)
         lines[place] = _NEWLINE
         place += 1
         ends[k] = place

@@ -23,7 +23,7 @@ from platformdirs import user_cache_path
 
 __all__ = ["guard_cache", "settle_cache", "why_not_kept"]
 
-_SUMS = ".sums"
+_SUMS, _LOCK = ".sums", ".lock"
 _OWN = "kernels."
 _reasons: list[str] = []
 
@@ -103,8 +103,9 @@ def guard_cache() -> None:
         def save_overload(self, sig: Any, data: Any) -> None:
             """See Numba. Where the disk refuses, the function is used and not kept."""
             try:
-                super().save_overload(sig, data)
-                _write_sums(self.cache_path, self._impl.filename_base)
+                with _alone(self.cache_path, self._impl.filename_base):
+                    super().save_overload(sig, data)
+                    _write_sums(self.cache_path, self._impl.filename_base)
             except OSError as error:
                 _remove(self.cache_path, self._impl.filename_base)
                 _reasons.append(f"{self.cache_path}: {error.strerror or error}")
@@ -112,6 +113,19 @@ def guard_cache() -> None:
     vars(dispatcher)["FunctionCache"] = GuardedCache
     # Numba's implementations of array functions import SciPy's linear algebra to see whether it is there, which takes a third of a second.
     vars(linalg)["ensure_blas"] = lambda: None
+
+
+@contextlib.contextmanager
+def _alone(folder: str, name: str) -> Iterator[None]:
+    """Keep other processes from writing a function's files: two that add a compiled form at a time would give both the same name."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        yield
+        return
+    with Path(folder, name + _LOCK).open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _files(folder: str, name: str) -> Iterator[Path]:
@@ -152,5 +166,5 @@ def _is_damaged(folder: str, name: str) -> bool:
 
 def _remove(folder: str, name: str) -> None:
     with contextlib.suppress(OSError):
-        for path in [*_files(folder, name), Path(folder, name + _SUMS)]:
+        for path in [*_files(folder, name), Path(folder, name + _SUMS), Path(folder, name + _LOCK)]:
             path.unlink(missing_ok=True)

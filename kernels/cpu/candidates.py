@@ -12,22 +12,23 @@ from kernels.cpu.arrangements import add_modifications, find_arrangement, first_
 from kernels.cpu.probing import fetch_early
 from kernels.cpu.scores import (
     FORMS_AT_ONCE,
+    NEEDS_CORRELATION,
+    NEEDS_ROOTS,
     NONE,
     PEPTIDES_AT_ONCE,
-    XCORR_OF_SUM,
     IndexedSpectrum,
-    hyperscore,
+    Matched,
     index_spectrum,
-    kernel_dot_product,
     list_rows,
     look_up_ions,
     match_ions,
     most_peaks,
     new_scratch,
+    score_of,
     sum_masses,
     sum_residues,
 )
-from kernels.layouts import HYPERSCORE, ISOTOPE_BITS, KSDP, XCORR
+from kernels.layouts import ISOTOPE_BITS
 
 __all__ = ["bin_of_rounded", "count_candidates", "lower_bound", "score_candidates", "search_queries"]
 
@@ -111,8 +112,8 @@ def search_queries(spectra, queries, peptides, modifications, settings, hits, fi
     `stop` (1,) uint8: once another thread sets it, the search leaves off where it is, for one query may take many seconds.
     """
     flag = np.zeros(1, np.uint8) if stop is None else stop
-    most = most_peaks(spectra, queries.spectrum, first, last) if settings.score == KSDP else 0
-    scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], settings.score == XCORR, most)
+    most = most_peaks(spectra, queries.spectrum, first, last) if NEEDS_ROOTS[settings.score] else 0
+    scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], NEEDS_CORRELATION[settings.score], most)
     for letter in range(len(peptides.residue_mass)):
         scratch.code_mass[65 + letter] = peptides.residue_mass[letter]
     for q in range(first, last):
@@ -146,7 +147,8 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
     slot_modification, slot_choice = scratch.slot_modification, scratch.slot_choice
     if spectra.offsets[queries.spectrum[q]] == spectra.offsets[queries.spectrum[q] + 1]:
         return
-    indexed = index_spectrum(queries.spectrum[q], spectra, settings, settings.score == XCORR, settings.score == KSDP, scratch)
+    with_vector, with_roots = NEEDS_CORRELATION[settings.score], NEEDS_ROOTS[settings.score]
+    indexed = index_spectrum(queries.spectrum[q], spectra, settings, with_vector, with_roots, scratch)
     n_rows, n_n_rows = list_rows(settings, max(1, min(settings.max_fragment_charge, queries.charge[q] - 1)), scratch.rows)
     f = 0  # forms that wait to be scored
     for c in range(len(modifications.combination_mass)):
@@ -208,23 +210,19 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
 def _score_forms(q, n_forms, n_rows, n_n_rows, indexed, spectra, settings, hits, scratch):
     """Score the first forms of the scratch with the spectrum of query q, and keep the best."""
     which, forms = settings.score, scratch.forms
-    keep, use_vector = which == KSDP, which == XCORR
+    keep, use_vector = NEEDS_ROOTS[which], NEEDS_CORRELATION[which]
     inverse_histogram, bins = 1.0 / hits.histogram_width, hits.histogram.shape[1]
     for f in range(n_forms):
         forms.has_any[f], forms.correlation[f] = look_up_ions(f, n_rows, n_n_rows, indexed, settings, use_vector, scratch)
     for f in range(n_forms):
-        count_n, count_c, score = 0, 0, 0.0
+        count_n, count_c, dot, score = 0, 0, 0.0, 0.0
         if forms.has_any[f]:
-            count_n, count_c, score = match_ions(f, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch)
-        if use_vector:
-            score = forms.correlation[f] * XCORR_OF_SUM
-        elif score > 0:
-            if which == HYPERSCORE:
-                score = hyperscore(count_n, count_c, score)
-            elif which == KSDP:
-                score = kernel_dot_product(
-                    scratch.matched_peak, scratch.root, indexed.low, n_rows, forms.length[f] - 1, settings.ksdp_window, settings.ksdp_power
-                )
+            count_n, count_c, dot = match_ions(f, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch)
+        if dot > 0 or use_vector:
+            matched = Matched(
+                count_n, count_c, dot, forms.correlation[f], scratch.matched_peak, scratch.root, indexed.low, n_rows, forms.length[f] - 1
+            )  # fmt: skip
+            score = score_of(which, matched, settings)
         hits.histogram[q, min(bins - 1, max(0, np.int64(score * inverse_histogram)))] += 1
         if count_n + count_c >= settings.min_matched_ions:
             _insert(hits, q, score, forms.peptide[f], forms.isotope_error[f], forms.slots[f], forms.site[f], forms.modification[f])
@@ -239,7 +237,7 @@ def bin_of_rounded(score, inverse_width, last_bin):
 
 @njit(nogil=True, cache=True)
 def score_candidates(spectra, queries, peptides, modifications, settings, code, best, hits, first, last):
-    """Score chosen candidates of the queries `first:last`, by the spectral dot product or the hyperscore, and keep the best of each.
+    """Score chosen candidates of the queries `first:last`, by a score that a fragment-ion index can add up, and keep the best of each.
 
     `best` (`kernels.layouts.BestArrays`) holds their numbers, made as `code` says, and the rounded scores by which they were chosen and
     counted in the histograms of `hits`; there they change to the bins of their scores. Scores, limits and the order of equal scores are
@@ -294,9 +292,10 @@ def _score_candidate(q, number, indexed, spectra, charge, peptides, modification
     sum_masses(scratch.base, length, n_term, c_term, scratch.forms, 0)
     look_up_ions(0, n_rows, n_n_rows, indexed, settings, False, scratch)
     count_n, count_c, dot = match_ions(0, n_rows, n_n_rows, indexed, spectra, settings, False, scratch)
-    score = dot
-    if settings.score == HYPERSCORE:
-        score = hyperscore(count_n, count_c, dot) if dot > 0 else 0.0
+    score = 0.0
+    if dot > 0:
+        matched = Matched(count_n, count_c, dot, 0, scratch.matched_peak, scratch.root, indexed.low, n_rows, length - 1)
+        score = score_of(settings.score, matched, settings)
     if count_n + count_c >= settings.min_matched_ions:
         _insert(hits, q, score, peptide, settings.isotope_errors[e], slots, scratch.slot_site, scratch.slot_modification)
     return score

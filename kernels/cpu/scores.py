@@ -10,7 +10,7 @@ of `kernels.cpu.elementary`. Without Numba's reference counting, see `kernels.cp
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -19,17 +19,21 @@ from numpy.typing import NDArray
 from kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
 from kernels.cpu.probing import IONS_AT_ONCE, OUT_OF_REACH, fill_block, lowest_bit, matching_ions, sum_of_bins
 from kernels.layouts import CORRELATION_UNITS
+from kernels.score_kinds import SCORE_KINDS
 
 __all__ = [
     "AROUND",
     "CORRELATION_HALF_WINDOW",
     "FORMS_AT_ONCE",
+    "NEEDS_CORRELATION",
+    "NEEDS_ROOTS",
     "NONE",
     "PEPTIDES_AT_ONCE",
     "PROTON_MASS",
     "XCORR_OF_SUM",
     "Forms",
     "IndexedSpectrum",
+    "Matched",
     "Rows",
     "Scratch",
     "correlation_height",
@@ -41,6 +45,7 @@ __all__ = [
     "match_ions",
     "most_peaks",
     "new_scratch",
+    "score_of",
     "sum_masses",
     "sum_residues",
 ]
@@ -58,6 +63,8 @@ PEPTIDES_AT_ONCE = 256
 FORMS_AT_ONCE = 16
 """Forms that are prepared together, then looked up, then scored."""
 _ROUNDING = 1e-12  # of a mass, at most
+NEEDS_ROOTS, NEEDS_CORRELATION = tuple(one.needs_roots for one in SCORE_KINDS), tuple(one.needs_correlation for one in SCORE_KINDS)
+"""Of each score, as `kernels.score_kinds.ScoreKind` says."""
 
 
 @njit(nogil=True, cache=True, _nrt=False)
@@ -325,6 +332,71 @@ def hyperscore(count_n, count_c, dot):
     logarithm over raw intensities, Sage's a natural one with sums for each series: neither scale is this one.
     """
     return FACTORIAL_LOG[count_n] + FACTORIAL_LOG[count_c] + logarithm(1.0 + 100.0 * dot)
+
+
+class Matched(NamedTuple):
+    """How a form matches a spectrum: what a score is made of. Where no ion matches, and the score needs no correlation, it is 0.
+
+    `count_n`, `count_c` matched ions from either end; `dot` the sum of the weights of their peaks; `correlation` the sum over all ions of
+    the spectrum less its surroundings, for scores that need it. For those that need roots: `peak` (rows, n_ions) of each ion of `n_rows`
+    rows or -1, and `root` of the weight of each peak from `first_peak` on. Ions are counted from their own end, and `n_ions` are in a row.
+    """
+
+    count_n: int
+    count_c: int
+    dot: float
+    correlation: int
+    peak: NDArray[np.int64]
+    root: NDArray[np.float64]
+    first_peak: int
+    n_rows: int
+    n_ions: int
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def spectral_dot_product(matched, settings):
+    """The sum of the weights of the matched peaks (Li 2014)."""
+    return matched.dot
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def kernel_spectral_dot_product(matched, settings):
+    """See `kernel_dot_product`."""
+    return kernel_dot_product(
+        matched.peak, matched.root, matched.first_peak, matched.n_rows, matched.n_ions, settings.ksdp_window, settings.ksdp_power
+    )
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def hyperscore_of_match(matched, settings):
+    """See `hyperscore`."""
+    return hyperscore(matched.count_n, matched.count_c, matched.dot)
+
+
+@njit(nogil=True, cache=True, _nrt=False, forceinline=True)
+def cross_correlation(matched, settings):
+    """XCorr (Eng 2008)."""
+    return matched.correlation * XCORR_OF_SUM
+
+
+def _choice(code: int) -> Any:
+    """The compiled function of (number of a score, match, settings) that knows the scores from number `code` on."""
+    own = globals()[SCORE_KINDS[code].on_processor]
+    if code + 1 == len(SCORE_KINDS):
+        return njit(nogil=True, _nrt=False, forceinline=True)(lambda which, matched, settings: own(matched, settings))
+    others = _choice(code + 1)
+
+    @njit(nogil=True, _nrt=False, forceinline=True)
+    def score(which, matched, settings):
+        if which == code:
+            return own(matched, settings)
+        return others(which, matched, settings)
+
+    return score
+
+
+score_of = _choice(0)
+"""The score of that number in `SCORE_KINDS`, of a match."""
 
 
 class Rows(NamedTuple):

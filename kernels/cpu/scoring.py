@@ -18,10 +18,6 @@ from kernels.cpu.processor import Processor
 from kernels.cpu.scores import NONE
 from kernels.device import StopFlag
 from kernels.layouts import (
-    HYPERSCORE,
-    KSDP,
-    SDP,
-    XCORR,
     HitArrays,
     ModificationArrays,
     PeptideArrays,
@@ -30,10 +26,11 @@ from kernels.layouts import (
     SpectrumArrays,
 )
 from kernels.partitions import Partition, equal_partitions
+from kernels.score_kinds import SCORE_KINDS
 
 __all__ = ["MOST_PEAKS", "SpectrumSearch"]
 
-MOST_PEAKS = dict.fromkeys((SDP, KSDP, HYPERSCORE, XCORR), sys.maxsize)
+MOST_PEAKS = (sys.maxsize,) * len(SCORE_KINDS)
 """Peaks of a spectrum that can be searched, by score: any number."""
 
 _QUERIES_COUNTED = 4096  # by a thread between two looks at a cancel

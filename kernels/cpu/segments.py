@@ -9,10 +9,8 @@ from numpy.typing import NDArray
 from kernels.cpu.forms import form_code
 from kernels.cpu.scores import PROTON_MASS
 from kernels.layouts import (
-    HYPERSCORE,
     ISOTOPE_BITS,
     KEYS_OF_DALTON,
-    SDP,
     BestArrays,
     ModificationArrays,
     PeptideArrays,
@@ -21,6 +19,7 @@ from kernels.layouts import (
     ScoringSettings,
     SpectrumArrays,
 )
+from kernels.score_kinds import SCORE_KINDS
 
 __all__ = [
     "HEAVIEST_END",
@@ -43,7 +42,7 @@ _MOST_DOT = (1 << 16) - 1  # in a counter
 
 def why_unsupported(spectra: SpectrumArrays, peptides: PeptideArrays, modifications: ModificationArrays, settings: ScoringSettings) -> str:
     """Why these cannot be searched with a fragment index; empty where they can."""
-    if settings.score not in (SDP, HYPERSCORE):
+    if SCORE_KINDS[settings.score].in_index is None:
         return "the score is not a sum over matching ions"
     if settings.min_matched_ions < 1:
         return "forms without matching ions are wanted"
@@ -99,11 +98,10 @@ def score_tables(spectra: SpectrumArrays, settings: ScoringSettings) -> ScoreTab
     """Tables from counters to the score that `settings` names, in units of weight that suit the spectra."""
     scale = _weight_scale(spectra, settings)
     dot = np.arange(_MOST_DOT + 1) / scale
-    counts = np.zeros(_MOST_MATCHES + 1)
-    if settings.score == HYPERSCORE:
-        counts[1:] = np.cumsum(np.log(np.arange(1.0, _MOST_MATCHES + 1)))
-        dot = np.log(1.0 + 100.0 * dot)
-    return ScoreTables(counts.astype(np.float32), dot.astype(np.float32), scale)
+    terms = SCORE_KINDS[settings.score].in_index
+    assert terms is not None, "`why_unsupported` says which scores have none"
+    of_count, of_dot = terms.of_count(np.arange(_MOST_MATCHES + 1.0)), terms.of_dot(dot)
+    return ScoreTables(of_count.astype(np.float32), of_dot.astype(np.float32), scale)
 
 
 @njit(nogil=True, cache=True, _nrt=False)

@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numba import njit
 
-__all__ = ["CONFORMATION_FEATURES", "NEIGHBOUR_FEATURES", "describe_residues", "residue_features"]
+__all__ = ["CONFORMATION_FEATURES", "NEIGHBOUR_FEATURES", "RULES", "describe_residues", "residue_features"]
 
 CONFORMATION_FEATURES, NEIGHBOUR_FEATURES = 8, 10
 """Numbers that tell a conformation, and a neighbour."""
@@ -24,6 +24,11 @@ _BURIAL_RADIUS = 14.0
 # Scales that bring features to about one.
 _SQUARED_STEP, _END_TO_END, _NEIGHBOUR_DISTANCE = 14.4, 6.0, 5.0
 _FAR_PLACES, _NEAR_PLACES = 60, 4
+RULES = (
+    *(_SIDE_CHAIN, _NEAREST_PLACES, _BURIAL_PLACES, _BURIAL_RADIUS, _SQUARED_STEP, _END_TO_END, _NEIGHBOUR_DISTANCE),
+    *(_FAR_PLACES, _NEAR_PLACES),
+)
+"""All of these: descriptors that are kept are kept under what they are."""
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

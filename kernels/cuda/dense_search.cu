@@ -18,6 +18,8 @@
 #include "tile_ions.cuh"
 #include "windows.cuh"
 
+enum Score { kSpectralDotProduct, kHyperscore };  // those that have a kernel here
+
 constexpr int kDenseWarps = 12;          // of a block
 constexpr int kDenseBlocks = 2;          // of them on a multiprocessor
 constexpr int kMostDenseKept = 8;

@@ -12,6 +12,13 @@ struct Matched {
     int count;  // of ions
 };
 
+// How a form matches a spectrum: what a score is made of. `kernel_sum` and `correlation` are there for scores that need roots or them.
+struct Match {
+    int count_n, count_c;  // matched ions from either end
+    double dot, kernel_sum;
+    long long correlation;
+};
+
 // Windows of consecutive ions of one series, raised to a power, so that runs count more than single ions (Fu 2004, equation 6).
 __device__ double kernel_dot_product(const double* root, int n, int window, double exponent) {
     const int before = (window - 1) / 2, after = window - 1 - before;
@@ -63,15 +70,15 @@ __device__ __forceinline__ double sum_masses(const Form& form, const Settings& s
 
 // Score one peptidoform against the peaks. Sums from the N-terminus stay in the thread's local memory, which lanes read side by side.
 // Ions are first looked up in the bit table, without a branch, so that the look-ups of several are under way together; the few that may
-// match are then compared with the peaks.
-template <int kScore>
+// match are then compared with the peaks. A `Score` says what it needs (kNeedsRoots, kNeedsCorrelation), and is made by its function `of`.
+template <class Score>
 __device__ Matched score_form(const Form& form, const Settings& settings, const Inputs& in, const Peaks& peaks, const double* residue_mass,
                               int charges) {
     double prefix[kLongest];
     const double total = sum_masses(form, settings, in, residue_mass, prefix);
     const int n_ions = form.length - 1;
     const int n_n = static_cast<int>(settings.n_n_term_series), n_c = static_cast<int>(settings.n_c_term_series);
-    double root[kScore == kKernelDotProduct ? kLongest : 1];
+    double root[Score::kNeedsRoots ? kLongest : 1];
     double dot = 0.0, kernel_sum = 0.0;
     long long correlation = 0;
     int count_n = 0, count_c = 0;
@@ -82,10 +89,10 @@ __device__ Matched score_form(const Form& form, const Settings& settings, const 
         for (int z = 1; z <= charges; ++z) {
             const double start = single / z + (z - 1) * kProtonMass / z;
             const double sign = (is_n ? 1.0 : -1.0) / z;
-            if (kScore == kCrossCorrelation) {
+            if (Score::kNeedsCorrelation) {
                 for (int i = 0; i < n_ions; ++i) correlation += correlation_at(peaks, start + sign * prefix[i], settings);
             }
-            if (kScore == kKernelDotProduct) {
+            if (Score::kNeedsRoots) {
                 for (int i = 0; i < n_ions; ++i) root[i] = 0.0;
             }
             for (int begin = 0; begin < n_ions; begin += 32) {
@@ -100,12 +107,12 @@ __device__ Matched score_form(const Form& form, const Settings& settings, const 
                     if (peak < 0) continue;
                     dot += peaks.weight[peak];
                     ++count;
-                    if (kScore == kKernelDotProduct) {
+                    if (Score::kNeedsRoots) {
                         root[is_n ? i : n_ions - 1 - i] = power(static_cast<double>(peaks.weight[peak]), 1.0 / settings.ksdp_power);
                     }
                 }
             }
-            if (kScore == kKernelDotProduct) {
+            if (Score::kNeedsRoots) {
                 kernel_sum += kernel_dot_product(root, n_ions, static_cast<int>(settings.ksdp_window), settings.ksdp_power);
             }
         }
@@ -115,13 +122,5 @@ __device__ Matched score_form(const Form& form, const Settings& settings, const 
             count_c += count;
         }
     }
-    double score = dot;
-    if (kScore == kHyperscore) {
-        score = dot > 0 ? in.factorial_log[count_n] + in.factorial_log[count_c] + logarithm(1.0 + 100.0 * dot) : 0.0;
-    } else if (kScore == kKernelDotProduct) {
-        score = kernel_sum;
-    } else if (kScore == kCrossCorrelation) {
-        score = static_cast<double>(correlation) * kXCorrOfSum;
-    }
-    return Matched{score, count_n + count_c};
+    return Matched{Score::of(Match{count_n, count_c, dot, kernel_sum, correlation}, in), count_n + count_c};
 }

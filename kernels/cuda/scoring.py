@@ -28,10 +28,6 @@ from kernels.cuda.gathering import gather_peaks, lightest_weights
 from kernels.cuda.modules import Card, sent, struct
 from kernels.device import DeviceError, DeviceMemoryError, UnsupportedSearchError
 from kernels.layouts import (
-    HYPERSCORE,
-    KSDP,
-    SDP,
-    XCORR,
     HitArrays,
     ModificationArrays,
     PeptideArrays,
@@ -39,10 +35,12 @@ from kernels.layouts import (
     ScoringSettings,
     SpectrumArrays,
 )
+from kernels.score_kinds import SCORE_KINDS
 
 __all__ = ["MOST_PEAKS", "SpectrumSearch"]
 
-MOST_PEAKS = {SDP: (1 << 16) - 1, KSDP: (1 << 16) - 1, HYPERSCORE: (1 << 16) - 1, XCORR: 2048}
+_MOST_NUMBERED_PEAKS = (1 << 16) - 1
+MOST_PEAKS = tuple(2048 if one.needs_correlation else _MOST_NUMBERED_PEAKS for one in SCORE_KINDS)
 """Peaks of a spectrum that a GPU takes, by score; for XCorr, with up to 512 bins in the histograms."""
 
 _THREADS = 256
@@ -119,15 +117,6 @@ _HITS = np.dtype([(name, np.uint64) for name in ("score", "peptide", "isotope_er
 
 _OF_A_PEPTIDE = ("mass", "position", "length", "flags", "letters")
 
-_KERNELS = {
-    SDP: "search_by_dot_product",
-    KSDP: "search_by_kernel_dot_product",
-    HYPERSCORE: "search_by_hyperscore",
-    XCORR: "search_by_cross_correlation",
-}
-
-_DENSE_KERNELS = {SDP: "search_tile_by_dot_product", HYPERSCORE: "search_tile_by_hyperscore"}
-
 
 class SpectrumSearch:
     """A dictionary on a device, ready to be searched; as much of it as fits, the rest is brought as the queries come to it.
@@ -159,6 +148,7 @@ class SpectrumSearch:
     def __init__(self, device: Card, peptides: PeptideArrays, modifications: ModificationArrays, settings: ScoringSettings) -> None:
         card = device
         self._card, self._settings, self._modifications = card, settings, modifications
+        self._kind = SCORE_KINDS[settings.score]
         self._slots_of_combination = _slots_of_combination(modifications)
         self._check_sizes(len(peptides.mass))
         budget = int(card.free_bytes() * self.share_of_free_memory)
@@ -324,7 +314,7 @@ class SpectrumSearch:
         kept, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
         n_bytes = counts.spectrum_search_bytes(
             peaks, n_items, kept=kept, slots=slots, bins=bins, candidate_bytes=_CANDIDATE_BYTES,
-            with_heights=self._settings.score == XCORR,
+            with_heights=self._kind.needs_correlation,
         )  # fmt: skip
         n_bytes[first:last] += np.where(is_dense, 2 * _FINE_BINS + 2 * _EDGE_BYTES * int(peaks[first:last].max(initial=0)) + 1, 0)
         total_bytes, total_cost = (np.concatenate(([0], np.cumsum(values[first:last]))) for values in (n_bytes, cost))
@@ -408,7 +398,7 @@ class SpectrumSearch:
         ions = _MOST_IONS_OF_SERIES * settings.max_fragment_charge * max(len(settings.n_term_series), len(settings.c_term_series))
         if np.isinf(self.least_sharing) or ions >= 1 << _COUNT_BITS:
             return parts
-        if settings.score not in _DENSE_KERNELS or hits.score.shape[1] > _MOST_DENSE_KEPT or windows > _MOST_DENSE_WINDOWS:
+        if not self._kind.dense_on_card or hits.score.shape[1] > _MOST_DENSE_KEPT or windows > _MOST_DENSE_WINDOWS:
             return parts
         lightest, heaviest = queries.mass[starts], queries.mass[np.minimum(starts + _TILE, last) - 1]
         union = np.zeros(len(starts), np.int64)
@@ -458,9 +448,9 @@ class SpectrumSearch:
             raise UnsupportedSearchError(
                 f"{kept} hits with {slots} modifications for a query (a GPU takes {_MOST_KEPT} with {_MOST_SLOTS})"
             )
-        other = 4 * bins + (8 + 12 * most_peaks if self._settings.score == XCORR else 0)
+        other = 4 * bins + (8 + 12 * most_peaks if self._kind.needs_correlation else 0)
         room = (_SHARED_BYTES - _STATIC_SHARED_BYTES - other) // 6
-        if most_peaks > MOST_PEAKS[SDP] or room < _FEWEST_WORDS:
+        if most_peaks > _MOST_NUMBERED_PEAKS or room < _FEWEST_WORDS:
             raise UnsupportedSearchError(f"a spectrum has {most_peaks:,} peaks, more than a GPU takes")
         words = min(_MOST_WORDS, room, int(self._settings.max_mz / self._settings.bin_width) // 32 + 2)
         self._scalars["n_words"], self._scalars["n_kept"], self._scalars["n_bins"], self._scalars["n_slots"] = words, kept, bins, slots
@@ -521,9 +511,7 @@ class _Batch:
             search, spectra, queries, hits, first, last, {"item_query": item_query, "item_part": item_part, "first_item": first_item}
         )
         arguments: tuple[Any, ...] = (scalars, device_pointers, np.int32(most_peaks))
-        self._card.launch(
-            "sparse_search.cu", _KERNELS[search._settings.score], total, _THREADS, arguments, self._stream, shared_bytes=shared_bytes
-        )
+        self._card.launch("sparse_search.cu", search._kind.on_card, total, _THREADS, arguments, self._stream, shared_bytes=shared_bytes)
         self._collect(search, scalars)
 
     def begin_dense(
@@ -562,7 +550,7 @@ class _Batch:
         shared_bytes = search._dense_shared_bytes(hits, most_peaks)
         card.launch(
             "dense_search.cu",
-            _DENSE_KERNELS[search._settings.score],
+            search._kind.dense_on_card,
             blocks,
             32 * _DENSE_WARPS,
             arguments,
@@ -584,7 +572,7 @@ class _Batch:
         """Pack and send queries and items of work, and make room for the answer; the struct Inputs, the buffers, the most peaks."""
         card, stream, n = self._card, self._stream, last - first
         kept, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
-        with_height = search._settings.score == XCORR
+        with_height = search._kind.needs_correlation
         peaks = np.diff(spectra.offsets)[queries.spectrum[first:last]]
         n_peaks = int(peaks.sum())
         host = {

@@ -12,8 +12,6 @@ constexpr int kMostIsotopeErrors = 16;
 constexpr Long kNobody = ~0ull;
 constexpr int kPeptideBits = 40;         // of a key; the window's number stands above
 
-enum Score { kSpectralDotProduct, kKernelDotProduct, kHyperscore, kCrossCorrelation };
-
 // The scalars of a search. kernels/cuda/scoring.py writes it; every member has 8 bytes, so that there is no padding.
 struct Settings {
     double precursor_absolute, precursor_relative, isotope_spacing;

@@ -58,12 +58,12 @@ struct Queue {
 };
 
 // The peaks of a query, indexed; `histogram` is where that lies in dynamic shared memory, cleared.
-template <int kScore>
+template <class Score>
 __device__ __forceinline__ Peaks begin_item(Block& block, int query, int most_peaks, int*& histogram) {
     const Settings& settings = block.settings;
     const Inputs& in = block.in;
     for (int i = threadIdx.x; i < kLetters; i += blockDim.x) block.residue_mass[i] = settings.residue_mass[i];
-    const bool is_correlation = kScore == kCrossCorrelation;
+    const bool is_correlation = Score::kNeedsCorrelation;
     const int n_bins = static_cast<int>(settings.n_bins);
     long long* correlation_sum = reinterpret_cast<long long*>(dynamic_shared);
     int* correlation_bin = reinterpret_cast<int*>(correlation_sum + (is_correlation ? most_peaks + 1 : 0));
@@ -192,7 +192,7 @@ __device__ __forceinline__ void hand_out(Block& block, Queue& queue, Task& task,
 }
 
 // Score the next free arrangement of a lane's task; what may be kept of it.
-template <int kScore>
+template <class Score>
 __device__ __forceinline__ Candidate try_arrangement(const Block& block, Task& task, const Peaks& peaks, int charges,
                                                      double inverse_histogram, int* histogram) {
     const Settings& settings = block.settings;
@@ -200,7 +200,7 @@ __device__ __forceinline__ Candidate try_arrangement(const Block& block, Task& t
     bool more = true;
     while (more && !is_free(task.form.sites, task.form.n_slots)) more = next_arrangement(task.form);
     if (more) {
-        const Matched matched = score_form<kScore>(task.form, settings, block.in, peaks, block.residue_mass, charges);
+        const Matched matched = score_form<Score>(task.form, settings, block.in, peaks, block.residue_mass, charges);
         const long long bin = static_cast<long long>(matched.score * inverse_histogram);
         atomicAdd(&histogram[max(0ll, min(bin, settings.n_bins - 1))], 1);
         if (matched.count >= settings.min_matched_ions) {
@@ -233,7 +233,7 @@ __device__ __forceinline__ void give_away(Block& block, const Candidate& kept, c
 }
 
 // A block scores candidates part * candidates_of_item and following of one query. At most `most_peaks` peaks are in a spectrum.
-template <int kScore>
+template <class Score>
 __device__ __forceinline__ void search(const Settings* settings_in_memory, const Inputs* inputs_in_memory, int most_peaks) {
     __shared__ Block block;
     const Settings& settings = block.settings;
@@ -243,7 +243,7 @@ __device__ __forceinline__ void search(const Settings* settings_in_memory, const
     __syncthreads();
     const int query = block.in.item_query[blockIdx.x];
     int* histogram;
-    const Peaks peaks = begin_item<kScore>(block, query, most_peaks, histogram);
+    const Peaks peaks = begin_item<Score>(block, query, most_peaks, histogram);
     const int charges = max(1, min(static_cast<int>(settings.max_fragment_charge), block.in.query_charge[query] - 1));
     const double inverse_histogram = 1.0 / settings.histogram_width;
     const int isotopes = static_cast<int>(settings.n_isotope_errors), n_kept = static_cast<int>(settings.n_kept);
@@ -271,7 +271,7 @@ __device__ __forceinline__ void search(const Settings* settings_in_memory, const
                 }
             }
             Candidate fresh = nobody();
-            if (task.is_active) fresh = try_arrangement<kScore>(block, task, peaks, charges, inverse_histogram, histogram);
+            if (task.is_active) fresh = try_arrangement<Score>(block, task, peaks, charges, inverse_histogram, histogram);
             Word good = __ballot_sync(kEveryLane, fresh.key != kNobody && comes_before(fresh, worst));
             while (good) {
                 const int source = __ffs(static_cast<int>(good)) - 1;
@@ -285,23 +285,49 @@ __device__ __forceinline__ void search(const Settings* settings_in_memory, const
     give_away(block, kept, histogram, query, warp, lane);
 }
 
-// A kernel for each score, so that none pays for the registers of another.
+// Scores: what each needs to know of a spectrum, and how it is made of a match. A kernel for each, so that none pays for the registers of
+// another; kernels/score_kinds.py names them.
+struct SpectralDotProduct {
+    static constexpr bool kNeedsRoots = false, kNeedsCorrelation = false;
+    static __device__ __forceinline__ double of(const Match& match, const Inputs&) { return match.dot; }
+};
+
 extern "C" __global__ void __launch_bounds__(kMostThreads, kBlocks)
 search_by_dot_product(const Settings* settings, const Inputs* inputs, int most_peaks) {
-    search<kSpectralDotProduct>(settings, inputs, most_peaks);
+    search<SpectralDotProduct>(settings, inputs, most_peaks);
 }
+
+struct KernelDotProduct {
+    static constexpr bool kNeedsRoots = true, kNeedsCorrelation = false;
+    static __device__ __forceinline__ double of(const Match& match, const Inputs&) { return match.kernel_sum; }
+};
 
 extern "C" __global__ void __launch_bounds__(kMostThreads, kBlocks)
 search_by_kernel_dot_product(const Settings* settings, const Inputs* inputs, int most_peaks) {
-    search<kKernelDotProduct>(settings, inputs, most_peaks);
+    search<KernelDotProduct>(settings, inputs, most_peaks);
 }
+
+struct Hyperscore {
+    static constexpr bool kNeedsRoots = false, kNeedsCorrelation = false;
+    static __device__ __forceinline__ double of(const Match& match, const Inputs& in) {
+        if (!(match.dot > 0)) return 0.0;
+        return in.factorial_log[match.count_n] + in.factorial_log[match.count_c] + logarithm(1.0 + 100.0 * match.dot);
+    }
+};
 
 extern "C" __global__ void __launch_bounds__(kMostThreads, kBlocks)
 search_by_hyperscore(const Settings* settings, const Inputs* inputs, int most_peaks) {
-    search<kHyperscore>(settings, inputs, most_peaks);
+    search<Hyperscore>(settings, inputs, most_peaks);
 }
+
+struct CrossCorrelation {
+    static constexpr bool kNeedsRoots = false, kNeedsCorrelation = true;
+    static __device__ __forceinline__ double of(const Match& match, const Inputs&) {
+        return static_cast<double>(match.correlation) * kXCorrOfSum;
+    }
+};
 
 extern "C" __global__ void __launch_bounds__(kMostThreads, kBlocks)
 search_by_cross_correlation(const Settings* settings, const Inputs* inputs, int most_peaks) {
-    search<kCrossCorrelation>(settings, inputs, most_peaks);
+    search<CrossCorrelation>(settings, inputs, most_peaks);
 }

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from PySide6.QtWidgets import QApplication
 
-from gui.plots.depth import Depth
+from engine.views.depth import Depth
 from gui.plots.depth_plot import DepthPlot
 from tests.benchmarks.run_map import emit, timed
 

@@ -10,6 +10,11 @@ paired
 copies, noisy
     the same with five files of one run: exact copies, or the run and four copies with noise in precursors and peaks. Spectra of one peptide
     are then many, as in replicates and fractions.
+small
+    samples of each set's spectra, so small that 20 to 60 PSMs are accepted, beside shuffled proteins; and these alone (`small null`), where
+    nothing is right.
+incomplete
+    as `paired`, with decoys in the database: of each protein, and of a half of them. The counts of both are the same to find.
 foreign
     the sample's proteins beside about twice as many peptides of other organisms, drawn anew for each seed.
 null
@@ -22,10 +27,14 @@ peers
     share.
 
 For each level (PSMs, peptides, protein groups) and reported rate: what is accepted and what of that is false, by three estimators, pooled
-over sets and seeds, with intervals that hold 95 of 100 resamples of sets, then of seeds within sets. `entrapment_estimators.py` says how
-each is made. The tables go to the standard output, every search as JSON lines to --out; --read prints such lines again. --compare says
-of two examinations what is found at equal measured share, all sets together and each alone: whether a change pays, and whether a set
+over sets and seeds, with intervals that hold 95 of 100 resamples of sets, then of seeds within sets; each set alone with one over its
+original spectra, and the chance that its share is not above 1 %, corrected for the number of sets. `entrapment_estimators.py`
+says how each is made. The tables go to the standard output, every search as JSON lines to --out; --read prints such lines again. --compare
+says of two examinations what is found at equal measured share, all sets together and each alone: whether a change pays, and whether a set
 loses by it. What is chosen by some seeds is shown on others (--first-seed). --jobs searches in so many processes, with the same figures.
+
+With --quick (some minutes) little of each part is done; what is false more often than it may be is named at the end and is the exit code.
+`pytest -m long tests/benchmarks/test_entrapment_judge.py` runs that.
 
 Whatever `engine` can be imported is measured: with PYTHONPATH naming another checkout, that one.
 """
@@ -43,7 +52,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -57,23 +66,43 @@ if __name__ == "__main__":  # `-m` puts this checkout first; another one that is
 
 import engine
 from engine.execution.resources import Resources
-from engine.formats import read_spectra
+from engine.formats import Spectra, read_spectra
 from engine.matches.rescoring import rescore
 from engine.version import VERSION
-from tests.benchmarks.entrapment_databases import CONTAMINANT, EntrapmentDatabase, foreign_databases, paired_databases
+from tests.benchmarks.entrapment_databases import (
+    CONTAMINANT,
+    DECOY,
+    ENTRAPMENT,
+    EntrapmentDatabase,
+    foreign_databases,
+    paired_databases,
+    with_decoys,
+)
 from tests.benchmarks.entrapment_estimators import COUNTS, q_values
 from tests.benchmarks.entrapment_searches import LEVELS, Level, judged, peer_level, search
-from tests.benchmarks.entrapment_spectra import COPIES, exact_copies, noisy_copies
-from tests.benchmarks.entrapment_tables import INDEPENDENT, SETS, print_comparison, print_tables
+from tests.benchmarks.entrapment_spectra import COPIES, exact_copies, noisy_copies, sample
+from tests.benchmarks.entrapment_tables import INDEPENDENT, SETS, exceeded, print_comparison, print_tables
 from tests.peers.peer_datasets import DATASETS, EIGHTEEN_PROTEINS, FIVE_PROTEOMES, SHEWANELLA, read_fasta
 from tests.peers.peer_programs import installed
 
-SHUFFLED = ("paired", "copies", "noisy", "peers")
+SHUFFLED = ("paired", "copies", "noisy", "small", "incomplete", "peers")
 """The parts that search the sample's proteins beside shuffled ones."""
 PARTS = (*SHUFFLED, "foreign", "null", "permuted")
+QUICK_PARTS = ("paired", "copies", "small", "incomplete", "null")
+QUICK_COPIES = ("qc_shew", "ecoli_ltq", "bsa1")
+QUICK_SEEDS = 3
 PROGRAMS = ("proteoscope", "comet", "xtandem")
 REPORTED = (0.01, 0.02, 0.05)
 PERMUTATIONS = 20
+SAMPLES = 2
+"""Of each set for each seed."""
+FEWEST_ACCEPTED, MOST_ACCEPTED = 20, 60
+NULL_SPECTRA = 120
+"""Of a sample that is searched among wrong answers alone."""
+ACCEPTED_SHARE = {"qc_shew": 0.29, "metaproteome": 0.98, "yeast_velos": 0.45, "hela_a549": 0.16, "ecoli_ltq": 0.55, "bsa1": 0.08}
+"""PSMs that Comet accepts of each spectrum: how large a sample must be."""
+KEPT_DECOYS = (1.0, 0.5)
+"""Shares of the proteins that have a decoy in the database."""
 CURVE = np.concatenate((np.arange(0, 40) / 2000, np.arange(8, 41) / 400))
 SMALL_E_VALUES = (0.001, 0.01, 0.1)
 
@@ -126,6 +155,7 @@ class Examination:
     first_seed: int
     seeds: int
     copied_seeds: int
+    small_seeds: int
     peer_seeds: int
     levels: Sequence[str]
     programs: Sequence[str]
@@ -177,9 +207,10 @@ Task = Callable[[], list[Record]]
 def shuffled_tasks(examination: Examination) -> Iterator[Task]:
     """All parts with shuffled partners, so that each database is made once."""
     seeds = {"paired": examination.seeds, "copies": examination.copied_seeds, "noisy": examination.copied_seeds}
+    seeds |= {"incomplete": examination.copied_seeds, "small": examination.small_seeds}
     seeds = {part: n for part, n in (seeds | {"peers": examination.peer_seeds}).items() if part in examination.parts}
     for name in examination.sets:
-        of_set = {part: n for part, n in seeds.items() if part in ("paired", "peers") or name in examination.copied}
+        of_set = {part: n for part, n in seeds.items() if part not in ("copies", "noisy") or name in examination.copied}
         for seed in examination.of_part(max(of_set.values(), default=0)):
             yield partial(shuffled, examination, name, seed, [part for part, n in of_set.items() if seed in examination.of_part(n)])
 
@@ -188,29 +219,55 @@ def shuffled(examination: Examination, name: str, seed: int, parts: Sequence[str
     """The parts of a set with the shuffled partners of a seed."""
     dataset, spectra, records = DATASETS[name], examination.spectra(name), list[Record]()
     (database,) = paired_databases(examination.own(name), [seed])
+    read = read_spectra(spectra)
     with tempfile.TemporaryDirectory(dir=examination.scratch) as folder:
-        for part in (part for part in parts if part != "peers"):
+        for part in (part for part in parts if part in ("paired", "copies", "noisy")):
             files = spectra
             if part == "copies":
                 files = exact_copies(spectra, Path(folder))
             elif part == "noisy":
-                files = noisy_copies(spectra, read_spectra(spectra), dataset.precursor, dataset.fragment, Path(folder), seed)
+                files = noisy_copies(spectra, read, dataset.precursor, dataset.fragment, Path(folder), seed)
             levels = judged(examination.search(files, database, dataset.preset), database, examination.levels)
-            records += discoveries(part, name, seed, levels, database.ratio)
+            records += discoveries(part, name, seed, levels, database.ratio, len(read))
             if part == "paired" and "psm" in levels:
                 records.append(curve("proteoscope", name, seed, levels["psm"], database.ratio))
+        if "small" in parts:
+            records += small(examination, name, seed, database, read, Path(folder))
+    if "incomplete" in parts:
+        for share in KEPT_DECOYS:
+            levels = examination.search(spectra, with_decoys(database, share, seed), dataset.preset, decoys="existing", decoy_prefix=DECOY)
+            found = judged(levels, database, examination.levels)
+            records += discoveries(f"incomplete {share:.0%}", name, seed, found, database.ratio, len(read))
     if "peers" in parts:
         records += peer_curves(examination, name, seed, database)
     return records
 
 
-def discoveries(part: str, name: str, seed: int, levels: Mapping[str, Level], ratio: float) -> Iterator[Record]:
-    """What a search of the program accepts at each level and reported rate."""
+def small(examination: Examination, name: str, seed: int, database: EntrapmentDatabase, read: Spectra, folder: Path) -> Iterator[Record]:
+    """Samples of a set of which 20 to 60 PSMs are to be expected, and samples without a right answer, each with a seed of its own."""
+    generator, preset = np.random.default_rng([seed, 2]), DATASETS[name].preset
+    wrong = {accession: sequence for accession, sequence in database.proteins.items() if accession.startswith(ENTRAPMENT)}
+    nothing_right = replace(database, proteins=wrong, partners={})
+    for number in range(SAMPLES):
+        n = round(generator.integers(FEWEST_ACCEPTED, MOST_ACCEPTED + 1) / ACCEPTED_SHARE[name])
+        for part, searched, size in (("small", database, n), ("small null", nothing_right, NULL_SPECTRA)):
+            rows = np.sort(generator.permutation(len(read))[:size])
+            tables = examination.search([sample(read, rows, folder / "sample.mgf")], searched, preset)
+            levels = judged(tables, searched, examination.levels)
+            records = discoveries(part, name, seed * SAMPLES + number, levels, database.ratio, len(rows))
+            yield from (record | {"of": len(rows)} for record in records)
+
+
+def discoveries(part: str, name: str, seed: int, levels: Mapping[str, Level], ratio: float, n_spectra: int) -> Iterator[Record]:
+    """What a search of the program accepts at each level and reported rate, by spectra numbered modulo `n_spectra`, which repeat."""
     for level, rows in levels.items():
         for reported in REPORTED:
             counts = dict(zip(COUNTS, rows.count(reported, ratio).tolist(), strict=True))
             said = {"figure": "discoveries", "part": part, "set": name, "seed": seed, "program": "proteoscope"}
-            yield {**said, "level": level, "reported": reported, "ratio": round(ratio, 5), **counts}
+            record = {**said, "level": level, "reported": reported, "ratio": round(ratio, 5), **counts}
+            if reported == REPORTED[0]:
+                record["false_spectra"] = sorted((rows.false_spectra(reported) % n_spectra).tolist())
+            yield record
 
 
 def curve(program: str, name: str, seed: int, psms: Level, ratio: float) -> Record:
@@ -246,7 +303,8 @@ def with_foreign(examination: Examination, name: str, seed: int) -> list[Record]
         foreign |= examination.organism(organism)
     (database,) = foreign_databases(examination.own(name), foreign, examination.contaminants(), [seed])
     tables = examination.search(examination.spectra(name), database, DATASETS[name].preset)
-    return [*discoveries("foreign", name, seed, judged(tables, database, examination.levels), database.ratio)]
+    n_spectra = int(tables["psms"]["spectrum"].to_numpy().max(initial=0)) + 1
+    return [*discoveries("foreign", name, seed, judged(tables, database, examination.levels), database.ratio, n_spectra)]
 
 
 def null_tasks(examination: Examination) -> Iterator[Task]:
@@ -328,7 +386,7 @@ def examined(examination: Examination) -> Iterator[Record]:
         "commit": git("rev-parse", "--short=12", "HEAD"), "changed": bool(git("status", "--porcelain", "--untracked-files=no")),
         "machine": platform.machine(), "cores": os.cpu_count(), "threads": examination.threads, "jobs": examination.jobs,
         "sets": list(examination.sets), "first_seed": examination.first_seed, "seeds": examination.seeds,
-        "copied_seeds": examination.copied_seeds, "settings": dict(examination.settings),
+        "copied_seeds": examination.copied_seeds, "small_seeds": examination.small_seeds, "settings": dict(examination.settings),
     }  # fmt: skip
     parts = {"foreign": foreign_tasks, "null": null_tasks, "permuted": permuted_tasks}
     for titles, tasks in (
@@ -361,8 +419,8 @@ def read_records(path: Path) -> list[Record]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def main() -> int:
-    """Examine, or read what was found, and print it."""
+def main(words: Sequence[str] | None = None) -> int:
+    """Examine, or read what was found, and print it; `words` are those of the command line when None."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument(
         "--data", type=Path, default=os.environ.get("PROTEOSCOPE_TEST_DATA"), help="the unpacked data (PROTEOSCOPE_TEST_DATA)"
@@ -371,6 +429,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=8, help="of the paired and the foreign databases")
     parser.add_argument("--first-seed", type=int, default=1, help="they are numbered from here")
     parser.add_argument("--copied-seeds", type=int, default=3, help="of the databases for copies of runs")
+    parser.add_argument("--small-seeds", type=int, default=9, help=f"of the databases for samples, {SAMPLES} of each set for each seed")
     parser.add_argument("--peer-seeds", type=int, default=3, help="of the databases that the peers search")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--levels", nargs="+", choices=LEVELS, default=LEVELS)
@@ -379,28 +438,29 @@ def main() -> int:
     parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="a parameter of Proteoscope besides the preset")
     parser.add_argument("--threads", type=int, default=2, help="of each search")
     parser.add_argument("--jobs", type=int, default=1, help="processes that search, each on its threads")
-    parser.add_argument("--quick", action="store_true", help="3 seeds of paired, and copies of qc_shew alone")
+    parser.add_argument("--quick", action="store_true", help="little of each part, judged by bounds")
     parser.add_argument("--out", type=Path, help="where the JSON lines go")
     parser.add_argument(
         "--read", type=Path, nargs="+", help="JSON lines of an examination that was done, part by part, instead of doing one"
     )
     parser.add_argument("--compare", type=Path, help="JSON lines of another examination to compare with")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(words)
     if arguments.read:
         records = [record for path in arguments.read for record in read_records(path)]
     else:
         if arguments.data is None or not Path(arguments.data).is_dir():
             parser.error("--data must be the folder of the unpacked data")
-        parts = [part for part in arguments.parts if not arguments.quick or part in ("paired", "copies")]
+        parts = [part for part in arguments.parts if not arguments.quick or part in QUICK_PARTS]
         programs = [program for program in arguments.programs if program != "proteoscope"]
         missing = [program for program in programs if "peers" in parts and not installed(program)]
         if missing:
             parser.error(f"not installed: {', '.join(missing)}; run bash tests/peers/install.sh, or name the other --parts")
-        copied = [name for name in arguments.sets if name == "qc_shew" or not arguments.quick]
+        copied = [name for name in arguments.sets if name in QUICK_COPIES or not arguments.quick]
+        seeds = (arguments.seeds, arguments.copied_seeds, arguments.small_seeds, arguments.peer_seeds)
         with tempfile.TemporaryDirectory(prefix="proteoscope-entrapment-") as scratch:
             examination = Examination(
                 Path(arguments.data).resolve(), parts, arguments.sets, copied, arguments.first_seed,
-                3 if arguments.quick else arguments.seeds, arguments.copied_seeds, arguments.peer_seeds, arguments.levels, programs,
+                *(min(n, QUICK_SEEDS) if arguments.quick else n for n in seeds), arguments.levels, programs,
                 arguments.comet_isotope_errors, dict(one.split("=", 1) for one in arguments.set), arguments.threads, arguments.jobs,
                 Path(scratch),
             )  # fmt: skip
@@ -412,7 +472,9 @@ def main() -> int:
     print_tables(records)
     if arguments.compare:
         print_comparison(records, read_records(arguments.compare))
-    return 0
+    wrong = exceeded(records) if arguments.quick else []
+    print("\n".join(["", *wrong]))
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,16 +20,19 @@ from pyteomics import mass
 
 __all__ = [
     "CONTAMINANT",
+    "DECOY",
     "ENTRAPMENT",
     "EntrapmentDatabase",
     "distinct_peptides",
     "foreign_databases",
     "paired_databases",
     "pieces",
+    "with_decoys",
     "write_fasta",
 ]
 
 ENTRAPMENT = "ENTRAPMENT_"
+DECOY = "DECOY_"
 CONTAMINANT = re.compile(r"TRYP|TRY\d_|K[12]C|KRT|KRHB|KR[AB]|ALBU_|ALBO_|CAS[123AKB]+_|LYSC_|UPS$|UBIQ_", re.IGNORECASE)
 """Proteins that get into any sample: trypsin, keratins, albumins, caseins, lysozyme; ubiquitin, which all have alike; added standards."""
 
@@ -115,6 +118,14 @@ def paired_databases(own: dict[str, str], seeds: Iterable[int]) -> Iterator[Entr
         partners = {word: core for core, (word, _) in arrangement.items()}
         ratio, n_unpaired = len(false) / len(of_sample), len(of_sample) - len(false)
         yield EntrapmentDatabase(_mixed(own | entrapment, generator), harmless, ratio, partners, n_unpaired)
+
+
+def with_decoys(database: EntrapmentDatabase, share: float, seed: int) -> EntrapmentDatabase:
+    """The database with reversed proteins for a share of its proteins, drawn at random from all alike, in random order among the others."""
+    generator, names = np.random.default_rng([seed, 1]), list(database.proteins)
+    chosen = generator.permutation(len(names))[: round(share * len(names))]
+    decoys = {DECOY + names[i]: database.proteins[names[i]][::-1] for i in chosen.tolist()}
+    return replace(database, proteins=_mixed(database.proteins | decoys, generator))
 
 
 def foreign_databases(

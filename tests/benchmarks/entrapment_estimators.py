@@ -11,13 +11,28 @@ paired    (N_E + N_below + 2 N_beaten) / (N_T + N_E), r = 1: an entrapped discov
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["COUNTS", "Bootstrap", "Interval", "at_equal_share", "combined", "count", "lower", "net", "paired", "q_values"]
+__all__ = [
+    "COUNTS",
+    "Bootstrap",
+    "Interval",
+    "Spread",
+    "at_equal_share",
+    "combined",
+    "count",
+    "holm",
+    "lower",
+    "net",
+    "paired",
+    "q_values",
+    "spread_over_spectra",
+]
 
 Floats = NDArray[np.float64]
 
@@ -111,6 +126,45 @@ class Bootstrap:
         if len(values) == 0:
             return Interval(estimate, math.nan, math.nan, math.nan)
         return Interval(estimate, *np.quantile(values, (0.025, 0.975)).tolist(), float(values.std()))
+
+
+class Spread(NamedTuple):
+    """A combined share, the interval that holds 95 of 100 resamples of the original spectra, and the part of the resamples in which the
+    share is not above 1 %."""
+
+    estimate: float
+    low: float
+    high: float
+    p_value: float
+
+
+def spread_over_spectra(accepted: Floats, false_spectra: Sequence[Sequence[int]], factor: Floats) -> Spread:
+    """How far a set's combined share may be off: spectra are drawn again, each with all its copies and in all databases.
+
+    What is false among copies of one spectrum is one draw of chance, and what it meets in several databases hardly more, since its decoys
+    are the same there.
+
+    Parameters
+    ----------
+    accepted : (s,) what is accepted in each search of one set. factor : (s,) 1 + 1/r of each.
+    false_spectra : s lists of the original spectra whose entrapped matches are accepted, with repeats.
+    """
+    generator = np.random.default_rng(2)
+    spectra, column = np.unique(np.concatenate([np.asarray(one, np.int64) for one in false_spectra]), return_inverse=True)
+    false = np.bincount(column, np.repeat(factor, [len(one) for one in false_spectra]), len(spectra))
+    estimate = float(false.sum() / max(accepted.sum(), 1))
+    shares = generator.poisson(1.0, (RESAMPLES, len(spectra))) @ false / max(accepted.sum(), 1)
+    low, high = np.quantile(shares, (0.025, 0.975)).tolist()
+    return Spread(estimate, low, high, float(np.mean(shares <= 0.01)))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values corrected for their number (Holm 1979, Scand J Stat 6:65), in the order given."""
+    order = np.argsort(p_values, kind="stable")
+    raised = np.maximum.accumulate(np.asarray(p_values)[order] * (len(p_values) - np.arange(len(p_values))))
+    corrected = np.empty(len(p_values))
+    corrected[order] = np.minimum(raised, 1.0)
+    return corrected.tolist()
 
 
 def at_equal_share(accepted: Floats, weighted: Floats, share: float) -> float:

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from engine.identification import passes
 from engine.identification.parameters import IdentificationParameters
-from engine.identification.search import identify
 from engine.matches.tables import Scored, identified_proteins
 from engine.parameters import read_preset
 from engine.peptides.protein_index import ProteinIndex
@@ -26,6 +25,7 @@ from tests.benchmarks.entrapment_estimators import count
 from tests.peers.peer_datasets import Dataset
 from tests.peers.peer_figures import with_q_values
 from tests.peers.peer_programs import run_peer
+from tests.searching import identify
 
 __all__ = ["LEVELS", "Level", "judged", "peer_level", "search"]
 
@@ -40,18 +40,24 @@ class Level:
     """Targets of one level, PSMs, peptides or groups, with what is known of them; n rows, decoys left out.
 
     `partner_q_value` and `partner_score` are those of the best row of an entrapped row's partner, NaN and -inf where it was not found; None
-    for a database without pairs.
+    for a database without pairs. `spectrum` is the number of the spectrum that a row rests on, the best where there are several.
     """
 
     q_value: Floats
     score: Floats
     is_entrapped: NDArray[np.bool_]
+    spectrum: NDArray[np.int64] | None = None
     partner_q_value: Floats | None = None
     partner_score: Floats | None = None
 
     def count(self, threshold: float, ratio: float) -> Floats:
         """See `entrapment_estimators.count`."""
         return count(self.q_value, self.score, self.is_entrapped, threshold, ratio, self.partner_q_value, self.partner_score)
+
+    def false_spectra(self, threshold: float) -> NDArray[np.int64]:
+        """The spectra on which entrapped rows rest that are accepted, with repeats."""
+        assert self.spectrum is not None
+        return self.spectrum[(self.q_value <= threshold) & self.is_entrapped]
 
 
 def search(
@@ -91,10 +97,12 @@ def judged(tables: dict[str, pa.Table], database: EntrapmentDatabase, levels: Se
     if "psm" in levels:
         first = tables["psms"].filter(pc.equal(tables["psms"]["rank"], 1))
         made["psm"] = _by_sequence(first, "score", database)
+    spectrum = dict(zip(tables["psms"]["psm_id"].to_pylist(), tables["psms"]["spectrum"].to_pylist(), strict=True))
+    peptides = tables["peptides"].append_column("spectrum", [[spectrum[psm] for psm in tables["peptides"]["best_psm"].to_pylist()]])
     if "peptide" in levels:
-        made["peptide"] = _by_sequence(tables["peptides"], "best_score", database)
+        made["peptide"] = _by_sequence(peptides, "best_score", database)
     if "group" in levels:
-        made["group"] = _groups(tables["proteins"], tables["peptides"], database)
+        made["group"] = _groups(tables["proteins"], peptides, database)
     return made
 
 
@@ -107,7 +115,8 @@ def _by_sequence(table: pa.Table, score_name: str, database: EntrapmentDatabase)
         bool(q <= LOOSEST) and all(name.startswith(ENTRAPMENT) for name in proteins) and database.is_entrapment(sequence)
         for q, sequence, proteins in zip(q_value, sequences, table["proteins"].to_pylist(), strict=True)
     ]
-    return _with_partners(q_value, score, np.array(false, bool), sequences, database)
+    level = _with_partners(q_value, score, np.array(false, bool), sequences, database)
+    return replace(level, spectrum=table["spectrum"].to_numpy().astype(np.int64))
 
 
 def _with_partners(
@@ -125,7 +134,7 @@ def _with_partners(
         partner = best.get(database.partner(sequences[row]))
         if partner is not None:
             partner_q_value[row], partner_score[row] = q_value[partner], score[partner]
-    return Level(q_value, score, is_entrapped, partner_q_value, partner_score)
+    return Level(q_value, score, is_entrapped, None, partner_q_value, partner_score)
 
 
 def _groups(groups: pa.Table, peptides: pa.Table, database: EntrapmentDatabase) -> Level:
@@ -137,21 +146,22 @@ def _groups(groups: pa.Table, peptides: pa.Table, database: EntrapmentDatabase) 
     q_value, score = _column(groups, "q_value"), _column(groups, "score")
     members = groups["accessions"].to_pylist()
     targets = peptides.filter(pc.invert(peptides["is_decoy"]))
-    best_peptide: dict[str, tuple[float, str]] = {}
-    for names, sequence, value in zip(
-        targets["proteins"].to_pylist(), targets["sequence"].to_pylist(), _column(targets, "best_score").tolist(), strict=True
-    ):
+    best_peptide: dict[str, tuple[float, str, int]] = {}
+    columns = (targets[name].to_pylist() for name in ("proteins", "sequence", "spectrum"))
+    for names, sequence, spectrum, value in zip(*columns, _column(targets, "best_score").tolist(), strict=True):
         for name in names:
-            best_peptide[name] = max(best_peptide.get(name, (-np.inf, "")), (value, sequence))
+            best_peptide[name] = max(best_peptide.get(name, (-np.inf, "", -1)), (value, sequence, spectrum))
+    best_of_group = [max(best_peptide[name] for name in names) for names in members]
+    spectra = np.array([spectrum for _, _, spectrum in best_of_group], np.int64)
     false = np.array(
         [
-            all(name.startswith(ENTRAPMENT) for name in names) and database.is_entrapment(max(best_peptide[name] for name in names)[1])
-            for names in members
+            all(name.startswith(ENTRAPMENT) for name in names) and database.is_entrapment(sequence)
+            for names, (_, sequence, _) in zip(members, best_of_group, strict=True)
         ],
         bool,
     )
     if not database.partners:
-        return Level(q_value, score, false)
+        return Level(q_value, score, false, spectra)
     best: dict[str, int] = {}
     for row, names in enumerate(members):
         for name in names:
@@ -163,7 +173,7 @@ def _groups(groups: pa.Table, peptides: pa.Table, database: EntrapmentDatabase) 
         if partners:
             partner = max(partners, key=score.__getitem__)
             partner_q_value[row], partner_score[row] = q_value[partner], score[partner]
-    return Level(q_value, score, false, partner_q_value, partner_score)
+    return Level(q_value, score, false, spectra, partner_q_value, partner_score)
 
 
 def peer_level(

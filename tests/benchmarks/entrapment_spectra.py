@@ -1,4 +1,4 @@
-"""Several files of one run, as replicates are: exact copies, and copies with noise."""
+"""Several files of one run, as replicates are: exact copies, and copies with noise; and samples of a run, as short runs are."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.formats import Spectra
 
-__all__ = ["COPIES", "exact_copies", "noisy_copies"]
+__all__ = ["COPIES", "exact_copies", "noisy_copies", "sample"]
 
 COPIES = 5
 
@@ -20,10 +21,10 @@ DROPPED, ADDED = 0.15, 0.15  # of the peaks
 
 
 def exact_copies(spectra: Sequence[Path], folder: Path) -> list[Path]:
-    """The files and their copies, `COPIES` of each in all."""
+    """The files and their copies, `COPIES` of each in all; one set of files behind the other, so that spectra repeat in their order."""
     made = list(spectra)
-    for path in spectra:
-        for number in range(2, COPIES + 1):
+    for number in range(2, COPIES + 1):
+        for path in spectra:
             made.append(folder / f"{path.stem}-{number}{path.suffix}")
             shutil.copyfile(path, made[-1])
     return made
@@ -63,13 +64,24 @@ def _noisy(read: Spectra, i: int, precursor: tuple[float, str], fragment: tuple[
     intensity = intensity * np.exp(generator.normal(0.0, INTENSITY_NOISE, len(mz)))
     order = np.argsort(mz)
     precursor_mz = read.precursor_mz[i] + generator.normal() * _error(read.precursor_mz[i], precursor)
+    return _written(read, i, precursor_mz, mz[order], intensity[order])
+
+
+def sample(read: Spectra, rows: NDArray[np.int64], path: Path) -> Path:
+    """Some spectra of a run in MGF."""
+    path.write_text("".join(_written(read, i, float(read.precursor_mz[i]), *read.peaks(i)) for i in rows.tolist()))
+    return path
+
+
+def _written(read: Spectra, i: int, precursor_mz: float, mz: NDArray[np.float64], intensity: NDArray[np.float64]) -> str:
+    """One spectrum in MGF; its title is its number in the run."""
     charges = [charge for charge in range(1, 32) if int(read.charge_mask[i]) >> charge & 1]
     lines = ["BEGIN IONS", f"TITLE={i}", f"PEPMASS={precursor_mz:.8f}"]
     if charges:
         lines.append("CHARGE=" + " and ".join(f"{charge}+" for charge in charges))
     if np.isfinite(read.retention_time[i]):
         lines.append(f"RTINSECONDS={read.retention_time[i]:.4f}")
-    lines.extend(f"{m:.6f} {value:.6g}" for m, value in zip(mz[order].tolist(), intensity[order].tolist(), strict=True))
+    lines.extend(f"{m:.6f} {value:.6g}" for m, value in zip(mz.tolist(), intensity.tolist(), strict=True))
     return "\n".join([*lines, "END IONS", "", ""])
 
 

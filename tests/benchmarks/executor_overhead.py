@@ -33,7 +33,7 @@ from engine.sequences.scheme import ScoringScheme
 from engine.spectra.spectrum_index import SpectrumIndex
 from kernels.cpu.processor import Processor
 from kernels.device import twin
-from kernels.layouts import HYPERSCORE
+from kernels.score_kinds import HYPERSCORE
 from tests.benchmarks.figures import emit
 from tests.shim.search_inputs import empty_hits, random_search
 

@@ -14,16 +14,15 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from engine.chemistry.tolerance import Tolerance
 from engine.clustering.library import read_identified
 from engine.clustering.parameters import ExplanationParameters
 from engine.identification.parameters import IdentificationParameters
-from engine.identification.search import identify
 from engine.parameters import read_preset
 from engine.project import Project
 from engine.spectra.tables import read_spectra_table
 from tests.benchmarks.figures import emit
 from tests.engine.clustering.leave_outs import leave_out
+from tests.searching import identify
 
 _SETS = {
     "metaproteome": ("spectra/metaproteome_qe/*.mzML", "spectra/metaproteome_qe/*.fasta", "high-resolution", "standard"),
@@ -51,10 +50,7 @@ def main() -> None:
             held = read_spectra_table(project.table("spectra"))
             identified = read_identified(project.table("psms"), len(held), 0.01)
         for share in (0.3, 0.5):
-            trials = [
-                leave_out(held, identified, share, seed, parameters, Tolerance.parse(searched.fragment_tolerance))
-                for seed in range(options.trials)
-            ]
+            trials = [leave_out(held, identified, share, seed, parameters, searched.fragment_tolerance) for seed in range(options.trials)]
             rows, left_out, other = (sum(column) for column in zip(*trials, strict=True))
             emit(
                 {"what": "leave-outs", "set": name, "share": share, "trials": options.trials, "mass_difference": options.mass_difference},

@@ -29,8 +29,10 @@ from engine.execution.executor import Executor
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads
 from engine.formats.reading import read_spectra
+from kernels.k_means_layouts import VectorSums
 from kernels.vector_layouts import UNIT_LENGTH, VectorArrays
 from tests.benchmarks.figures import emit, existing
+from tests.engine.clustering.inertia import dense, inertia
 
 __all__ = ["BINS", "seeded", "spectrum_vectors"]
 
@@ -122,7 +124,8 @@ def compare(about: dict[str, Any], pairs: int, ours: Any, values: Any, centroids
             theirs = KMeans(len(centroids), init=centroids, n_init=1, max_iter=about["rounds"], tol=0.0, algorithm="lloyd").fit(values)
         its.append(time.perf_counter() - began)
     assert found is not None
-    told = {"pairs": pairs, "inertia": round(found.inertia / theirs.inertia_, 6)}
+    means = dense(found.centroids, BINS) if isinstance(found.centroids, VectorSums) else found.centroids
+    told = {"pairs": pairs, "inertia": round(inertia(values, found.labels, means) / theirs.inertia_, 6)}
     emit(about, program="proteoscope", seconds=round(float(np.median(mine)), 2), rounds_done=found.rounds, **told)
     emit(about, program="scikit-learn", seconds=round(float(np.median(its)), 2), rounds_done=int(theirs.n_iter_), pairs=pairs)
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from kernels.cuda.scoring import SpectrumSearch
-from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
+from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.fragment_inputs import on_card, random_fragment_search
 from tests.shim.search_inputs import empty_hits, random_search
 

@@ -14,9 +14,11 @@ from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, RESIDUE_MASS, 
 from engine.chemistry.modifications import unimod
 from engine.formats import Spectra
 
-__all__ = ["PLANTED", "Known", "accepted", "known_modifications", "plant", "read_psms", "recovered"]
+__all__ = ["PLANTED", "Known", "Planted", "accepted", "known_modifications", "plant", "read_psms", "recovered"]
 
-PLANTED = (
+Planted = tuple[tuple[str, str], ...]
+
+PLANTED: Planted = (
     *(("Phospho", "STY"), ("Acetyl", "K"), ("Methyl", "K"), ("TMT6plex", "K"), ("GG", "K"), ("Dimethyl", "KR"), ("Oxidation", "W")),
     *(("Carbamyl", "K"), ("Nitro", "Y"), ("HexNAc", "ST"), ("Deamidated", "NQ"), ("Dehydrated", "DST"), ("Malonyl", "K")),
 )
@@ -25,6 +27,7 @@ stands for a single label, where a real one would be two."""
 
 _FIXED = {"C": 57.021464}
 _ISOTOPES, _CHARGES = 3, 2
+_LOST_BY_PRECURSOR = (0.0, 17.026549, 18.010565)  # dalton: nothing, ammonia, water
 
 
 @dataclass(frozen=True)
@@ -64,11 +67,12 @@ def known_modifications(rows: list[dict[str, str]]) -> dict[int, Known]:
 
 
 def recovered(known: Mapping[int, Known], rows: list[dict[str, str]], tolerance: float = 0.03) -> dict[str, int]:
-    """How many of the known are found: `matched` at any q-value, `found` at 1 %, and of these `named` as they are called and `sited` right.
+    """How many of the known are found: `matched` at any q-value, `found` at 1 %, and of these `named` as they are called, `told` among the
+    names that are as likely as the first, `listed` among all possible names, and `sited` right.
 
     A site next to a terminus counts as right for the terminus too: the same ions tell of both.
     """
-    counts = {"known": len(known), "matched": 0, "found": 0, "named": 0, "sited": 0}
+    counts = {"known": len(known), "matched": 0, "found": 0, "named": 0, "told": 0, "listed": 0, "sited": 0}
     passed = {int(row["spectrum"]) for row in accepted(rows)}
     for row in rows:
         one = known.get(int(row["spectrum"]))
@@ -79,14 +83,18 @@ def recovered(known: Mapping[int, Known], rows: list[dict[str, str]], tolerance:
         if int(row["spectrum"]) in passed:
             counts["found"] += 1
             counts["named"] += row["modification"] == one.name
+            text, possible = f"{one.name} (", row["possible_names"]
+            counts["told"] += any(name.startswith(text) for name in possible.split("; ")[0].split(" or "))
+            counts["listed"] += any(name.startswith(text) for part in possible.split("; ") for name in part.split(" or "))
             counts["sited"] += max(1, min(len(one.sequence), int(row["shift_position"]))) == max(1, one.site)
     return counts
 
 
-def plant(spectra: Spectra, rows: list[dict[str, str]], share: float, seed: int, out: Path) -> dict[int, Known]:
+def plant(spectra: Spectra, rows: list[dict[str, str]], share: float, seed: int, out: Path, planted: Planted = PLANTED) -> dict[int, Known]:
     """Write all spectra as MGF, with a shift planted in a share of those that are identified without a modification; which they are.
 
-    Peaks of b and y ions that hold the residue move by the modification's mass, with their isotopes; the precursor moves too.
+    Peaks of b and y ions that hold the residue move by the modification's mass, with their isotopes; the precursor moves too. `planted` :
+    names, and the residues that may carry them.
     """
     generator, known = np.random.default_rng(seed), dict[int, Known]()
     identified = {int(row["spectrum"]): row for row in accepted(rows)}
@@ -97,11 +105,11 @@ def plant(spectra: Spectra, rows: list[dict[str, str]], share: float, seed: int,
             row = identified.get(i)
             if row is not None and _is_plain(row) and generator.random() < share:
                 sequence, charge = row["sequence"], int(row["charge"])
-                possible = [(name, k + 1) for name, letters in PLANTED for k, letter in enumerate(sequence) if letter in letters]
+                possible = [(name, k + 1) for name, letters in planted for k, letter in enumerate(sequence) if letter in letters]
                 if possible:
                     name, site = possible[generator.integers(len(possible))]
                     mass = unimod().by_name(name).mass
-                    mz = _moved(mz, sequence, site, mass)
+                    mz = _moved(mz, sequence, site, mass, charge)
                     precursor, charges = precursor + mass / charge, [charge]
                     known[i] = Known(sequence, name, mass, site)
             order = np.argsort(mz)
@@ -116,8 +124,11 @@ def _is_plain(row: dict[str, str]) -> bool:
     return set(row["modification_names"].split(";")) <= {"", "Carbamidomethyl"} and row["isotope_error"] == "0"
 
 
-def _moved(mz: NDArray[np.float64], sequence: str, site: int, mass: float, tolerance: float = 20e-6) -> NDArray[np.float64]:
-    """The peaks, those of ions that hold the residue `site` moved by a mass (dalton)."""
+def _moved(
+    mz: NDArray[np.float64], sequence: str, site: int, mass: float, precursor_charge: int, tolerance: float = 20e-6
+) -> NDArray[np.float64]:
+    """The peaks, those of ions that hold the residue `site` moved by a mass (dalton), and what is left of the precursor, whole or without
+    water or ammonia: it would stand where the modified peptide's loss is looked for."""
     residues = np.array([RESIDUE_MASS[ord(letter) - 65] + _FIXED.get(letter, 0.0) for letter in sequence])
     prefix = np.cumsum(residues)[:-1]
     bonds = np.arange(1, len(sequence))
@@ -129,4 +140,9 @@ def _moved(mz: NDArray[np.float64], sequence: str, site: int, mass: float, toler
                 ion = (single + isotope * ISOTOPE_SPACING) / charge + PROTON_MASS
                 here = np.abs(mz - ion) <= tolerance * ion
                 moved[here] = mz[here] + mass / charge
+    for lost in _LOST_BY_PRECURSOR:
+        for isotope in range(_ISOTOPES):
+            ion = (residues.sum() + WATER_MASS - lost + isotope * ISOTOPE_SPACING) / precursor_charge + PROTON_MASS
+            here = np.abs(mz - ion) <= tolerance * ion
+            moved[here] = mz[here] + mass / precursor_charge
     return moved

@@ -34,7 +34,6 @@ import numpy as np
 from engine.chemistry.peptidoforms import write_many
 from engine.execution.threads import available_threads
 from engine.identification.parameters import IdentificationParameters
-from engine.identification.search import identify
 from engine.jobs.progress import Cancelled, Progress, ProgressEvent
 from engine.matches.protein_groups import infer_protein_groups
 from engine.parameters import read_preset
@@ -44,6 +43,7 @@ from engine.sequences.alignment import align_pair
 from engine.sequences.matrices import encode, read_matrix
 from engine.sequences.scheme import ScoringScheme
 from engine.statistics.posterior_error import posterior_error_probabilities
+from tests.searching import identify
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLES = REPOSITORY / "resources" / "samples"

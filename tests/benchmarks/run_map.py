@@ -20,7 +20,7 @@ import pyarrow as pa
 from PySide6.QtCore import QPointF
 from PySide6.QtWidgets import QApplication
 
-from gui.plots.map_points import MapPoints
+from engine.views.run_map import MapPoints
 from gui.plots.run_map import RunMap
 
 _FRAMES = 60

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.structures.chains import HELIX, STRAND
-from engine.structures.meshes import Detail, Mesh, detail_for, ribbon, spheres, tube
+from engine.structures.meshes import DETAILS, MOST_TRIANGLES, Detail, Mesh, ribbon, spheres, tube
 from engine.structures.projection import DRAWING_KERNELS, Camera, drawn
 from engine.structures.reading import read_structure
 from tests.engine.structures.examples import helix
@@ -55,7 +55,9 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=30)
     options = parser.parse_args()
     place, states = chain(options.file, options.residues)
-    for name, detail in (("one chain's", Detail(6, 8, 1)), ("of many chains", detail_for(options.residues * options.chains))):
+    n_residues = options.residues * options.chains
+    of_many = next((one for one in DETAILS if n_residues * 2 * one.steps * one.sides <= MOST_TRIANGLES), DETAILS[-1])
+    for name, detail in (("one chain's", Detail(6, 8, 1)), ("of many chains", of_many)):
         steps, sides, level = detail
         shapes: dict[str, Callable[[], Mesh]] = {
             "ribbon": lambda steps=steps, sides=sides: ribbon(place, states, steps, sides),  # type: ignore[misc]
@@ -65,7 +67,7 @@ def main() -> None:
         for shape, made in shapes.items():
             emit(shape, options.times, made, detail=name, residues=len(place), triangles=len(made().triangles))
     DRAWING_KERNELS.use()
-    steps, sides, _ = detail_for(options.residues * options.chains)
+    steps, sides, _ = of_many
     rng = np.random.default_rng(0)
     many = [place + 4.0 * rng.normal(size=3) for _ in range(options.chains)]
     whole = Mesh.joined([tube(one, 0.3, steps, sides) for one in many], [len(place)] * options.chains)

@@ -24,12 +24,13 @@ from engine.execution.threads import available_threads, run_on_threads
 from engine.jobs.progress import Progress
 from engine.structure_search.structures import DescribedChains, described
 from engine.structures.chains import Chains
-from engine.structures.descriptors import Alphabets, codes_of
+from engine.structures.descriptors import Alphabets
 from engine.structures.rewards import GapCosts, Weights, published_rewards
 from engine.structures.superposition import superpose_many
 from kernels.cpu.structure_descriptors import CONFORMATION_FEATURES, NEIGHBOUR_FEATURES, residue_features
 from kernels.cpu.structure_pairs import align_pair
 from kernels.structure_layouts import StructureArrays
+from tests.engine.structures.examples import codes_of
 
 __all__ = ["BASELINE", "GAP_FIRST", "GAP_NEXT", "AlignedResidues", "aligned_residues", "learned_alphabets", "learned_tables"]
 

@@ -33,10 +33,10 @@ from engine.structure_search.hits import HitSearch
 from engine.structure_search.parameters import StructureSearchParameters
 from engine.structure_search.scoring import work_of
 from engine.structure_search.structures import DescribedChains, Source, read_chains
-from engine.structures.descriptors import codes_of
 from engine.structures.rewards import SensitiveTables
 from engine.version import VERSION
 from tests.benchmarks.structure_tables import aligned_residues, learned_tables
+from tests.engine.structures.examples import codes_of
 
 __all__ = ["Labels", "folds_of", "labelled_chains", "ranking_figures"]
 
@@ -61,11 +61,11 @@ class Labels:
         return cls(np.array(classes), np.array([".".join(one[:3]) for one in parts]), np.array([".".join(one[:2]) for one in parts]))
 
 
-def labelled_chains(folder: Path, threads: int) -> tuple[DescribedChains, Labels]:
-    """The single-domain chains up to 450 residues, in order of length, and their classes."""
+def labelled_chains(folder: Path, threads: int, longest: int | None = _LONGEST) -> tuple[DescribedChains, Labels]:
+    """The single-domain chains up to 450 residues, or another number of them, in order of length, and their classes."""
     with (folder / "labels.tsv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file, delimiter="\t") if row["single_domain_whole_chain"] == "1"]
-    rows = [row for row in rows if int(row["length"]) <= _LONGEST]
+    rows = [row for row in rows if longest is None or int(row["length"]) <= longest]
     chains = read_chains([Source(folder / "pdb" / f"{row['chain']}.pdb") for row in rows], Progress(), threads)
     return chains, Labels.of([rows[i]["sccs"] for i in chains.file_order.tolist()])
 
@@ -105,7 +105,7 @@ def rankings_of(search: HitSearch, queries: Sequence[int], n: int) -> dict[int, 
     for i in queries:
         found = search.hits(i)
         by = np.where(found.scores >= 0, found.z_scores if search.parameters.mode == "sensitive" else found.scores, -np.inf)
-        ahead = [int(place[hit.target_index]) for hit in found.hits]
+        ahead = place[found.hits["target_index"].to_numpy()].tolist()
         taken = set(ahead)
         order = np.array(ahead + [k for k in np.argsort(-by, kind="stable").tolist() if k not in taken])
         rankings[i] = order[order != i]
@@ -118,8 +118,8 @@ def sequence_share(search: HitSearch, queries: Sequence[int], labels: Labels, pl
     own, others = search.queries.arrays, search.database.arrays
     for i in queries:
         found = search.hits(i)
-        for hit, beside in zip(found.hits, found.beside, strict=True):
-            target = int(place[hit.target_index])
+        for index, beside in zip(found.hits["target_index"].to_pylist(), found.beside, strict=True):
+            target = int(place[index])
             if target == i or labels.superfamily[target] != labels.superfamily[i]:
                 continue
             for name, table in tables.tables.items():

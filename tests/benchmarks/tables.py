@@ -26,9 +26,10 @@ from PySide6.QtWidgets import QApplication
 
 from engine.identification.tables import TABLES
 from engine.project import Project
-from gui.results.identification import RowFilter, filter_conditions
+from engine.views.conditions import Condition
+from engine.views.identification import RowFilter, filter_conditions
+from engine.views.tables import ResultTables
 from gui.tables.model import ParquetTableModel
-from gui.tables.source import Condition, ResultTables
 from gui.tables.view import TableView
 
 REPEATS = 7

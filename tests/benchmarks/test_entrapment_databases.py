@@ -12,8 +12,20 @@ import pytest
 
 from engine.formats import Spectra, read_spectra
 from tests.benchmarks.entrapment_databases import ENTRAPMENT, distinct_peptides, foreign_databases, paired_databases
-from tests.benchmarks.entrapment_estimators import Bootstrap, at_equal_share, combined, count, lower, net, paired, q_values
-from tests.benchmarks.entrapment_spectra import COPIES, noisy_copies
+from tests.benchmarks.entrapment_estimators import (
+    Bootstrap,
+    Spread,
+    at_equal_share,
+    combined,
+    count,
+    holm,
+    lower,
+    net,
+    paired,
+    q_values,
+    spread_over_spectra,
+)
+from tests.benchmarks.entrapment_spectra import COPIES, noisy_copies, sample
 
 MASSES = {
     "G": 57.02146, "A": 71.03711, "S": 87.03203, "P": 97.05276, "V": 99.06841, "T": 101.04768, "C": 160.03065, "L": 113.08406,
@@ -201,3 +213,34 @@ def test_copies_with_noise_hold_the_spectra_with_small_errors(tmp_path):
             assert 0.6 < np.count_nonzero(near) / len(before) < 1
             assert abs(len(peaks) - len(before)) < 0.25 * len(before)
     assert not np.array_equal(copies[0].mz, copies[1].mz)
+
+
+def test_copies_of_a_spectrum_are_one_draw_of_chance():
+    """Five copies of each false match spread as one of five times the weight does, and so do five databases that all meet the same."""
+    accepted, factor = np.full(6, 1000.0), np.full(6, 2.0)
+    single = [np.arange(10) + 10 * i for i in range(6)]
+    plain = spread_over_spectra(accepted, single, factor)
+    copied = spread_over_spectra(5 * accepted, [np.repeat(one, 5) for one in single], factor)
+    same = spread_over_spectra(accepted, [np.arange(10)] * 6, factor)
+    assert plain.estimate == copied.estimate == same.estimate == pytest.approx(0.02)
+    assert copied.low == pytest.approx(plain.low) and copied.high == pytest.approx(plain.high)
+    assert plain.high - plain.low == pytest.approx(2 * 1.96 * 0.02 / math.sqrt(60), rel=0.1)
+    assert same.high - same.low == pytest.approx(2 * 1.96 * 0.02 / math.sqrt(10), rel=0.1)
+    assert spread_over_spectra(accepted, [[]] * 6, factor) == Spread(0.0, 0.0, 0.0, 1.0)
+
+
+def test_p_values_are_corrected_as_holm_says():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+
+
+def test_a_sample_of_a_run_holds_its_spectra_as_they_are(tmp_path):
+    (path,) = (Path(__file__).parents[2] / "resources" / "samples").glob("Ecoli_MS2_small*")
+    run = read_spectra([path])
+    rows = np.array([3, 17, 90])
+    drawn = read_spectra([sample(run, rows, tmp_path / "sample.mgf")])
+    assert len(drawn) == 3
+    for i, row in enumerate(rows.tolist()):
+        assert drawn.precursor_mz[i] == pytest.approx(run.precursor_mz[row], abs=1e-7) and drawn.charge_mask[i] == run.charge_mask[row]
+        np.testing.assert_allclose(drawn.peaks(i)[0], run.peaks(row)[0], atol=1e-6)
+        np.testing.assert_allclose(drawn.peaks(i)[1], run.peaks(row)[1], rtol=1e-5)

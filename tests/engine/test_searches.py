@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
 import pytest
 
 import resources
+from engine.command_line.cache import kept_kinds
 from engine.command_line.main import main
+from engine.execution.kinds import KINDS
+from engine.execution.work import Work, kind_of
 from engine.parameters import preset_names, read_preset
+from engine.results.columns import Column
 from engine.searches import SEARCHES, search_of_kind
-from engine.tables import Column
+from engine.sequences.database import _NAME as _NAME_OF_SEQUENCES
+from engine.structure_search.descriptor_index import _NAME as _NAME_OF_STRUCTURES
 
 each = pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
 
@@ -65,6 +71,34 @@ def test_the_ending_of_a_file_says_its_format_and_the_first_is_the_usual_one(sea
     for one in search.exports:
         assert all(search.format_of(f"folder.{one.name}/FILE{ending.upper()}") == one.name for ending in one.endings)
     assert search.format_of("-") == search.format_of("file.of_another_kind") == search.exports[0].name
+
+
+@each
+def test_the_kinds_of_work_of_an_entry_are_there_and_known_with_it(search):
+    for name, place in search.work:
+        assert KINDS[name] == place
+        kind = kind_of(Work(name, {}, {}))
+        assert f"{type(kind).__module__}:{type(kind).__qualname__}" == place
+        assert all(callable(getattr(kind, method)) for method in ("costs", "open", "empty", "merge")) and kind.parts_of_worker >= 0
+
+
+def test_every_kind_of_work_and_of_kept_index_is_of_an_entry():
+    texts = [path.read_text(encoding="utf-8") for path in resources.path().parent.joinpath("engine").rglob("*.py")]
+    placed = {place.partition(":")[2] for search in SEARCHES for _, place in search.work}
+    kinds = re.compile(r"^class ([A-Z]\w+):(?:\n.*)*?\n    parts_of_worker = ", re.MULTILINE)
+    assert {name for text in texts for name in kinds.findall(text)} <= placed
+    kept = {name for text in texts for name in re.findall(r'index_store\("(\w+)"\)', text)} | {_NAME_OF_SEQUENCES, _NAME_OF_STRUCTURES}
+    assert kept == {kind.name for search in SEARCHES for kind in search.keeps} == set(kept_kinds())
+
+
+@pytest.mark.parametrize("folder", sorted({place.split(".")[1] for search in SEARCHES for _, place in search.work} - {"matches"}))
+def test_a_folder_of_a_search_alone_knows_its_kinds_of_work(folder):
+    code = f"import engine.{folder}.search, sys; from engine.execution.kinds import KINDS; print('engine.searches' in sys.modules, *KINDS)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=resources.path().parent)
+    loaded, *known = done.stdout.split()
+    own = {name for search in SEARCHES if search.run.__module__ == f"engine.{folder}.entry"
+           for name, _ in search.work}  # fmt: skip
+    assert loaded == "False" and own and own <= set(known)
 
 
 @each

@@ -22,12 +22,11 @@ import numpy as np
 
 from engine.errors import InputError
 from engine.identification.parameters import IdentificationParameters
-from engine.identification.search import identify
 from engine.jobs.progress import Progress
 from engine.parameters import read_preset
 from engine.project.cache import index_store
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.search import align
+from tests.searching import align, identify
 
 SAMPLES = Path(__file__).resolve().parents[2] / "resources" / "samples"
 SPECTRA, DATABASE = SAMPLES / "Ecoli_MS2_small.mzML.gz", SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"

@@ -55,7 +55,7 @@ class Place:
         """Search to the end; the exports."""
         process = self.start(kind, variant)
         output, errors = process.communicate()
-        assert (process.returncode, output, errors) == (0, "", ""), errors
+        assert (process.returncode, output, errors) == (0, "", ""), f"{kind} ended with {process.returncode}: {output}{errors}"
         if kind == "align":
             return {"hits.tsv": self.hits.read_bytes()}
         return {name: (self.project / "exports" / name).read_bytes() for name in _EXPORTS}
@@ -65,15 +65,16 @@ class Place:
         if not (self.project / "project.sqlite").exists():
             return {}
         project = Project.open(self.project)
-        assert project.problems == ()
-        assert project.verify() == []
+        assert project.problems == (), project.problems
+        assert project.verify() == [], project.verify()
         return {one.path: one.path.read_bytes() for one in project.results()}
 
     def leftovers(self) -> list[str]:
         """What killed searches left, besides what the next search of the same kind takes away."""
         project = Project.open(self.project)
         done = {run.id for run in project.runs() if run.status == "done"}
-        assert not [run.id for run in project.runs() if run.status in ("queued", "running")]
+        unfinished = [run.id for run in project.runs() if run.status in ("queued", "running")]
+        assert not unfinished, f"runs that nobody does: {unfinished}"
         found = [str(path) for path in (self.project / "results").iterdir() if path.name not in done]
         found += [
             str(path) for path in self.project.rglob("*") if path.name.endswith((".partial", ".lock")) and path.name != "project.lock"
@@ -110,7 +111,8 @@ def run(n: int, seed: int, folder: Path) -> tuple[int, int]:
                     alone[key] = Place(own).search(kind, variant)
                 assert place.search(kind, variant) == alone[key], f"after kill {number}, {kind} exports something else"
             kept = place.registered()
-            assert place.leftovers() == []
+            left = place.leftovers()
+            assert not left, f"after kill {number}: {left}"
             print(f"{number + 1} kills, {n_at_work} of searches at work, {len(kept)} files registered", flush=True)
     return n_at_work, len(list(place.temporary.iterdir()))
 

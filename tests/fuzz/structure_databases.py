@@ -20,12 +20,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import gemmi
 import numpy as np
 
 from engine.errors import InputError
+from engine.structure_search.hit_chains import HitChains, write_hit
+from engine.structure_search.structures import DATABASE_FILE
 from engine.structures.building import build_database
 from engine.structures.chains import RESIDUE_COLUMNS
 from engine.structures.database import StructureDatabase, open_database
+from engine.structures.reading import read_structure
 from tests.engine.structures.examples import as_pdb, atoms_of, helix
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -85,7 +89,12 @@ def _extreme(path: Path, chance: random.Random) -> None:
         return
     column = np.load(path)
     limits = np.finfo(column.dtype) if column.dtype.kind == "f" else np.iinfo(column.dtype)
-    column[chance.randrange(len(column)) if len(column) else slice(0)] = chance.choice([limits.min, limits.max])
+    odd = (
+        [limits.min, limits.max]
+        if column.dtype.kind == "f"
+        else [limits.min, limits.max, *(n for n in (0, 1, 10, 34, 39, 127, 200) if n <= limits.max)]
+    )
+    column[chance.randrange(len(column)) if len(column) else slice(0)] = chance.choice(odd)
     np.save(path, column)
 
 
@@ -107,6 +116,27 @@ def told(database: StructureDatabase) -> tuple[object, ...]:
     return chains.names, chains.descriptions, chains.offsets.tobytes(), *(getattr(chains, name).tobytes() for name in RESIDUE_COLUMNS)
 
 
+def superposed(database: StructureDatabase, files: Path, folder: Path, chance: random.Random) -> None:
+    """A chain of a database is found again as one of a hit, written superposed onto a query, and read by another program."""
+    shutil.rmtree(folder, ignore_errors=True)
+    query_file = files / "s0.pdb"
+    query = read_structure(query_file).chains
+    hits = HitChains([("queries", query_file), ("database", database.folder / DATABASE_FILE)])
+    i = chance.randrange(len(database.chains))
+    target = hits.target(database.chains.names[i], database.chains.sequence(i), i)
+    n = min(len(query.sequence(0)), len(database.chains.sequence(i)))
+    row = {
+        "rotation": np.eye(3).ravel().tolist(), "translation": "1.0,2.0,3.0", "tm_score_query": 0.5, "tm_score_target": 0.5, "rmsd": 1.0,
+        "cigar": f"{n}M{len(query.sequence(0)) - n}I{len(database.chains.sequence(i)) - n}D",
+    }  # fmt: skip
+    written, _ = write_hit(folder, hits.query(query.names[0], query.sequence(0)), target, row)
+    for path in written:
+        if path.suffix in (".cif", ".pdb"):
+            assert gemmi.read_structure(str(path))[0].count_atom_sites() > 0
+    # What was left out is told of any file.
+    assert all(len(row) == 3 for row in database.skipped)
+
+
 def change(n: int, seed: int, folder: Path) -> int:
     """Change a database `n` times; how many of these were refused."""
     chance, n_refused = random.Random(seed), 0
@@ -124,6 +154,7 @@ def change(n: int, seed: int, folder: Path) -> int:
             # What is opened can be computed with: each chain is read to its end.
             assert all(len(database.chains.sequence(i)) == n for i, n in enumerate(database.chains.lengths.tolist()))
             assert np.isfinite(database.chains.position).all() and "\0" not in "".join(database.chains.names)
+            superposed(database, files, folder / "superposed", chance)
         except InputError as error:
             n_refused += 1
             assert "\n" not in str(error) and len(str(error)) < 2000, f"{name}, {way.__name__}: {error}"

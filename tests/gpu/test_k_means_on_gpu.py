@@ -72,4 +72,4 @@ def test_any_cards_with_and_without_the_processor_find_the_same_clusters(number,
         np.testing.assert_array_equal(other.labels, found[0].labels)
         for mine, its in zip(other.sums, found[0].sums, strict=True):
             np.testing.assert_array_equal(mine, its)
-        assert (other.inertia, other.rounds, other.moved) == (found[0].inertia, found[0].rounds, found[0].moved)
+        assert (other.rounds, other.moved) == (found[0].rounds, found[0].moved)

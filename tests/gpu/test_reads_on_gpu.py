@@ -9,7 +9,7 @@ import pytest
 
 from engine.jobs.progress import Progress
 from engine.read_alignment.parameters import ReadAlignmentParameters
-from engine.read_alignment.search import align_reads
+from tests.searching import align_reads
 from tests.shim.read_inputs import damaged_reads
 
 pytestmark = pytest.mark.gpu

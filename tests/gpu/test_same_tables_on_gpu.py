@@ -23,10 +23,10 @@ from engine.execution.devices import chosen_device, gpus
 from engine.execution.threads import available_threads
 from engine.formats import read_spectra
 from engine.identification.parameters import IdentificationParameters
-from engine.identification.search import identify
 from engine.jobs.progress import Progress
 from engine.matches.fragment_index import FragmentSearch
 from engine.parameters import preset_names, read_preset
+from tests.searching import identify
 
 pytestmark = pytest.mark.gpu
 

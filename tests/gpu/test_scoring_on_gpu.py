@@ -12,7 +12,7 @@ import pytest
 from kernels.cpu import candidates as cpu
 from kernels.cuda import scoring as cuda
 from kernels.cuda.modules import card
-from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
+from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.benchmarks.search_workload import peptides_of, preset, search_workload
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
 from tests.shim.tuning import limited, tuned

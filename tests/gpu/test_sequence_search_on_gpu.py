@@ -7,7 +7,7 @@ import pytest
 
 from engine.execution.devices import gpus
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.search import align
+from tests.searching import align
 
 pytestmark = pytest.mark.gpu
 

@@ -22,7 +22,7 @@ from kernels.cuda.gapsmis_plan import FOUR, MANY_TEXTS, NARROW, ONE_TEXT, PROFIL
 from kernels.cuda.match_scores import MatchScores
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
-from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
+from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.alignment_inputs import plain_scores, random_sequences, scored
 from tests.shim.fragment_inputs import assert_same_answer, on_card, on_processor, random_fragment_search
 from tests.shim.k_means_inputs import iterated, means_on, random_points, seeds_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from engine.modified_search.parameters import ModifiedSearchParameters
-from engine.modified_search.search import find_modified
 from engine.parameters import read_preset
 from engine.project import Project
+from tests.searching import find_modified
 
 QC_SHEW = "spectra/qc_shew_qe/QC_Shew_18_02_Excerpt.mzXML"
 PROTEINS = "proteomes/shew.fasta"

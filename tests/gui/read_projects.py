@@ -65,7 +65,7 @@ def read_files(folder: Path, genome: str, n_reads: int, *, has_qualities: bool =
 def project_with_reads(folder: Path, genome: str, *, n_reads: int = 40, has_qualities: bool = True, **parameters: object) -> Project:
     """A project with one finished alignment of every read with every part."""
     from engine.read_alignment.parameters import ReadAlignmentParameters
-    from engine.read_alignment.search import align_reads
+    from tests.searching import align_reads
 
     texts, patterns = read_files(folder.parent / f"{folder.name} files", genome, n_reads, has_qualities=has_qualities)
     usual = {"mode": "local", "strands": "both", "places": "every", "match": 1, "mismatch": -3}

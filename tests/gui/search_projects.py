@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from engine.project import Project
-from engine.summary import Count
+from engine.results.counts import Count
 
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
 
@@ -48,7 +48,7 @@ def search_files(folder: Path, n_queries: int = 3, n_relatives: int = 12, n_stra
 def project_with_search(folder: Path, **files: int) -> Project:
     """A project with one finished sequence search."""
     from engine.sequence_search.parameters import SequenceSearchParameters
-    from engine.sequence_search.search import align
+    from tests.searching import align
 
     queries, database = search_files(folder.parent / f"{folder.name} files", **files)
     align([queries], [database], None, SequenceSearchParameters(), project_folder=folder, device="cpu")

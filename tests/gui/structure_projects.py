@@ -52,7 +52,7 @@ def write_structures(folder: Path, n_strangers: int = 8) -> tuple[Path, Path]:
 def project_with_structures(folder: Path) -> Project:
     """A project with one finished search of two queries in a structure database that lies beside it."""
     from engine.structure_search.parameters import StructureSearchParameters
-    from engine.structure_search.search import find_structures
+    from tests.searching import find_structures
 
     files = folder.parent / f"{folder.name} files"
     query, searched = write_structures(files)

@@ -19,7 +19,7 @@ from pytestqt.qtbot import QtBot
 
 from engine.jobs import Progress
 from engine.project import Project, is_project
-from engine.summary import Count
+from engine.results.counts import Count
 from gui.dialogs import CrashDialog
 from gui.tasks import SearchTask
 from gui.window import MainWindow
@@ -109,14 +109,14 @@ def test_a_real_search_whose_project_is_deleted_fails_with_one_message(
     def look(job: Any, event: Any) -> None:
         if event.stage not in stages:
             stages.append(event.stage)
-        if "coring" in event.stage and folder.exists():
+        if event.stage != "Starting" and folder.exists():  # stages that pass at once are not all told
             shutil.rmtree(folder, ignore_errors=True)
 
     filled.bridge.progressed.connect(look)
     with qtbot.waitSignal(filled.bridge.finished, timeout=SEARCH_MS) as finished:
         click(filled.form.run_button)
     job = finished.args[0]
-    assert any("coring" in stage for stage in stages), stages
+    assert len(stages) > 1, stages
     assert job.state == "failed" and job.error_report == "", job.error_report
     assert len(messages.told) == 1 and "no longer here" in messages.told[0]
     assert filled.findChild(CrashDialog) is None

@@ -22,13 +22,13 @@ from engine.formats.letters import SequenceCount, count_sequences
 from engine.jobs import Progress
 from engine.parameters import preset_names, read_preset
 from engine.project import Project
+from engine.results.counts import Count
 from engine.sequence_search.entry import SEQUENCE_SEARCH
 from engine.sequence_search.exporting import export_hits
 from engine.sequence_search.parameters import SequenceSearchParameters
 from engine.sequences.database import read_sequences
 from engine.sequences.hits import HitFormat
 from engine.sequences.statistics import default_gap_costs
-from engine.summary import Count
 from gui.forms.editors import MatrixEditor
 from gui.forms.search_form import SearchForm
 from gui.forms.sequence_box import read_pasted
@@ -532,7 +532,7 @@ def test_runs_of_both_kinds_stand_in_one_project(window: MainWindow, searched_pr
 @pytest.fixture(scope="session")
 def project_of_both_kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with an identification and a sequence search."""
-    from engine.sequence_search.search import align
+    from tests.searching import align
 
     folder = tmp_path_factory.mktemp("both")
     queries, database = search_files(folder / "files")

@@ -177,6 +177,7 @@ def test_the_processor_does_the_work_that_is_counted(lengths, n_subjects, monkey
     monkeypatch.setattr(on_processor, "_CELLS_OF_A_CALL", 2_000_000)
     monkeypatch.setattr(on_processor, "_CELLS_OF_ROWS", 100_000)
     monkeypatch.setattr(on_processor, "_PAIR_BY_ROWS", 0)
+    monkeypatch.setattr(on_processor, "_VECTOR_BY_ROWS", 2)  # three are done by rows whatever the width of this processor's registers
     queries, subjects = sequences(5, lengths), sequences(6, [2000] * n_subjects)
     search, out = on_processor.AlignmentSearch(Processor(1), *database(subjects)), np.zeros((len(lengths), n_subjects), np.int32)
     work = search.work(lengths)

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from kernels import counts
+from kernels import counts, score_kinds
 from kernels.cuda.modules import source
 
 TESTS = Path(__file__).resolve().parents[1]
 SOURCES = sorted(entry.name for entry in files("kernels.cuda").iterdir() if entry.name.endswith((".cu", ".cuh")))
-TWINS = [
-    *("alignment", "digestion", "fragment_index", "gapsmis", "k_means", "match_scores", "scoring", "structure_alignment"),
-    "vector_clustering",
-]
+TWINS = sorted(
+    {one.stem for one in Path(str(files("kernels.cuda"))).glob("[!_]*.py")}
+    & {one.stem for one in Path(str(files("kernels.cpu"))).glob("*.py")}
+)
 every_twin = pytest.mark.parametrize("name", TWINS)
 every_source = pytest.mark.parametrize("file", SOURCES)
 
@@ -171,6 +171,11 @@ def test_twins_offer_the_same_with_the_same_signatures(name):
     assert any(inspect.isfunction(member) for member in mine.values())
 
 
+def test_every_kernel_that_a_search_opens_on_a_device_has_a_twin():
+    texts = [path.read_text(encoding="utf-8") for path in (TESTS.parent / "engine").rglob("*.py")]
+    assert {found for text in texts for found in re.findall(r'\btwin\(\w+(?:\.\w+)*, "(\w+)"\)', text)} == set(TWINS)
+
+
 def test_every_source_is_somebodys():
     used = {
         found for name in TWINS for file in sources_of(name) for found in [file, *re.findall(r'#include "([^"]+)"', with_headers(file))]
@@ -182,6 +187,7 @@ def test_every_source_is_somebodys():
 @every_twin
 def test_every_kernel_is_launched_and_runs_in_the_tests_on_a_card(name):
     launchers = [path.read_text(encoding="utf-8") for path in Path(str(files("kernels.cuda"))).glob(f"{name}*.py")]
+    launchers.append(inspect.getsource(score_kinds))
     assert sources_of(name)
     for file in sources_of(name):
         kernels = [kernel for kernel, _ in KERNEL.findall(source(file))]

@@ -10,7 +10,7 @@ from kernels.cpu import candidates
 from kernels.cuda import digestion
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.cuda.scoring import SpectrumSearch
-from kernels.layouts import HYPERSCORE, SDP, XCORR
+from kernels.score_kinds import HYPERSCORE, SDP, XCORR
 from tests.kernels.test_cuda_digestion import random_proteins, settings
 from tests.shim.fragment_inputs import empty_answer, random_fragment_search
 from tests.shim.search_inputs import empty_hits, random_search

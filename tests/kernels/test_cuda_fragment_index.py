@@ -7,7 +7,7 @@ import pytest
 
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.device import DeviceError, DeviceMemoryError
-from kernels.layouts import HYPERSCORE, SDP
+from kernels.score_kinds import HYPERSCORE, SDP
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, fragment_inputs, on_card, on_processor, random_fragment_search
 from tests.shim.search_inputs import random_search
 from tests.shim.shim_card import ShimCard, missing_compiler

@@ -19,7 +19,7 @@ from kernels.cuda.match_scores import MatchScores
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.cuda.vector_clustering import VectorClustering
 from kernels.device import DeviceMemoryError
-from kernels.layouts import HYPERSCORE
+from kernels.score_kinds import HYPERSCORE
 from tests.shim.alignment_inputs import LETTERS, plain_scores, random_sequences, search_with
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, on_processor, random_fragment_search
 from tests.shim.mass_inputs import plain_best, random_lists

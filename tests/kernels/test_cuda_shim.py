@@ -9,7 +9,7 @@ from kernels.cpu import candidates as cpu
 from kernels.cpu.elementary import FACTORIAL_LOG, logarithm, power
 from kernels.cuda.scoring import MOST_PEAKS, SpectrumSearch
 from kernels.device import DeviceError, DeviceMemoryError, UnsupportedSearchError
-from kernels.layouts import HYPERSCORE, KSDP, SDP, XCORR
+from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
 from tests.shim.shim_card import ShimCard, compiled, launch, missing_compiler
 from tests.shim.tuning import limited, tuned

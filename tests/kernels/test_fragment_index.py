@@ -17,12 +17,8 @@ from kernels.cpu.candidates import score_candidates, search_queries
 from kernels.layouts import (
     C_TERMINAL,
     FORMS_OF_CHUNK,
-    HYPERSCORE,
     ISOTOPE_BITS,
     KEYS_OF_DALTON,
-    KSDP,
-    SDP,
-    XCORR,
     BestArrays,
     FragmentIndexArrays,
     HitArrays,
@@ -33,6 +29,7 @@ from kernels.layouts import (
     SegmentArrays,
     SpectrumArrays,
 )
+from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.search_inputs import empty_hits, random_search
 
 PROTON = 1.007276466621

@@ -22,10 +22,6 @@ from kernels.cpu.candidates import count_candidates, search_queries
 from kernels.cpu.fragment_intensities import match_bonds
 from kernels.cpu.matches import feature_names, measure_matches
 from kernels.layouts import (
-    HYPERSCORE,
-    KSDP,
-    SDP,
-    XCORR,
     HitArrays,
     ModificationArrays,
     PeptideArrays,
@@ -33,6 +29,7 @@ from kernels.layouts import (
     ScoringSettings,
     SpectrumArrays,
 )
+from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 
 PROTON, SPACING = 1.007276466621, 1.0033548378
 RESIDUES = {letter: value for letter, value in pyteomics_mass.std_aa_mass.items() if len(letter) == 1 and letter in "ACDEFGHIKLMNPQRSTVWY"}

@@ -10,9 +10,9 @@ import pytest
 
 from engine.jobs.progress import Progress
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.search import align
 from tests.benchmarks import sequence_search as benchmark
 from tests.peers.sequence_peers import PEERS, installed, run_peer
+from tests.searching import align
 
 pytestmark = pytest.mark.peers
 MAX_E_VALUE, MOST_HITS = 1.0, 400

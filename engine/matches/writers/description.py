@@ -13,23 +13,27 @@ if TYPE_CHECKING:
     from engine.chemistry.enzymes import Enzyme
     from engine.chemistry.modifications import SearchModification
     from engine.chemistry.tolerance import Tolerance
+    from engine.matches.search_passes import SearchPass
 
 __all__ = ["SearchDescription", "file_address"]
 
 _DEFAULT_THRESHOLD = 0.01
+_USUAL_MASS = 1500.0  # dalton, of a peptide
 
 
 @dataclass(frozen=True)
 class SearchDescription:
-    """A search: its files, its parameters and the program's version.
+    """A search: its files, its parameters, what was done with them, and the program's version.
 
     Attributes
     ----------
     parameters : by name, as the search's own description of parameters has them. Those that the formats have a place for are ``enzyme``,
         ``specificity``, ``missed_cleavages``, ``precursor_tolerance``, ``fragment_tolerance``, ``fixed_modifications``,
         ``variable_modifications``, ``second_pass``, ``second_pass_modifications``, ``decoys``, ``decoy_prefix`` and ``fdr``; each may be
-        absent. All are written as names and values too, where the format has room.
-    spectra, databases : the files that were read, as paths.
+        absent. All are written as names and values too, where the format has room: what was asked for.
+    done : the passes, as they were done; where nobody tells, those that the parameters ask for. What a format says once of the whole search
+        is true for all of them: the widest tolerance, the fewest ends that the enzyme must have cut, all modifications.
+    spectra, databases : the files that were read, as paths; where none are given, those that the passes name.
     version : of the program; empty: not said.
     """
 
@@ -37,6 +41,29 @@ class SearchDescription:
     spectra: Sequence[str] = ()
     databases: Sequence[str] = ()
     version: str = ""
+    done: Sequence[SearchPass] = ()
+
+    @cached_property
+    def passes(self) -> tuple[SearchPass, ...]:
+        """The passes; none where neither they nor enough parameters are known."""
+        from engine.matches.search_passes import asked_passes
+
+        return tuple(self.done) or asked_passes(self.parameters)
+
+    @property
+    def spectrum_files(self) -> Sequence[str]:
+        """The spectrum files."""
+        return self.spectra or tuple(dict.fromkeys(path for one in self.passes for path in one.spectra))
+
+    @property
+    def database_files(self) -> Sequence[str]:
+        """The FASTA files, contaminants among them where the passes name them."""
+        return tuple(dict.fromkeys((*self.databases, *(path for one in self.passes for path in one.databases))))
+
+    @property
+    def searches_found_proteins_alone(self) -> bool:
+        """Whether no pass searched all proteins of the databases."""
+        return bool(self.passes) and all(one.proteins == "found" for one in self.passes)
 
     @cached_property
     def enzyme(self) -> Enzyme | None:
@@ -48,8 +75,11 @@ class SearchDescription:
 
     @property
     def specificity(self) -> str:
-        """How many ends of a peptide the enzyme must have cut: ``specific``, ``semi-specific`` or ``non-specific``."""
-        return str(self.parameters.get("specificity", "specific"))
+        """How many ends of a peptide the enzyme must have cut, in every pass: ``specific``, ``semi-specific`` or ``non-specific``."""
+        from engine.chemistry.enzymes import SPECIFICITIES
+
+        asked = str(self.parameters.get("specificity", "specific"))
+        return max((one.specificity for one in self.passes), key=SPECIFICITIES.index, default=asked)
 
     @property
     def missed_cleavages(self) -> int | None:
@@ -67,30 +97,69 @@ class SearchDescription:
         return str(self.parameters.get("decoy_prefix", ""))
 
     def tolerance(self, name: str) -> Tolerance | None:
-        """The tolerance of that name, None where there is none."""
+        """The tolerance of that name that holds in every pass, None where there is none."""
+        from engine.chemistry.tolerance import Tolerance
+        from engine.matches.search_passes import widest
+
+        if found := widest(getattr(one, name) for one in self.passes):
+            return found
+        text = self.parameters.get(name)
+        return Tolerance.parse(str(text)) if text else None
+
+    @cached_property
+    def precursor_range(self) -> tuple[Tolerance, Tolerance] | None:
+        """What a precursor may be lighter and heavier by than the residues of its peptide: mass shifts, or the widest tolerance."""
         from engine.chemistry.tolerance import Tolerance
 
-        text = self.parameters.get(name)
-        return Tolerance.parse(text) if text else None
+        tolerance = self.tolerance("precursor_tolerance")
+        shifts = [one.mass_shift for one in self.passes if one.mass_shift is not None]
+        if tolerance is None or not shifts:
+            return None if tolerance is None else (tolerance, tolerance)
+        least = round(tolerance.width(_USUAL_MASS), 6)
+        low, high = min(low for low, _ in shifts), max(high for _, high in shifts)
+        return Tolerance(max(-low, least), "Da"), Tolerance(max(high, least), "Da")
 
     @cached_property
     def modifications(self) -> tuple[tuple[SearchModification, bool], ...]:
-        """The modifications looked for, each with whether it is fixed; each once."""
+        """The modifications looked for in any pass, each with whether it is fixed; each once."""
         from engine.chemistry.modifications import parse_modification
 
-        variable = list(self.parameters.get("variable_modifications", ()))
-        if self.parameters.get("second_pass"):
-            variable += self.parameters.get("second_pass_modifications", ())
-        fixed = dict.fromkeys(map(parse_modification, self.parameters.get("fixed_modifications", ())), True)
+        variable = [name for one in self.passes for name in one.variable_modifications] or self.parameters.get("variable_modifications", ())
+        every = [name for one in self.passes for name in one.fixed_modifications] or self.parameters.get("fixed_modifications", ())
+        fixed = dict.fromkeys(map(parse_modification, every), True)
         return tuple({**dict.fromkeys(map(parse_modification, variable), False), **fixed}.items())
 
     def named_values(self) -> list[tuple[str, str]]:
-        """All parameters as names and texts, for formats that take any: booleans as true and false, lists joined by commas."""
-        return [(name, _text(value)) for name, value in self.parameters.items()]
+        """All parameters as names and texts, for formats that take any: booleans as true and false, lists joined by commas.
+
+        A parameter that the passes used otherwise than it was asked for is called ``asked_NAME``. Under its own name stands what was used,
+        that of all passes where they agree, else as ``NAME (first pass)``.
+        """
+        used = {name: [_text(value) for value in values] for name, values in self._used.items()}
+        told = []
+        for name, value in self.parameters.items():
+            texts = used.pop(name, [_text(value)])
+            if texts == [_text(value)] * len(texts):
+                told.append((name, _text(value)))
+            else:
+                told.append((f"asked_{name}", _text(value)))
+                told += self._told_by_pass(name, texts)
+        return told + [(f"{one.name} pass", one.sentence()) for one in self.done]
+
+    @cached_property
+    def _used(self) -> dict[str, list[Any]]:
+        """What the passes used, by the names of the parameters that say what was asked for."""
+        names = ("precursor_tolerance", "isotope_errors", "specificity", "variable_modifications")
+        return {name: [getattr(one, name) for one in self.done] for name in names} if self.done else {}
+
+    def _told_by_pass(self, name: str, texts: list[str]) -> list[tuple[str, str]]:
+        if len(set(texts)) == 1:
+            return [(name, texts[0])]
+        return [(f"{name} ({one.name} pass)", text) for one, text in zip(self.done, texts, strict=True)]
 
     def address_of(self, file: str) -> str:
-        """Address of a spectrum file as the tables name it; a bare name is looked up among `spectra`."""
-        for path in self.spectra:
+        """Address of a spectrum file as the tables name it; a bare name is looked up among the spectrum files."""
+        for path in self.spectrum_files:
             if str(path) == file or Path(path).name == file:
                 return file_address(str(path))
         return file_address(file)

@@ -17,24 +17,19 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from engine.chemistry.masses import mz
 from engine.files import atomic_file
+from engine.formats.registry import FileFormat, bare_name, format_of_name, formats_of
 from engine.jobs.progress import Progress
 from engine.matches.writers.description import SearchDescription, file_address
-from engine.matches.writers.tables import columns, rows, scalar, text_literal
+from engine.matches.writers.tables import columns, rows, scalar
 from engine.matches.writers.xml import attribute, attributes, number
+from engine.results.queries import text_literal
 
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["write_mzidentml"]
+    from engine.chemistry.tolerance import Tolerance
 
-_FILE_FORMATS = {
-    ".mzml": ("MS:1000584", "mzML format"),
-    ".mzxml": ("MS:1000566", "ISB mzXML format"),
-    ".mgf": ("MS:1001062", "Mascot MGF format"),
-    ".ms2": ("MS:1001466", "MS2 format"),
-    ".dta": ("MS:1000613", "DTA format"),
-    ".pkl": ("MS:1000565", "Micromass PKL format"),
-}
+__all__ = ["write_mzidentml"]
 
 _INDEX_FORMAT = ("MS:1000774", "multiple peak list nativeID format")
 _NATIVE_FORMATS = (
@@ -48,9 +43,6 @@ _NATIVE_FORMATS = (
     (r"index=\d+", _INDEX_FORMAT),
 )
 """How the identifiers of an mzML look, by who made the file."""
-
-_NATIVE, _BY_SCAN = (".mzml", ""), (".mzxml", ".ms2")
-"""Kinds of files whose spectra the format calls by their own identifier, or by their scan number; those of all others by their index."""
 
 _SPECIFICITY_RULES = {
     "peptide N-term": ("MS:1001189", "modification specificity peptide N-term"),
@@ -228,14 +220,14 @@ def _spectrum_files(connection: duckdb.DuckDBPyConnection, search: SearchDescrip
     """The spectrum files, those without a PSM too, each with its number, from 1."""
     named = [row[0] for row in connection.execute("SELECT DISTINCT spectrum_file FROM psms ORDER BY 1").fetchall()]
     addresses = {search.address_of(file) for file in named}
-    silent = [path for path in map(str, search.spectra) if file_address(path) not in addresses]
+    silent = [path for path in search.spectrum_files if file_address(path) not in addresses]
     # The schema wants at least one.
     return {file: number for number, file in enumerate([*named, *silent] or ["unknown"], start=1)}
 
 
 def _databases(search: SearchDescription) -> list[str]:
     """The databases. The tables do not say which protein is of which: all are said to be of the first."""
-    return [str(path) for path in search.databases] or ["unknown"]
+    return list(search.database_files) or ["unknown"]
 
 
 def _analysis(files: dict[str, int], n_databases: int, has_proteins: bool) -> Iterator[str]:
@@ -278,9 +270,13 @@ def _protocols(search: SearchDescription, has_proteins: bool) -> Iterator[str]:
             yield "</SearchModification>\n"
         yield "</ModificationParams>\n"
     yield from _enzyme(search)
-    for element, name in (("FragmentTolerance", "fragment_tolerance"), ("ParentTolerance", "precursor_tolerance")):
-        yield from _tolerance(search, element, name)
+    fragment = search.tolerance("fragment_tolerance")
+    yield from _tolerance("FragmentTolerance", None if fragment is None else (fragment, fragment))
+    yield from _tolerance("ParentTolerance", search.precursor_range)
     yield "<Threshold>\n" + _term("MS:1002260", "PSM:FDR threshold", number(search.threshold)) + "</Threshold>\n"
+    if search.searches_found_proteins_alone:
+        yield f"<DatabaseFilters>\n<Filter>\n<FilterType>\n{_term('MS:1001021', 'DB filter on accession numbers')}</FilterType>\n"
+        yield f"<Include>\n{_user('proteins', 'those that were found before')}</Include>\n</Filter>\n</DatabaseFilters>\n"
     yield "</SpectrumIdentificationProtocol>\n"
     if has_proteins:
         yield '<ProteinDetectionProtocol id="PDP" analysisSoftware_ref="Proteoscope">\n<Threshold>\n'
@@ -301,13 +297,13 @@ def _enzyme(search: SearchDescription) -> Iterator[str]:
     yield _term(accession, name) + "</EnzymeName>\n</Enzyme>\n</Enzymes>\n"
 
 
-def _tolerance(search: SearchDescription, element: str, name: str) -> Iterator[str]:
-    tolerance = search.tolerance(name)
-    if tolerance is None:
+def _tolerance(element: str, lower_and_upper: tuple[Tolerance, Tolerance] | None) -> Iterator[str]:
+    if lower_and_upper is None:
         return
-    accession, unit = ("UO:0000169", "parts per million") if tolerance.unit == "ppm" else ("UO:0000221", "dalton")
     yield f"<{element}>\n"
-    for term in (("MS:1001412", "search tolerance plus value"), ("MS:1001413", "search tolerance minus value")):
+    terms = ("MS:1001412", "search tolerance plus value"), ("MS:1001413", "search tolerance minus value")
+    for term, tolerance in zip(terms, reversed(lower_and_upper), strict=True):
+        accession, unit = ("UO:0000169", "parts per million") if tolerance.unit == "ppm" else ("UO:0000221", "dalton")
         described = attributes(accession=term[0], name=term[1], value=number(tolerance.value))
         yield f'<cvParam cvRef="PSI-MS"{described} unitCvRef="UO" unitAccession="{accession}" unitName="{unit}"/>\n'
     yield f"</{element}>\n"
@@ -318,7 +314,7 @@ def _inputs(connection: duckdb.DuckDBPyConnection, search: SearchDescription, fi
     has_decoys = scalar(connection, "SELECT count(*) FROM forms WHERE is_decoy") > 0 or search.parameters.get("decoys", "none") != "none"
     for database_number, database in enumerate(_databases(search), start=1):
         described = attributes(id=f"SDB_{database_number}", location=file_address(database), name=Path(database).name)
-        yield f"<SearchDatabase{described}>\n<FileFormat>\n{_term('MS:1001348', 'FASTA format')}</FileFormat>\n"
+        yield f"<SearchDatabase{described}>\n{_file_format(formats_of('proteins')[0])}"
         yield f"<DatabaseName>\n{_user('name', Path(database).name)}</DatabaseName>\n"
         yield _term("MS:1001073", "database type amino acid")
         if has_decoys:
@@ -328,8 +324,7 @@ def _inputs(connection: duckdb.DuckDBPyConnection, search: SearchDescription, fi
         identifier = scalar(connection, f"SELECT any_value(spectrum_id) FROM psms WHERE spectrum_file = {text_literal(file)}")
         named_by = _identifier_format(file, identifier or "")
         yield f'<SpectraData id="SD_{file_number}"{attributes(location=search.address_of(file), name=Path(file).name)}>\n'
-        if _suffix(file) in _FILE_FORMATS:
-            yield f"<FileFormat>\n{_term(*_FILE_FORMATS[_suffix(file)])}</FileFormat>\n"
+        yield _file_format(format_of_name(file))
         yield f"<SpectrumIDFormat>\n{_term(*named_by)}</SpectrumIDFormat>\n</SpectraData>\n"
     yield "</Inputs>\n"
 
@@ -345,14 +340,24 @@ def _decoys(search: SearchDescription) -> Iterator[str]:
         yield _term("MS:1001196", "decoy DB type randomized")
 
 
-def _suffix(file: str) -> str:
-    return Path(file.lower().removesuffix(".gz")).suffix
+def _file_format(written_as: FileFormat | None) -> str:
+    """The element that names a format; nothing where the vocabulary has no term for it."""
+    return f"<FileFormat>\n{_term(*written_as.term)}</FileFormat>\n" if written_as is not None and written_as.term is not None else ""
+
+
+def _spectra_called_by(file: str) -> str:
+    """What the spectra of a file are called by (see `FileFormat`); by their native identifiers where its name has no suffix at all."""
+    written_as = format_of_name(file)
+    if written_as is None:
+        return "index" if Path(bare_name(file)).suffix else "native"
+    return written_as.spectra_called_by
 
 
 def _identifier_format(file: str, identifier: str) -> tuple[str, str]:
-    if _suffix(file) in _NATIVE:
+    called_by = _spectra_called_by(file)
+    if called_by == "native":
         return next((term for pattern, term in _NATIVE_FORMATS if re.search(pattern, identifier)), ("MS:1000824", "no nativeID format"))
-    if _suffix(file) in _BY_SCAN:
+    if called_by == "scan":
         return ("MS:1000776", "scan number only nativeID format")
     return _INDEX_FORMAT
 
@@ -430,7 +435,8 @@ def _item(psm: _Psm) -> Iterator[str]:
 def _spectrum_terms(spectrum: _Psm) -> Iterator[str]:
     if spectrum.scan is not None:
         yield _term("MS:1001115", "scan number(s)", spectrum.scan)
-    if _suffix(spectrum.file) == ".mgf":
+    written_as = format_of_name(spectrum.file)
+    if written_as is not None and written_as.has_titles:
         yield _term("MS:1000796", "spectrum title", spectrum.identifier)
     if spectrum.retention_time is not None:
         yield (
@@ -441,10 +447,10 @@ def _spectrum_terms(spectrum: _Psm) -> Iterator[str]:
 
 def _identifier(spectrum: _Psm) -> str:
     """What the format wants a spectrum to be called by: the native ID of mzML, ``scan=`` of mzXML and MS2, ``index=`` of peak lists."""
-    kind = _suffix(spectrum.file)
-    if kind in _NATIVE:
+    called_by = _spectra_called_by(spectrum.file)
+    if called_by == "native":
         return spectrum.identifier
-    if kind in _BY_SCAN and spectrum.scan is not None:
+    if called_by == "scan" and spectrum.scan is not None:
         return f"scan={spectrum.scan}"
     return f"index={spectrum.place_in_file}"
 

@@ -18,8 +18,9 @@ from engine.chemistry.masses import HYDROGEN_MASS, RESIDUE_MASS, WATER_MASS
 from engine.files import atomic_file
 from engine.jobs.progress import Progress
 from engine.matches.writers.description import SearchDescription
-from engine.matches.writers.tables import columns, rows, scalar, text_literal
+from engine.matches.writers.tables import columns, rows, scalar
 from engine.matches.writers.xml import attribute, attributes, number
+from engine.results.queries import text_literal
 
 if TYPE_CHECKING:
     import duckdb
@@ -53,7 +54,7 @@ def write_pepxml(connection: duckdb.DuckDBPyConnection, out: Path, search: Searc
     if progress is not None:
         progress.stage(f"writing {out.name}", scalar(connection, "SELECT count(*) FROM psms"))
     named = [row[0] for row in connection.execute("SELECT DISTINCT spectrum_file FROM psms ORDER BY 1").fetchall()]
-    files = named or [str(path) for path in search.spectra] or ["unknown"]
+    files = named or list(search.spectrum_files) or ["unknown"]
     indexes = count(1)
     with atomic_file(out) as file:
         file.write(_head(out).encode())
@@ -98,7 +99,7 @@ def _run_summary(file: str, search_id: int, search: SearchDescription) -> Iterat
         search_id=search_id,
     )
     yield f"<search_summary{described}>\n"
-    yield f"<search_database{attributes(local_path=str(search.databases[0]) if search.databases else 'unknown', type='AA')}/>\n"
+    yield f"<search_database{attributes(local_path=search.database_files[0] if search.database_files else 'unknown', type='AA')}/>\n"
     if search.enzyme is not None and search.missed_cleavages is not None:
         n_termini = {"specific": 2, "semi-specific": 1}.get(search.specificity, 0)
         constraint = attributes(enzyme=search.enzyme.name, max_num_internal_cleavages=search.missed_cleavages, min_number_termini=n_termini)

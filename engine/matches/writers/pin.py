@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from engine.files import atomic_file
 from engine.jobs.progress import Progress
-from engine.matches.writers.tables import columns, identifier, scalar, write_lines
+from engine.matches.writers.tables import columns, scalar, write_lines
+from engine.results.queries import identifier
 
 if TYPE_CHECKING:
     import duckdb

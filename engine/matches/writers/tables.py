@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
@@ -14,6 +12,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from engine.errors import InputError, ProteoscopeError, StorageError
 from engine.jobs.progress import Cancelled, Progress
+from engine.matches.columns import EXPORTED_PSMS, PEPTIDES, PROTEINS
+from engine.results.queries import create_view, is_out_of_memory, shut_off
+from engine.results.reader import TableFile, row_count
 
 if TYPE_CHECKING:
     import duckdb
@@ -23,36 +24,17 @@ __all__ = [
     "IdentificationTables",
     "columns",
     "database",
-    "identifier",
-    "is_known_column",
-    "is_out_of_memory",
-    "parquet_reader",
     "rows",
     "scalar",
-    "shut_off",
-    "text_literal",
     "write_lines",
 ]
 
 _MEMORY = "1GB"
 _BATCH = 8192
 _VECTOR = 2048
-_TABLES = ("psms", "peptides", "proteins")
-_COLUMNS = {
-    "psms": """
-        spectrum_file spectrum_id scan retention_time precursor_mz charge observed_mass calculated_mass mass_error_ppm isotope_error peptide
-        sequence proteins missed_cleavages matched_ions total_ions spectral_dot_product hyperscore score delta_score q_value
-        posterior_error_probability rank is_decoy psm_id spectrum_index spectrum peptide_q_value search_score xcorr ksdp expectation
-        modification_positions modification_names modification_masses modification_unimod protein_starts residues_before residues_after
-        mass_shift modification site site_probability shift_kind shift_position carried_mass""",
-    "peptides": """
-        peptide sequence proteins n_psms best_score q_value is_decoy posterior_error_probability calculated_mass best_psm""",
-    "proteins": """
-        group accessions description n_peptides n_unique_peptides n_psms coverage score q_value is_decoy razor_peptides
-        posterior_error_probability length sequence""",
-}
-_KNOWN = {table: frozenset(names.split()) for table, names in _COLUMNS.items()}
-_FEATURE = re.compile(r"feature_[a-z0-9_]{1,80}")
+_DESCRIBED = {"psms": EXPORTED_PSMS, "peptides": PEPTIDES, "proteins": PROTEINS}
+_TABLES = tuple(_DESCRIBED)
+_REMEDY = "Run the identification again"
 
 
 @dataclass(frozen=True)
@@ -77,12 +59,33 @@ class IdentificationTables:
                 raise InputError(path, "does not exist", remedy="Give the folder of an identification's results")
         return cls(**paths)
 
+    @contextmanager
+    def opened(self, name: str, needed: Iterable[str] | None = None) -> Iterator[TableFile | pa.Table]:
+        """One of them, with columns that it must have; those that its description calls so, when None.
+
+        Raises
+        ------
+        InputError : it is no such table.
+        """
+        source = getattr(self, name)
+        if not isinstance(source, Path):
+            yield source
+            return
+        n_psms = row_count(self.psms) if isinstance(self.psms, Path) else len(self.psms)
+        with TableFile(source, _DESCRIBED[name], needed, n_rows_of={"psms": n_psms or 0}, remedy=_REMEDY) as found:
+            if not found.columns:
+                raise found.damaged("holds no column of an identification's tables")
+            yield found
+
 
 @contextmanager
-def database(tables: IdentificationTables, progress: Progress | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+def database(
+    tables: IdentificationTables, progress: Progress | None = None, *, is_whole: bool = False
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """A DuckDB connection with views ``psms``, ``peptides`` and ``proteins``, of bounded memory (it spills to a temporary folder).
 
-    When the user cancels, the query that is running is interrupted and `Cancelled` is raised.
+    Files are checked before (`engine.results.reader`). `is_whole`: they must have all columns that searches write. When the user cancels,
+    the query that is running is interrupted and `Cancelled` is raised.
 
     Raises
     ------
@@ -103,7 +106,9 @@ def database(tables: IdentificationTables, progress: Progress | None = None) -> 
                 source = getattr(tables, name)
                 if isinstance(source, Path):
                     files.append(source)
-                    _create_view(connection, name, source)
+                    with tables.opened(name, None if is_whole else ()) as checked:
+                        checked.check(is_wanted=progress.check if progress is not None else lambda: None)
+                        create_view(connection, checked)
                 else:
                     connection.register(name, _in_pieces(source))
             shut_off(connection, files)
@@ -117,21 +122,6 @@ def database(tables: IdentificationTables, progress: Progress | None = None) -> 
             if watcher.is_alive():
                 watcher.join()
             connection.close()
-
-
-def _create_view(connection: duckdb.DuckDBPyConnection, name: str, source: Path) -> None:
-    """A view of a Parquet file with those of its columns that the program writes: others are a stranger's."""
-    reader = parquet_reader(source)
-    present = [row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()]
-    chosen = ", ".join(identifier(column) for column in present if is_known_column(name, column))
-    if not chosen:
-        raise InputError(source, "holds no column of an identification's tables", remedy="Run the identification again")
-    connection.execute(f"CREATE VIEW {identifier(name)} AS SELECT {chosen} FROM {reader}")
-
-
-def is_known_column(table: str, name: str) -> bool:
-    """Whether the program writes a column of this name into ``psms``, ``peptides`` or ``proteins``."""
-    return name in _KNOWN[table] or (table == "psms" and _FEATURE.fullmatch(name) is not None)
 
 
 def _in_pieces(table: pa.Table) -> pa.Table:
@@ -156,48 +146,6 @@ def _as_our_error(tables: IdentificationTables, error: Exception) -> Proteoscope
     if "No space left" in text or "out of disk" in text.lower() or "max_temp_directory_size" in text:
         return StorageError(f"{tempfile.gettempdir()}: the disk for temporary files is full. Free some space and try again.")
     return InputError(place, f"cannot be read as the tables of an identification ({text})", remedy="Run the identification again")
-
-
-def text_literal(text: str) -> str:
-    """A text as SQL writes it."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def identifier(name: str) -> str:
-    """A name of a column or a table as SQL writes it, whatever letters it has."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def parquet_reader(path: Path, **options: str) -> str:
-    """SQL that stands for the rows of a Parquet file; `options` of DuckDB's ``read_parquet``."""
-    named = "".join(f", {name} = {value}" for name, value in options.items())
-    return f"read_parquet({text_literal(_without_wildcards(path))}{named})"
-
-
-def shut_off(connection: duckdb.DuckDBPyConnection, files: Iterable[Path]) -> None:
-    """Let a connection read these Parquet files and nothing else, for good: no query opens, writes or loads anything, whatever it says."""
-    # The pattern that stands for a file is asked about, and the file that it leads to.
-    allowed = [text_literal(name) for path in files for name in (os.path.abspath(path), _without_wildcards(path))]  # noqa: PTH100
-    for setting in (
-        f"allowed_paths = [{', '.join(allowed)}]",
-        "autoinstall_known_extensions = false",
-        "autoload_known_extensions = false",
-        "python_enable_replacements = false",
-        "enable_external_access = false",
-        "lock_configuration = true",
-    ):
-        connection.execute(f"SET {setting}")
-
-
-def is_out_of_memory(text: str) -> bool:
-    """Whether what DuckDB complains of is the memory, and not the disk that it would spill to."""
-    return ("Out of Memory" in text or "OutOfMemory" in text or "bad_alloc" in text) and "max_temp_directory_size" not in text
-
-
-def _without_wildcards(path: Path) -> str:
-    """A path for DuckDB's readers, which would take its brackets, stars and question marks for patterns."""
-    path = Path(os.path.abspath(path))  # noqa: PTH100 - links stay as they are
-    return "".join(f"[{letter}]" if letter in "[*?" else letter for letter in str(path))
 
 
 def columns(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.chemistry.tolerance import Tolerance
-from engine.clustering.explained_spectra import explained, library_of
+from engine.clustering.explained_spectra import Queries, explained, library_of
 from engine.clustering.library import Identified
 from engine.clustering.parameters import ExplanationParameters
 from engine.execution.resources import Resources
@@ -39,7 +39,8 @@ def leave_out(
     _, first = np.unique(identified.peptide * 100 + identified.charge, return_index=True)
     library = identified.take(np.sort(first[~is_left[first]]))
     rows = np.setdiff1d(np.arange(len(spectra)), library.spectrum)
-    found = explained(spectra, rows, library_of(spectra, library, tolerance, parameters, resources), parameters, resources)
+    made = library_of(spectra, library, tolerance, parameters, resources)
+    found = explained(Queries.of(spectra, rows, made, parameters, resources), parameters, resources)
     accepted = found.take(~found.is_decoy & (found.q_value <= 0.01) & (found.similarity >= parameters.min_similarity))
     of = np.full(len(spectra), -1)
     of[identified.spectrum] = sequence

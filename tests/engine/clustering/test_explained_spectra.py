@@ -13,19 +13,19 @@ import pytest
 from engine.chemistry.fragments import fragment_ions
 from engine.chemistry.masses import ISOTOPE_SPACING, PROTON_MASS, residue_masses, sequence_mass
 from engine.chemistry.tolerance import Tolerance
-from engine.clustering.explained_spectra import explained, library_of
+from engine.clustering.explained_spectra import Queries, explained, library_of
 from engine.clustering.library import Identified, read_identified, shuffled_spectra, spectra_of
 from engine.clustering.parameters import ExplanationParameters
-from engine.errors import InputError, StorageError
+from engine.errors import InputError
 from engine.execution.resources import Resources
 from engine.identification.parameters import IdentificationParameters
-from engine.identification.search import identify
 from engine.project import Project
 from engine.spectra.columns import Spectra
 from engine.spectra.tables import read_spectra_table
 from engine.spectra.vectors import spectrum_vectors
 from tests.engine.clustering.leave_outs import leave_out
 from tests.engine.spectra.made import spectra
+from tests.searching import identify
 
 TOLERANCE = Tolerance.parse("20 ppm")
 PEPTIDES = ("SAMPLEPEPTIDEK", "ELVISLIVESK", "GASPVTCLNDQK", "MEHFRYWK", "TESTPEPTIDER", "AGAGAVAVAR")
@@ -90,14 +90,14 @@ def test_each_joins_its_own_peptide_with_the_mass_difference_that_it_has(run):
     parameters = ExplanationParameters().changed(mass_difference=100.0, min_similarity=0.3)
     library = library_of(held, identified, TOLERANCE, parameters, Resources(2))
     rows = np.array([row for row in range(18) if row % 3])
-    found = explained(held, rows, library, parameters, Resources(2))
+    found = explained(Queries.of(held, rows, library, parameters, Resources(2)), parameters, Resources(2))
     assert found.spectrum.tolist() == rows.tolist() and not found.is_decoy.any()
     assert [PEPTIDES[i] for i in found.identified] == [PEPTIDES[row // 3] for row in rows.tolist()]
     isotope = rows % 3 == 1
     assert found.is_modified.tolist() == (~isotope).tolist()
     assert np.abs(found.mass_difference[isotope]).max() < 1e-6, "an isotope is no modification"
     assert found.mass_difference[~isotope] == pytest.approx(79.966331, abs=1e-6)
-    narrow = explained(held, rows, library, ExplanationParameters(), Resources(1))
+    narrow = explained(Queries.of(held, rows, library, ExplanationParameters(), Resources(1)), ExplanationParameters(), Resources(1))
     assert set(narrow.spectrum.tolist()) == set(rows[isotope].tolist())
 
 
@@ -106,7 +106,7 @@ def test_the_most_similar_is_that_of_plain_loops(run):
     parameters = ExplanationParameters().changed(precursor_tolerance="5000 Da", isotope_errors=(0,), precursor_weight=0.0)
     library = library_of(held, identified, TOLERANCE, parameters, Resources(2))
     rows = np.arange(18)
-    found = explained(held, rows, library, parameters, Resources(2))
+    found = explained(Queries.of(held, rows, library, parameters, Resources(2)), parameters, Resources(2))
     full = np.zeros((12, library.n_bins))
     for k in range(12):
         some = slice(*library.arrays.offsets[k : k + 2])
@@ -127,11 +127,16 @@ def test_the_most_similar_is_that_of_plain_loops(run):
 def test_spectra_of_other_charges_of_negative_ions_and_without_precursor_join_none(run):
     held, identified = run
     library = library_of(held, identified, TOLERANCE, ExplanationParameters(), Resources(1))
+
+    def explained_by(spectra):
+        queries = Queries.of(spectra, np.arange(18), library, ExplanationParameters(), Resources(1))
+        return explained(queries, ExplanationParameters(), Resources(1))
+
     for mask, joins in ((8, False), (4 | 1, False), (4 | 8, True), (0, True)):
         other = Spectra(**{**held.__dict__, "charge_mask": np.full(18, mask, np.uint32)})
-        assert (len(explained(other, np.arange(18), library, ExplanationParameters(), Resources(1))) > 0) == joins
+        assert (len(explained_by(other)) > 0) == joins
     nowhere = Spectra(**{**held.__dict__, "precursor_mz": np.full(18, np.nan)})
-    assert len(explained(nowhere, np.arange(18), library, ExplanationParameters(), Resources(1))) == 0
+    assert len(explained_by(nowhere)) == 0
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +175,7 @@ def test_a_table_of_psms_that_the_program_does_not_write_is_refused(tmp_path: Pa
         {"modification_positions": [[1, 2]]}, {"modification_masses": [[float("inf")]]}, {"spectrum": ["x"]},
     ]  # fmt: skip
     for changes in bad:
-        with pytest.raises(StorageError, match=r"psms\.parquet"):
+        with pytest.raises(InputError, match=r"psms\.parquet"):
             read(**changes)
     pq.write_table(pa.table({name: column for name, column in good.items() if name != "charge"}), path)
     with pytest.raises(InputError, match="no column charge"):

@@ -15,10 +15,10 @@ import pytest
 
 from engine.command_line.main import main
 from engine.identification.parameters import IdentificationParameters
-from engine.identification.search import identify
 from engine.jobs.progress import Cancelled, Progress
 from engine.parameters import read_preset
 from engine.project import Project
+from tests.searching import identify
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SAMPLES = REPOSITORY / "resources" / "samples"
@@ -222,4 +222,5 @@ def test_control_c_does_not_wait_for_the_compiler(tmp_path):
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
     assert process.returncode == 130
-    assert len(list((tmp_path / "cache").rglob("*.nbc"))) <= n_compiled + 2, "of dozens"
+    # What one function calls is compiled with it.
+    assert len(list((tmp_path / "cache").rglob("*.nbc"))) <= n_compiled + 10, "of dozens"

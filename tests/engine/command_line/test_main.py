@@ -361,3 +361,4 @@ def test_the_cache_is_listed_and_cleared(demo, tmp_path, monkeypatch, capsys):
     assert main(["cache", "--clear"]) == 0
     assert "1 index, " in capsys.readouterr().out and list((folder / "indexes").iterdir()) == []
     assert main(["cache", "--clear", "everything"]) == 2
+    assert main(["cache", "--clear", "structures"]) == 0, "a kind of which none is kept"

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.execution import work as work_module
 from engine.execution.executor import Executor, Session
+from engine.execution.kinds import KINDS, register_kinds
 from engine.execution.resources import Resources
 from engine.execution.work import Piece, Rows, Work, kind_of
 from engine.jobs.progress import Cancelled, Progress, ProgressEvent, RecordingProgress
@@ -25,7 +25,8 @@ X = np.random.default_rng(5).random(300)
 
 @pytest.fixture(autouse=True)
 def toys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work_module, "KINDS", toy_kinds.KINDS)
+    for name, place in toy_kinds.KINDS:
+        monkeypatch.setitem(KINDS, name, place)
     monkeypatch.setattr(toy_kinds._Opened, "opened", [])
     monkeypatch.setattr(toy_kinds._Opened, "begun", [])
 
@@ -142,9 +143,16 @@ def test_an_unknown_kind_is_refused() -> None:
         kind_of(Work("os", {}, {}))
 
 
+def test_a_name_stands_for_one_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(KINDS, "toy", "tests:Toy")
+    register_kinds([("toy", "tests:Toy")])
+    with pytest.raises(ValueError, match="'toy' is tests:Toy"):
+        register_kinds([("toy", "tests:Other")])
+
+
 def pieces_elsewhere(sent: Work, state: Any, first: int, last: int) -> list[tuple[int, Rows]]:
     """In another process: open what was sent, and search a part."""
-    work_module.KINDS = toy_kinds.KINDS  # type: ignore[assignment]
+    register_kinds(toy_kinds.KINDS)
     with kind_of(sent).open(sent, Processor(1), is_shared=True) as opened:
         opened.begin(state, None)
         found: Iterator[Piece] = opened.search(first, last)

@@ -7,16 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pyarrow.parquet as parquet
 import pytest
+from lxml import etree
 from pyteomics import mass
 
 from engine.chemistry.tolerance import Tolerance
+from engine.command_line.main import main
 from engine.execution.devices import Device
 from engine.formats import Spectra
 from engine.identification.parameters import IdentificationParameters
 from engine.identification.passes import Pass
 from engine.identification.precursor_errors import _some_of_each_file, tolerance_of_errors
-from engine.identification.search import identify
 from engine.matches.scoring import Search
+from engine.matches.search_passes import passes_of_run
+from engine.project import Project
 from tests.engine.identification.test_search import (
     REPOSITORY,
     LimitedCard,
@@ -29,6 +32,7 @@ from tests.engine.identification.test_search import (
     search,
     tryptic,
 )
+from tests.searching import identify
 from tests.shim.shim_card import missing_compiler
 
 ASKED = Tolerance(5.0, "ppm")
@@ -153,13 +157,14 @@ def test_a_run_out_of_tune_is_found_by_what_is_measured_of_it(out_of_tune, datab
     assert_found(simulation, rows, 0.8)
     assert len(right(simulation, rows)) > 1.2 * len(right(simulation, asked))
     record = json.loads((tmp_path / "project" / "run.json").read_text())
-    told = record["precursor_tolerance"]
-    assert told["asked"] == record["parameters"]["precursor_tolerance"] == "10 ppm"
-    assert told["used"] == summary.precursor_tolerance
-    assert 8 < told["median_ppm"] < 10
-    assert any(told["used"] in message and "scatter" in message for message in summary.messages)
-    assert told["used"] in summary.lines()[0]
-    assert all(abs(float(row["mass_error_ppm"])) <= float(told["used"].split()[0]) + 0.01 for row in rows)
+    assert record["parameters"]["precursor_tolerance"] == "10 ppm"
+    (told,) = record["passes"]
+    used = summary.passes[0].precursor_tolerance
+    assert told["precursor_tolerance"] == str(used) == summary.record()["passes"][0]["precursor_tolerance"]
+    assert 8 < record["precursor_errors"]["median_ppm"] < 10
+    assert any(str(used) in message and "scatter" in message for message in summary.messages)
+    assert f"within {used}" in summary.lines()[1]
+    assert all(abs(float(row["mass_error_ppm"])) <= used.value + 0.01 for row in rows)
 
 
 def tables_of(summary):
@@ -170,9 +175,9 @@ def tables_of(summary):
 def test_it_is_the_search_with_that_tolerance(out_of_tune, database, tmp_path):
     """To the last byte of the tables."""
     measured = identify([out_of_tune[1]], [database], tmp_path / "project", IdentificationParameters(tolerance_from_run=True), threads=2)
-    parameters = IdentificationParameters(precursor_tolerance=measured.precursor_tolerance)
+    parameters = IdentificationParameters(precursor_tolerance=measured.passes[0].precursor_tolerance)
     asked = identify([out_of_tune[1]], [database], tmp_path / "project", parameters, threads=2)
-    assert measured.precursor_tolerance != "10 ppm"
+    assert str(measured.passes[0].precursor_tolerance) != "10 ppm"
     assert tables_of(measured) == tables_of(asked)
 
 
@@ -199,14 +204,29 @@ def test_a_second_pass_keeps_to_what_was_asked_and_to_near_isotopes(out_of_tune,
     make = Pass.__init__
 
     def noted(self, spectra, indexes, modifications, parameters, resources):
-        searched.append((parameters.precursor_tolerance, parameters.isotope_errors))
+        searched.append((str(parameters.precursor_tolerance), parameters.isotope_errors))
         make(self, spectra, indexes, modifications, parameters, resources)
 
     monkeypatch.setattr(Pass, "__init__", noted)
     parameters = IdentificationParameters(tolerance_from_run=True, second_pass=True)
     summary = identify([out_of_tune[1]], [database], tmp_path / "project", parameters, threads=2)
     every = (0, 1, 2, 3)
-    assert searched == [("20 ppm", every), (summary.precursor_tolerance, every), ("10 ppm", (0, 1))]
+    first, second = summary.passes
+    assert searched == [("20 ppm", every), (str(first.precursor_tolerance), every), ("10 ppm", (0, 1))]
+    assert (str(second.precursor_tolerance), second.isotope_errors) == ("10 ppm", (0, 1))
+    assert (first.specificity, second.specificity, first.proteins, second.proteins) == ("specific", "semi-specific", "all", "found")
+    assert set(second.variable_modifications) == {*parameters.variable_modifications, *parameters.second_pass_modifications}
+    assert second.n_spectra < first.n_spectra and 0 < second.n_proteins < first.n_proteins
+    assert passes_of_run(Project.open(summary.folder), summary.run_id) == summary.passes
+    # What is exported is true for both.
+    assert main(["export", str(summary.folder), "--format", "mzid", "--out", str(tmp_path / "x.mzid")]) == 0
+    root = etree.parse(tmp_path / "x.mzid").getroot()
+    assert {one.get("value") for one in root.iterfind(".//{*}ParentTolerance/*")} == {f"{first.precursor_tolerance.value:g}"}
+    assert root.find(".//{*}Enzyme").get("semiSpecific") == "true"
+    assert main(["export", str(summary.folder), "--format", "pepxml", "--out", str(tmp_path / "x.pepXML")]) == 0
+    root = etree.parse(tmp_path / "x.pepXML").getroot()
+    least = int(root.find(".//{*}enzymatic_search_constraint").get("min_number_termini"))
+    assert least == 1 <= min(int(one.get("num_tol_term")) for one in root.iterfind(".//{*}search_hit"))
 
 
 @pytest.mark.parametrize(
@@ -226,7 +246,7 @@ def test_what_cannot_be_measured_stays_as_it_was_asked(changes, reason, out_of_t
     summary, rows = search(out_of_tune[1], database, tmp_path / "project", "high-resolution", **changes)
     assert rows
     assert len(searches) == 1
-    assert summary.precursor_tolerance == changes.get("precursor_tolerance", "10 ppm")
+    assert str(summary.passes[0].precursor_tolerance) == changes.get("precursor_tolerance", "10 ppm")
     assert any(reason in message for message in summary.messages)
 
 

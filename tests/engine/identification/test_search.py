@@ -17,12 +17,13 @@ from engine.entry import ExportRequest
 from engine.errors import InputError
 from engine.execution.devices import Device
 from engine.identification.parameters import IdentificationParameters
-from engine.identification.search import identify
 from engine.jobs.progress import Progress
 from engine.matches.run_exporting import export_run
+from engine.matches.tables import FEWEST_FOR_EXPECTATION
 from engine.parameters import read_preset
 from engine.project import Project
 from tests.engine.simulation import Simulation, proteins_of
+from tests.searching import identify
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -196,6 +197,44 @@ def test_decoys_that_the_database_brings_give_what_decoys_made_here_give(plain, 
     assert [sorted(row["proteins"].split(";")) for row in made] == [sorted(row["proteins"].split(";")) for row in brought]
 
 
+def test_incomplete_decoys_are_counted_and_weigh_as_those_that_are_missing(plain, proteins, database, tmp_path):
+    _, path = plain
+    half = tmp_path / "half.fasta"
+    decoys = "".join(f">REV_{name}\n{proteins[name][::-1]}\n" for name in sorted(proteins)[::2])
+    half.write_text(decoys + database.read_text())
+    summary, rows = search(path, half, tmp_path / "half", "high-resolution", decoys="existing", decoy_prefix="REV_")
+    record = Project.open(tmp_path / "half").record(summary.run_id)
+    ratio = record["decoy_ratio"]
+    assert ratio == pytest.approx(0.5, abs=0.1)
+    assert any("scaled by the decoys that the database brings" in message for message in summary.messages)
+    assert any("no second pass" in message for message in summary.messages), "the proteins found have no decoys to be judged by"
+    ranked = sorted((row for row in rows if row["rank"] == "1"), key=lambda row: -float(row["score"]))
+    is_decoy = np.array([row["is_decoy"] == "true" for row in ranked])
+    by_definition = np.cumsum(is_decoy) / ratio / np.maximum(1, np.cumsum(~is_decoy))
+    least = np.minimum.accumulate(np.minimum(by_definition, 1.0)[::-1])[::-1]
+    assert len({row["score"] for row in ranked}) == len(ranked), "no ties, of which the definition above knows nothing"
+    np.testing.assert_allclose([float(row["q_value"]) for row in ranked], least, atol=1e-4)
+
+
+def test_a_tenth_of_the_decoys_is_refused_in_a_sentence(plain, proteins, database, tmp_path):
+    _, path = plain
+    few = tmp_path / "few.fasta"
+    decoys = "".join(f">REV_{name}\n{proteins[name][::-1]}\n" for name in sorted(proteins)[::10])
+    few.write_text(decoys + database.read_text())
+    with pytest.raises(InputError, match=r"few\.fasta: [\d,]+ decoy peptides stand beside [\d,]+ of targets, too few for error rates"):
+        search(path, few, tmp_path / "few", "high-resolution", decoys="existing", decoy_prefix="REV_")
+
+
+def test_e_values_are_empty_where_a_spectrum_has_few_candidates(plain, database, tmp_path):
+    _, path = plain
+    search(path, database, tmp_path / "project", "high-resolution", second_pass=False)
+    (table,) = (tmp_path / "project" / "results").glob("*/psms.parquet")
+    rows = parquet.read_table(table, columns=["expectation", "feature_log_candidates"]).to_pylist()
+    few = [round(np.expm1(row["feature_log_candidates"])) < FEWEST_FOR_EXPECTATION for row in rows]
+    assert any(few) and not all(few)
+    assert [row["expectation"] is None for row in rows] == few
+
+
 def test_without_decoys_no_error_rate_is_claimed(plain, database, tmp_path):
     _, path = plain
     summary, rows = search(path, database, tmp_path / "project", "high-resolution", decoys="none")
@@ -267,14 +306,16 @@ def test_both_passes_compete_in_one_list(shared_data, tmp_path):
         assert of_both[row["spectrum_id"]]["peptide"] == row["peptide"]
     rows.sort(key=lambda row: -float(row["score"]))
     decoys = targets = 0
-    ratios = []
+    ratios, with_one_more = [], []
     for row in rows:
         decoys += row["is_decoy"] == "true"
         targets += row["is_decoy"] == "false"
         ratios.append(decoys / max(targets, 1))
+        with_one_more.append((decoys + 1.1) / max(targets, 1))  # some peptides of decoys have two matches
     for place, row in enumerate(rows):
         if row["is_decoy"] == "false":
-            assert float(row["q_value"]) == pytest.approx(min(1.0, *ratios[place:], 1.0), rel=1e-6)
+            least, most = (min(1.0, *of[place:], 1.0) for of in (ratios, with_one_more))
+            assert least - 1e-9 <= float(row["q_value"]) <= most + 1e-9
     # Only proteins that the first pass found, and their decoys.
     before = {accession for row in accepted(first) for accession in row["proteins"].split(";")}
     second = [row for row in rows if "Deamidated" in row["peptide"] or "Acetyl" in row["peptide"]]

@@ -7,10 +7,10 @@ import pytest
 
 from engine.errors import InputError
 from engine.identification.parameters import IdentificationParameters
-from engine.identification.search import identify
 from engine.jobs.background import Background
 from engine.jobs.progress import Cancelled, Progress
 from tests.effort import LookingProgress
+from tests.searching import identify
 
 
 def told_stages(threads):

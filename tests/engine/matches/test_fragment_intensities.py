@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import engine.matches.fragment_intensities as module
 from engine.chemistry.modifications import parse_modification
+from engine.chemistry.tolerance import Tolerance
 from engine.errors import StorageError
 from engine.execution.resources import Resources
 from engine.identification.parameters import IdentificationParameters
@@ -78,7 +79,7 @@ def run(n_peptides: int = 120, copies: int = 2, seed: int = 5, shift: float = 0.
 
 
 def features(bonds: MatchedBonds, judged: MatchColumns, tolerance: str = "20 ppm", threads: int = 1) -> NDArray[np.float64]:
-    columns, _ = intensity_features(bonds, judged, tolerance, Resources(threads))
+    columns, _ = intensity_features(bonds, judged, Tolerance.parse(tolerance), Resources(threads))
     assert tuple(columns) == FEATURES
     return np.column_stack(list(columns.values()))
 
@@ -159,14 +160,14 @@ def test_with_fewer_than_forty_peptides_nothing_is_learnt() -> None:
     none = judged._replace(is_confident=np.zeros(len(bonds), bool))
     enough = judged._replace(is_confident=judged.is_confident & (np.arange(len(bonds)) < 2 * 40))
     assert features(bonds, some).tobytes() == features(bonds, none).tobytes() != features(bonds, enough).tobytes()
-    _, told = intensity_features(bonds, some, "20 ppm", Resources(1))
+    _, told = intensity_features(bonds, some, Tolerance(20.0, "ppm"), Resources(1))
     assert "39 peptides" in told
 
 
 def test_what_ships_is_not_used_for_ion_traps_which_learn_from_the_run_alone() -> None:
     bonds, judged = run(n_peptides=60)
     some = judged._replace(is_confident=judged.is_confident & (np.arange(len(bonds)) < 2 * 39))
-    columns, told = intensity_features(bonds, some, "0.5 Da", Resources(1))
+    columns, told = intensity_features(bonds, some, Tolerance(0.5, "Da"), Resources(1))
     assert columns == {}
     assert "39 peptides are too few to learn from (40 are needed)" in told
     assert len(features(bonds, judged, "0.5 Da")) == len(bonds)

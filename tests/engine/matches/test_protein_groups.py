@@ -61,12 +61,6 @@ def test_groups_are_a_small_cover_of_the_peptides_by_indistinguishable_proteins(
     harmonic = sum(1 / n for n in range(1, max(map(len, explained)) + 1))
     assert smallest <= len(members) <= smallest * harmonic
 
-    grouped = {protein for group in members for protein in group}
-    assert groups.subsumed.tolist() == [p for p in peptides_of if peptides_of[p] and p not in grouped]
-    for protein, by in zip(groups.subsumed.tolist(), groups.subsumed_by.tolist(), strict=True):
-        shared = [len(peptides_of[protein] & e) for e in explained]
-        assert shared[by] == max(shared) > 0
-
     containing = rows(groups.peptide_group_offsets, groups.peptide_groups)
     for peptide, its_groups in enumerate(containing):
         assert its_groups == [g for g, e in enumerate(explained) if peptide in e]
@@ -108,10 +102,9 @@ def test_the_textbook_cases() -> None:
     indistinguishable = infer([{0, 1}, {0, 1}])
     assert rows(indistinguishable.member_offsets, indistinguishable.members) == [[0, 1]]
     subset = infer([{0, 1}, {0}])
-    assert (rows(subset.member_offsets, subset.members), subset.subsumed.tolist(), subset.subsumed_by.tolist()) == ([[0]], [1], [0])
+    assert rows(subset.member_offsets, subset.members) == [[0]]
     subsumable = infer([{0}, {0, 1}, {1, 2}, {2}])
     assert rows(subsumable.member_offsets, subsumable.members) == [[0], [2]]
-    assert subsumable.subsumed.tolist() == [1]
 
 
 def test_targets_and_decoys_are_explained_apart_and_ranked_together() -> None:
@@ -179,7 +172,6 @@ def test_no_peptides_give_no_groups() -> None:
     )
     assert len(groups) == 0
     assert groups.member_offsets.tolist() == [0]
-    assert len(groups.subsumed) == 0
 
 
 def test_wrong_numbers_are_refused() -> None:

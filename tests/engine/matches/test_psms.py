@@ -145,6 +145,7 @@ def rows_of(psms: Psms) -> list[tuple]:
 
 NOT_BY_ROW = (
     "bonds",
+    "decoy_ratio",
     "features",
     "modifications",
     "occurrence_offsets",

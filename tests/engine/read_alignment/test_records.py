@@ -9,9 +9,9 @@ from engine.command_line.main import main
 from engine.errors import ParameterError
 from engine.jobs.progress import Cancelled, Progress
 from engine.read_alignment.parameters import ReadAlignmentParameters
-from engine.read_alignment.search import align_reads
 from tests.engine.read_alignment import sam_check
 from tests.engine.read_alignment.test_search import BASES, SEED, damaged, fasta, rows_of
+from tests.searching import align_reads
 
 OTHER = str.maketrans("ACGT", "TGCA")
 

@@ -16,10 +16,10 @@ from engine.errors import ParameterError
 from engine.jobs.progress import Cancelled, Progress
 from engine.project import Project
 from engine.read_alignment.parameters import ReadAlignmentParameters
-from engine.read_alignment.search import align_reads
-from engine.read_alignment.tables import COLUMNS
+from engine.read_alignment.tables import ALIGNMENTS
 from engine.sequences.matrices import encode
 from tests.kernels.gapsmis_definition import best_alignment, printed_recurrence
+from tests.searching import align_reads
 
 BASES = np.frombuffer(b"ACGT", np.uint8)
 SEED = 20
@@ -77,7 +77,7 @@ def test_every_pair_has_a_row_that_the_definition_gives(tmp_path):
     out, asked = tmp_path / "found.tsv", ReadAlignmentParameters().changed(max_gaps=1)
     summary = align_reads(fasta(tmp_path / "t.fa", texts, "t"), fasta(tmp_path / "p.fa", patterns, "p"), out, asked, device="cpu")
     rows = rows_of(out)
-    assert tuple(rows[0]) == COLUMNS
+    assert tuple(rows[0]) == ALIGNMENTS.saved
     assert [(row["pattern"], row["text"]) for row in rows] == [(f"p{k}", f"t{i}") for k in range(4) for i in range(3)]
     from engine.read_alignment.sequences import gap_rules
 

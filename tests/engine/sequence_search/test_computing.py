@@ -26,10 +26,10 @@ from engine.project import Project
 from engine.sequence_search import computing, scoring
 from engine.sequence_search.parameters import SequenceSearchParameters
 from engine.sequence_search.scoring import score_all, score_queries, work_of
-from engine.sequence_search.search import align
 from engine.sequences.hits import FORMATS
 from engine.sequences.matrices import read_matrix
 from engine.sequences.scheme import ScoringScheme
+from tests.searching import align
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 needs_compiler = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")

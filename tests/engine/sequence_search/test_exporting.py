@@ -10,13 +10,13 @@ import sys
 import pytest
 
 from engine.command_line.main import main
-from engine.errors import InputError, ParameterError, StorageError
+from engine.errors import InputError, ParameterError
 from engine.jobs.progress import Cancelled, Progress
 from engine.project import Project
 from engine.sequence_search.exporting import export_hits
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.search import align
 from engine.sequences.hits import FORMATS
+from tests.searching import align
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_what_cannot_be_exported_is_told_and_nothing_is_written_over(project, fi
     damaged = tmp_path / "Q"
     shutil.copytree(tmp_path / "P", damaged)
     (damaged / hits.relative_to(project.folder)).write_bytes(b"x" * hits.stat().st_size)
-    with pytest.raises(StorageError, match="damaged"):
+    with pytest.raises(InputError, match="cannot be read as a table"):
         export_hits(Project.open(damaged), "align-0001", "tsv", tmp_path / "o", Progress())
     assert not (tmp_path / "o").exists() and project.verify() == []
 

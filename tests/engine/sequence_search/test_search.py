@@ -19,8 +19,9 @@ from engine.errors import InputError, ParameterError
 from engine.jobs.progress import Cancelled, Progress
 from engine.project import Project
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.search import align, hit_counts
+from engine.sequence_search.search import hit_counts
 from engine.sequences.hits import COLUMNS, FORMATS
+from tests.searching import align
 
 STANDARD = SequenceSearchParameters()
 OWN_MATRIX = "   A  R\nA  4 -1\nR -1  5\n"

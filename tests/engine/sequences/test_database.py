@@ -10,7 +10,7 @@ from engine.formats.letters import looks_like_nucleotides, nucleotide_counts
 from engine.jobs.progress import Progress
 from engine.project.digests import file_digest
 from engine.project.index_store import IndexStore
-from engine.sequences.database import cache_store, decode, open_database, read_sequences
+from engine.sequences.database import cache_store, decode, key_parts, open_database, read_sequences
 from tests.effort import lines_run
 
 RECORDS = [("first one", "MKVW"), ("second", "acdefghiu*oj"), ("third  with   words", ""), ("first again", "MKV"), ("b", "W")]
@@ -118,7 +118,7 @@ def test_twenty_thousand_proteins_take_little_room_and_are_read_once(shared_data
     path, store = shared_data / "sequences" / "mmseqs_DB.fasta", IndexStore(tmp_path, "sequences")
     digest = file_digest(path)
     database = open_database([path], [digest], store, Progress())
-    folder = store.path(store.key({"format": 2, "files": [digest]}))
+    folder = store.path(store.key(key_parts([digest])))
     size = sum(file.stat().st_size for file in folder.iterdir())
     names = len(database.accession_bytes) + len(database.description_bytes) + 8 * len(database)
     assert (len(database), database.n_residues) == (20_000, 9_055_569)

@@ -15,8 +15,8 @@ import pytest
 
 from engine.project import Project
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.search import align
 from engine.sequences.hits import COLUMNS
+from tests.searching import align
 
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
 LAMBDA, K = 0.267, 0.041  # NCBI's of BLOSUM62 with gaps 11/1

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.statistics.target_decoy import best_by_group, false_share_interval, q_values
+from engine.statistics.target_decoy import ScoreScale, best_by_group, expected_decoys, false_share_interval, q_values
 
 MATCHES = st.lists(st.tuples(st.integers(0, 12), st.booleans()), max_size=40)
 
@@ -36,6 +36,111 @@ def test_q_values_do_not_depend_on_the_order_of_rows(matches: list[tuple[int, bo
     order = np.random.default_rng(seed).permutation(len(matches))
     score, is_decoy = np.array([m[0] for m in matches], float), np.array([m[1] for m in matches], bool)
     np.testing.assert_array_equal(q_values(score, is_decoy)[order], q_values(score[order], is_decoy[order]))
+
+
+@given(MATCHES, st.booleans())
+def test_of_incomplete_decoys_each_stands_for_as_many_as_are_missing(matches: list[tuple[int, bool]], plus_one: bool) -> None:
+    score, is_decoy = [m[0] for m in matches], [m[1] for m in matches]
+    rates = q_values(np.array(score, float), np.array(is_decoy, bool), plus_one=plus_one, decoy_ratio=0.25)
+
+    def rate(threshold: int) -> float:
+        targets = sum(1 for s, d in zip(score, is_decoy, strict=True) if s >= threshold and not d)
+        decoys = sum(1 for s, d in zip(score, is_decoy, strict=True) if s >= threshold and d)
+        return min(4 * (decoys + plus_one) / targets, 1.0) if targets else 1.0
+
+    np.testing.assert_allclose(rates, [min(rate(threshold) for threshold in score if threshold <= s) for s in score])
+
+
+@pytest.mark.parametrize("ratio", [0.25, 0.5, 1.0, 2.0])
+def test_the_interval_of_incomplete_decoys_holds_the_false_ones_95_times_of_100(ratio: float) -> None:
+    generator, n_false, held = np.random.default_rng(5), 40, 0
+    for _ in range(600):
+        decoys = int(generator.binomial(n_false, ratio / (1 + ratio)))
+        low, high = false_share_interval(1000, decoys, ratio)
+        held += low <= (n_false - decoys) / 1000 <= high
+    assert held >= 0.95 * 600 - 3 * math.sqrt(600 * 0.95 * 0.05)
+
+
+def test_where_more_decoys_were_to_be_expected_than_were_seen_they_count_up_to_one_more() -> None:
+    score, is_decoy = np.array([9.0, 8.0, 7.0, 6.0, 5.0]), np.array([False, False, False, True, False])
+    found = q_values(score, is_decoy, expected=np.array([0.1, 0.2, 0.6, 0.9, 1.6]))
+    np.testing.assert_allclose(found, [0.1, 0.1, 0.2, 1 / 3, 0.4])
+    found = q_values(score, is_decoy, expected=np.array([0.1, 1.2, 3.6, 3.9, 4.0]))
+    np.testing.assert_allclose(found, [0.1, 1 / 3, 1 / 3, 0.5, 0.5])
+    np.testing.assert_allclose(q_values(score, is_decoy, expected=np.zeros(5)), q_values(score, is_decoy))
+
+
+@given(MATCHES, st.floats(0, 20))
+def test_what_is_to_be_expected_lies_between_none_and_one_more(matches: list[tuple[int, bool]], level: float) -> None:
+    score, is_decoy = np.array([m[0] for m in matches], float), np.array([m[1] for m in matches], bool)
+    expected = level * np.exp(-score)
+    judged, cautious = q_values(score, is_decoy, expected=expected), q_values(score, is_decoy, plus_one=True)
+    assert (judged >= q_values(score, is_decoy)).all() and (judged <= cautious).all()
+    np.testing.assert_array_equal(q_values(score, is_decoy, plus_one=True, expected=expected), cautious)
+
+
+@given(MATCHES, st.integers(1, 6), st.floats(0, 20))
+def test_copies_of_a_run_have_its_rates(matches: list[tuple[int, bool]], copies: int, level: float) -> None:
+    score, is_decoy = np.array([m[0] for m in matches], float), np.array([m[1] for m in matches], bool)
+    alone = q_values(score, is_decoy, expected=level * np.exp(-score))
+    score, is_decoy = np.repeat(score, copies), np.repeat(is_decoy, copies)
+    copied = q_values(score, is_decoy, expected=copies * level * np.exp(-score), at_once=copies)
+    np.testing.assert_allclose(copied, np.repeat(alone, copies))
+
+
+@pytest.mark.parametrize("n_right", [150, 400])
+def test_longer_lists_keep_one_percent_on_average_and_hold_no_less_than_with_one_more(n_right: int) -> None:
+    """The plain ratio takes the luckiest threshold: of what it tells as 1 %, more is false."""
+    generator, judged, plain, cautious = np.random.default_rng(4), np.zeros(2), np.zeros(2), np.zeros(2)
+    for _ in range(150_000 // n_right):
+        is_right = np.arange(3 * n_right) < n_right
+        score = np.where(is_right, generator.normal(8.0, 2.0, len(is_right)), generator.gumbel(0.0, 0.8, len(is_right)))
+        is_decoy = ~is_right & (generator.random(len(is_right)) < 0.5)
+        tail = expected_decoys(score, is_decoy, score)
+        for rates, counts in (
+            (q_values(score, is_decoy, expected=tail), judged),
+            (q_values(score, is_decoy), plain),
+            (q_values(score, is_decoy, plus_one=True), cautious),
+        ):
+            accepted = (rates <= 0.01) & ~is_decoy
+            counts += np.count_nonzero(accepted & ~is_right), np.count_nonzero(accepted)
+    assert judged[0] / judged[1] < 0.0105
+    assert plain[0] / plain[1] > 0.011
+    assert plain[1] > judged[1] > cautious[1]
+
+
+@pytest.mark.parametrize("n", [30, 100, 1000])
+def test_the_expected_number_of_decoys_is_that_of_fresh_ones_of_the_same_kind(n: int) -> None:
+    """Exponential tails, as of best scores: the mean of the estimate at a score that few reach, against the truth."""
+    generator, at = np.random.default_rng(11), np.array([np.log(2.0) + 3.0])
+    found = [expected_decoys(generator.exponential(size=n), np.ones(n, bool), at)[0] for _ in range(3000)]
+    assert np.mean(found) == pytest.approx(n * np.exp(-at[0]), rel=0.35 if n == 30 else 0.15)
+
+
+def test_of_few_decoys_the_tail_is_what_is_known_beforehand_and_else_one() -> None:
+    at, scale = np.array([0.0, 1.0, 5.0]), ScoreScale(1.0, 1.0, 3.0)
+    np.testing.assert_allclose(expected_decoys(np.empty(0), np.empty(0, bool), at, scale), [0.5, 0.5, 0.5 * np.exp(-4.0)])
+    np.testing.assert_array_equal(expected_decoys(np.zeros(3), np.ones(3, bool), at), np.ones(3))
+    far, near = (expected_decoys(np.array([one]), np.ones(1, bool), at, scale) for one in (9.0, 1.5))
+    assert far[2] > 10 * near[2], "a decoy far out widens the tail"
+
+
+def test_short_lists_keep_one_percent_on_average_and_nulls_accept_nothing() -> None:
+    """Thirty right answers among so many spectra, false ones as best scores are: of what is told as 1 % at most 1.5 % is false, over many
+    runs; down to the first decoy more than 2 %."""
+    generator, judged, plain, nulls = np.random.default_rng(3), np.zeros(2), np.zeros(2), 0
+    for _ in range(1500):
+        is_right = np.arange(120) < 30
+        false = generator.gumbel(0.0, 0.8, 120)
+        score, is_decoy = np.where(is_right, generator.normal(8.0, 2.0, 120), false), ~is_right & (generator.random(120) < 0.5)
+        for of, counts in ((expected_decoys(score, is_decoy, score), judged), (None, plain)):
+            accepted = (q_values(score, is_decoy, expected=of) <= 0.01) & ~is_decoy
+            counts += np.count_nonzero(accepted & ~is_right), np.count_nonzero(accepted)
+        label = generator.random(120) < 0.5
+        nulls += np.count_nonzero((q_values(false, label, expected=expected_decoys(false, label, false)) <= 0.01) & ~label)
+    assert judged[0] / judged[1] < 0.015 and judged[1] > 0.85 * plain[1]
+    assert plain[0] / plain[1] > 0.02
+    assert nulls / 1500 < 0.05
 
 
 def test_with_plus_one_fewer_than_a_hundred_targets_never_reach_one_per_cent() -> None:

@@ -12,11 +12,11 @@ import pytest
 from engine.command_line.main import main
 from engine.structure_search.complexes import COLUMNS, assignment
 from engine.structure_search.parameters import StructureSearchParameters
-from engine.structure_search.search import find_structures
 from engine.structures.building import build_database
 from engine.structures.reading import read_structure
 from tests.engine.structures.examples import as_pdb, atoms_of, helix
 from tests.engine.structures.test_superposition import walk
+from tests.searching import find_structures
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -32,7 +32,7 @@ def row_of(query, target, rotation=None, translation=(1.0, 2.0, 3.0)) -> dict:
     return {
         "query": query.names[0], "target": target.names[0], "score": 12.5, "z_score": 3.0, "phase1_ratio": float("nan"), "rmsd": 1.5,
         "tm_score_query": 0.5, "tm_score_target": 0.25, "cigar": f"{n}M" + (f"{more}I" if more else ""),
-        "rotation": ",".join(map(str, turned.ravel().tolist())), "translation": ",".join(map(str, translation)),
+        "rotation": turned.ravel().tolist(), "translation": ",".join(map(str, translation)),
     }  # fmt: skip
 
 

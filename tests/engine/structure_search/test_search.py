@@ -15,10 +15,10 @@ from engine.command_line.main import main
 from engine.errors import InputError
 from engine.project import Project
 from engine.structure_search.parameters import StructureSearchParameters
-from engine.structure_search.results import COLUMNS
-from engine.structure_search.search import find_structures
+from engine.structure_search.tables import HITS
 from engine.structures.building import build_database
 from engine.structures.reading import read_structure
+from tests.searching import find_structures
 
 NAMES = ("1bvyf", "1c7na", "1biaa", "1bvoa", "1a6ja", "1a4ia", "1a8la", "1a99a", "1aora", "1a2oa", "1b25a", "1b63a")
 """1bvyf is a flavodoxin-like domain; others are of any folds."""
@@ -88,11 +88,11 @@ def test_every_column_is_what_the_structures_say(folder, tmp_path, mode):
     parameters = StructureSearchParameters().changed(mode=mode, qualification_threshold=0.01)
     summary = find_structures([folder / "1bvyf.pdb"], [folder], out, parameters, device="cpu")
     rows = rows_of(out)
-    assert tuple(rows[0]) == COLUMNS and len(rows) == summary.n_hits > 5
+    assert tuple(rows[0]) == HITS.saved and len(rows) == summary.n_hits > 5
     assert rows[0]["target"] == "1bvyf" and float(rows[0]["tm_score_query"]) == pytest.approx(1.0) and float(rows[0]["rmsd"]) < 0.001
     query = read_structure(folder / "1bvyf.pdb").chains
     for row in rows:
-        value = {name: float(row[name]) for name in COLUMNS[2:12]}
+        value = {name: float(row[name]) for name in HITS.saved[2:14] if row[name]}
         target = read_structure(folder / f"{row['target']}.pdb").chains
         pairs, lengths = pairs_of(row["cigar"])
         assert row["query"] == "1bvyf" and row["description"] == " ".join(target.descriptions[0].split())

@@ -8,8 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.structures.descriptors import shift_of
+from kernels.structure_layouts import BITS, StructureArrays
+
 NAMES = ("ALA", "GLY", "MSE", "TRP", "SER", "LYS", "ASP", "VAL")
 LETTERS = "AGMWSKDV"
+
+
+def codes_of(arrays: StructureArrays, alphabet: str) -> NDArray[np.uint8]:
+    """(r,) the residues' codes in an alphabet."""
+    return (arrays.state >> np.uint32(shift_of(alphabet)) & np.uint32((1 << BITS) - 1)).astype(np.uint8)
 
 
 def helix(n: int = 8, *, rise: float = 1.5, radius: float = 2.3, degrees: float = 100.0) -> NDArray[np.float64]:

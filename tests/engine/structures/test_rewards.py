@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from engine.sequences.matrices import read_matrix
 from engine.structures.chains import Chains
-from engine.structures.descriptors import ALPHABETS, alphabets, codes_of, describe, elements_of
+from engine.structures.descriptors import ALPHABETS, alphabets, describe, elements_of
 from engine.structures.rewards import GapCosts, Weights, published_rewards, sensitive_rewards, sensitive_tables
 from kernels.cpu.structure_pairs import align_pair, element_score
 from kernels.structure_layouts import ELEMENT_UNITS, PADDING
+from tests.engine.structures.examples import codes_of
 
 
 def chains_of(*positions: np.ndarray, seed: int = 0) -> Chains:

@@ -14,7 +14,7 @@ from engine.searches import search_of_kind
 from gui.devices import DeviceSurvey
 from gui.forms.editors import RunEditor
 from gui.forms.file_survey import FileSurvey
-from gui.forms.given import Given
+from gui.forms.prefill import FormPrefill
 from gui.forms.search_form import SearchForm
 from gui.theme import Theme
 from gui.window import MainWindow
@@ -163,7 +163,7 @@ def test_what_an_identification_left_is_searched_for_modified_peptides(window: M
     form = window.searches["modified"].form
     assert form.what_is_missing() == "Add spectra"
     window.open_project(project.folder)
-    window.searches["identify"].results.searchAsked.emit("modified", "identify-0001", Given())
+    window.searches["identify"].results.searchAsked.emit("modified", "identify-0001", FormPrefill())
     assert window.form is form and form.project_folder() == project.folder
     qtbot.waitUntil(form.run_button.isEnabled, timeout=10_000)
     task = form.task()

@@ -11,8 +11,8 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from engine.views.depth import Depth
 from gui.plots.colours import plot_colours
-from gui.plots.depth import Depth
 from gui.plots.depth_plot import DepthPlot
 from gui.plots.export import export_figure
 from gui.theme import Theme

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from PySide6.QtCore import QLocale, QPoint, QPointF, Qt
 from pytestqt.qtbot import QtBot
 
+from engine.views.coverage import cover
+from engine.views.identification import mass_error_histogram, score_histogram
+from engine.views.tables import ResultTables, TableSource
 from gui.plots.axes import nice_ticks, tick_texts
-from gui.plots.coverage import cover
 from gui.plots.coverage_map import CoverageMap
-from gui.plots.distributions import mass_error_histogram, score_histogram
 from gui.plots.histogram import HistogramPlot
-from gui.tables.source import ResultTables, TableSource
 from gui.theme import Theme
 from tests.engine.identification_tables import Identification, identification
 

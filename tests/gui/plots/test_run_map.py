@@ -15,9 +15,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from gui.plots import map_points
+from engine.views import run_map as map_points
+from engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints, MapView, draw_points
 from gui.plots.colours import plot_colours
-from gui.plots.map_points import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints, MapView, draw_points
 from gui.plots.run_map import RunMap
 from gui.theme import Theme
 from tests.effort import lines_run

@@ -11,8 +11,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from engine.views.shifts import Shifts, bar_edges
 from gui.plots.shift_plot import ShiftPlot
-from gui.plots.shifts import Shifts, bar_edges
 from gui.theme import Theme
 
 NAMES = ("Oxidation", "Phospho", "+12.35")

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from engine.project import Project
 from engine.searches import search_of_kind
-from gui.plots.map_points import EXPLAINED, IDENTIFIED, UNEXPLAINED
+from engine.views.run_map import EXPLAINED, IDENTIFIED, UNEXPLAINED
 from gui.results.explanation_view import ExplanationView
 from gui.theme import Theme
 from tests.gui.cluster_projects import project_with_explanation

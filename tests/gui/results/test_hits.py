@@ -22,21 +22,22 @@ from pytestqt.qtbot import QtBot
 from engine.jobs import Progress
 from engine.project import Project
 from engine.sequence_search.parameters import SequenceSearchParameters
-from engine.sequence_search.search import align
 from engine.sequences.alignment import align_pair
 from engine.sequences.database import read_sequences
 from engine.sequences.matrices import read_matrix
 from engine.sequences.scheme import ScoringScheme
+from engine.views.hits import Bar, Bars
 from gui.forms.field import Outlined
 from gui.plots.colours import PAPER, plot_colours
 from gui.plots.export import export_figure, figure_font
 from gui.plots.histogram import paint_histogram
-from gui.plots.hit_bars import Bar, Bars, HitBars
+from gui.plots.hit_bars import HitBars
 from gui.results.hits import open_sequence_search
 from gui.results.hits_view import HitsView
 from gui.theme import Theme
 from tests.gui.result_views import click_row, cut_off, overlapping, settle, shown
 from tests.gui.search_projects import project_with_search, search_files
+from tests.searching import align
 
 Opener = Callable[..., tuple[HitsView, Project]]
 

@@ -15,8 +15,8 @@ from pytestqt.qtbot import QtBot
 
 from engine.project import Project
 from engine.searches import search_of_kind
-from gui.forms.given import Given
-from gui.results.modified import ModificationRow, variable_modifications
+from engine.views.modified import ModificationRow, variable_modifications
+from gui.forms.prefill import FormPrefill
 from gui.results.modified_view import ModifiedView
 from gui.theme import Theme
 from gui.window import MainWindow
@@ -59,9 +59,9 @@ def choose_match(view: ModifiedView, row: dict[str, Any], qtbot: QtBot) -> None:
 
 def test_it_tells_what_was_found_by_kind_of_shift(view: ModifiedView, accepted: list[dict[str, Any]]) -> None:
     kinds = Counter(row["shift_kind"] for row in accepted)
-    assert (
-        f"{kinds['none']} PSMs without a shift, {kinds['named']} with a usual shift, {kinds['unnamed']} with another" in view.header.facts
-    )
+    shifted = f"{kinds['named']} with a usual shift, {kinds['end']} with another end, {kinds['unnamed']} with another"
+    assert f"{kinds['none']} PSMs without a shift, {shifted}" in view.header.facts
+    assert "mass shifts from -150 to 500 Da" in view.header.facts and "precursors within 10 ppm" in view.header.facts
     assert view.header.text.startswith(f"{len(accepted)} PSMs")
     assert shown(view.psms, "scan") and view.psms.view.chosen is not None
 
@@ -91,8 +91,8 @@ def test_a_click_on_a_bar_shows_its_spectra(view: ModifiedView, accepted: list[d
 
 def test_every_modification_has_as_many_matches_as_it_tells(view: ModifiedView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project, "modifications")
-    kinds = {row["kind"] for row in rows[:30]}
-    assert kinds == {"named", "unnamed"}
+    kinds = {row["kind"] for row in rows}
+    assert kinds == {"named", "end", "unnamed"}
     for at in [*range(12), *range(12, len(rows), 9)]:
         view.modifications.view.choose(at)
         settle(view, qtbot)
@@ -127,7 +127,7 @@ def test_the_filter_narrows_all_tables(view: ModifiedView, accepted: list[dict[s
     assert scans() == expected(lambda row: 15.9 <= row["mass_shift"] <= 16.1) != []
     assert all(15.9 <= mass <= 16.1 for mass in shown(view.modifications, "mass"))
     bar.reset()
-    for kind in ("named", "unnamed", "none"):
+    for kind in ("named", "end", "unnamed", "none"):
         bar.kind.setCurrentIndex(bar.kind.findData(kind))
         bar.filterChanged.emit()
         assert scans() == expected(lambda row, kind=kind: row["shift_kind"] == kind) != []
@@ -202,7 +202,7 @@ def test_a_protein_shows_its_matches(view: ModifiedView, accepted: list[dict[str
 
 
 def test_chosen_modifications_are_searched_again(view: ModifiedView, shared_data: Path, qtbot: QtBot) -> None:
-    asked: list[tuple[str, str, Given]] = []
+    asked: list[tuple[str, str, FormPrefill]] = []
     said: list[str] = []
     view.searchAsked.connect(lambda *given: asked.append(given))
     view.message.connect(said.append)

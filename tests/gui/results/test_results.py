@@ -19,12 +19,12 @@ from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from engine.project import Project
+from engine.results.counts import Certainty, Count
 from engine.statistics.target_decoy import false_share_interval
-from engine.summary import Certainty, Count
+from engine.views.identification import accepted_counts
+from engine.views.tables import ResultTables
 from gui.certainty import certainty_text
-from gui.results.identification import accepted_counts
 from gui.results.identification_view import IdentificationView
-from gui.tables.source import ResultTables
 from gui.tasks import SearchTask
 from gui.theme import Theme
 from tests.engine.identification_tables import Identification, identification
@@ -76,8 +76,10 @@ def test_the_summary_counts_what_is_accepted(open_results: Opener) -> None:
     n_decoys = sum(row["is_decoy"] and row["q_value"] <= 0.01 for row in found.peptides.to_pylist())
     low, high = false_share_interval(len(peptides), n_decoys)
     assert n_decoys > 0
-    assert parts[4].startswith(f"{n_decoys} decoys; ") and parts[4].endswith(" % false")
-    told = [float(number) for number in parts[4].removesuffix(" % false").split("; ")[1].split("–")]
+    decoys, share, few = parts[4].split("; ")
+    assert decoys == f"{n_decoys} decoys" and share.endswith(" % false")
+    assert few == f"few: {sum(row['q_value'] <= 0.05 and not row['is_decoy'] for row in found.peptides.to_pylist())} at 5 %"
+    told = [float(number) for number in share.removesuffix(" % false").split("–")]
     assert told == pytest.approx([100 * low, 100 * high], abs=0.5)
     sequences = {row["sequence"] for row in peptides}
     assert f"{len(peptides)}, of {len(sequences)} different sequences" in view.header.help
@@ -104,18 +106,19 @@ def test_targets_and_decoys_are_counted_in_the_same_way(tmp_path: Path, fdr: flo
         (counts.proteins, proteins.to_pylist()),
     ):
         passing = [row["is_decoy"] for row in rows if row["q_value"] <= fdr]
-        assert (count.targets, count.decoys) == (passing.count(False), passing.count(True))
-        assert (count.false_share_low, count.false_share_high) == false_share_interval(count.targets, count.decoys)
+        assert (count.number, count.certainty.decoys) == (passing.count(False), passing.count(True))
+        assert (count.certainty.low, count.certainty.high) == false_share_interval(count.number, count.certainty.decoys)
     assert counts.sequences == len({row["sequence"] for row in accepted(peptides.to_pylist(), fdr)})
 
 
 def test_an_interval_is_told_with_the_digits_that_mean_something() -> None:
     english = QLocale(QLocale.Language.English, QLocale.Country.UnitedStates)
-    assert certainty_text(2, 0.00085, 0.02577, english) == "2 decoys; 0.1–2.6 % false"
-    assert certainty_text(0, 0.0, 0.00004, english) == "0 decoys; 0–0.004 % false"
-    assert certainty_text(1, 0.0004, 1.0, english) == "1 decoy; 0.04–100 % false"
+    assert certainty_text(Certainty(2, 0.00085, 0.02577), english) == "2 decoys; 0.1–2.6 % false"
+    assert certainty_text(Certainty(0, 0.0, 0.00004), english) == "0 decoys; 0–0.004 % false"
+    assert certainty_text(Certainty(0, 0.0, 0.147, 41), english) == "0 decoys; 0–15 % false; few: 41 at 5 %"
+    assert certainty_text(Certainty(1, 0.0004, 1.0), english) == "1 decoy; 0.04–100 % false"
     german = QLocale(QLocale.Language.German, QLocale.Country.Germany)
-    assert certainty_text(12345, 0.0999, 0.12, german) == "12.345 decoys; 10–12 % false"
+    assert certainty_text(Certainty(12345, 0.0999, 0.12), german) == "12.345 decoys; 10–12 % false"
 
 
 def test_the_outcome_of_a_search_tells_how_certain_it_is() -> None:

@@ -21,10 +21,11 @@ from engine.errors import InputError
 from engine.jobs import Progress
 from engine.project import Project
 from engine.structures.reading import read_structure
+from engine.views.structure_hits import BOUNDED, StructureFilter, structure_conditions, threshold_columns
+from engine.views.tables import ResultTables, TableSource
 from gui.alignment.structure_pair import StructurePair
-from gui.results.structure_hits import THRESHOLDS, threshold_columns
+from gui.results.structure_filter import THRESHOLDS
 from gui.results.structure_view import StructureView
-from gui.tables.source import ResultTables, TableSource
 from gui.tasks import SuperpositionTask
 from gui.theme import Theme
 from tests.effort import lines_run
@@ -86,7 +87,7 @@ def test_the_alignment_is_that_of_the_table_with_distances_after_superposition(
     query = read_structure(files / "query.cif").chains
     target = read_structure(files / "searched" / f"{row['target']}.pdb").chains
     assert pair.query.replace("-", "") == query.sequence(0) and pair.subject.replace("-", "") == target.sequence(0)
-    rotation, translation = np.array(row["rotation"].split(","), float).reshape(3, 3), np.array(row["translation"].split(","), float)
+    rotation, translation = np.array(row["rotation"]).reshape(3, 3), np.array(row["translation"].split(","), float)
     moved = target.position @ rotation.T + translation
     aligned = (pair.of_query >= 0) & (pair.of_target >= 0)
     expected = np.linalg.norm(query.position[pair.of_query[aligned]] - moved[pair.of_target[aligned]], axis=1)
@@ -117,7 +118,8 @@ def test_a_threshold_counts_while_it_is_typed_and_filters_when_it_is_entered(
     box.setFocus(Qt.FocusReason.TabFocusReason)
     typed = f"{bound / threshold.scale:.10g}"
     bound = float(typed) * threshold.scale
-    kept = [row for row in rows if (row[threshold.column] >= bound if threshold.is_least else row[threshold.column] <= bound)]
+    is_least = BOUNDED[threshold.column] == ">="
+    kept = [row for row in rows if (row[threshold.column] >= bound if is_least else row[threshold.column] <= bound)]
     QTest.keyClicks(box, typed)
     assert label.text() == f"{len(kept)} of {len(rows)}"
     assert len(view.hits.model.rows) == len(rows)
@@ -187,12 +189,12 @@ def test_counting_costs_no_line_of_python_for_each_hit(tmp_path: Path) -> None:
 
         def count(source: TableSource = source, counts: list[int] = counts) -> None:
             columns = threshold_columns(source, 0)
-            counts.extend(columns.count(one, 0.5 / one.scale) for one in THRESHOLDS)
+            counts.extend(columns.count(one.column, 0.5) for one in THRESHOLDS)
 
         lines.append(lines_run(count))
         for one, count in zip(THRESHOLDS, counts, strict=True):
             values = table[one.column].to_numpy()
-            assert count == ((values >= 0.5) if one.is_least else (values <= 0.5)).sum()
+            assert count == ((values >= 0.5) if BOUNDED[one.column] == ">=" else (values <= 0.5)).sum()
         source.close()
         tables.close()
     assert lines[1] <= lines[0] + 50
@@ -203,8 +205,8 @@ def test_not_a_number_passes_no_threshold(tmp_path: Path) -> None:
     tables = ResultTables({"hits": tmp_path / "hits.parquet"})
     source = tables.source("hits")
     for one in THRESHOLDS:
-        assert source.rows([one.condition(1.0 / one.scale)]).tolist() == [1]
-        assert threshold_columns(source, None).count(one, 1.0 / one.scale) == 1
+        assert source.rows(structure_conditions(StructureFilter(bounds={one.column: 1.0}))).tolist() == [1]
+        assert threshold_columns(source, None).count(one.column, 1.0) == 1
     source.close()
     tables.close()
 

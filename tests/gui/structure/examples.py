@@ -47,7 +47,7 @@ def hit_row(query: FoundChain, target: FoundChain, pairs: NDArray[np.int32], **m
     return {
         "query": query.chains.names[0], "target": target.chains.names[0], "query_index": 0, "target_index": 0, "tm_score_query": 0.8,
         "cigar": cigar(pairs, len(query.chains.position), len(target.chains.position)),
-        "rotation": ",".join(map(str, back.ravel())), "translation": "0,0,0", **more,
+        "rotation": back.ravel().tolist(), "translation": "0,0,0", **more,
     }  # fmt: skip
 
 

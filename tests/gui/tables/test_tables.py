@@ -20,10 +20,11 @@ from pytestqt.qtbot import QtBot
 
 from engine.errors import InputError
 from engine.identification.tables import TABLES
-from engine.tables import Column
+from engine.results.columns import Column
+from engine.views.conditions import HasAny, Is
+from engine.views.tables import ResultTables, TableSource
 from gui.tables.columns import full_text, saved_text, shown_text
 from gui.tables.model import PAGE_ROWS, ParquetTableModel
-from gui.tables.source import Condition, ResultTables, TableSource
 from gui.tables.view import TableView
 from gui.tables.worker import Worker
 from gui.theme import Theme
@@ -106,11 +107,11 @@ def test_rows_are_sorted_as_by_definition(source: TableSource, psms: pa.Table, n
 
 
 def test_filtered_rows_are_those_that_satisfy_all_conditions(source: TableSource, psms: pa.Table) -> None:
-    found = source.rows([Condition("q_value <= ?", (0.01,)), Condition("list_contains(modification_names, ?)", ("Phospho",))])
+    found = source.rows([Is("q_value", "<=", 0.01), HasAny("modification_names", ("Phospho",))])
     expected = [i for i, row in enumerate(psms.to_pylist()) if row["q_value"] <= 0.01 and "Phospho" in row["modification_names"]]
     assert expected
     assert found.tolist() == expected
-    assert source.count([Condition("q_value <= ?", (0.01,))]) == sum(q <= 0.01 for q in psms["q_value"].to_pylist())
+    assert source.count([Is("q_value", "<=", 0.01)]) == sum(q <= 0.01 for q in psms["q_value"].to_pylist())
 
 
 def test_values_come_in_the_order_of_the_rows(source: TableSource, psms: pa.Table) -> None:
@@ -174,7 +175,7 @@ def test_pages_of_the_order_before_are_not_taken_for_those_of_the_new_one(view: 
         model.index(start, section_of(view, "peptide")).data()
         settle(view, qtbot)
     assert shown(view, "peptide") == [psms["peptide"][i].as_py() for i in by_definition(psms["peptide"].to_pylist(), False)]
-    model.show(conditions=[Condition("charge = 2")])
+    model.show(conditions=[Is("charge", "=", 2)])
     model.index(PAGE_ROWS + 3, section_of(view, "peptide")).data()
     settle(view, qtbot)
     assert set(shown(view, "charge", min(len(model.rows), PAGE_ROWS))) == {2}
@@ -231,7 +232,7 @@ def test_copied_rows_are_what_a_spreadsheet_of_that_language_reads(view: TableVi
 
 
 def test_a_saved_table_holds_all_rows_in_their_order(view: TableView, psms: pa.Table, tmp_path: Path, qtbot: QtBot) -> None:
-    view._model.show(order=[("score", True)], conditions=[Condition("charge = 2")])
+    view._model.show(order=[("score", True)], conditions=[Is("charge", "=", 2)])
     settle(view, qtbot)
     with qtbot.waitSignal(view.message):
         view.save(tmp_path / "out.tsv")
@@ -294,7 +295,7 @@ def test_numbers_stand_right_and_headers_explain(view: TableView) -> None:
 
 def test_an_empty_table_says_why(view: TableView, qtbot: QtBot) -> None:
     view.set_empty_text(lambda: "Nothing passes the filter.")
-    view._model.show(conditions=[Condition("charge = 9")])
+    view._model.show(conditions=[Is("charge", "=", 9)])
     settle(view, qtbot)
     image = view.viewport().grab().toImage()
     width, height = image.width(), image.height()

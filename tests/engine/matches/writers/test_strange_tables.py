@@ -67,8 +67,7 @@ def test_a_name_is_a_name_in_tables_from_memory_too(small, tmp_path, secret):
     psms = small.psms
     for name in names:
         psms = psms.append_column(name, pa.array([1.5] * len(psms)))
-    with database(IdentificationTables(psms, small.peptides, small.proteins)) as connection:
-        write_table(connection, "psms", tmp_path / "psms.tsv")
+    write_table(IdentificationTables(psms, small.peptides, small.proteins), "psms", tmp_path / "psms.tsv")
     header, first = (tmp_path / "psms.tsv").read_text(encoding="utf-8").splitlines()[:2]
     assert header.split("\t")[-len(names) :] == names
     assert first.split("\t")[-len(names) :] == ["1.5"] * len(names)
@@ -124,5 +123,5 @@ def test_too_little_memory_is_told_as_memory(small, tmp_path, monkeypatch):
 def test_a_table_without_a_column_of_ours_is_refused(small, tmp_path):
     folder = small.write(tmp_path / "results")
     pq.write_table(pa.table({"stranger": [1]}), folder / "peptides.parquet")
-    with pytest.raises(InputError, match="holds no column of an identification"):
+    with pytest.raises(InputError, match="has no column peptide"):
         export(folder, "tsv", tmp_path / "out")

@@ -124,10 +124,10 @@ def test_what_is_no_identification_is_refused(small, tmp_path):
         export(tmp_path, "xlsx", tmp_path / "out")
     small.write(tmp_path)
     pq.write_table(small.psms.drop_columns(["hyperscore"]), tmp_path / "psms.parquet")
-    with pytest.raises(InputError, match="lacks the columns hyperscore"):
+    with pytest.raises(InputError, match="has no column hyperscore"):
         export(tmp_path, "tsv", tmp_path / "out")
     (tmp_path / "psms.parquet").write_bytes(b"garbage")
-    with pytest.raises(InputError, match="cannot be read as the tables"):
+    with pytest.raises(InputError, match="cannot be read as a table"):
         export(tmp_path, "tsv", tmp_path / "out")
     assert list((tmp_path / "out").glob("*")) == []
 

@@ -1,4 +1,4 @@
-"""Where peptides lie in a protein. Nothing here knows of Qt."""
+"""Where peptides lie in a protein."""
 
 from __future__ import annotations
 
@@ -36,13 +36,20 @@ class PlacedPeptide:
 
 @dataclass(frozen=True)
 class Coverage:
-    """A protein and its peptides. `covered` (residues,) bool; `modified` names by residue."""
+    """A protein and its peptides.
+
+    Attributes
+    ----------
+    title, description : of the protein. sequence : its n residues.
+    peptides : by their first residue. covered : (n,) bool. modified : names of modifications by residue, from 0.
+    """
 
     title: str
     sequence: str
     peptides: tuple[PlacedPeptide, ...]
     covered: NDArray[np.bool_]
     modified: dict[int, tuple[str, ...]]
+    description: str = ""
 
     @property
     def fraction(self) -> float:
@@ -50,12 +57,19 @@ class Coverage:
         return float(self.covered.mean()) if len(self.covered) else 0.0
 
 
-def cover(title: str, sequence: str, peptides: Iterable[Mapping[str, Any]]) -> Coverage:
+def cover(title: str, sequence: str, peptides: Iterable[Mapping[str, Any]], description: str = "") -> Coverage:
     """Place peptides in a protein, at every place where they fit; leucine and isoleucine, of equal mass, are the same.
 
     Parameters
     ----------
     peptides : with ``row``, ``peptide``, ``sequence``, ``n_psms`` and ``q_value``.
+
+    Examples
+    --------
+    >>> peptide = {"row": 0, "peptide": "LEK", "sequence": "LEK", "n_psms": 2, "q_value": 0.001}
+    >>> found = cover("P1", "MAIEKR", [peptide])
+    >>> [(one.start, one.end) for one in found.peptides], found.fraction
+    ([(2, 5)], 0.5)
     """
     alike = sequence.replace("I", "L")
     found: list[tuple[int, int, Mapping[str, Any]]] = []
@@ -84,7 +98,7 @@ def cover(title: str, sequence: str, peptides: Iterable[Mapping[str, Any]]) -> C
                 float("nan") if q_value is None else float(q_value), changes,
             )
         )  # fmt: skip
-    return Coverage(title, sequence, tuple(placed), covered, {residue: tuple(names) for residue, names in modified.items()})
+    return Coverage(title, sequence, tuple(placed), covered, {residue: tuple(names) for residue, names in modified.items()}, description)
 
 
 def _modifications(peptide: str, start: int, end: int) -> tuple[tuple[int, str], ...]:

@@ -1,4 +1,4 @@
-"""Depth of coverage along a sequence: how many alignments cover each of its letters. Nothing here knows of Qt."""
+"""Depth of coverage along a sequence: how many alignments cover each of its letters."""
 
 from __future__ import annotations
 

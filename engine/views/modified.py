@@ -1,4 +1,4 @@
-"""The tables of a search for modified peptides as the window shows them: links, filter, shifts, partners, what can be asked for again."""
+"""What a view of a search for modified peptides shows: which rows, shifts, partners, and what can be asked for again."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import numpy as np
 
 from engine.chemistry.modifications import parse_modification, unimod
 from engine.errors import ParameterError
-from gui.plots.shifts import Shifts
-from gui.results.identification import PSM_DETAILS
-from gui.tables.source import Condition, TableSource
+from engine.views.conditions import AllOf, AnyOf, Condition, Contains, Is, Matches, Not, RoundsTo, accepted_at, where_clause
+from engine.views.identification import PSM_DETAILS
+from engine.views.shifts import Shifts
+from engine.views.tables import TableSource
 
 __all__ = [
     "DETAILS", "SURE", "ModificationRow", "ModifiedFilter", "ModifiedOverview", "modified_conditions", "of_modifications", "of_shifts",
@@ -34,13 +35,10 @@ _ROW_IS_BINNED = "kind = 'unnamed' AND regexp_matches(name, '^[+-]')"
 _ROW_KEY_NAME = f"CASE WHEN {_ROW_IS_BINNED} THEN '' ELSE name END"
 _ROW_KEY_MASS = f"CASE WHEN {_ROW_IS_BINNED} THEN round_even(mass * 100, 0) ELSE round_even(mass * 1e6, 0) END"
 
-_ACCEPTED = "rank = 1 AND NOT is_decoy AND (q_value <= ? OR q_value IS NULL OR NOT isfinite(q_value))"
-"""Without decoys there are no q-values, and all are."""
-
 
 @dataclass(frozen=True)
 class ModifiedFilter:
-    """What the user wants to see; None bounds nothing. `kind`: ``none``, ``named`` or ``unnamed``."""
+    """Which rows to see; None bounds nothing. Shifts in dalton; `kind`: ``none``, ``named``, ``end`` or ``unnamed``."""
 
     text: str = ""
     lowest_shift: float | None = None
@@ -78,20 +76,22 @@ def overview(source: TableSource, fdr: float) -> ModifiedOverview:
         f"SELECT file_row_number AS row, name, mass, kind, sites, {_ROW_KEY_NAME} AS key_name, {_ROW_KEY_MASS} AS key_mass "
         "FROM modifications ORDER BY row"
     ).to_pylist()
+    where, parameters = where_clause(_accepted(fdr))
     table = source.query(
-        f"WITH accepted AS (SELECT mass_shift, shift_kind, {_KEY_NAME} AS key_name, {_KEY_MASS} AS key_mass FROM psms WHERE {_ACCEPTED}), "
+        f"WITH accepted AS (SELECT mass_shift, shift_kind, {_KEY_NAME} AS key_name, {_KEY_MASS} AS key_mass FROM psms{where}), "
         f"known AS (SELECT min(file_row_number) AS row, {_ROW_KEY_NAME} AS key_name, {_ROW_KEY_MASS} AS key_mass "
         "FROM modifications GROUP BY ALL) "
         "SELECT mass_shift, shift_kind <> 'unnamed' AS is_explained, "
         "CASE WHEN shift_kind = 'none' THEN -1 ELSE coalesce(row, -1) END AS row "
         "FROM accepted LEFT JOIN known USING (key_name, key_mass) WHERE isfinite(mass_shift)",
-        [fdr],
+        parameters,
     )
     counts = source.query(
         "SELECT count(*) AS psms, count(DISTINCT sequence) AS sequences, count(DISTINCT peptide) AS peptides, "
         "count(*) FILTER (shift_kind = 'none') AS plain, count(*) FILTER (shift_kind = 'named') AS named, "
-        f"count(*) FILTER (shift_kind = 'unnamed') AS unnamed FROM psms WHERE {_ACCEPTED}",
-        [fdr],
+        "count(*) FILTER (shift_kind = 'end') AS ends, "
+        f"count(*) FILTER (shift_kind = 'unnamed') AS unnamed FROM psms{where}",
+        parameters,
     ).to_pylist()[0]
     shifts = Shifts.of_columns(
         table["mass_shift"].to_numpy().astype(np.float64),
@@ -104,53 +104,64 @@ def overview(source: TableSource, fdr: float) -> ModifiedOverview:
 
 def modified_conditions(chosen: ModifiedFilter, table: str) -> list[Condition]:
     """The conditions that a filter puts on ``modifications``, ``psms`` or ``proteins``; each takes those that are about its columns."""
-    conditions = [] if table == "modifications" else [Condition("NOT is_decoy")]
+    conditions: list[Condition] = [] if table == "modifications" else [Is("is_decoy", "=", False)]
     mass = {"modifications": "mass", "psms": "mass_shift"}.get(table)
-    if mass is not None:
-        for sign, bound in ((">=", chosen.lowest_shift), ("<=", chosen.highest_shift)):
-            if bound is not None:
-                conditions.append(Condition(f"{mass} {sign} ?", (bound,)))
+    if mass is not None and chosen.lowest_shift is not None:
+        conditions.append(Is(mass, ">=", chosen.lowest_shift))
+    if mass is not None and chosen.highest_shift is not None:
+        conditions.append(Is(mass, "<=", chosen.highest_shift))
     if chosen.q_value is not None and table != "modifications":
-        conditions.append(Condition("q_value <= ? OR NOT isfinite(q_value) OR q_value IS NULL", (chosen.q_value,)))
+        conditions.append(accepted_at(chosen.q_value))
     if chosen.kind is not None and table == "psms":
-        conditions.append(Condition("shift_kind = ?", (chosen.kind,)))
+        conditions.append(Is("shift_kind", "=", chosen.kind))
     elif chosen.kind is not None and table == "modifications":
-        conditions.append(Condition("kind = ?", (chosen.kind,)))
+        conditions.append(Is("kind", "=", chosen.kind))
     if chosen.only_sure and table == "psms":
-        conditions.append(Condition("site_probability >= ?", (SURE,)))
-    if text := chosen.text.strip().lower():
-        looked_in = {
-            "modifications": ("lower(name)", "lower(sites)"),
-            "psms": (
-                *("lower(peptide)", "lower(sequence)", "lower(modification)", "lower(array_to_string(proteins, '; '))"),
-                "translate(lower(spectrum_id), chr(9), ' ')",
-            ),
-            "proteins": ('lower("group")', "translate(lower(description), chr(9), ' ')"),
-        }[table]
-        conditions.append(Condition(" OR ".join(f"contains({column}, ?)" for column in looked_in), (text,) * len(looked_in)))
+        conditions.append(Is("site_probability", ">=", SURE))
+    if text := chosen.text.strip():
+        looked_in = [Contains(name, text, is_list=name == "proteins") for name in _LOOKED_IN[table]]
+        conditions.append(AnyOf(tuple(looked_in)))
     return conditions
+
+
+_LOOKED_IN = {
+    "modifications": ("name", "sites"),
+    "psms": ("peptide", "sequence", "modification", "proteins", "spectrum_id"),
+    "proteins": ("group", "description"),
+}
+"""Where a text is looked for."""
 
 
 def of_modifications(rows: Iterable[ModificationRow]) -> list[Condition]:
     """Condition on PSMs: of rank 1, with one of some modifications."""
-    listed = list(rows)
-    one = f"({_KEY_NAME} = ? AND {_KEY_MASS} = ?)"
-    values = tuple(value for row in listed for value in (row.key_name, row.key_mass))
-    return [Condition("rank = 1 AND shift_kind <> 'none'"), Condition(" OR ".join([one] * len(listed)), values)]
+    is_shifted = Not(Is("shift_kind", "=", "none"))
+    return [Is("rank", "=", 1), is_shifted, AnyOf(tuple(_has_modification(row) for row in rows))]
+
+
+def _has_modification(row: ModificationRow) -> Condition:
+    """The same as that `_KEY_NAME` and `_KEY_MASS` are those of the row."""
+    binned = (Is("shift_kind", "=", "unnamed"), Matches("modification", "^[+-]"))
+    if not row.key_name:
+        return AllOf((*binned, RoundsTo("carried_mass", 100, row.key_mass)))
+    return AllOf((Not(AllOf(binned)), Is("modification", "=", row.key_name), RoundsTo("carried_mass", 1e6, row.key_mass)))
 
 
 def of_shifts(low: float, high: float, fdr: float) -> list[Condition]:
-    """Condition on PSMs: those that a bar of the histogram counts."""
-    return [Condition("mass_shift >= ? AND mass_shift < ?", (low, high)), Condition(_ACCEPTED, (fdr,))]
+    """Condition on PSMs: those that a bar of the histogram counts, which begins at `low` and ends before `high` (dalton)."""
+    return [Is("mass_shift", ">=", low), Is("mass_shift", "<", high), *_accepted(fdr)]
+
+
+def _accepted(fdr: float) -> list[Condition]:
+    return [Is("rank", "=", 1), Is("is_decoy", "=", False), accepted_at(fdr)]
 
 
 def partner_of(source: TableSource, row: Mapping[str, Any], fdr: float) -> dict[str, Any] | None:
     """The best accepted match of the same peptide and charge without a shift; None where there is none."""
     columns = ", ".join(DETAILS)
+    same = [Is("sequence", "=", row["sequence"]), Is("charge", "=", row["charge"]), Is("shift_kind", "=", "none")]
+    where, parameters = where_clause([*same, *_accepted(fdr)])
     found: list[dict[str, Any]] = source.query(
-        f"SELECT {columns} FROM psms WHERE sequence = ? AND charge = ? AND shift_kind = 'none' AND {_ACCEPTED} "
-        "ORDER BY q_value, score DESC, file_row_number LIMIT 1",
-        [row["sequence"], row["charge"], fdr],
+        f"SELECT {columns} FROM psms{where} ORDER BY q_value, score DESC, file_row_number LIMIT 1", parameters
     ).to_pylist()
     return found[0] if found else None
 

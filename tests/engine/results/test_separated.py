@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from engine.errors import StorageError
-from engine.formats.separated import write_separated
 from engine.jobs.progress import Cancelled, Progress
+from engine.results.columns import Column
+from engine.results.separated import ROUNDED, write_separated
 
 TABLE = pa.table(
     {
@@ -21,9 +22,11 @@ TABLE = pa.table(
     }
 )
 
+NAME, NUMBER, COUNT, IS = Column("name"), Column("number", saved=".4f"), Column("count"), Column("is")
+
 
 def test_what_is_written_is_read(tmp_path: Path):
-    write_separated(tmp_path / "t.tsv", TABLE, ("name", "number", "count", "is"), Progress(), decimals={"number": 4})
+    write_separated(tmp_path / "t.tsv", TABLE, (NAME, NUMBER, COUNT, IS), Progress(), ROUNDED)
     rows = list(csv.reader((tmp_path / "t.tsv").read_text(encoding="utf-8").splitlines(), delimiter="\t"))
     assert rows[0] == ["name", "number", "count", "is"]
     assert [row[0] for row in rows[1:]] == ["plain", 'has "quotes"', "tab and line", "", "", "=1+1", "ünï"]
@@ -33,33 +36,33 @@ def test_what_is_written_is_read(tmp_path: Path):
 
 
 def test_formulas_get_an_apostrophe_where_that_is_wanted(tmp_path: Path):
-    write_separated(tmp_path / "t.tsv", TABLE, ("name",), Progress(), decimals={}, spreadsheet_safe=True)
+    write_separated(tmp_path / "t.tsv", TABLE, (NAME,), Progress(), ROUNDED, spreadsheet_safe=True)
     assert "\n'=1+1\n" in (tmp_path / "t.tsv").read_text(encoding="utf-8")
 
 
 def test_parts_follow_each_other_and_no_rows_are_a_header(tmp_path: Path):
     parts = [TABLE.slice(0, 2), TABLE.slice(0, 0), pa.concat_tables([TABLE.slice(2, 1), TABLE.slice(3)])]
-    write_separated(tmp_path / "a.tsv", parts, ("name", "count"), Progress(), decimals={})
-    write_separated(tmp_path / "b.tsv", TABLE, ("name", "count"), Progress(), decimals={})
+    write_separated(tmp_path / "a.tsv", parts, (NAME, COUNT), Progress(), ROUNDED)
+    write_separated(tmp_path / "b.tsv", TABLE, (NAME, COUNT), Progress(), ROUNDED)
     assert (tmp_path / "a.tsv").read_bytes() == (tmp_path / "b.tsv").read_bytes()
-    write_separated(tmp_path / "c.tsv", TABLE.slice(0, 0), ("name", "count"), Progress(), decimals={})
+    write_separated(tmp_path / "c.tsv", TABLE.slice(0, 0), (NAME, COUNT), Progress(), ROUNDED)
     assert (tmp_path / "c.tsv").read_text() == "name\tcount\n"
 
 
 def test_many_rows_are_written_piece_by_piece_and_a_cancel_leaves_nothing(tmp_path: Path):
     many = pa.table({"i": pa.array(range(200_000))})
-    write_separated(tmp_path / "m.tsv", many, ("i",), Progress(), decimals={})
+    write_separated(tmp_path / "m.tsv", many, (Column("i"),), Progress(), ROUNDED)
     assert (tmp_path / "m.tsv").read_text().split("\n")[1:-1] == [str(i) for i in range(200_000)]
-    write_separated(tmp_path / "threads.tsv", many, ("i",), Progress(), decimals={}, threads=5)
+    write_separated(tmp_path / "threads.tsv", many, (Column("i"),), Progress(), ROUNDED, threads=5)
     assert (tmp_path / "threads.tsv").read_bytes() == (tmp_path / "m.tsv").read_bytes()
     progress = Progress()
     progress.cancel()
     with pytest.raises(Cancelled):
-        write_separated(tmp_path / "n.tsv", many, ("i",), progress, decimals={})
+        write_separated(tmp_path / "n.tsv", many, (Column("i"),), progress, ROUNDED)
     assert not (tmp_path / "n.tsv").exists()
 
 
 def test_a_disk_that_refuses_is_told(tmp_path: Path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(StorageError):
-        write_separated(tmp_path / "file" / "t.tsv", TABLE, ("name",), Progress(), decimals={})
+        write_separated(tmp_path / "file" / "t.tsv", TABLE, (NAME,), Progress(), ROUNDED)

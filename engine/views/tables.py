@@ -1,9 +1,8 @@
-"""Rows of a Parquet file: which of them, in which order, and pages of their values. DuckDB does the work; nothing here knows of Qt."""
+"""The tables of a run as one looks at them: which rows, in which order, and pages of their values. DuckDB does the work."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,45 +12,54 @@ from numpy.typing import NDArray
 
 from engine.errors import InputError, ProteoscopeError
 from engine.execution.threads import available_threads
-from engine.matches.writers.tables import identifier, is_out_of_memory, parquet_reader, shut_off
+from engine.results.columns import Table
+from engine.results.queries import create_view, identifier, is_out_of_memory, parquet_reader, shut_off
+from engine.results.reader import TableFile
+from engine.views.conditions import Condition, where_clause
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-__all__ = ["Condition", "ResultTables", "TableSource"]
+__all__ = ["ResultTables", "TableSource"]
 
 _MEMORY = "1GB"
 _ROW = "file_row_number"
-
-
-@dataclass(frozen=True)
-class Condition:
-    """A condition on rows: SQL with a ``?`` for each of the parameters."""
-
-    sql: str
-    parameters: tuple[Any, ...] = ()
+_REMEDY = "Run the search again"
 
 
 class ResultTables:
     """Parquet files as tables that queries may join, each under its name.
 
+    Parameters
+    ----------
+    described : what tables hold, by their names. All rows of those are looked at before anything else is (`engine.results.reader`), and
+        they show their described columns alone.
+
     Raises
     ------
-    InputError : a file is no Parquet, or damaged.
+    InputError : a file is no Parquet, or damaged, or not what is described.
     """
 
-    def __init__(self, paths: Mapping[str, Path]) -> None:
+    def __init__(self, paths: Mapping[str, Path], described: Mapping[str, Table] | None = None) -> None:
         import duckdb
+
+        tables = described or {}
 
         self.paths = dict(paths)
         # One processor is left to the window, which else would stutter while a table is sorted.
         self._connection = duckdb.connect(config={"memory_limit": _MEMORY, "threads": max(1, available_threads() - 1)})
         try:
+            n_rows_of = _rows_of_tables(self.paths, tables)
             for name, path in self.paths.items():
                 with _readable(path):
-                    reader = parquet_reader(path, **{_ROW: "true"})
-                    self._connection.execute(f"CREATE VIEW {identifier(name)} AS SELECT * FROM {reader}")
+                    if name in tables:
+                        with TableFile(path, tables[name], n_rows_of=n_rows_of, remedy=_REMEDY) as source:
+                            source.check()
+                            create_view(self._connection, source, has_rows=True)
+                    else:
+                        reader = parquet_reader(path, **{_ROW: "true"})
+                        self._connection.execute(f"CREATE VIEW {identifier(name)} AS SELECT * FROM {reader}")
             shut_off(self._connection, self.paths.values())
         except ProteoscopeError:
             self._connection.close()
@@ -85,19 +93,22 @@ class TableSource:
 
     def count(self, conditions: Iterable[Condition] = ()) -> int:
         """How many rows satisfy all conditions."""
-        where, parameters = _where(conditions)
+        where, parameters = where_clause(conditions)
         return int(self.query(f"SELECT count(*) AS n FROM {self._table}{where}", parameters)["n"][0].as_py())
 
-    def rows(self, conditions: Iterable[Condition] = (), order: Sequence[tuple[str, bool]] = ()) -> NDArray[np.int64]:
-        """Places in the file of the rows that satisfy all conditions, in order.
+    def rows(
+        self, conditions: Iterable[Condition] = (), order: Sequence[tuple[str, bool]] = (), *, most: int | None = None
+    ) -> NDArray[np.int64]:
+        """Places in the file of the rows that satisfy all conditions, in order: (n,) int64, from 0.
 
         Parameters
         ----------
         order : columns and whether they descend; what is missing or not a number comes last either way, equals keep the file's order.
+        most : the first so many alone.
         """
-        where, parameters = _where(conditions)
+        where, parameters = where_clause(conditions)
         if not where and not order:
-            return np.arange(self.count())
+            return np.arange(self.count() if most is None else min(most, self.count()))
         keys = []
         for name, descends in order:
             column = identifier(name)
@@ -105,7 +116,7 @@ class TableSource:
             # that isnan() may find none; isfinite() looks at the values.
             key = f"CASE WHEN isfinite({column}) THEN {column} END" if self.types[name] in ("DOUBLE", "FLOAT") else column
             keys.append(f"{key} {'DESC' if descends else 'ASC'} NULLS LAST")
-        by = f" ORDER BY {', '.join([*keys, _ROW])}"
+        by = f" ORDER BY {', '.join([*keys, _ROW])}" + ("" if most is None else f" LIMIT {int(most)}")
         return self.query(f"SELECT {_ROW} FROM {self._table}{where}{by}", parameters)[_ROW].to_numpy()
 
     def values(self, rows: NDArray[np.int64], columns: Sequence[str]) -> pa.Table:
@@ -126,6 +137,11 @@ class TableSource:
         finally:
             self._cursor.unregister("chosen_rows")
 
+    def columns(self, names: Sequence[str], conditions: Iterable[Condition] = ()) -> pa.Table:
+        """Columns of all rows that satisfy all conditions, in the file's order where these ask about no other table."""
+        where, parameters = where_clause(conditions)
+        return self.query(f"SELECT {', '.join(map(identifier, names))} FROM {self._table}{where}", parameters)
+
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> pa.Table:
         """Any query over the tables, as an Arrow table.
 
@@ -145,11 +161,14 @@ class TableSource:
         self._cursor.close()
 
 
-def _where(conditions: Iterable[Condition]) -> tuple[str, list[Any]]:
-    listed = list(conditions)
-    if not listed:
-        return "", []
-    return " WHERE " + " AND ".join(f"({one.sql})" for one in listed), [value for one in listed for value in one.parameters]
+def _rows_of_tables(paths: Mapping[str, Path], described: Mapping[str, Table]) -> dict[str, int]:
+    """How many rows the tables have that columns of others refer to."""
+    referred = {column.rows_of for table in described.values() for column in table.by_name.values()}
+    found = {}
+    for name in referred & paths.keys():
+        with TableFile(paths[name], described[name], (), remedy=_REMEDY) as source:
+            found[name] = source.n_rows
+    return found
 
 
 class _readable:  # noqa: N801 - reads as a statement

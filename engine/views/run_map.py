@@ -1,4 +1,4 @@
-"""The spectra of a run as points of retention time and m/z, and their picture. Nothing here knows of Qt.
+"""The spectra of a run as points of retention time and m/z, and their picture.
 
 A picture of a million points is made of whole columns: points stand in the order of their times, so that those in sight are a slice, and
 each column of pixels is a slice of that.

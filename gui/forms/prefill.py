@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["NOTHING", "Given"]
+__all__ = ["NOTHING", "FormPrefill"]
 
 
 @dataclass(frozen=True)
-class Given:
+class FormPrefill:
     """Files by the names of the search's inputs, which take the place of those that stand there, and values of its parameters."""
 
     inputs: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
-NOTHING = Given()
+NOTHING = FormPrefill()

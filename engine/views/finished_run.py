@@ -1,4 +1,4 @@
-"""A finished run of a project, its tables open for the window."""
+"""A finished run of a project, its tables open to be looked at."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from pathlib import Path
 from typing import Any
 
 from engine.entry import Search
+from engine.matches.search_passes import SearchPass, passes_of_run
 from engine.project import Project, RunRecord
-from gui.tables.source import ResultTables
+from engine.views.tables import ResultTables
 
 __all__ = ["FinishedRun", "open_finished_run"]
 
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run that is shown.
+    """A run that is looked at.
 
     Attributes
     ----------
     run : its record. tables : those that were asked for.
     parameters : by name, with the defaults for those that its version did not have.
     inputs : kind and path of each file that it read. messages : what it said, warnings first.
+    passes : how it searched, of a search of spectra in proteins.
     """
 
     run: RunRecord
@@ -30,6 +32,7 @@ class FinishedRun:
     parameters: dict[str, Any]
     inputs: tuple[tuple[str, Path], ...]
     messages: tuple[str, ...]
+    passes: tuple[SearchPass, ...]
 
     def close(self) -> None:
         """Let the files go."""
@@ -60,4 +63,6 @@ def open_finished_run(
     # What the user must know stands first, where there is room for it.
     entries = sorted(project.log(record.id), key=lambda entry: entry.level == "info")
     messages = tuple(entry.text for entry in entries)
-    return FinishedRun(record, ResultTables(paths), stored, inputs, messages)
+    passes = passes_of_run(project, record.id)
+    described = {one.name: one for one in search.all_tables if one.name in paths}
+    return FinishedRun(record, ResultTables(paths, described), stored, inputs, messages, passes)

@@ -1,4 +1,4 @@
-"""Mass shifts of the matches of a run, counted in bars of any width. Nothing here knows of Qt."""
+"""Mass shifts of the matches of a run, counted in bars of any width."""
 
 from __future__ import annotations
 

@@ -1,0 +1,177 @@
+"""The file formats: one line for each, from which all else that names formats is made.
+
+How a file is recognised and read, which files a folder's are, what dialogs and helps list, and by which term of the PSI-MS vocabulary a
+format is called: it stands here. This module is light, and loads no reader; CONTRIBUTING says how to add a format.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = [
+    "FORMATS",
+    "Beginning",
+    "FileFormat",
+    "bare_name",
+    "format_of_name",
+    "formats_of",
+    "has_suffix_of",
+    "names_of",
+    "suffixes_of",
+]
+
+Sort = Literal["spectra", "proteins", "reads", "structures"]
+"""What a file holds, in whichever format."""
+
+
+class Beginning:
+    """The beginning of a text file, as its format is told by.
+
+    Attributes
+    ----------
+    text : without byte order mark and leading blanks; its lines end with ``\\n``. lines : the first that are not blank, without blanks
+        around them; at least one.
+    """
+
+    def __init__(self, head: bytes) -> None:
+        self.text = head.lstrip().replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        self.lines = [line for line in (line.strip() for line in self.text.split(b"\n", _LINES)[:_LINES]) if line]
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """A format of files.
+
+    Attributes
+    ----------
+    name : as its users write it. sort : what such files hold. suffixes : of their names, lower case, the usual one first; a gzipped file
+        has ``.gz`` behind.
+    reader : ``module:class`` of the `engine.formats.spectrum_blocks.SpectrumParser` of a format of spectra, called with the path and
+        ``takes_negative``; what reads other sorts knows its formats itself.
+    roots : the elements that XML of this format begins with. is_like : whether text that is no XML is of this format; asked in the order
+        of `FORMATS`. Without either, a format is told by whoever reads its sort.
+    term : accession and name in the PSI-MS vocabulary.
+    spectra_called_by : what mzIdentML calls its spectra by: the native identifier that the file gives, the scan number, or the place in the
+        file. has_titles : whether the name of a spectrum is a title that somebody gave it.
+    """
+
+    name: str
+    sort: Sort
+    suffixes: tuple[str, ...]
+    reader: str = ""
+    roots: tuple[str, ...] = ()
+    is_like: Callable[[Beginning], bool] | None = None
+    term: tuple[str, str] | None = None
+    spectra_called_by: Literal["native", "scan", "index"] = "index"
+    has_titles: bool = False
+
+
+_LINES = 200
+_BEGIN_IONS = re.compile(rb"^[ \t]*BEGIN IONS[ \t]*\r?$", re.MULTILINE)
+_MGF_KEY = re.compile(rb"^[A-Z][A-Z0-9_]*(?:\[\d+\])?\s*=")
+_MS2_LINE = re.compile(rb"^(?:H[ \t]|S[ \t]+\d+[ \t]+\d+)", re.MULTILINE)
+_NUMBERS = re.compile(rb"[-+]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?")
+
+
+def _is_fasta(beginning: Beginning) -> bool:
+    if beginning.lines[0].startswith(b";"):
+        return next((line for line in beginning.lines if line[:1] not in b";#"), b"").startswith(b">")
+    return beginning.text.startswith(b">")
+
+
+def _is_mgf(beginning: Beginning) -> bool:
+    lines = beginning.lines
+    if _BEGIN_IONS.search(beginning.text) or _MGF_KEY.match(lines[0]):
+        return True
+    return all(line[:1] in b"#;!/" or _MGF_KEY.match(line) for line in lines)
+
+
+def _is_ms2(beginning: Beginning) -> bool:
+    return _MS2_LINE.match(beginning.text) is not None
+
+
+def _n_numbers(beginning: Beginning) -> int:
+    """How many numbers the first line that is no name begins with."""
+    words = next((line for line in beginning.lines if line[:1] != b"="), b"").split()
+    return next((n for n, word in enumerate(words) if not _NUMBERS.fullmatch(word.rstrip(b"+"))), len(words))
+
+
+def _is_dta(beginning: Beginning) -> bool:
+    return _n_numbers(beginning) == 2
+
+
+def _is_pkl(beginning: Beginning) -> bool:
+    return _n_numbers(beginning) >= 3
+
+
+FORMATS: tuple[FileFormat, ...] = (
+    FileFormat("FASTA", "proteins", (".fasta", ".fa", ".faa", ".fna", ".fas"), is_like=_is_fasta, term=("MS:1001348", "FASTA format")),
+    FileFormat("FASTQ", "reads", (".fastq", ".fq")),
+    FileFormat(
+        "mzML", "spectra", (".mzml",), "engine.formats.mzml:MzmlParser", roots=("mzML", "indexedmzML"),
+        term=("MS:1000584", "mzML format"), spectra_called_by="native",
+    ),
+    FileFormat(
+        "mzXML", "spectra", (".mzxml",), "engine.formats.mzxml:MzxmlParser", roots=("mzXML", "msRun"),
+        term=("MS:1000566", "ISB mzXML format"), spectra_called_by="scan",
+    ),
+    FileFormat(
+        "MGF", "spectra", (".mgf",), "engine.formats.peak_lists:MgfParser", is_like=_is_mgf,
+        term=("MS:1001062", "Mascot MGF format"), has_titles=True,
+    ),
+    FileFormat(
+        "MS2", "spectra", (".ms2",), "engine.formats.peak_lists:Ms2Parser", is_like=_is_ms2,
+        term=("MS:1001466", "MS2 format"), spectra_called_by="scan",
+    ),
+    FileFormat("DTA", "spectra", (".dta",), "engine.formats.peak_lists:DtaParser", is_like=_is_dta, term=("MS:1000613", "DTA format")),
+    FileFormat(
+        "PKL", "spectra", (".pkl",), "engine.formats.peak_lists:PklParser", is_like=_is_pkl, term=("MS:1000565", "Micromass PKL format")
+    ),
+    FileFormat("PDB", "structures", (".pdb", ".ent")),
+    FileFormat("mmCIF", "structures", (".cif", ".mmcif", ".pdbx")),
+    FileFormat("BinaryCIF", "structures", (".bcif",)),
+)  # fmt: skip
+"""All formats that are read, each also gzipped, in the order in which a text's beginning is compared with them."""
+
+
+def formats_of(sort: str) -> tuple[FileFormat, ...]:
+    """The formats of a sort."""
+    return tuple(one for one in FORMATS if one.sort == sort)
+
+
+def suffixes_of(sort: str) -> tuple[str, ...]:
+    """The suffixes that files of a sort may have, without ``.gz``."""
+    return tuple(suffix for one in formats_of(sort) for suffix in one.suffixes)
+
+
+def names_of(sort: str) -> str:
+    """The formats of a sort as a sentence lists them.
+
+    >>> names_of("structures")
+    'PDB, mmCIF or BinaryCIF'
+    """
+    *others, last = [one.name for one in formats_of(sort)]
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def bare_name(name: str) -> str:
+    """The name of a file in lower case and without ``.gz``."""
+    return name.lower().removesuffix(".gz")
+
+
+def has_suffix_of(name: str, sort: str) -> bool:
+    """Whether the name of a file, gzipped or not, ends as those of a sort do."""
+    return bare_name(name).endswith(suffixes_of(sort))
+
+
+def format_of_name(name: str) -> FileFormat | None:
+    """The format that the name of a file tells, None where it tells none.
+
+    >>> format_of_name("run 1.mzML.gz").name
+    'mzML'
+    """
+    name = bare_name(name)
+    return next((one for one in FORMATS if name.endswith(one.suffixes)), None)

@@ -1,0 +1,281 @@
+"""The tables of PSMs, peptides and protein groups, each column described once: what searches write, all writers, exports and the window."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.results.columns import Column, Rule, Table
+from kernels.score_kinds import score_kind
+
+__all__ = [
+    "EXPORTED_PSMS", "FEATURE", "PEPTIDES", "PEPTIDE_COLUMNS", "PROTEINS", "PROTEINS_OF_SHIFTED", "PROTEIN_COLUMNS", "PSMS", "PSM_COLUMNS",
+    "SHIFTED_PSMS",
+    "SHIFT_COLUMNS", "described_columns",
+]  # fmt: skip
+
+FEATURE = r"feature_[a-z0-9_]{1,80}"
+"""Names of the features that rescoring used, which are columns of PSMs too."""
+_LETTERS = "[A-Z*]*"
+_MOST_CHARGE = 127
+
+
+def _told(name: str) -> tuple[str, str]:
+    """Title and meaning of a score."""
+    kind = score_kind(name)[1]
+    return kind.title, kind.formula
+
+
+PSM_COLUMNS = (
+    Column("spectrum_file", "File", "File of the spectrum", width=24, is_shown=False),
+    Column("spectrum_id", "Spectrum", "Name of the spectrum in its file", width=30, is_shown=False),
+    Column("scan", "Scan", "Number of the scan in its file", "identifier", 7, is_nullable=True),
+    Column("retention_time", "RT", "Retention time", "minutes", 8, unit="min", saved=".3f", is_nullable=True),
+    Column("precursor_mz", "m/z", "Measured m/z of the precursor", "number", 10, 4, saved=".6f", is_nullable=True),
+    Column("charge", "z", "Charge of the precursor", "integer", 3, type="int8", low=1, high=_MOST_CHARGE),
+    Column("observed_mass", "Observed mass", "Neutral mass of the precursor", "number", 11, 4, is_shown=False, unit="Da", saved=".6f"),
+    Column("calculated_mass", "Calculated mass", "Neutral mass of the peptide", "number", 11, 4, is_shown=False, unit="Da", saved=".6f"),
+    Column(
+        "mass_error_ppm", "Error", "Measured less calculated mass, after correction of the isotope", "number", 8, 2, unit="ppm",
+        saved=".4f", is_nullable=True,
+    ),
+    Column(
+        "isotope_error", "Isotope", "Isotope peak taken for the monoisotopic one", "integer", 6, is_shown=False, type="int8",
+    ),
+    Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=24),
+    Column("sequence", meaning="Residues without modifications", pattern="[A-Z*]+"),
+    Column("proteins", "Proteins", "Accessions of the proteins that hold the peptide", "texts", 26),
+    Column("missed_cleavages", "Missed", "Missed cleavages", "integer", 6, is_shown=False, type="int8"),
+    Column("matched_ions", "Matched", "Fragment ions found in the spectrum", "integer", 7, type="int16"),
+    Column("total_ions", "Ions", "Fragment ions that the peptide can have", "integer", 6, is_shown=False, type="int16"),
+    Column("spectral_dot_product", *_told("spectral-dot-product"), "number", 8, 3, is_shown=False, is_nullable=True),
+    Column("hyperscore", *_told("hyperscore"), "number", 9, is_shown=False, is_nullable=True),
+    Column("score", "Score", "Score that decides", "number", 7, is_nullable=True),
+    Column("delta_score", "Delta score", "Lead over the next candidate", "number", 8, 3, is_shown=False, is_nullable=True),
+    Column(
+        "q_value", "q-value", "Smallest false discovery rate at which the match is accepted", "probability", 8, is_nullable=True,
+    ),
+    Column(
+        "posterior_error_probability", "PEP", "Probability that this match is wrong", "probability", 9, is_shown=False, is_nullable=True,
+    ),
+    Column("rank", "Rank", "Place among the candidates of its spectrum", "integer", 5, is_shown=False, type="int8"),
+    Column("is_decoy", "Decoy", "Whether it is a decoy, made to count false matches", "truth", 6, is_shown=False),
+    Column("psm_id", meaning="Its row, from 0", kind="identifier"),
+    Column("spectrum_index", meaning="Place of the spectrum in its file, from 0", kind="identifier"),
+    Column("spectrum", meaning="Row of the table of spectra", kind="identifier", rows_of="spectra"),
+    Column(
+        "peptide_q_value", meaning="Smallest false discovery rate at which its peptide is accepted", kind="probability", is_nullable=True,
+        is_optional=True,
+    ),
+    Column("search_score", meaning="Score of the search, before anything was learnt", kind="number", is_nullable=True, is_optional=True),
+    Column("xcorr", *_told("xcorr"), "number", 8, 3, is_shown=False, is_nullable=True, is_optional=True),
+    Column("ksdp", *_told("ksdp"), "number", 8, 3, is_shown=False, is_nullable=True, is_optional=True),
+    Column(
+        "expectation", meaning="Candidates of its spectrum that chance lets score as well", kind="e_value", is_nullable=True,
+        is_optional=True,
+    ),
+    Column("modification_positions", meaning="Residues, from 1; 0 and one more are the ends", kind="numbers", type="list<int16>"),
+    Column(
+        "modification_names", meaning="What is there, as ProForma names it", kind="texts", as_long_as="modification_positions",
+    ),
+    Column(
+        "modification_masses", meaning="What it weighs, Da", kind="numbers", as_long_as="modification_positions", low=-1e6, high=1e6,
+    ),
+    Column(
+        "modification_unimod", meaning="Its number in Unimod, where it has one", kind="numbers", type="list<int32>", is_nullable=True,
+        as_long_as="modification_positions",
+    ),
+    Column(
+        "protein_starts", meaning="First residue in each of the proteins, from 1", kind="numbers", type="list<int32>",
+        as_long_as="proteins",
+    ),
+    Column("residues_before", meaning="Residue before it in each of the proteins", kind="texts", as_long_as="proteins", pattern="[A-Z*-]"),
+    Column("residues_after", meaning="Residue behind it in each of the proteins", kind="texts", as_long_as="proteins", pattern="[A-Z*-]"),
+)  # fmt: skip
+"""In the order of the file, and of the table as text up to ``is_decoy``."""
+
+SHIFT_COLUMNS = (
+    Column("mass_shift", "Shift", "What the precursor is heavier by than the peptide, recalibrated", "number", 10, 4, unit="Da"),
+    Column("modification", "Modification", "Name of the shift, or its mass", width=22),
+    Column(
+        "possible_names", "Possible names",
+        "All names that mass and site fit, the likeliest first; those joined by or, the precursor's tolerance does not tell apart",
+        width=30, is_optional=True,
+    ),
+    Column("site", "Site", "Residue or terminus where the shift fits best", width=7),
+    Column(
+        "site_probability", "Site prob.", "Probability of that residue, from the ions that tell it from others", "number", 9, 3,
+        is_nullable=True,
+    ),
+    Column(
+        "shift_kind", "Kind", "Judged as this group: none, named (a usual shift), end (another end of the peptide) or unnamed (any other)",
+        width=8, is_shown=False, pattern="none|named|end|unnamed",
+    ),
+    Column(
+        "shift_position", meaning="Residue of the shift, from 1; 0 and one more are the ends", kind="integer", type="int16",
+        is_nullable=True,
+    ),
+    Column("carried_mass", meaning="What the name of the shift weighs, Da", kind="number", low=-1e6, high=1e6),
+)  # fmt: skip
+"""What PSMs of a search for modified peptides have besides."""
+
+PEPTIDE_COLUMNS = (
+    Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=24),
+    Column("sequence", "Sequence", "Residues without modifications", width=26, is_shown=False, pattern="[A-Z*]+"),
+    Column("proteins", "Proteins", "Accessions of the proteins that hold it", "texts", 30),
+    Column("n_psms", "PSMs", "Spectra matched to it", "integer", 6, type="int32"),
+    Column("best_score", "Best score", "Score of its best spectrum", "number", 8, is_nullable=True),
+    Column(
+        "q_value", "q-value", "Smallest false discovery rate at which the peptide is accepted", "probability", 9, is_nullable=True,
+    ),
+    Column("is_decoy", "Decoy", "Whether it is a decoy, made to count false matches", "truth", 6, is_shown=False),
+    Column(
+        "posterior_error_probability", "PEP", "Probability that the peptide is wrong", "probability", 9, is_shown=False, is_nullable=True,
+    ),
+    Column("calculated_mass", "Mass", "Neutral monoisotopic mass", "number", 10, 4, unit="Da", saved=".6f"),
+    Column("best_psm", meaning="Row of its best PSM", kind="identifier", rows_of="psms"),
+)  # fmt: skip
+
+PROTEIN_COLUMNS = (
+    Column("group", "Protein group", "Accessions of the proteins that the same peptides prove", width=21),
+    Column("accessions", meaning="Accessions of the proteins that the same peptides prove", kind="texts"),
+    Column("description", "Description", "What the database says of the first protein", width=44, is_nullable=True),
+    Column("n_peptides", "Peptides", "Different peptides", "integer", 7, type="int32"),
+    Column("n_unique_peptides", "Unique", "Peptides that no other group has", "integer", 6, type="int32"),
+    Column("n_psms", "PSMs", "Spectra matched to the group's peptides", "integer", 5, type="int32"),
+    Column(
+        "coverage", "Coverage", "Part of the first protein's residues that peptides cover", "percent", 8, unit="%", saved=".4f",
+        is_nullable=True,
+    ),
+    Column("score", "Score", "Score of the group", "number", 8, is_nullable=True),
+    Column("q_value", "q-value", "Smallest false discovery rate at which the group is accepted", "probability", 8, is_nullable=True),
+    Column("is_decoy", "Decoy", "Whether it is a decoy, made to count false matches", "truth", 6, is_shown=False),
+    Column("razor_peptides", "Razor", "Peptides counted for this group, of all that have them", "integer", 6, is_shown=False, type="int32"),
+    Column(
+        "posterior_error_probability", "PEP", "Probability that the group is wrong", "probability", 9, is_shown=False, is_nullable=True,
+    ),
+    Column("length", "Length", "Residues of the first protein", "integer", 7, is_shown=False, type="int32", low=0),
+    Column("sequence", meaning="Residues of the first protein", pattern=_LETTERS),
+)  # fmt: skip
+
+
+def described_columns(columns: tuple[Column, ...], **others: dict[str, object]) -> tuple[Column, ...]:
+    """The same columns, some of which a table shows otherwise: by their names, what is other.
+
+    >>> described_columns((Column("peptide", width=24),), peptide={"width": 28})[0].width
+    28
+    """
+    return tuple(replace(one, **others[one.name]) if one.name in others else one for one in columns)  # type: ignore[arg-type]
+
+
+def _are_placed(positions: object, sequences: object) -> bool:
+    """Whether modifications sit on residues of their peptides, or at their ends."""
+    import pyarrow.compute as pc
+
+    return _fit(positions, pc.utf8_length(sequences))
+
+
+def _is_placed(position: object, sequences: object) -> bool:
+    import pyarrow.compute as pc
+
+    in_range = pc.and_(pc.greater_equal(position, 0), pc.less_equal(position, pc.add(pc.utf8_length(sequences), 1)))
+    return bool(pc.all(in_range).as_py() is not False)
+
+
+def _is_among(position: object, positions: object) -> bool:
+    """Whether each shift sits where some modification does."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    counts = pc.list_value_length(positions).to_numpy(zero_copy_only=False)
+    row = np.repeat(np.arange(len(counts)), counts)
+    wanted = pc.fill_null(position, -1).to_numpy(zero_copy_only=False)
+    found = np.zeros(len(counts), np.bool_)
+    found[row[pc.list_flatten(positions).to_numpy(zero_copy_only=False) == wanted[row]]] = True
+    return bool((found | (wanted < 0)).all())
+
+
+def _fit(positions: object, lengths: object) -> bool:
+    import numpy as np
+    import pyarrow.compute as pc
+
+    counts = pc.list_value_length(positions).to_numpy(zero_copy_only=False)
+    flat = pc.list_flatten(positions).to_numpy(zero_copy_only=False)
+    most = np.repeat(lengths.to_numpy(zero_copy_only=False), counts) + 1  # type: ignore[attr-defined]
+    return bool(((flat >= 0) & (flat <= most)).all())
+
+
+def _have_some(lists: object) -> bool:
+    import pyarrow.compute as pc
+
+    return bool(pc.all(pc.greater(pc.list_value_length(lists), 0)).as_py() is not False)
+
+
+_OF_ENDS = (
+    Rule(("modification_positions", "sequence"), "places modifications outside their peptides", _are_placed),
+    Rule(("proteins",), "holds peptides of no protein", _have_some),
+)
+
+_SAVED_PSMS = " ".join(one.name for one in PSM_COLUMNS[: [one.name for one in PSM_COLUMNS].index("is_decoy") + 1])
+
+PSMS = Table.of(
+    "psms",
+    "PSMs",
+    PSM_COLUMNS,
+    shown="scan peptide charge score q_value mass_error_ppm precursor_mz matched_ions retention_time proteins spectrum_file spectrum_id "
+    "posterior_error_probability delta_score hyperscore xcorr spectral_dot_product ksdp observed_mass calculated_mass isotope_error "
+    "missed_cleavages total_ions rank is_decoy",
+    links="psm_id peptide proteins is_decoy",
+    saved=_SAVED_PSMS,
+    rules=_OF_ENDS,
+    more=FEATURE,
+)
+SHIFTED_PSMS = Table.of(
+    "psms",
+    "PSMs",
+    described_columns(
+        (*PSM_COLUMNS, *SHIFT_COLUMNS),
+        peptide={"width": 28},
+        q_value={"meaning": "Smallest false discovery rate at which the match is accepted, in its group"},
+        hyperscore={"meaning": "Hyperscore with the shift at its site"},
+        calculated_mass={"meaning": "Neutral mass of the peptide with its shift"},
+    ),
+    shown="scan peptide mass_shift modification possible_names site site_probability charge score q_value precursor_mz matched_ions "
+    "retention_time proteins shift_kind spectrum_file spectrum_id posterior_error_probability hyperscore isotope_error observed_mass "
+    "calculated_mass rank is_decoy",
+    links="psm_id peptide modification proteins is_decoy",
+    saved=_SAVED_PSMS,
+    rules=(
+        *_OF_ENDS,
+        Rule(("shift_position", "sequence"), "places shifts outside their peptides", _is_placed),
+        Rule(("shift_position", "modification_positions"), "places shifts where no modification is", _is_among),
+    ),
+    more=FEATURE,
+)
+PEPTIDES = Table.of(
+    "peptides",
+    "Peptides",
+    PEPTIDE_COLUMNS,
+    shown="peptide q_value n_psms best_score calculated_mass proteins sequence posterior_error_probability is_decoy",
+    links="peptide sequence is_decoy best_psm proteins",
+    saved="peptide sequence proteins n_psms best_score q_value is_decoy",
+)
+PROTEINS = Table.of(
+    "proteins",
+    "Proteins",
+    PROTEIN_COLUMNS,
+    shown="group n_peptides n_psms coverage q_value description score n_unique_peptides razor_peptides posterior_error_probability length "
+    "is_decoy",
+    links="group accessions is_decoy description",
+    saved="group accessions description n_peptides n_unique_peptides n_psms coverage score q_value is_decoy",
+    rules=(Rule(("accessions",), "holds groups of no protein", _have_some),),
+)
+PROTEINS_OF_SHIFTED = replace(
+    PROTEINS, columns=PROTEINS.chosen(["group", "n_peptides", "n_psms", "coverage", "q_value", "description", "is_decoy"])
+)
+EXPORTED_PSMS = replace(
+    SHIFTED_PSMS,
+    stored=(*PSM_COLUMNS, *(replace(one, is_optional=True) for one in SHIFT_COLUMNS)),
+    columns=PSMS.columns,
+    rules=SHIFTED_PSMS.rules,
+)
+"""PSMs of either search."""

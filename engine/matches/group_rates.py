@@ -1,0 +1,108 @@
+"""Error rates of matches in groups, by distinct peptides.
+
+Replicates of a spectrum that no peptide of the database explains find the same false one again and again. Counted by spectra, false
+matches then come in clumps, and the first decoy says little of what stands above it. So a group's rate is that of its distinct peptides,
+each at its best score, wherever that is the larger one.
+
+Every list counts one decoy peptide more than it has, since what lies above the last decoy is on average one false peptide; but no more
+than are to be expected at or above that score from the tail of the decoys. Most groups have few decoys or none. Then one more than they
+have stands for all that chance has in store for the group, and those of all groups tell how fast they fall off. From where on, the forms
+tell that lost against better candidates: those of a group may score better than others by what their shift alone is worth to the model,
+and by so much the group's tail begins higher.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.statistics.posterior_error import posterior_error_probabilities
+from engine.statistics.target_decoy import DecoyTail, ScoreScale, best_by_group, q_values
+
+__all__ = ["group_leads", "group_rates"]
+
+_MANY_DECOYS, _UPPER = 40, 0.75  # from the median the tail is told twice as long as it is, from the upper quartile as it is
+_FEWEST_FORMS = 5  # for a group's lead to be known
+
+
+def group_leads(score: NDArray[np.float64], is_decoy: NDArray[np.bool_], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
+    """By how much the median decoy form of each group scores better than that of all, 0 where it does not, or where there are few.
+
+    Parameters
+    ----------
+    score, is_decoy, group : (n,), of all forms of all spectra.
+
+    Returns
+    -------
+    (n_groups,) float64.
+    """
+    leads = np.zeros(n_groups)
+    for one in range(n_groups):
+        of_group = score[is_decoy & (group == one)]
+        if len(of_group) >= _FEWEST_FORMS:
+            leads[one] = max(0.0, float(np.median(of_group) - np.median(score[is_decoy])))
+    return leads
+
+
+def group_rates(
+    score: NDArray[np.float64], is_decoy: NDArray[np.bool_], peptide: NDArray[np.int64], group: NDArray[np.int64],
+    leads: NDArray[np.float64], *, plus_one: bool, decoy_ratio: float, scale: ScoreScale | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # fmt: skip
+    """q-values and posterior error probabilities of matches that compete, in each group by its own decoys.
+
+    Parameters
+    ----------
+    score : (n,) float64, higher is better. is_decoy : (n,) bool. peptide : (n,) int64, the same for all forms of a peptide, and for its
+        decoy partner. group : (n,) int64. leads : of each group, see `group_leads`.
+    plus_one : count a whole decoy more everywhere. decoy_ratio : decoy candidates for each target candidate.
+    scale : what is known of the score beforehand, where all groups have few decoys; None where it was learnt.
+
+    Returns
+    -------
+    Two of (n,) float64.
+    """
+    unit = 2 * np.unique(peptide, return_inverse=True)[1] + is_decoy
+    best = best_by_group(unit, score)
+    of_all = _tail_of(score[best][is_decoy[best]], scale)
+    q_value, posterior_error = np.empty((2, len(score)))
+    for one in np.unique(group).tolist():
+        rows = np.flatnonzero(group == one)
+        by_peptide = _by_peptide(score[rows], is_decoy[rows], unit[rows], of_all, leads[one], plus_one=plus_one, decoy_ratio=decoy_ratio)
+        by_match = q_values(score[rows], is_decoy[rows], plus_one=plus_one, decoy_ratio=decoy_ratio)
+        q_value[rows] = np.maximum(by_peptide, by_match)
+        posterior_error[rows] = posterior_error_probabilities(score[rows], is_decoy[rows], decoy_ratio)
+    return q_value, posterior_error
+
+
+def _by_peptide(
+    score: NDArray[np.float64], is_decoy: NDArray[np.bool_], unit: NDArray[np.int64], of_all: DecoyTail | None, lead: float, *,
+    plus_one: bool, decoy_ratio: float,
+) -> NDArray[np.float64]:  # fmt: skip
+    """The least rate of distinct peptides of all thresholds that accept each match. `of_all` : the tail of all decoy peptides."""
+    best = best_by_group(unit, score)
+    best = best[np.argsort(score[best], kind="stable")]
+    ranked, decoy = score[best], is_decoy[best]
+    more = np.ones(len(best)) if plus_one else np.minimum(_expected(ranked[decoy], of_all, lead, ranked), 1.0)
+    first = np.searchsorted(ranked, ranked)  # equal scores share a threshold
+    decoys = np.cumsum(decoy[::-1])[::-1][first]
+    targets = np.cumsum(~decoy[::-1])[::-1][first]
+    rate = np.where(targets > 0, np.minimum((decoys + more) / decoy_ratio / np.maximum(targets, 1), 1.0), 1.0)
+    least = np.minimum.accumulate(rate)
+    return least[np.searchsorted(ranked, score)]
+
+
+def _tail_of(decoys: NDArray[np.float64], scale: ScoreScale | None = None) -> DecoyTail | None:
+    """The tail of decoy peptides: from their upper quartile on where they are many, for what lies below falls off more slowly."""
+    return DecoyTail.of(decoys, scale, _UPPER if len(decoys) >= _MANY_DECOYS else 0.5)
+
+
+def _expected(own: NDArray[np.float64], of_all: DecoyTail | None, lead: float, at: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Decoy peptides of a group to be expected at or above some scores."""
+    tail = _tail_of(own)
+    if tail is not None:
+        return tail.at(at)
+    if of_all is None:
+        return np.ones(len(at))
+    base = of_all.base + lead
+    above = float((own - base).clip(min=0.0).mean()) if len(own) else 0.0
+    return DecoyTail(base, len(own) + 1.0, max(of_all.spread, above)).at(at)

@@ -1,0 +1,265 @@
+"""What each pass of a search over spectra was done with, as the run records it and as exports, texts and the window tell it.
+
+What is asked for and what is done differ: a tolerance may come from the run, and a second pass has modifications, specificity and proteins
+of its own. Parameters hold what was asked for; a `SearchPass` what was done.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+
+from engine.chemistry.enzymes import SPECIFICITIES, Specificity, enzyme
+from engine.chemistry.modifications import parse_modification
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import ParameterError, StorageError
+
+if TYPE_CHECKING:
+    from engine.project import Project
+
+__all__ = ["PassSettings", "SearchPass", "asked_passes", "passes_of_record", "passes_of_run", "read_passes", "widest"]
+
+SearchedProteins = Literal["all", "found"]
+"""Whether all proteins of the databases were searched, or those alone that an earlier pass or run had found."""
+
+_MOST_PASSES, _MOST_VALUES, _MOST_LETTERS = 20, 1000, 10_000
+_MOST_JSON = 16 << 20
+_USUAL_MASS = 1500.0  # dalton, of a peptide
+
+
+class PassSettings(Protocol):
+    """What a pass is done with, by the names that every search's parameters have for it."""
+
+    enzyme: str
+    missed_cleavages: int
+    fixed_modifications: tuple[str, ...]
+    precursor_tolerance: Tolerance
+    fragment_tolerance: Tolerance
+    isotope_errors: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SearchPass:
+    """A pass of a search, as it was done.
+
+    Attributes
+    ----------
+    name : ``first``, ``second``. precursor_tolerance, fragment_tolerance : within which peptides and ions were looked for.
+    isotope_errors : that a precursor was taken to have. specificity : ends of a peptide that the enzyme must have cut.
+    fixed_modifications, variable_modifications : by their names. mass_shift : dalton, what a peptide could be lighter or heavier by
+        than its residues; None where that was not asked.
+    groups : kinds of matches, as the column that tells them has them, whose error rates were estimated apart, each by its own decoys;
+        empty where all were judged together.
+    databases : the FASTA files, contaminants among them. proteins : which of their proteins; n_proteins : how many, without decoys.
+    spectra : the files that they came from. n_spectra : how many were searched. source_run : the run that found those proteins, or left
+        those spectra, where it is another one.
+    """
+
+    name: str
+    precursor_tolerance: Tolerance
+    fragment_tolerance: Tolerance
+    isotope_errors: tuple[int, ...]
+    enzyme: str
+    specificity: Specificity
+    missed_cleavages: int
+    fixed_modifications: tuple[str, ...] = ()
+    variable_modifications: tuple[str, ...] = ()
+    mass_shift: tuple[float, float] | None = None
+    groups: tuple[tuple[str, ...], ...] = ()
+    databases: tuple[str, ...] = ()
+    proteins: SearchedProteins = "all"
+    n_proteins: int = 0
+    spectra: tuple[str, ...] = ()
+    n_spectra: int = 0
+    source_run: str = ""
+
+    @classmethod
+    def of(cls, name: str, settings: PassSettings, specificity: Specificity, **more: Any) -> SearchPass:
+        """A pass with the settings of a search, and with `more` by the names of the attributes."""
+        return cls(
+            name, settings.precursor_tolerance, settings.fragment_tolerance, settings.isotope_errors, settings.enzyme,
+            "non-specific" if enzyme(settings.enzyme).is_unspecific else specificity, settings.missed_cleavages,
+            settings.fixed_modifications, **more,
+        )  # fmt: skip
+
+    def record(self) -> dict[str, Any]:
+        """As ``run.json`` has it."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: str(value) if isinstance(value, Tolerance) else value for name, value in values.items()}
+
+    def sentence(self) -> str:
+        """The same for people, as a methods section would say it."""
+        isotopes = "" if self.isotope_errors in ((), (0,)) else f", isotope errors {', '.join(map(str, self.isotope_errors))}"
+        shift = "" if self.mass_shift is None else f", mass shifts from {self.mass_shift[0]:g} to {self.mass_shift[1]:g} Da"
+        missed = f"{self.missed_cleavages} missed cleavage{'' if self.missed_cleavages == 1 else 's'}"
+        modifications = "; ".join(
+            f"{kind} {', '.join(names)}"
+            for kind, names in (("fixed", self.fixed_modifications), ("variable", self.variable_modifications))
+            if names
+        )
+        found = "" if self.proteins == "all" else f" found {f'by {self.source_run}' if self.source_run else 'before'}"
+        proteins = f"{self.n_proteins:,} protein{'' if self.n_proteins == 1 else 's'}{found}"
+        left = f" that {self.source_run} left" if self.source_run else ""
+        return (
+            f"{self.name.capitalize()} pass: {self.n_spectra:,} spectra{left}, {proteins}, precursors within {self.precursor_tolerance}"
+            f"{isotopes}{shift}, fragments within {self.fragment_tolerance}, {self.enzyme}, {self.specificity}, up to {missed}; "
+            f"{modifications or 'no modifications'}"
+        )
+
+
+def asked_passes(parameters: Mapping[str, Any]) -> tuple[SearchPass, ...]:
+    """The passes that parameters ask for, where nobody recorded those that were done; none where they do not describe a search of peptides.
+
+    Raises
+    ------
+    ParameterError : a value cannot be understood.
+    """
+    if any(parameters.get(name) is None for name in ("enzyme", "precursor_tolerance", "fragment_tolerance")):
+        return ()
+    try:
+        return tuple(_pass(one) for one in _asked(parameters))
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"the parameters do not tell how the search was done ({error})") from None
+
+
+def _asked(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Records of the passes that parameters ask for."""
+    isotope_errors, specificity = parameters.get("isotope_errors", ()), parameters.get("specificity", "specific")
+    variable, shift = list(parameters.get("variable_modifications", ())), parameters.get("mass_shift")
+    first = {
+        "name": "first",
+        **{name: str(parameters[name]) for name in ("precursor_tolerance", "fragment_tolerance", "enzyme")},
+        "isotope_errors": list(isotope_errors),
+        "specificity": specificity,
+        "missed_cleavages": parameters.get("missed_cleavages", 0),
+        "fixed_modifications": list(parameters.get("fixed_modifications", ())),
+        "variable_modifications": variable,
+        "mass_shift": None if shift is None else [float(end) for end in str(shift).split("..")],
+    }
+    if not parameters.get("second_pass"):
+        return [first]
+    more = list(dict.fromkeys((*variable, *parameters.get("second_pass_modifications", ()))))
+    again = parameters.get("second_pass_specificity", specificity)
+    second = {**first, "name": "second", "variable_modifications": more, "specificity": again, "proteins": "found"}
+    return [first, second]
+
+
+def passes_of_record(record: Mapping[str, Any]) -> tuple[SearchPass, ...]:
+    """The passes that a record, what a ``run.json`` holds, tells; of runs before passes were recorded those that its parameters ask for.
+
+    Raises
+    ------
+    ParameterError, ValueError, TypeError : a value cannot be understood.
+    """
+    parameters, recorded = record.get("parameters"), record.get("passes")
+    if isinstance(recorded, list):
+        if len(recorded) > _MOST_PASSES:
+            raise ParameterError(f"there are {len(recorded):,} passes")
+        return tuple(_pass(one) for one in recorded)
+    if not isinstance(parameters, dict):
+        return ()
+    passes, measured = asked_passes(parameters), record.get("precursor_tolerance")
+    if passes and isinstance(measured, dict) and "used" in measured:
+        first, *others = passes
+        return SearchPass(**{**vars(first), "precursor_tolerance": _tolerance(measured["used"])}), *others
+    return passes
+
+
+def passes_of_run(project: Project, run_id: str) -> tuple[SearchPass, ...]:
+    """The passes of a finished run of a project; those that its parameters ask for where it has no record of its own.
+
+    Raises
+    ------
+    StorageError : its record is damaged. ParameterError : it has none, and its parameters cannot be understood.
+    """
+    if any(one.name == "run" for one in project.results(run_id)):
+        return read_passes(project.table("run", run_id))
+    return next((asked_passes(one.parameters) for one in project.runs() if one.id == run_id), ())
+
+
+def read_passes(path: Path) -> tuple[SearchPass, ...]:
+    """The passes that a ``run.json`` tells.
+
+    Raises
+    ------
+    StorageError : it cannot be read, or does not hold what the program writes.
+    """
+    try:
+        with path.open("rb") as file:
+            record = json.loads(file.read(_MOST_JSON))
+        if not isinstance(record, dict):
+            raise ParameterError("is no record of a run")
+        return passes_of_record(record)
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError, ParameterError) as error:
+        raise StorageError(f"{path}: does not tell how the search was done ({' '.join(str(error).split()):.200}). Search again.") from error
+
+
+def _pass(values: Any) -> SearchPass:
+    """A pass from its record.
+
+    Raises
+    ------
+    ParameterError : it is none.
+    """
+    if not isinstance(values, dict):
+        raise ParameterError("a pass is no object")
+    shift = values.get("mass_shift")
+    numbers = () if shift is None else _numbers(shift)
+    if shift is not None and (len(numbers) != 2 or not numbers[0] <= numbers[1]):
+        raise ParameterError("mass_shift is no range")
+    specificity, proteins = values.get("specificity", "specific"), values.get("proteins", "all")
+    if specificity not in SPECIFICITIES or proteins not in get_args(SearchedProteins):
+        raise ParameterError("specificity or proteins are none that there are")
+    fixed, variable = (_texts(values.get(f"{kind}_modifications", [])) for kind in ("fixed", "variable"))
+    for name in (*fixed, *variable):
+        parse_modification(name)
+    return SearchPass(
+        _text(values.get("name")), _tolerance(values.get("precursor_tolerance")), _tolerance(values.get("fragment_tolerance")),
+        tuple(_count(one, least=-100) for one in _list(values.get("isotope_errors", []))), enzyme(_text(values.get("enzyme"))).name,
+        specificity, _count(values.get("missed_cleavages", 0)), fixed, variable, None if shift is None else (numbers[0], numbers[1]),
+        tuple(_texts(one) for one in _list(values.get("groups", []))), _texts(values.get("databases", [])), proteins,
+        _count(values.get("n_proteins", 0)), _texts(values.get("spectra", [])), _count(values.get("n_spectra", 0)),
+        _text(values.get("source_run", "")),
+    )  # fmt: skip
+
+
+def _list(value: Any) -> Sequence[Any]:
+    if not isinstance(value, list | tuple) or len(value) > _MOST_VALUES:
+        raise ParameterError("a list is none, or too long")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or len(value) > _MOST_LETTERS:
+        raise ParameterError("a text is none, or too long")
+    value.encode()  # half a character, which JSON can hold, no file can
+    return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(_text(one) for one in _list(value))
+
+
+def _count(value: Any, least: int = 0) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 1 << 53:
+        raise ParameterError("a count is none")
+    return value
+
+
+def _numbers(value: Any) -> tuple[float, ...]:
+    found = _list(value)
+    if not all(isinstance(one, int | float) and abs(one) < 1e9 for one in found):
+        raise ParameterError("a number is none")
+    return tuple(float(one) for one in found)
+
+
+def _tolerance(value: Any) -> Tolerance:
+    return Tolerance.parse(_text(value))
+
+
+def widest(tolerances: Iterable[Tolerance]) -> Tolerance | None:
+    """The one that holds all others at the mass of a usual peptide; None of none."""
+    return max(tolerances, key=lambda one: one.width(_USUAL_MASS), default=None)

@@ -1,0 +1,63 @@
+"""What the precursor of a match has lost in its spectrum: phosphoric acid, as a phosphopeptide does, or sulfur trioxide.
+
+Phosphate and sulfate differ by 9.5 mDa, which the precursor's tolerance seldom tells apart. A phosphorylated serine or threonine loses
+H3PO4; a sulfated residue loses SO3, all of it at once (Medzihradszky 2004, Mol Cell Proteomics 3:429). A phosphorylated tyrosine may lose
+HPO3, which has nearly the mass of SO3: so of peptides with the shift at a tyrosine the smaller loss says nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import ranges
+from engine.chemistry.masses import PROTON_MASS
+from engine.spectra.spectrum_index import SpectrumIndex
+from kernels.layouts import ScoringSettings
+
+__all__ = ["LOSS_OF_PHOSPHATE", "LOSS_OF_SULFATE", "NO_LOSS", "PHOSPHATE_OR_SULFATE", "precursor_losses"]
+
+NO_LOSS, LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE = 0, 1, 2
+"""What was lost, as `precursor_losses` tells it."""
+PHOSPHATE_OR_SULFATE = 79.96
+"""Dalton, what either adds."""
+
+_PHOSPHORIC_ACID, _SULFUR_TRIOXIDE = 97.976896, 79.956815  # dalton
+_LEAST_HEIGHT = 0.3  # of the highest peak's weight, which is the square root of its intensity: a tenth of the intensity
+
+
+def precursor_losses(
+    index: SpectrumIndex, spectrum: NDArray[np.int64], charge: NDArray[np.int64], mass: NDArray[np.float64], is_tyrosine: NDArray[np.bool_],
+    settings: ScoringSettings,
+) -> NDArray[np.int64]:  # fmt: skip
+    """Which of the two losses has the higher peak, where that is a tenth of the highest peak of all.
+
+    Parameters
+    ----------
+    spectrum, charge : (n,) int64. mass : (n,) float64, neutral, of the monoisotopic precursor, dalton.
+    is_tyrosine : (n,) bool, the shift lies at a tyrosine.
+
+    Returns
+    -------
+    (n,) int64, `NO_LOSS`, `LOSS_OF_PHOSPHATE` or `LOSS_OF_SULFATE`.
+    """
+    phosphate, sulfate = (
+        _heights(index, spectrum, (mass - lost) / charge + PROTON_MASS, settings) for lost in (_PHOSPHORIC_ACID, _SULFUR_TRIOXIDE)
+    )
+    offsets, peaks = ranges(index.arrays.offsets[spectrum], index.arrays.offsets[spectrum + 1])
+    highest = np.zeros(len(spectrum))
+    np.maximum.at(highest, np.repeat(np.arange(len(spectrum)), np.diff(offsets)), index.arrays.weight[peaks])
+    is_there = np.maximum(phosphate, sulfate) >= np.maximum(_LEAST_HEIGHT * highest, 1e-12)
+    is_sulfate = is_there & (sulfate > phosphate) & ~is_tyrosine
+    return np.where(is_sulfate, LOSS_OF_SULFATE, np.where(is_there & (phosphate >= sulfate), LOSS_OF_PHOSPHATE, NO_LOSS))
+
+
+def _heights(index: SpectrumIndex, spectrum: NDArray[np.int64], mz: NDArray[np.float64], settings: ScoringSettings) -> NDArray[np.float64]:
+    """Weight of the highest peak within the fragment tolerance of an m/z in each spectrum, 0 where there is none."""
+    offsets, peaks = ranges(index.arrays.offsets[spectrum], index.arrays.offsets[spectrum + 1])
+    row = np.repeat(np.arange(len(spectrum)), np.diff(offsets))
+    width = settings.fragment_absolute + settings.fragment_relative * mz[row]
+    near = np.flatnonzero(np.abs(index.arrays.mz[peaks] - mz[row]) <= width)
+    height = np.zeros(len(spectrum))
+    np.maximum.at(height, row[near], index.arrays.weight[peaks[near]])
+    return height

@@ -1,0 +1,43 @@
+"""Lengths of alignments from their CIGARs, without a line of Python for each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.arrays import Texts
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["letters_of_cigars"]
+
+_ZERO, _DIGITS = ord("0"), 10
+
+
+def letters_of_cigars(cigars: pa.StringArray, kinds: str) -> NDArray[np.int64]:
+    """How many letters the operations of some kinds have in each CIGAR: numbers of nine digits at the most, each before its letter.
+
+    >>> import pyarrow as pa
+    >>> letters_of_cigars(pa.array(["3=1X12I", "", "2D"]), "=XD").tolist()
+    [4, 0, 2]
+    """
+    texts = Texts.of_arrow(cigars)
+    letters, offsets = texts.own.astype(np.int64), texts.offsets - texts.offsets[0]
+    ends = np.flatnonzero((letters < _ZERO) | (letters >= _ZERO + _DIGITS))
+    if not len(ends):
+        return np.zeros(len(texts), np.int64)
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    operation = np.repeat(np.arange(len(ends)), ends + 1 - starts)
+    places = np.arange(len(operation))
+    powers = ends[operation] - 1 - places
+    digits = letters[: len(operation)] - _ZERO
+    values = np.where(powers >= 0, digits * _DIGITS ** np.maximum(powers, 0), 0)
+    counts = np.add.reduceat(values, starts)
+    is_wanted = np.isin(letters[ends], [ord(kind) for kind in kinds])
+    total = np.concatenate(([0], np.cumsum(np.where(is_wanted, counts, 0))))
+    before = np.searchsorted(ends, offsets)
+    found: NDArray[np.int64] = total[before[1:]] - total[before[:-1]]
+    return found

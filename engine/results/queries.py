@@ -1,0 +1,102 @@
+"""Tables of a run as DuckDB sees them: checked before, one view each of the described columns, and no way to any other file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.results import columns as described
+from engine.results.reader import TableFile
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+__all__ = ["create_view", "identifier", "is_out_of_memory", "parquet_reader", "shut_off", "text_literal"]
+
+_NAMES_OF_TYPES = {
+    "string": "VARCHAR", "large_string": "VARCHAR", "bool": "BOOLEAN", "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER",
+    "int64": "BIGINT", "uint8": "UTINYINT", "uint16": "USMALLINT", "uint32": "UINTEGER", "uint64": "UBIGINT", "float": "FLOAT",
+    "double": "DOUBLE",
+}  # fmt: skip
+
+
+def text_literal(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """A name of a column or a table as SQL writes it, whatever letters it has."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def create_view(connection: duckdb.DuckDBPyConnection, source: TableFile, *, name: str = "", has_rows: bool = False) -> None:
+    """A view of a table with those of its columns that are described, each with its described type. Others are a stranger's.
+
+    `has_rows`: a column ``file_row_number`` says where in the file each row is, and columns that runs may lack are there in any case,
+    without a value where this run does.
+    """
+    options = {"file_row_number": "true"} if has_rows else {}
+    reader = parquet_reader(source.path, **options)
+    stored = {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()}
+    columns = [_cast(one, stored[one.name]) for one in source.columns.values()]
+    if has_rows:
+        absent = [one for name, one in source.table.by_name.items() if name not in source.columns]
+        columns += [f"CAST(NULL AS {sql_type(described.arrow_type(one.type_name))}) AS {identifier(one.name)}" for one in absent]
+    chosen = ", ".join([*columns, *(["file_row_number"] if has_rows else [])])
+    connection.execute(f"CREATE VIEW {identifier(name or source.table.name)} AS SELECT {chosen} FROM {reader}")
+
+
+def _cast(column: described.Column, stored: str) -> str:
+    """SQL for a column with its described type; numbers with commas between become a list."""
+    wanted, name = sql_type(described.arrow_type(column.type_name)), identifier(column.name)
+    if stored == wanted:
+        return name
+    if stored == "VARCHAR" and wanted.endswith("[]"):
+        return f"CAST(string_split({name}, ',') AS {wanted}) AS {name}"
+    return f"CAST({name} AS {wanted}) AS {name}"
+
+
+def sql_type(kind: pa.DataType) -> str:
+    """DuckDB's name of an Arrow type.
+
+    >>> sql_type(described.arrow_type("double[9]"))
+    'DOUBLE[]'
+    """
+    value = getattr(kind, "value_type", None)
+    return _NAMES_OF_TYPES[str(kind)] if value is None else f"{sql_type(value)}[]"
+
+
+def parquet_reader(path: Path, **options: str) -> str:
+    """SQL that stands for the rows of a Parquet file; `options` of DuckDB's ``read_parquet``."""
+    named = "".join(f", {name} = {value}" for name, value in options.items())
+    return f"read_parquet({text_literal(_without_wildcards(path))}{named})"
+
+
+def shut_off(connection: duckdb.DuckDBPyConnection, files: Iterable[Path]) -> None:
+    """Let a connection read these Parquet files and nothing else, for good: no query opens, writes or loads anything, whatever it says."""
+    # The pattern that stands for a file is asked about, and the file that it leads to.
+    allowed = [text_literal(name) for path in files for name in (os.path.abspath(path), _without_wildcards(path))]  # noqa: PTH100
+    for setting in (
+        f"allowed_paths = [{', '.join(allowed)}]",
+        "autoinstall_known_extensions = false",
+        "autoload_known_extensions = false",
+        "python_enable_replacements = false",
+        "enable_external_access = false",
+        "lock_configuration = true",
+    ):
+        connection.execute(f"SET {setting}")
+
+
+def is_out_of_memory(text: str) -> bool:
+    """Whether what DuckDB complains of is the memory, and not the disk that it would spill to."""
+    return ("Out of Memory" in text or "OutOfMemory" in text or "bad_alloc" in text) and "max_temp_directory_size" not in text
+
+
+def _without_wildcards(path: Path) -> str:
+    """A path for DuckDB's readers, which would take its brackets, stars and question marks for patterns."""
+    path = Path(os.path.abspath(path))  # noqa: PTH100 - links stay as they are
+    return "".join(f"[{letter}]" if letter in "[*?" else letter for letter in str(path))

@@ -1,0 +1,444 @@
+"""Reads a table of a run that anybody may have written: nothing in it is believed before it was looked at.
+
+Names (missing, doubled), types, nested ones too, missing values, bounds, UTF-8, rows that are cut off, and what holds between columns are
+checked by the table's description (`engine.results.columns`), before anybody computes with a value. A type that means the same (a
+narrower whole number, a dictionary of texts) becomes the described one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.errors import InputError, ProteoscopeError, StorageError, shortened
+from engine.project import Project
+from engine.results.columns import Column, Rule, Table, arrow_type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["CHECKED_ROWS", "TableFile", "checked", "number_columns", "read_stored", "row_count", "stored_table"]
+
+CHECKED_ROWS = 1 << 16
+"""Rows of a table in memory, unless somebody wants fewer."""
+_MOST_NAMES = 5  # that an error tells
+_PIECE_BYTES = 1 << 26  # about as many of a piece in memory
+_AGAIN = "Do the search again"
+
+
+class TableFile:
+    """A Parquet table whose columns are those of a description, as far as they are asked for. It is open until `close`.
+
+    Parameters
+    ----------
+    path : of the file. table : what it should hold.
+    needed : names of columns that it must have; those that the description does not call optional, when None.
+    n_rows_of : rows of the other tables of the run, by their names, which columns refer to.
+    remedy : what the user can do about a table that is not sound.
+
+    Attributes
+    ----------
+    columns : those of the description that it has, by their names, and `Table.more` of them.
+
+    Raises
+    ------
+    InputError : it is no such table.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        table: Table,
+        needed: Iterable[str] | None = None,
+        *,
+        n_rows_of: Mapping[str, int] | None = None,
+        remedy: str = _AGAIN,
+    ) -> None:
+        import pyarrow.parquet as pq
+
+        self.path, self.table, self._remedy, self._n_rows_of = path, table, remedy, dict(n_rows_of or {})
+        with self._read():
+            self._file = pq.ParquetFile(path)
+        try:
+            with self._read():
+                self._schema = self._file.schema_arrow
+                names = list(self._schema.names)
+                self.n_rows = int(self._file.metadata.num_rows)
+            self.columns = self._known(names, needed)
+            self._check_rows()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> TableFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the file go."""
+        self._file.close()
+
+    @property
+    def group_rows(self) -> list[int]:
+        """Rows of each row group."""
+        metadata = self._file.metadata
+        return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+
+    def batches(self, names: Sequence[str] | None = None, rows: int = CHECKED_ROWS) -> Iterator[pa.Table]:
+        """The rows, so many at a time, in their order: some columns, or all described ones that the file has.
+
+        Raises
+        ------
+        InputError : something in them is not as it should be.
+        """
+        import pyarrow as pa
+
+        asked = list(self.columns if names is None else names)
+        wanted = [name for name in asked if name in self.columns]
+        with self._read():
+            pieces = self._file.iter_batches(min(rows, self._rows_of_piece()), columns=wanted, use_threads=False)
+        n_read = 0
+        while True:
+            with self._read():
+                piece = next(pieces, None)
+            if piece is None:
+                break
+            with self._read():
+                found = pa.Table.from_batches([piece]).select(wanted)
+            n_read += len(found)
+            yield self._with_absent(self._checked(found), asked)
+        if n_read != self.n_rows:
+            raise self.damaged(f"holds {n_read:,} rows where it says {self.n_rows:,}")
+
+    def read(self, names: Sequence[str] | None = None) -> pa.Table:
+        """All rows of some columns, or of all described ones. Raises as `batches`."""
+        import pyarrow as pa
+
+        wanted = list(self.columns if names is None else names)
+        parts = list(self.batches(wanted))
+        return pa.concat_tables(parts) if parts else self._empty(wanted)
+
+    def read_group(self, number: int, names: Sequence[str]) -> pa.Table:
+        """A row group of some columns. Raises as `batches`."""
+        with self._read():
+            found = self._file.read_row_group(number, columns=list(names), use_threads=False).select(list(names))
+        return self._checked(found)
+
+    def check(self, names: Sequence[str] | None = None, is_wanted: Callable[[], object] = lambda: None) -> None:
+        """Look at all rows, for those who read them without this class; `is_wanted` is called between pieces, and may raise.
+
+        Raises
+        ------
+        InputError : something in them is not as it should be.
+        """
+        for _ in self.batches(names):
+            is_wanted()
+
+    def damaged(self, reason: str, name: str = "") -> InputError:
+        """What is wrong with the table, or with a column of it."""
+        return InputError(self.path, reason, place=f"column {shortened(name)}" if name else "", remedy=self._remedy)
+
+    def _known(self, names: list[str], needed: Iterable[str] | None) -> dict[str, Column]:
+        described = self.table.by_name
+        wanted = [name for name, one in described.items() if not one.is_optional] if needed is None else list(needed)
+        if missing := [name for name in wanted if name not in names and not (name in described and described[name].is_optional)]:
+            others = f" and {len(missing) - 1} more that it should have" if len(missing) > 1 else ""
+            raise self.damaged(f"has no column {missing[0]}{others}")
+        # DuckDB takes names for the same whose letters differ in case alone.
+        doubled = [name for name, n in Counter(name.casefold() for name in names).items() if n > 1]
+        if doubled:
+            raise self.damaged(f"holds the columns {', '.join(map(shortened, doubled[:_MOST_NAMES]))} twice")
+        more = {one.name: one for one in number_columns(names) if self.table.more and re.fullmatch(self.table.more, one.name)}
+        known = {name: described.get(name) or more[name] for name in names if name in described or name in more}
+        for name, one in known.items():
+            with self._read():
+                stored = self._schema.field(name).type
+                if not _means(stored, arrow_type(one.type_name), one):
+                    raise self.damaged(f"holds {_shown_type(stored)} where it should hold {_shown_type(arrow_type(one.type_name))}", name)
+        return known
+
+    def _check_rows(self) -> None:
+        """Refuse a table that is cut off, as far as its head tells."""
+        with self._read():
+            metadata = self._file.metadata
+            groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+            if any(one.num_rows < 0 for one in groups) or sum(one.num_rows for one in groups) != self.n_rows:
+                raise self.damaged("is cut off: its parts have other numbers of rows than it says")
+
+    def _rows_of_piece(self) -> int:
+        """As many rows as are some megabytes."""
+        metadata = self._file.metadata
+        # What the file says of single columns, Arrow reads with an error that ends the program where it is damaged.
+        n_bytes = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+        return max(1, min(CHECKED_ROWS, _PIECE_BYTES * max(1, self.n_rows) // max(1, n_bytes)))
+
+    def _with_absent(self, found: pa.Table, names: Sequence[str]) -> pa.Table:
+        """Columns in the order asked for; of those that runs may lack, and this one does, each value is missing."""
+        import pyarrow as pa
+
+        for name in names:
+            if name not in self.columns:
+                found = found.append_column(name, pa.nulls(len(found), arrow_type(self.table.by_name[name].type_name)))
+        return found.select(list(names))
+
+    def _empty(self, names: Sequence[str]) -> pa.Table:
+        import pyarrow as pa
+
+        described = {**self.table.by_name, **self.columns}
+        return pa.schema([(name, arrow_type(described[name].type_name)) for name in names]).empty_table() if names else pa.table({})
+
+    def _checked(self, found: pa.Table) -> pa.Table:
+        with self._read():
+            return checked(found, self.columns, self.table.rules, self.damaged, self._n_rows_of)
+
+    @contextmanager
+    def _read(self) -> Iterator[None]:
+        """Turn what Arrow complains of into an error that names the file."""
+        import pyarrow as pa
+
+        try:
+            yield
+        except ProteoscopeError:
+            raise
+        except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, IndexError, OverflowError, MemoryError) as error:
+            raise self.damaged(
+                f"cannot be read as a table ({shortened(' '.join(str(error).split()), 200) or type(error).__name__})"
+            ) from error
+
+
+def number_columns(names: Iterable[str]) -> tuple[Column, ...]:
+    """Columns of numbers of which nothing else is known, as `Table.more` has them."""
+    return tuple(Column(name, type="float", is_nullable=True) for name in names)
+
+
+def checked(
+    found: pa.Table,
+    columns: Mapping[str, Column],
+    rules: Sequence[Rule],
+    damaged: Callable[[str, str], InputError],
+    n_rows_of: Mapping[str, int],
+) -> pa.Table:
+    """Rows with the described types, whose values are as the description says.
+
+    Raises
+    ------
+    InputError : made by `damaged` of a reason and a column's name.
+    """
+    import pyarrow as pa
+
+    arrays: dict[str, pa.Array] = {}
+    for name in found.column_names:
+        one, column = columns[name], found[name]
+        try:
+            column.validate(full=True)
+            array = _as(_in_one(column), arrow_type(one.type_name))
+            reason = _fault(array, one, n_rows_of)
+        except (pa.ArrowException, ValueError) as error:
+            reason = f"cannot be read ({shortened(' '.join(str(error).split()), 200)})"
+        if reason:
+            raise damaged(reason, name)
+        arrays[name] = array
+    for name, array in arrays.items():
+        other = columns[name].as_long_as
+        if other in arrays and not _are_as_long(array, arrays[other]):
+            raise damaged(f"has other numbers of items than {other}", name)
+    for rule in rules:
+        if all(name in arrays for name in rule.columns) and not rule.is_kept(*(arrays[name] for name in rule.columns)):
+            raise damaged(rule.says, rule.columns[0])
+    return pa.table(arrays) if arrays else found
+
+
+def stored_table(
+    project: Project,
+    run: str,
+    table: Table,
+    needed: Iterable[str] | None = None,
+    *,
+    verify: bool = True,
+    remedy: str = _AGAIN,
+) -> TableFile:
+    """A table of a finished run, open, whose columns may refer to the rows of its other tables.
+
+    Raises
+    ------
+    InputError : the run has no such table, or it is not sound. StorageError : the file is missing, or is not what was registered.
+    """
+    path = project.table(table.name, run, verify=verify)
+    referred = {one.rows_of for one in table.by_name.values() if one.rows_of}
+    n_rows_of = {name: n for name in referred if (n := _n_rows(project, run, name)) is not None}
+    return TableFile(path, table, needed, n_rows_of=n_rows_of, remedy=remedy)
+
+
+def read_stored(project: Project, run: str, table: Table, names: Sequence[str], *, remedy: str = _AGAIN) -> pa.Table:
+    """All rows of some columns of a table of a finished run. Raises as `stored_table`."""
+    with stored_table(project, run, table, names, remedy=remedy) as found:
+        return found.read(names)
+
+
+def _n_rows(project: Project, run: str, name: str) -> int | None:
+    """Rows of a table; None where the run has not kept it."""
+    try:
+        path = project.table(name, run, verify=False)
+    except (InputError, StorageError):
+        return None
+    return row_count(path) or 0
+
+
+def row_count(path: Path) -> int | None:
+    """How many rows a table says that it has; None where it cannot be read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (pa.ArrowException, OSError, ValueError):
+        return None
+
+
+def _in_one(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array."""
+    import pyarrow as pa
+
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _means(stored: pa.DataType, wanted: pa.DataType, column: Column) -> bool:
+    """Whether a type may become the described one without another meaning."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(stored):
+        stored = stored.value_type
+    if pa.types.is_null(stored):
+        return True
+    if _is_list(wanted):
+        if pa.types.is_fixed_size_list(wanted) and _is_text(stored):
+            return True  # numbers with commas between, as runs of earlier versions have them
+        return _is_list(stored) and _means(stored.value_type, wanted.value_type, column)
+    if _is_text(wanted):
+        return _is_text(stored)
+    if pa.types.is_boolean(wanted):
+        return bool(pa.types.is_boolean(stored))
+    if pa.types.is_integer(wanted):
+        return bool(pa.types.is_integer(stored))
+    return bool(pa.types.is_floating(stored) or pa.types.is_integer(stored))
+
+
+def _shown_type(kind: pa.DataType) -> str:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if _is_list(kind):
+        return f"lists of {_shown_type(kind.value_type)}"
+    if _is_text(kind):
+        return "texts"
+    if pa.types.is_boolean(kind):
+        return "truths"
+    if pa.types.is_integer(kind):
+        return "whole numbers"
+    return "numbers" if pa.types.is_floating(kind) else shortened(str(kind))
+
+
+def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """The same values as another type, which `_means`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.type == wanted:
+        return column
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_fixed_size_list(wanted) and _is_text(column.type):
+        parts = pc.split_pattern(column, ",")
+        if pc.any(pc.not_equal(pc.list_value_length(parts), wanted.list_size)).as_py():
+            raise pa.ArrowInvalid(f"a text is not {wanted.list_size} numbers with commas between")
+        column = parts
+    if _is_list(column.type) and _is_list(wanted):
+        return _as_list(column, wanted)
+    return column.cast(wanted)
+
+
+def _as_list(column: pa.Array, wanted: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.null_count:
+        raise pa.ArrowInvalid("a list is missing")
+    items, lengths = column.flatten(), pc.list_value_length(column)
+    values = _as(items, wanted.value_type)
+    if pa.types.is_fixed_size_list(wanted):
+        if pc.any(pc.not_equal(lengths, wanted.list_size)).as_py():
+            raise pa.ArrowInvalid(f"a list has not {wanted.list_size} items")
+        return pa.FixedSizeListArray.from_arrays(values, wanted.list_size)
+    import numpy as np
+
+    offsets = np.concatenate(([0], np.cumsum(lengths.to_numpy(zero_copy_only=False), dtype=np.int64)))
+    if pa.types.is_large_list(wanted):
+        return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), values)
+    return pa.ListArray.from_arrays(pa.array(offsets).cast(pa.int32()), values)
+
+
+def _fault(array: pa.Array, one: Column, n_rows_of: Mapping[str, int]) -> str:
+    """What is wrong with the values of a column, as the end of a sentence; empty where nothing is."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if _is_list(array.type):
+        if array.null_count:
+            return "holds a list that is missing"
+        array = array.flatten()
+        if _is_list(array.type):
+            return "holds lists of lists"
+    if not one.is_nullable:
+        if array.null_count:
+            return "holds a value that is missing"
+        if pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py():
+            return "holds what is not a number"
+    low, high = one.low, one.high
+    if one.rows_of:
+        low, high = 0, n_rows_of.get(one.rows_of, 1 << 62) - 1
+    if low is not None or high is not None:
+        known = array
+        if pa.types.is_floating(array.type):
+            known = pc.if_else(pc.is_nan(array), pa.scalar(None, array.type), array)
+        ends = pc.min_max(known).as_py()
+        least, most = ends["min"], ends["max"]
+        if least is not None and ((low is not None and least < low) or (high is not None and most > high)):
+            if one.rows_of:
+                return f"refers to rows that {one.rows_of} has not"
+            return f"holds numbers outside {_bounds(low, high)}"
+        if least is not None and pa.types.is_floating(array.type) and (abs(least) == float("inf") or abs(most) == float("inf")):
+            return "holds an infinite number"
+    if one.pattern and pc.any(pc.invert(pc.match_substring_regex(array, f"^(?:{one.pattern})$"))).as_py():
+        return "holds a text that the program does not write"
+    return ""
+
+
+def _bounds(low: float | None, high: float | None) -> str:
+    return f"{'-' if low is None else f'{low:g}'} to {'-' if high is None else f'{high:g}'}"
+
+
+def _are_as_long(array: pa.Array, other: pa.Array) -> bool:
+    import pyarrow.compute as pc
+
+    return bool(pc.list_value_length(array).equals(pc.list_value_length(other).cast(pc.list_value_length(array).type)))

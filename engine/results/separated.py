@@ -1,0 +1,241 @@
+"""Tables of tab-separated values from columns: one header line, one line a row, made without a line of Python for each.
+
+Truths are ``true`` and ``false``, lists are joined by semicolons, vectors by commas, a missing value is empty, a text that holds a double
+quote stands in double quotes with those inside doubled (RFC 4180), tabs and line breaks within texts become spaces. What differs between
+the files of several searches, which others rely on, is a `Dialect`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import repeat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engine.files import atomic_file
+from engine.jobs.progress import Progress
+from engine.results.columns import Column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "DIGITS",
+    "PRINTED",
+    "ROUNDED",
+    "TRIMMED",
+    "UNQUOTED",
+    "Dialect",
+    "header_line",
+    "separated_lines",
+    "write_lines",
+    "write_separated",
+]
+
+_ROWS = 1 << 16  # of a piece in memory
+_FORMULA = "^[ \t]*[=+@＝＋－＠-]"
+"""What a cell begins with that a spreadsheet takes for a formula, and may obey."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How values become cells where their columns do not say.
+
+    Attributes
+    ----------
+    number, single : how numbers of 64 and of 32 bits are written, as Python's format has it.
+    is_short : numbers are rounded to the decimals of their format, and written with no more digits than they then need.
+    not_a_number : what stands for what is not a number. knows_infinity : whether an infinite number is written; as missing where it is not.
+    blanks : a regular expression of what becomes one space in texts. is_trimmed : no space stands at their ends.
+    has_quotes : whether a text with a double quote stands in double quotes.
+    """
+
+    number: str
+    single: str
+    is_short: bool = False
+    not_a_number: str = ""
+    knows_infinity: bool = True
+    blanks: str = "[\\t\\n\\r]"
+    is_trimmed: bool = False
+    has_quotes: bool = True
+
+
+DIGITS = Dialect(".10g", ".7g")
+"""Of PSMs, peptides and protein groups: what a float32 holds, and for float64 enough that scores that differ are written differently."""
+ROUNDED = Dialect(".6f", ".6f", is_short=True, knows_infinity=False)
+"""Of modifications, clusters, explained spectra and reads."""
+PRINTED = Dialect(".10g", ".10g", not_a_number="nan")
+"""Of the hits of sequence searches."""
+TRIMMED = Dialect(
+    ".10g", ".10g", blanks=r"[\s\v\x1c-\x1f\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]+", is_trimmed=True
+)
+"""Of the hits of structure searches."""
+UNQUOTED = Dialect(".10g", ".10g", has_quotes=False)
+"""Of complexes, and of a superposition."""
+
+
+def write_separated(
+    out: Path,
+    tables: Iterable[pa.Table] | pa.Table,
+    columns: Sequence[Column],
+    progress: Progress,
+    dialect: Dialect,
+    *,
+    spreadsheet_safe: bool = False,
+    threads: int = 1,
+    rows: int = _ROWS,
+) -> None:
+    """Write some columns of a table, or of its parts, to the file `out`, which appears whole or not at all.
+
+    Parameters
+    ----------
+    tables : a table, or its parts, which may come as they are made.
+    progress : told the rows, and asked whether the user wants to stop.
+    spreadsheet_safe : an apostrophe stands before texts that a spreadsheet would take for formulas.
+    threads : that make lines at a time; a few pieces of so many `rows` are held.
+
+    Raises
+    ------
+    StorageError : the disk refused. Cancelled : the user asked to stop.
+    """
+    import pyarrow as pa
+
+    parts = [tables] if isinstance(tables, pa.Table) else tables
+    pieces = (part.slice(first, rows) for part in parts for first in range(0, len(part), rows))
+
+    def lines(piece: pa.Table) -> bytes:
+        return separated_lines(piece, columns, dialect, spreadsheet_safe=spreadsheet_safe)
+
+    write_lines(out, header_line(columns), pieces, lines, progress, threads=threads)
+
+
+def header_line(columns: Sequence[Column]) -> bytes:
+    """The first line: the names of the columns."""
+    return ("\t".join(one.name for one in columns) + "\n").encode()
+
+
+def write_lines(
+    out: Path,
+    header: bytes,
+    pieces: Iterable[pa.Table],
+    lines: Callable[[pa.Table], Any],
+    progress: Progress,
+    *,
+    threads: int = 1,
+    then: Callable[[Any], bytes] = bytes,
+) -> None:
+    """Write a header and the lines of pieces of a table, in their order, to the file `out`, which appears whole or not at all.
+
+    `lines` makes them, for several pieces at a time; `then` turns what it made into bytes, for one piece after the other.
+
+    Raises
+    ------
+    StorageError : the disk refused. Cancelled : the user asked to stop.
+    """
+    with atomic_file(out) as file, ThreadPoolExecutor(max(1, threads), thread_name_prefix="table-writer") as pool:
+        file.write(header)
+        waiting: deque[tuple[int, Future[Any]]] = deque()
+
+        def write_next() -> None:
+            n, future = waiting.popleft()
+            file.write(then(future.result()))
+            progress.advance(n)
+            progress.check()
+
+        for piece in pieces:
+            waiting.append((len(piece), pool.submit(lines, piece)))
+            while len(waiting) > threads:
+                write_next()
+        while waiting:
+            write_next()
+
+
+def separated_lines(piece: pa.Table, columns: Sequence[Column], dialect: Dialect, *, spreadsheet_safe: bool = False) -> bytes:
+    """The lines of some rows."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not len(piece):
+        return b""
+    cells = [_cells(_in_one(piece[one.name]), one, dialect, is_safe=spreadsheet_safe) for one in columns]
+    lines = pc.binary_join_element_wise(*cells, "\t", null_handling="replace", null_replacement="")
+    lines = pc.binary_join_element_wise(lines, "", "\n")
+    assert isinstance(lines, pa.StringArray)
+    _, offsets, letters = lines.buffers()
+    ends = memoryview(offsets).cast("i")
+    return bytes(memoryview(letters)[ends[lines.offset] : ends[lines.offset + len(lines)]])
+
+
+def _in_one(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array, of values and not of numbers of a dictionary."""
+    import pyarrow as pa
+
+    array = column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+    return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+
+
+def _cells(column: pa.Array, one: Column, dialect: Dialect, *, is_safe: bool) -> pa.Array:
+    """A column of any type as texts, none of them missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        items = pc.fill_null(_plain(column.flatten(), one, dialect), "")
+        ends = np.concatenate(([0], np.cumsum(pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False))))
+        joined = pc.binary_join(pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), items), ";,"[pa.types.is_fixed_size_list(kind)])
+        return _as_cell(joined, one, dialect, is_safe=is_safe) if _is_text(kind.value_type) else joined
+    text = pc.fill_null(_plain(column, one, dialect), one.saved_null)
+    # Numbers among which a word stands are texts, to those who read the file too.
+    return _as_cell(text, one, dialect, is_safe=is_safe) if _is_text(kind) or one.saved_null else text
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _plain(column: pa.Array, one: Column, dialect: Dialect) -> pa.Array:
+    """Values as texts, those that are missing as null."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_floating(column.type):
+        return _numbers(column, one.saved or (dialect.single if pa.types.is_float32(column.type) else dialect.number), dialect)
+    if not _is_text(column.type):
+        return pc.cast(column, pa.string())
+    text = pc.replace_substring_regex(pc.cast(column, pa.string()), dialect.blanks, " ")
+    return pc.utf8_trim(text, " ") if dialect.is_trimmed else text
+
+
+def _numbers(column: pa.Array, form: str, dialect: Dialect) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not dialect.knows_infinity:
+        column = pc.if_else(pc.is_finite(column), column, None)
+    if dialect.is_short:
+        return pc.cast(pc.round(column, int(form.strip(".f"))), pa.string())
+    values = column.to_numpy(zero_copy_only=False).astype(np.float64)
+    # Arrow has no way to print so many digits.
+    texts = pa.array(list(map(format, values.tolist(), repeat(form))), pa.string())
+    is_number = pc.invert(pc.is_nan(pa.array(values)))
+    return pc.if_else(pc.and_(is_number, column.is_valid()), texts, pa.scalar(dialect.not_a_number or None, pa.string()))
+
+
+def _as_cell(text: pa.Array, one: Column, dialect: Dialect, *, is_safe: bool) -> pa.Array:
+    """Texts as they stand between tabs."""
+    import pyarrow.compute as pc
+
+    if is_safe and not one.is_own_text:
+        text = pc.if_else(pc.match_substring_regex(text, _FORMULA), pc.binary_join_element_wise("'", text, ""), text)
+    if dialect.has_quotes and pc.any(pc.match_substring(text, '"')).as_py():
+        doubled = pc.binary_join_element_wise('"', pc.replace_substring(text, '"', '""'), '"', "")
+        text = pc.if_else(pc.match_substring(text, '"'), doubled, text)
+    return text

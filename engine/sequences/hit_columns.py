@@ -1,0 +1,89 @@
+"""The table of the subjects that queries resemble, each column described once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.results.columns import Column, Rule, Table
+
+__all__ = ["HITS"]
+
+_MOST = (1 << 31) - 1
+_DRAWN = "[A-Z*+ -]*"
+
+
+def _place(name: str, title: str, meaning: str) -> Column:
+    return Column(name, title, meaning, "integer", 9, is_shown=False, type="int32", low=0)
+
+
+def _are_drawn(length: Any, query: Any, middle: Any, subject: Any) -> bool:
+    """Whether the three lines of each alignment are as long as it says."""
+    import pyarrow.compute as pc
+
+    lengths = [pc.utf8_length(line) for line in (query, middle, subject)]
+    return all(one.equals(length.cast(one.type)) for one in lengths)
+
+
+def _lie_inside(start: Any, end: Any, length: Any) -> bool:
+    import pyarrow.compute as pc
+
+    inside = pc.and_(pc.less_equal(start, pc.add(end, 1)), pc.less_equal(end, length))
+    return pc.all(inside).as_py() is not False
+
+
+HITS = Table.of(
+    "hits",
+    "Hits",
+    (
+        Column("query", "Query", "Name of the query in its file", width=16, is_shown=False),
+        Column("subject", "Subject", "Name of the sequence in the database", width=20),
+        Column(
+            "identity", "Identity", "Part of the alignment's columns with the same residue twice", "percent", 8, unit="%", saved=".4f",
+            low=0, high=1,
+        ),
+        Column("alignment_length", "Columns", "Columns of the alignment, gaps among them", "integer", 8, type="int32", low=0),
+        Column("mismatches", "Mismatches", "Columns with two different residues", "integer", 9, is_shown=False, type="int32", low=0),
+        Column("gap_openings", "Gap openings", "Runs of gaps", "integer", 8, is_shown=False, type="int32", low=0),
+        _place("query_start", "Query from", "First residue of the query in the alignment"),
+        _place("query_end", "Query to", "Last residue of the query in the alignment"),
+        _place("subject_start", "Subject from", "First residue of the subject in the alignment"),
+        _place("subject_end", "Subject to", "Last residue of the subject in the alignment"),
+        Column(
+            "e_value", "E-value", "Hits as good that chance gives in a database of this size", "e_value", 8, saved=".3g", is_nullable=True
+        ),
+        Column("bit_score", "Bits", "Bit score: comparable between matrices", "number", 7, 1, saved=".1f", is_nullable=True),
+        Column("score", "Score", "Score of the alignment", "integer", 6, type="int32"),
+        Column("positives", "Positives", "Columns that the matrix scores above zero", "integer", 8, is_shown=False, type="int32", low=0),
+        Column(
+            "query_coverage", "Coverage", "Part of the query's residues that the alignment covers", "percent", 8, unit="%", saved=".4f",
+            low=0, high=1,
+        ),
+        Column(
+            "subject_coverage", "Subject coverage", "Part of the subject's residues that the alignment covers", "percent", 8,
+            is_shown=False, unit="%", saved=".4f", low=0, high=1,
+        ),
+        Column(
+            "cigar", "CIGAR", "The alignment: M two residues, I the query's alone, D the subject's alone", width=20, is_shown=False,
+            pattern="(?:[0-9]{1,9}[MID=X])*", is_own_text=True,
+        ),
+        Column("subject_length", "Length", "Residues of the sequence in the database", "integer", 7, type="int32", low=0),
+        Column("description", "Description", "What the database says of the sequence", width=44),
+        Column("query_index", meaning="Place of the query in its files, from 0", kind="identifier", low=0, high=1 << 62),
+        Column("subject_index", meaning="Place of the subject in its files, from 0", kind="identifier", low=0, high=1 << 62),
+        Column("query_length", meaning="Residues of the query", kind="integer", type="int32", low=0),
+        Column("rank", "Rank", "Place among the hits of its query", "integer", 5, is_shown=False, type="int32", low=0, high=_MOST),
+        Column("aligned_query", meaning="The query's line of the alignment", pattern=_DRAWN),
+        Column("aligned_middle", meaning="The line between, with marks", pattern=_DRAWN),
+        Column("aligned_subject", meaning="The subject's line", pattern=_DRAWN),
+    ),
+    shown="query subject e_value bit_score identity query_coverage description alignment_length score subject_length subject_coverage "
+    "positives mismatches gap_openings query_start query_end subject_start subject_end rank cigar",
+    links="query_index query query_length",
+    saved="query subject identity alignment_length mismatches gap_openings query_start query_end subject_start subject_end e_value "
+    "bit_score score positives query_coverage subject_coverage cigar subject_length description",
+    rules=(
+        Rule(("alignment_length", "aligned_query", "aligned_middle", "aligned_subject"), "has lines of another length", _are_drawn),
+        Rule(("query_start", "query_end", "query_length"), "has places outside their queries", _lie_inside),
+        Rule(("subject_start", "subject_end", "subject_length"), "has places outside their subjects", _lie_inside),
+    ),
+)  # fmt: skip

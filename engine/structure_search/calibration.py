@@ -1,0 +1,118 @@
+"""What a hit's score and superposition say: an E-value by extreme-value statistics, and the probability of the same fold.
+
+Best local alignments of unrelated chains score by an extreme-value distribution (Gumbel, as of sequences: Karlin and Altschul 1990,
+PNAS 87:2264). Its location and scale go with the lengths of both chains and with how much secondary structure they share: two bundles of
+helices score higher by chance than a bundle and a barrel. The constants are fitted to chains of different classes and to reversed chains.
+
+The probability of the same fold is a logistic function of the product of both TM-scores (Xu and Zhang 2010, Bioinformatics 26:889, have it
+by the TM-score alone) and of the shorter chain's length. It needs no database, and no score. By the product, a piece of a chain that fits
+the whole perfectly has not the whole's fold.
+
+All constants are in ``resources/structures/calibration.json``, which `tests/benchmarks/structure_calibration.py` makes.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import resources
+from engine.arrays import take_runs
+from engine.structures.chains import HELIX, STRAND, Chains
+
+__all__ = ["REFERENCE_LENGTH", "Calibration", "chance_features", "fold_features", "ordered_shares", "shipped_calibration"]
+
+REFERENCE_LENGTH = 200.0
+"""Residues: lengths are told as logarithms of how many times longer a chain is."""
+
+_SHORTEST = 30  # residues; chance has no shorter chains, which count as these, and what is shorter has no fold
+_MOST_EXPONENT = 700.0  # of what the machine's numbers hold
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Constants of a mode.
+
+    Attributes
+    ----------
+    location, log_scale : (3,) of the scores of unrelated chains, by `chance_features`; None where a mode's scores follow no
+        extreme-value distribution. same_fold : (3,) by `fold_features`.
+    """
+
+    location: NDArray[np.float64] | None
+    log_scale: NDArray[np.float64] | None
+    same_fold: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, content: Any) -> Calibration:
+        """From what a file tells of a mode."""
+        chance = [np.array(content[name], np.float64) if name in content else None for name in ("location", "log_scale")]
+        return cls(chance[0], chance[1], np.array(content["same_fold"], np.float64))
+
+    def chances(self, scores: NDArray[np.floating], features: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n,) chance of each score, or a greater one, of one unrelated chain; NaN where the mode knows none.
+
+        Parameters
+        ----------
+        scores : (n,) in bits. features : (n, 3) by `chance_features`.
+        """
+        if self.location is None or self.log_scale is None:
+            return np.full(len(scores), np.nan)
+        location, scale = _weighed(features, self.location), np.exp(_weighed(features, self.log_scale))
+        above = (np.asarray(scores, np.float64) - location) / scale
+        chances: NDArray[np.float64] = -np.expm1(-np.exp(-np.clip(above, -_MOST_EXPONENT, _MOST_EXPONENT)))
+        return chances
+
+    def same_fold_probabilities(
+        self, tm_query: NDArray[np.floating], tm_target: NDArray[np.floating], shorter: NDArray[np.integer]
+    ) -> NDArray[np.float64]:
+        """(n,) probability that a hit has the query's fold, where one chain in 76 of a database has it; NaN of chains too short for one.
+
+        Parameters
+        ----------
+        tm_query, tm_target : (n,) TM-scores by the lengths of both. shorter : (n,) residues of the shorter chain.
+        """
+        logit = _weighed(fold_features(tm_query, tm_target, shorter), self.same_fold)
+        return np.where(shorter < _SHORTEST, np.nan, 1.0 / (1.0 + np.exp(-np.clip(logit, -_MOST_EXPONENT, _MOST_EXPONENT))))
+
+
+@lru_cache(maxsize=2)
+def shipped_calibration(mode: str) -> Calibration:
+    """That of a mode that ships."""
+    content = json.loads(resources.path("structures", "calibration.json").read_text(encoding="utf-8"))
+    return Calibration.of(content["modes"][mode])
+
+
+def chance_features(lengths: NDArray[np.integer], others: NDArray[np.integer], shared: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n, 3): 1, logarithm of the product of the lengths by that of two reference lengths, shared secondary structure from 0 to 1."""
+    product = np.maximum(lengths, _SHORTEST) * np.maximum(others, _SHORTEST)
+    return np.stack([np.ones(len(shared)), np.log(product / REFERENCE_LENGTH**2), shared], axis=1)
+
+
+def fold_features(tm_query: NDArray[np.floating], tm_target: NDArray[np.floating], shorter: NDArray[np.integer]) -> NDArray[np.float64]:
+    """(n, 3): 1, the product of both TM-scores, logarithm of the shorter length by the reference length."""
+    product = np.asarray(tm_query, np.float64) * np.asarray(tm_target, np.float64)
+    return np.stack([np.ones(len(product)), product, np.log(np.maximum(shorter, 1) / REFERENCE_LENGTH)], axis=1)
+
+
+def _weighed(features: NDArray[np.float64], constants: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sums of features by constants, in one order on every machine, which a library of linear algebra does not promise."""
+    weighed: NDArray[np.float64] = features[:, 0] * constants[0] + features[:, 1] * constants[1] + features[:, 2] * constants[2]
+    return weighed
+
+
+def ordered_shares(chains: Chains, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(n, 2) shares of helix and of strand in the residues of some chains.
+
+    What two chains share of secondary structure is the sum of the lesser of their shares of each.
+    """
+    states, offsets = take_runs(chains.secondary, chains.offsets, chosen)
+    if not len(chosen):
+        return np.zeros((0, 2))
+    counts = [np.add.reduceat(states == state, offsets[:-1], dtype=np.int64) for state in (HELIX, STRAND)]
+    return np.stack(counts, axis=1) / np.diff(offsets)[:, None]

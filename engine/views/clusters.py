@@ -1,0 +1,68 @@
+"""What a view of a clustering shows: which clusters and spectra, and how many there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from engine.views.conditions import Among, AnyOf, Condition, Contains, Is, Selected, contains_in
+from engine.views.tables import TableSource
+
+__all__ = ["ClusterFilter", "ClusterSummary", "cluster_conditions", "cluster_summary", "consensus_of", "members_of_cluster"]
+
+
+@dataclass(frozen=True)
+class ClusterFilter:
+    """Which clusters and spectra to see; None bounds nothing. `lowest_mz`, `highest_mz`: of the precursor, in thomson."""
+
+    text: str = ""
+    least_spectra: int = 1
+    lowest_mz: float | None = None
+    highest_mz: float | None = None
+
+
+def cluster_conditions(chosen: ClusterFilter, table: str) -> list[Condition]:
+    """The conditions that a filter puts on the rows of ``clusters`` or ``members``. A cluster has the text that one of its spectra has."""
+    conditions: list[Condition] = []
+    if chosen.least_spectra > 1:
+        conditions.append(Is("n_members", ">=", chosen.least_spectra))
+    if chosen.lowest_mz is not None:
+        conditions.append(Is("precursor_mz", ">=", chosen.lowest_mz))
+    if chosen.highest_mz is not None:
+        conditions.append(Is("precursor_mz", "<=", chosen.highest_mz))
+    named = contains_in(("title", "spectrum_id"), chosen.text)
+    if named and table == "clusters":
+        of_members = Among("cluster", Selected("members", "cluster", tuple(named)))
+        named = [AnyOf((Contains("label", chosen.text.strip()), of_members))]
+    return [*conditions, *named]
+
+
+def members_of_cluster(cluster: int) -> list[Condition]:
+    """Condition on members: they are of this cluster."""
+    return [Is("cluster", "=", cluster)]
+
+
+@dataclass(frozen=True)
+class ClusterSummary:
+    """What a clustering found. `n_clustered`: spectra in clusters, of `n_spectra`. `has_labels`: whether some cluster has a label."""
+
+    n_clusters: int
+    n_clustered: int
+    n_spectra: int
+    has_labels: bool
+
+
+def cluster_summary(source: TableSource) -> ClusterSummary:
+    """Count clusters and spectra. `source`: any table of the run."""
+    row = source.query(
+        "SELECT (SELECT count(*) FROM clusters) AS clusters, (SELECT coalesce(sum(n_members), 0) FROM clusters) AS clustered, "
+        "(SELECT count(*) FROM members) AS spectra, (SELECT count(label) FROM clusters) AS labels"
+    ).to_pylist()[0]
+    return ClusterSummary(row["clusters"], int(row["clustered"]), row["spectra"], row["labels"] > 0)
+
+
+def consensus_of(source: TableSource, cluster: int) -> dict[str, Any] | None:
+    """``consensus`` (row of the consensus spectra), ``title`` and ``row`` (place in the table) of a cluster; None where there is none."""
+    asked = "SELECT consensus, title, file_row_number AS row FROM clusters WHERE cluster = ?"
+    found: list[dict[str, Any]] = source.query(asked, [cluster]).to_pylist()
+    return found[0] if found else None

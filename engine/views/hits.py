@@ -1,0 +1,170 @@
+"""What a view of a sequence search shows: which hits, where they lie along their query, and how all sequences scored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.views.conditions import Condition, Is, contains_in, where_clause
+from engine.views.histograms import Histogram
+from engine.views.tables import TableSource
+
+__all__ = ["Bar", "Bars", "HitFilter", "HitSummary", "bars_of_query", "hit_conditions", "hits_of_query", "score_histogram", "summary"]
+
+_MOST_BARS = 500
+_BINS, _LEAST_BINS = 60, 10
+_LEAST_SEEN = 0.05
+"""Subjects expected at a score, up to which a curve is worth drawing."""
+_BEYOND = 1.6
+
+
+@dataclass(frozen=True)
+class HitSummary:
+    """What a sequence search found. `query`: one of them. `n_subjects`: sequences of the database.
+
+    `lambda_`, `K`, `statistics`: of its E-values.
+    """
+
+    query: str
+    n_hits: int
+    n_queries: int
+    n_with_hits: int
+    n_subjects: int
+    lambda_: float
+    K: float
+    statistics: str
+
+
+def summary(source: TableSource) -> HitSummary:
+    """Count hits and queries."""
+    row = source.query(
+        "SELECT any_value(query) AS query, sum(n_hits) AS hits, count(*) AS n, count(*) FILTER (n_hits > 0) AS found, "
+        'max("lambda") AS lambda, max(K) AS K, max(statistics) AS source FROM queries'
+    ).to_pylist()[0]
+    subjects = source.query(
+        "SELECT sum(n_subjects) AS n FROM score_counts WHERE query_index = (SELECT min(query_index) FROM score_counts)"
+    )["n"][0].as_py()
+    return HitSummary(
+        row["query"] or "",
+        int(row["hits"] or 0),
+        row["n"],
+        row["found"],
+        int(subjects or 0),
+        row["lambda"] or 0.0,
+        row["K"] or 0.0,
+        row["source"] or "",
+    )
+
+
+@dataclass(frozen=True)
+class HitFilter:
+    """What the user wants to see of the hits. None, 0: any. Identity and coverage are parts of one."""
+
+    text: str = ""
+    e_value: float | None = None
+    identity: float = 0.0
+    coverage: float = 0.0
+
+
+def hit_conditions(chosen: HitFilter) -> list[Condition]:
+    """The conditions that a filter puts on hits."""
+    conditions: list[Condition] = []
+    if chosen.e_value is not None:
+        conditions.append(Is("e_value", "<=", chosen.e_value))
+    if chosen.identity > 0:
+        conditions.append(Is("identity", ">=", chosen.identity))
+    if chosen.coverage > 0:
+        conditions.append(Is("query_coverage", ">=", chosen.coverage))
+    return [*conditions, *contains_in(("subject", "description", "query"), chosen.text)]
+
+
+def hits_of_query(index: int) -> list[Condition]:
+    """Condition on hits: they are of this query."""
+    return [Is("query_index", "=", index)]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A hit: its place in the table of hits, its name, the residues of the query that it covers (from 1, both included)."""
+
+    row: int
+    name: str
+    description: str
+    start: int
+    end: int
+    bit_score: float
+    e_value: float
+    identity: float
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A query and the hits that are drawn along it, best first; `total` says how many there are in all."""
+
+    query: str
+    query_length: int
+    bars: tuple[Bar, ...]
+    total: int
+
+
+def bars_of_query(source: TableSource, query: str, index: int, length: int, conditions: Sequence[Condition]) -> Bars:
+    """The best hits of a query that satisfy conditions, to be drawn along it."""
+    where, parameters = where_clause([*hits_of_query(index), *conditions])
+    rows = source.query(
+        'SELECT file_row_number AS row, subject AS name, description, query_start AS start, query_end AS "end", bit_score, e_value, '
+        f"identity, count(*) OVER () AS total FROM hits{where} ORDER BY row LIMIT {_MOST_BARS}",
+        parameters,
+    ).to_pylist()
+    total = rows[0]["total"] if rows else 0
+    return Bars(query, length, tuple(Bar(**{name: row[name] for name in row if name != "total"}) for row in rows), total)
+
+
+def score_histogram(source: TableSource, query: str, index: int, *, has_expectations: bool, is_log: bool) -> Histogram:
+    """Scores of all subjects with a query, what chance lets one expect by the search's statistics, and the least score of a hit.
+
+    The bins end where chance gives nothing any more; `n_beyond` subjects score higher.
+    """
+    counted = source.query("SELECT score, n_subjects FROM score_counts WHERE query_index = ? ORDER BY score", [index])
+    scores, counts = (counted[name].to_numpy().astype(np.int64) for name in ("score", "n_subjects"))
+    places, expected = np.empty(0), np.empty(0)
+    if has_expectations:
+        chance = source.query(
+            "SELECT score, n_expected FROM score_expectations WHERE query_index = ? AND n_expected >= ? ORDER BY score",
+            [index, _LEAST_SEEN],
+        )
+        places, expected = chance["score"].to_numpy().astype(np.float64), chance["n_expected"].to_numpy()
+    title, x_title, y_title = f"Scores of {query}", "Score", "Sequences"
+    if not len(scores):
+        return Histogram(title, x_title, y_title, np.array([0.0, 1.0]), (("Sequences", np.zeros(1, np.int64)),), None, "No scores.")
+    low = int(min(scores[0], places[0] if len(places) else scores[0]))
+    by_chance = float(places[-1]) if len(places) else float(np.percentile(np.repeat(scores, np.minimum(counts, 1000)), 99))
+    high = min(int(scores[-1]), low + int(_BEYOND * (by_chance - low)))
+    high = max(high, low + _LEAST_BINS - 1)
+    width = max(1, -(-(high + 1 - low) // _BINS))
+    edges = np.arange(low, high + width + 1, width, dtype=np.float64)
+    within = scores < edges[-1]
+    in_bins, _ = np.histogram(scores[within], edges, weights=counts[within])
+    n_beyond = int(counts[~within].sum())
+    least = source.query("SELECT min(score) AS least FROM hits WHERE query_index = ?", [index])["least"][0].as_py()
+    mark = (float(least), "hits from") if least is not None and least < edges[-1] else None
+    curve = None
+    if len(places):
+        # A bin of several scores holds what is expected of all of them, and is drawn at its middle.
+        curve = ("Expected by chance", places + 0.5, expected * width)
+    series = (("Sequences", in_bins.astype(np.int64)),)
+    return Histogram(
+        title,
+        x_title,
+        y_title,
+        edges,
+        series,
+        mark,
+        "",
+        curve=curve,
+        is_log=is_log,
+        is_whole=True,
+        n_beyond=n_beyond,
+        highest=float(scores[-1]),
+    )

@@ -1,0 +1,308 @@
+"""What a view of an identification shows: which rows, how many are accepted, distributions, and where a group's peptides lie."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.chemistry.tolerance import Tolerance
+from engine.entry import Search
+from engine.errors import ProteoscopeError
+from engine.project import Project
+from engine.results.counts import Count
+from engine.results.reader import row_count
+from engine.views.conditions import (
+    Among,
+    AnyOf,
+    Condition,
+    Contains,
+    Equal,
+    HasAny,
+    Is,
+    IsEmpty,
+    IsFinite,
+    Selected,
+    accepted_at,
+    where_clause,
+)
+from engine.views.coverage import Coverage, cover
+from engine.views.finished_run import FinishedRun, open_finished_run
+from engine.views.histograms import Histogram, bin_counts, bin_edges
+from engine.views.tables import TableSource
+
+__all__ = [
+    "PSM_DETAILS",
+    "Counts",
+    "Facets",
+    "IdentificationRun",
+    "RowFilter",
+    "Summary",
+    "accepted_counts",
+    "coverage_of_group",
+    "facets",
+    "filter_conditions",
+    "mass_error_histogram",
+    "open_identification",
+    "places_of",
+    "psms_of_peptide",
+    "rows_of_group",
+    "score_histogram",
+    "summary",
+]
+
+PSM_DETAILS = (
+    *("spectrum", "peptide", "sequence", "charge", "precursor_mz", "modification_positions", "modification_names", "modification_masses"),
+    *("scan", "spectrum_id", "spectrum_file", "q_value", "retention_time"),
+)
+"""What a spectrum needs of its PSM, read when one is chosen."""
+
+
+@dataclass(frozen=True)
+class IdentificationRun(FinishedRun):
+    """An identification that is looked at: its spectra, or why there are none, and those of its parameters that the views need."""
+
+    spectra_path: str
+    spectra_error: str
+    fdr: float
+    fragment_tolerance: Tolerance
+    ion_series: str
+    maximum_fragment_charge: int
+    decoy_ratio: float
+
+
+def open_identification(project: Project, search: Search, run_id: str | None = None) -> IdentificationRun:
+    """Open a finished identification, the last one where `run_id` is None. Checks the files' digests, hence takes its time.
+
+    Parameters
+    ----------
+    search : the entry of the identification, ``engine.identification.entry.IDENTIFICATION``.
+
+    Raises
+    ------
+    InputError, StorageError : there is none, or its tables are missing or damaged.
+    """
+    found = open_finished_run(project, search, run_id)
+    spectra_path, spectra_error = "", ""
+    try:
+        # Spectra are large, and each part of the file carries its own check.
+        spectra_path = str(project.table("spectra", found.run.id, verify=False))
+    except ProteoscopeError as error:
+        spectra_error = str(error)
+    stored = found.parameters
+    return IdentificationRun(
+        **vars(found),
+        spectra_path=spectra_path,
+        spectra_error=spectra_error,
+        fdr=float(stored["fdr"]),
+        fragment_tolerance=Tolerance.parse(str(stored["fragment_tolerance"])),
+        ion_series=str(stored["ion_series"]),
+        maximum_fragment_charge=int(stored["maximum_fragment_charge"]),
+        decoy_ratio=_decoy_ratio(project.record(found.run.id)),
+    )
+
+
+def _decoy_ratio(record: Mapping[str, Any]) -> float:
+    """Decoys for each target of the database, as the run counted them; 1 where they were made for it."""
+    told = record.get("decoy_ratio", 1.0)
+    return float(told) if isinstance(told, int | float) and 0 < told < float("inf") else 1.0
+
+
+_NAMES = {"psms": ("PSM", "PSMs"), "peptides": ("peptide", "peptides"), "proteins": ("protein group", "protein groups")}
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What an identification found at its false discovery rate.
+
+    Attributes
+    ----------
+    psms : of rank 1. peptides : rows of their table, which are peptidoforms. proteins : groups, by their own q-values.
+    sequences : different sequences of the peptides that are targets.
+    """
+
+    psms: Count
+    peptides: Count
+    proteins: Count
+    sequences: int
+
+
+def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0) -> Counts:
+    """Count what is accepted at a false discovery rate, where so many decoys stood beside each target."""
+    from engine.statistics.target_decoy import false_share_interval
+
+    counted = (
+        "count(*) FILTER (NOT is_decoy AND q_value <= $1) AS targets, count(*) FILTER (is_decoy AND q_value <= $1) AS decoys, "
+        "count(*) FILTER (NOT is_decoy AND q_value <= 0.05) AS looser"
+    )
+    rows = source.query(
+        f"SELECT 'psms' AS name, {counted}, 0 AS sequences FROM psms WHERE rank = 1 "
+        f"UNION ALL SELECT 'peptides', {counted}, count(DISTINCT sequence) FILTER (NOT is_decoy AND q_value <= $1) FROM peptides "
+        f"UNION ALL SELECT 'proteins', {counted}, 0 FROM proteins",
+        [fdr],
+    ).to_pylist()
+    found = {}
+    for row in rows:
+        low, high = false_share_interval(row["targets"], row["decoys"], decoy_ratio)
+        share = {"false_share_low": low, "false_share_high": high}
+        known = {"decoys": row["decoys"], **share, "targets_at_5_percent": row["looser"]}
+        found[row["name"]] = Count.judged(row["targets"], *_NAMES[row["name"]], known)
+    return Counts(**found, sequences=next(row["sequences"] for row in rows if row["name"] == "peptides"))
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What an identification found at its false discovery rate; `n_spectra` is None where the spectra were not kept."""
+
+    counts: Counts
+    n_spectra: int | None
+
+    @property
+    def rate(self) -> float | None:
+        """Part of the spectra that are identified, None where their number is not known."""
+        return self.counts.psms.number / self.n_spectra if self.n_spectra else None
+
+
+def summary(source: TableSource, spectra_path: str, fdr: float, decoy_ratio: float = 1.0) -> Summary:
+    """Count what is accepted, and the spectra."""
+    n_spectra = row_count(Path(spectra_path)) if spectra_path else None
+    return Summary(accepted_counts(source, fdr, decoy_ratio), n_spectra)
+
+
+@dataclass(frozen=True)
+class Facets:
+    """What there is to choose from in filters."""
+
+    charges: tuple[int, ...]
+    modifications: tuple[str, ...]
+
+
+def facets(source: TableSource) -> Facets:
+    """Charges and modifications of all PSMs, modifications by how often they occur."""
+    charges = source.query("SELECT DISTINCT charge FROM psms ORDER BY charge")["charge"].to_pylist()
+    names = source.query(
+        "SELECT name FROM (SELECT unnest(modification_names) AS name FROM psms) GROUP BY name ORDER BY count(*) DESC, name LIMIT 200"
+    )["name"].to_pylist()
+    return Facets(tuple(charges), tuple(names))
+
+
+@dataclass(frozen=True)
+class RowFilter:
+    """Which rows to see in all tables; None is any. `text`: of a peptide, an accession or a description. `modification`: "" is none."""
+
+    text: str = ""
+    q_value: float | None = None
+    charge: int | None = None
+    modification: str | None = None
+    shows_decoys: bool = False
+
+
+def filter_conditions(chosen: RowFilter, table: str) -> list[Condition]:
+    """The conditions that a filter puts on the rows of ``proteins``, ``peptides`` or ``psms``; charge is a matter of PSMs alone."""
+    conditions: list[Condition] = []
+    if not chosen.shows_decoys:
+        conditions.append(Is("is_decoy", "=", False))
+    if chosen.q_value is not None:
+        conditions.append(accepted_at(chosen.q_value))
+    if chosen.charge is not None and table == "psms":
+        conditions.append(Is("charge", "=", chosen.charge))
+    if chosen.modification is not None and table != "proteins":
+        conditions.append(_modified(chosen.modification, table))
+    if chosen.text.strip():
+        conditions.append(_with_text(chosen.text.strip(), table))
+    return conditions
+
+
+def _modified(name: str, table: str) -> Condition:
+    if table == "psms":
+        return HasAny("modification_names", (name,)) if name else IsEmpty("modification_names")
+    if not name:
+        return Equal("peptide", "sequence")
+    return Among("peptide", Selected("psms", "peptide", (HasAny("modification_names", (name,)),)))
+
+
+def _with_text(text: str, table: str) -> Condition:
+    """Peptide sequence or ProForma, accession, or description; whatever the case."""
+    # A group's accessions stand in its name close together, those of peptides and PSMs in a list that is shown with blanks.
+    group, listed = (re.sub(r"\s*;\s*", between, text) for between in (";", "; "))
+    in_peptide = AnyOf((Contains("sequence", text, is_capital=True), Contains("peptide", text)))
+    described = Contains("description", text)
+    if table == "proteins":
+        return AnyOf((Contains("group", group), described, HasAny("accessions", Selected("peptides", "proteins", (in_peptide,)))))
+    of_described = HasAny("proteins", Selected("proteins", "accessions", (described,)))
+    in_protein: Condition = AnyOf((Contains("proteins", listed, is_list=True), of_described))
+    if table == "psms":
+        # Each peptide has many PSMs and the same proteins in all of them.
+        in_protein = Among("peptide", Selected("peptides", "peptide", (in_protein,)))
+    return AnyOf((in_peptide, in_protein))
+
+
+def rows_of_group(accessions: Sequence[str]) -> list[Condition]:
+    """Condition on peptides or PSMs: some protein of the group holds them."""
+    return [HasAny("proteins", tuple(accessions))]
+
+
+def psms_of_peptide(peptide: str, is_decoy: bool) -> list[Condition]:
+    """Condition on PSMs: they are of this peptidoform."""
+    return [Is("peptide", "=", peptide), Is("is_decoy", "=", is_decoy)]
+
+
+def places_of(source: TableSource, row: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Places in their files of the best protein group and of the peptide of a row of peptides or PSMs; None where there is none.
+
+    Parameters
+    ----------
+    row : with ``peptide``, ``proteins`` and ``is_decoy``.
+    """
+
+    def first(sql: str, parameters: list[Any]) -> int | None:
+        found = source.query(sql, parameters)["row"].to_pylist()
+        return int(found[0]) if found else None
+
+    is_decoy = bool(row["is_decoy"])
+    protein = first(
+        "SELECT file_row_number AS row FROM proteins WHERE list_has_any(accessions, ?) AND is_decoy = ? "
+        "ORDER BY q_value, score DESC, row LIMIT 1",
+        [list(row["proteins"]), is_decoy],
+    )
+    peptide = first("SELECT file_row_number AS row FROM peptides WHERE peptide = ? AND is_decoy = ? LIMIT 1", [row["peptide"], is_decoy])
+    return protein, peptide
+
+
+def coverage_of_group(source: TableSource, row: int, fdr: float) -> Coverage:
+    """Where the peptides that are accepted at `fdr` lie in the first protein of the group at `row` of the protein groups."""
+    asked = "SELECT accessions, description, sequence FROM proteins WHERE file_row_number = ?"
+    protein = source.query(asked, [row]).to_pylist()[0]
+    first = protein["accessions"][0]
+    where, parameters = where_clause([HasAny("proteins", (first,)), accepted_at(fdr)])
+    peptides = source.query(
+        f"SELECT file_row_number AS row, peptide, sequence, n_psms, q_value FROM peptides{where} ORDER BY row", parameters
+    ).to_pylist()
+    return cover(first, protein["sequence"], peptides, protein["description"] or "")
+
+
+def score_histogram(source: TableSource, fdr: float) -> Histogram:
+    """Scores of targets and decoys of rank 1, and the score from which PSMs are accepted at `fdr`."""
+    best: list[Condition] = [Is("rank", "=", 1), IsFinite("score")]
+    edges = bin_edges(source, "score", best)
+    targets, decoys = (bin_counts(source, "score", [*best, Is("is_decoy", "=", is_decoy)], edges) for is_decoy in (False, True))
+    asked = "SELECT min(score) AS least FROM psms WHERE rank = 1 AND NOT is_decoy AND q_value <= ?"
+    least = source.query(asked, [fdr])["least"][0].as_py()
+    mark = None if least is None else (float(least), f"{fdr * 100:g} % FDR")
+    summary = "No PSM is accepted." if least is None else ""
+    return Histogram("Score distribution", "Score", "PSMs", edges, (("Targets", targets), ("Decoys", decoys)), mark, summary)
+
+
+def mass_error_histogram(source: TableSource, fdr: float) -> Histogram:
+    """Errors of the precursor mass (ppm) of targets of rank 1 that are accepted at `fdr`, and their median."""
+    column = "mass_error_ppm"
+    accepted: list[Condition] = [Is("rank", "=", 1), Is("is_decoy", "=", False), Is("q_value", "<=", float(fdr)), IsFinite(column)]
+    edges = bin_edges(source, column, accepted)
+    counts = bin_counts(source, column, accepted, edges)
+    where, parameters = where_clause(accepted)
+    middle = source.query(f"SELECT median({column}) AS middle FROM psms{where}", parameters)["middle"][0].as_py()
+    mark = None if middle is None else (float(middle), "median")
+    summary = "No PSM is accepted." if middle is None else ""
+    return Histogram("Mass errors of accepted PSMs", "Precursor mass error (ppm)", "PSMs", edges, (("Targets", counts),), mark, summary)

@@ -1,0 +1,170 @@
+"""What a view of a read alignment shows: which alignments, the depth of a text, and how many have which gaps and identity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.views.conditions import Condition, Is, IsMissing, Not, Sign, contains_in, where_clause
+from engine.views.depth import Depth
+from engine.views.histograms import Histogram
+from engine.views.tables import TableSource
+
+__all__ = [
+    "ReadFilter", "ReadSummary", "ShownText", "depth_of", "gaps_histogram", "identity_histogram", "of_place", "read_conditions",
+    "read_summary",
+]  # fmt: skip
+
+_MOST_TEXTS = 200
+"""That are offered for the depth; the text of the chosen row is shown whichever it is."""
+_MOST_BINS = 60
+_WHOLE_PERCENT = 100
+
+
+@dataclass(frozen=True)
+class ReadFilter:
+    """Which alignments to see; None bounds nothing.
+
+    `least_identity` and `below_identity` are in percent, the second one is not included. `rows`: ``aligned``, ``+`` or ``-`` (the
+    strand), or ``none`` for pairs without an alignment.
+    """
+
+    text: str = ""
+    least_score: int | None = None
+    least_gaps: int | None = None
+    most_gaps: int | None = None
+    least_identity: float | None = None
+    below_identity: float | None = None
+    rows: str | None = None
+
+
+def read_conditions(chosen: ReadFilter) -> list[Condition]:
+    """The conditions that a filter puts on alignments."""
+    # Divided as the search divides, so that what is equal compares so.
+    least, below = (None if one is None else one / _WHOLE_PERCENT for one in (chosen.least_identity, chosen.below_identity))
+    bounds: tuple[tuple[str, Sign, float | None], ...] = (
+        *(("score", ">=", chosen.least_score), ("gaps", ">=", chosen.least_gaps), ("gaps", "<=", chosen.most_gaps)),
+        *(("identity", ">=", least), ("identity", "<", below)),
+    )
+    conditions: list[Condition] = [Is(column, sign, value) for column, sign, value in bounds if value is not None]
+    if chosen.rows in ("+", "-"):
+        conditions.append(Is("strand", "=", chosen.rows))
+    elif chosen.rows is not None:
+        conditions.append(Not(IsMissing("text_start")) if chosen.rows == "aligned" else IsMissing("text_start"))
+    return [*conditions, *contains_in(("pattern", "text", "cigar"), chosen.text)]
+
+
+@dataclass(frozen=True)
+class ShownText:
+    """A text whose depth can be shown. `row`: of the table of texts, None where a run did not keep it."""
+
+    row: int | None
+    name: str
+    length: int
+
+    @property
+    def condition(self) -> Condition:
+        """What says that a row is of it: its number, since several may have one name."""
+        return Is("text", "=", self.name) if self.row is None else Is("text_row", "=", self.row)
+
+    def is_same(self, other: ShownText | None) -> bool:
+        """Whether both are one text."""
+        return other is not None and (self.row, self.name) == (other.row, other.name)
+
+
+def of_place(text: ShownText, first: int, last: int) -> list[Condition]:
+    """Conditions on alignments: they cover some of these letters of a text."""
+    return [text.condition, Is("text_start", "<=", last), Is("text_end", ">=", first)]
+
+
+@dataclass(frozen=True)
+class ReadSummary:
+    """What a read alignment found: rows, those with an alignment, texts and patterns of all rows, and the texts that have most alignments.
+
+    `known`: columns that are not shown at first, since most runs leave them empty, but not this one.
+    """
+
+    n_rows: int
+    n_aligned: int
+    n_texts: int
+    n_patterns: int
+    texts: tuple[ShownText, ...]
+    known: frozenset[str]
+
+
+def read_summary(source: TableSource) -> ReadSummary:
+    """Count the rows of a run."""
+    patterns = "pattern_row" if "pattern_row" in source.types else "pattern"
+    optional = [name for name in ("mapping_quality", "mate") if name in source.types]
+    different = f"count(DISTINCT {patterns}) AS patterns, count(DISTINCT {_text_of(source)}) AS texts"
+    counts = ", ".join(f"count({name}) AS {name}" for name in ("text_start", *optional))
+    row = source.query(f"SELECT count(*) AS n, {different}, {counts} FROM alignments").to_pylist()[0]
+    known = frozenset(name for name in optional if row[name])
+    return ReadSummary(row["n"], row["text_start"], row["texts"], row["patterns"], _texts_of(source), known)
+
+
+def _text_of(source: TableSource) -> str:
+    return "text_row" if "text_row" in source.types else "text"
+
+
+def _texts_of(source: TableSource) -> tuple[ShownText, ...]:
+    """The texts with the most alignments, those first."""
+    by = _text_of(source)
+    rows = source.query(
+        f"SELECT {by} AS one, any_value(text) AS text, any_value(text_length) AS length FROM alignments "
+        f"WHERE text_start IS NOT NULL GROUP BY one ORDER BY count(*) DESC, min(file_row_number) LIMIT {_MOST_TEXTS}"
+    ).to_pylist()
+    return tuple(ShownText(row["one"] if by == "text_row" else None, row["text"], row["length"]) for row in rows)
+
+
+def depth_of(source: TableSource, text: ShownText, conditions: Iterable[Condition]) -> Depth:
+    """The depth of a text by the alignments that satisfy all conditions."""
+    found = source.columns(("text_start", "text_end"), [text.condition, Not(IsMissing("text_start")), *conditions])
+    start, end = (found[name].to_numpy() for name in ("text_start", "text_end"))
+    return Depth.of_ranges(text.name, text.length, start, end)
+
+
+def gaps_histogram(source: TableSource, chosen: ReadFilter, *, is_log: bool = False) -> Histogram:
+    """How many alignments have how many gaps, of those that pass the rest of the filter."""
+    gaps, counts, n_missing = _counted(source, "gaps", replace(chosen, least_gaps=None, most_gaps=None))
+    edges = np.arange(-0.5, float(gaps.max(initial=2)) + 1.0)
+    in_bins = np.histogram(gaps, edges, weights=counts)[0].astype(np.int64)
+    marked = None
+    if (chosen.least_gaps, chosen.most_gaps) != (None, None):
+        most = edges[-1] if chosen.most_gaps is None else chosen.most_gaps + 0.5
+        marked = ((chosen.least_gaps or 0) - 0.5, most)
+    x_title, series = "Gaps of an alignment", (("Alignments", in_bins),)
+    return Histogram(
+        "Gaps", x_title, "Alignments", edges, series, None, _NONE, is_log=is_log, is_whole=True, chosen=marked, n_missing=n_missing
+    )
+
+
+def identity_histogram(source: TableSource, chosen: ReadFilter, *, is_log: bool = False) -> Histogram:
+    """How identical the alignments are, of those that pass the rest of the filter. A bin has its lower edge; the last has both."""
+    identity, counts, n_missing = _counted(source, "identity", replace(chosen, least_identity=None, below_identity=None))
+    low = int(np.floor(_WHOLE_PERCENT * identity.min(initial=0.95)))
+    width = -(-(_WHOLE_PERCENT - low) // _MOST_BINS) or 1
+    edges = np.arange(_WHOLE_PERCENT - width * -(-(_WHOLE_PERCENT - low) // width), _WHOLE_PERCENT + 1, width, dtype=np.float64)
+    place = np.minimum(np.searchsorted(edges / _WHOLE_PERCENT, identity, "right") - 1, len(edges) - 2)
+    in_bins = np.bincount(place, weights=counts, minlength=len(edges) - 1).astype(np.int64)
+    marked = None
+    if (chosen.least_identity, chosen.below_identity) != (None, None):
+        most = float(edges[-1]) if chosen.below_identity is None else chosen.below_identity
+        marked = (chosen.least_identity or 0.0, most)
+    x_title, series = "Identical columns (%)", (("Alignments", in_bins),)
+    return Histogram("Identity", x_title, "Alignments", edges, series, None, _NONE, is_log=is_log, chosen=marked, n_missing=n_missing)
+
+
+_NONE = "No alignments pass the filter."
+
+
+def _counted(source: TableSource, column: str, chosen: ReadFilter) -> tuple[NDArray[np.float64], NDArray[np.int64], int]:
+    """The values of a column and how often each occurs, and how many rows have none."""
+    where, parameters = where_clause(read_conditions(chosen))
+    found = source.query(f"SELECT {column} AS value, count(*) AS n FROM alignments{where} GROUP BY value", parameters)
+    values = found["value"].to_numpy().astype(np.float64)
+    counts, is_known = found["n"].to_numpy(), np.isfinite(values)
+    return values[is_known], counts[is_known], int(counts[~is_known].sum())

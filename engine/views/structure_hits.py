@@ -1,0 +1,108 @@
+"""What a view of a structure search shows: which hits, how many each threshold keeps, and a hit with its query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.views.conditions import AllOf, Condition, Is, IsFinite, contains_in
+from engine.views.hits import hits_of_query
+from engine.views.tables import TableSource
+
+__all__ = [
+    "BOUNDED", "StructureFilter", "StructureSummary", "ThresholdColumns", "hit_of_row", "structure_conditions", "structure_summary",
+    "threshold_columns",
+]  # fmt: skip
+
+BOUNDED: dict[str, Literal[">=", "<="]] = {
+    "same_fold_probability": ">=", "z_score": ">=", "tm_score_query": ">=", "query_coverage": ">=", "rmsd": "<=",
+}  # fmt: skip
+"""The columns of hits that a filter bounds, and how."""
+HIT_COLUMNS = (
+    *("query", "target", "description", "score", "z_score", "e_value", "same_fold_probability"),
+    *("aligned_length", "identity", "rmsd", "tm_score_query", "tm_score_target"),
+    *("query_coverage", "target_coverage", "phase1_ratio", "rotation", "translation", "cigar", "query_index", "target_index"),
+    *("target_length", "target_sequence", "target_states"),
+)
+
+
+@dataclass(frozen=True)
+class StructureFilter:
+    """Which hits to see. `bounds`: of the columns of `BOUNDED`, in the table's units (parts of one, ångström)."""
+
+    text: str = ""
+    bounds: Mapping[str, float] = field(default_factory=dict)
+
+
+def structure_conditions(chosen: StructureFilter) -> list[Condition]:
+    """The conditions that a filter puts on hits; not-a-number never passes."""
+    bounds = [
+        AllOf((IsFinite(column), Is(column, sign, chosen.bounds[column]))) for column, sign in BOUNDED.items() if column in chosen.bounds
+    ]
+    return [*bounds, *contains_in(("target", "description", "query"), chosen.text)]
+
+
+@dataclass(frozen=True)
+class ThresholdColumns:
+    """The columns of some hits that thresholds are put on, each ascending and without what is not finite, so that a count is a search.
+
+    Attributes
+    ----------
+    total : hits. columns : by name, (k,) float64 with k at most `total`.
+    """
+
+    total: int
+    columns: Mapping[str, NDArray[np.float64]]
+
+    def count(self, column: str, bound: float | None) -> int:
+        """How many hits a bound of a column alone keeps, in the table's unit; None is any."""
+        if bound is None:
+            return self.total
+        values = self.columns[column]
+        if BOUNDED[column] == ">=":
+            return len(values) - int(np.searchsorted(values, bound, "left"))
+        return int(np.searchsorted(values, bound, "right"))
+
+
+def threshold_columns(source: TableSource, query: int | None) -> ThresholdColumns:
+    """Read the columns of a query's hits, of all where it is None. `source`: of the hits."""
+    found = source.columns(list(BOUNDED), [] if query is None else hits_of_query(query))
+    columns = {}
+    for name in BOUNDED:
+        values = found[name].to_numpy().astype(np.float64)
+        columns[name] = np.sort(values[np.isfinite(values)])
+    return ThresholdColumns(len(found), columns)
+
+
+@dataclass(frozen=True)
+class StructureSummary:
+    """What a structure search found. `query`: one of them. `n_aligned`: pairs of chains that phase 2 looked at."""
+
+    query: str
+    n_hits: int
+    n_queries: int
+    n_with_hits: int
+    n_aligned: int
+
+
+def structure_summary(source: TableSource) -> StructureSummary:
+    """Count hits and queries."""
+    row = source.query(
+        "SELECT any_value(query) AS query, sum(n_hits) AS hits, count(*) AS n, count(*) FILTER (n_hits > 0) AS found, "
+        "sum(n_aligned) AS aligned FROM queries"
+    ).to_pylist()[0]
+    return StructureSummary(row["query"] or "", int(row["hits"] or 0), row["n"], row["found"], int(row["aligned"] or 0))
+
+
+def hit_of_row(source: TableSource, row: int) -> dict[str, Any]:
+    """The hit at a place of the table, with the residues, states and length of its query."""
+    hit: dict[str, Any] = source.values(np.array([row]), HIT_COLUMNS).to_pylist()[0]
+    query = source.query(
+        "SELECT sequence AS query_sequence, states AS query_states, length AS query_length FROM queries WHERE query_index = ?",
+        [hit["query_index"]],
+    ).to_pylist()
+    return {**hit, **query[0]}

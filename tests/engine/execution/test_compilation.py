@@ -1,0 +1,76 @@
+"""Kernels compiled ahead of the first search: in processes of their own, those of a family one after the other."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from engine.execution.compilation import Kernels, compile_ahead, kernels_at
+from engine.jobs.progress import Cancelled, Progress
+from engine.searches import SEARCHES
+
+PLACES = tuple(dict.fromkeys(place for search in SEARCHES for place in search.kernels))
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Makes a module whose `Kernels` do what a line of Python says, and puts it where this process and its children find it."""
+
+    def make(**programs: tuple[str, str]) -> list[str]:
+        lines = ["import os, time", "from engine.execution.compilation import Kernels", f"FOLDER = {str(tmp_path)!r}"]
+        lines += ["class Marked(Kernels):", "    @property", "    def are_compiled(self): return os.path.exists(self.last())"]
+        lines += ["    def use_and_mark(self): self.use(); open(self.last(), 'w').close()"]
+        for name, (family, program) in programs.items():
+            lines += [f"def _{name}():", f"    {program}"]
+            lines += [f"{name} = Marked('{name}', lambda: FOLDER + '/{name}', _{name}, family='{family}')"]
+        (tmp_path / "small_kernels.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        monkeypatch.syspath_prepend(str(tmp_path))
+        monkeypatch.delitem(sys.modules, "small_kernels", raising=False)
+        return [f"small_kernels:{name}" for name in programs]
+
+    return make
+
+
+def test_every_search_tells_its_kernels() -> None:
+    for search in SEARCHES:
+        assert search.kernels, search.kind
+    assert all(isinstance(kernels_at(place), Kernels) for place in PLACES)
+
+
+def test_each_is_compiled_once_and_those_of_a_family_in_turn(small, tmp_path: Path) -> None:
+    note = "open(FOLDER + '/order', 'a').write('{0}+\\n'); time.sleep(0.3); open(FOLDER + '/order', 'a').write('{0}-\\n')"
+    places = small(**{name: (family, note.format(name)) for name, family in (("a", "x"), ("b", "x"), ("c", "y"))})
+    assert compile_ahead(places, Progress(), processes=3) == []
+    order = (tmp_path / "order").read_text().split()
+    assert order.index("a-") < order.index("b+"), "b is of the family of a"
+    assert order.index("c+") < order.index("b+"), "c waits for nobody"
+    assert sorted(order) == ["a+", "a-", "b+", "b-", "c+", "c-"]
+    assert compile_ahead(places, Progress(), processes=3) == []
+    assert (tmp_path / "order").read_text().split() == order, "nothing is left to compile"
+
+
+def test_what_cannot_be_compiled_is_told_and_stops_nothing(small, tmp_path: Path) -> None:
+    places = small(bad=("x", "raise OSError('no room')"), good=("x", "pass"))
+    (failure,) = compile_ahead(places, Progress(), processes=1)
+    assert failure == "The bad could not be compiled ahead: OSError: no room"
+    assert (tmp_path / "good").exists()
+
+
+def test_a_cancel_ends_the_compilers(small, tmp_path: Path) -> None:
+    places, progress = small(slow=("x", "open(FOLDER + '/begun', 'w').close(); time.sleep(600)")), Progress()
+
+    def cancel_when_begun() -> None:
+        while not (tmp_path / "begun").exists():
+            time.sleep(0.02)
+        progress.cancel()
+
+    thread = threading.Thread(target=cancel_when_begun)
+    thread.start()
+    with pytest.raises(Cancelled):
+        compile_ahead(places, progress, processes=1)
+    thread.join()
+    assert not (tmp_path / "slow").exists()

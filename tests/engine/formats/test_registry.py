@@ -1,0 +1,120 @@
+"""One line in the registry and one reader are a format: recognised, read, listed, described and exported by its term."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import resources
+from engine.command_line.main import main
+from engine.entry import Input
+from engine.errors import InputError
+from engine.formats import read_spectra, registry
+from engine.formats.reading import read_spectra as read_by_place
+from engine.formats.recognition import recognise
+from engine.formats.registry import FORMATS, Beginning, format_of_name, names_of, suffixes_of
+from engine.formats.sources import ByteSource
+from engine.matches.writers.mzidentml import _file_format, _spectra_called_by
+from engine.structure_search.structures import sources_of
+from engine.structures.building import structure_files
+from engine.structures.reading import stem
+from tests.toy_format import HEAD, TOY, write_toy
+
+
+@pytest.fixture
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of a toy format, which a line before the others makes known."""
+    monkeypatch.setattr(registry, "FORMATS", (TOY, *FORMATS))
+    return write_toy(tmp_path / "RUN.Toy")
+
+
+def test_a_new_format_is_recognised_read_listed_and_exported_by_its_line_alone(toy: Path) -> None:
+    found = read_spectra([toy])
+    assert len(found) == 5 and found.identifier == list("01234")
+    np.testing.assert_array_equal(found.intensity[0::2], np.arange(1, 6))
+    assert format_of_name("folder/run.TOYSPECTRA.gz") is TOY
+    assert Input("spectra", "Spectra", "spectra", "SPECTRA").described.startswith("Toy, mzML, ")
+    assert 'accession="MS:1000001" name="toy format"' in _file_format(format_of_name(str(toy)))
+    assert _spectra_called_by(str(toy)) == "scan"
+
+
+def test_the_command_line_lists_a_new_format(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["identify", "--help"]) == 0
+    assert "Toy, mzML, mzXML" in capsys.readouterr().out
+
+
+def test_without_its_line_it_is_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "run.toy"
+    path.write_bytes(HEAD)
+    assert format_of_name(path.name) is None
+    with pytest.raises(InputError, match="in no known format"):
+        read_spectra([path])
+
+
+def test_names_suffixes_and_roots_are_of_one_format_each() -> None:
+    for values in (
+        [one.name for one in FORMATS],
+        [suffix for one in FORMATS for suffix in one.suffixes],
+        [root for one in FORMATS for root in one.roots],
+    ):
+        assert len(set(values)) == len(values)
+    assert all(suffix.startswith(".") and suffix == suffix.lower() for one in FORMATS for suffix in one.suffixes)
+    for one in FORMATS:
+        if one.sort == "spectra":
+            assert one.reader and one.term and bool(one.roots) != (one.is_like is not None), one.name
+
+
+BEGINNINGS = {
+    "FASTA": [b">sp|P1\nMKV", b"; a remark\n>P1\nMKV"],
+    "MGF": [b"# remark\nBEGIN IONS\n", b"CHARGE=2+\n\n", b"  BEGIN IONS\r\nPEPMASS=5\r\n"],
+    "MS2": [b"H\tCreationDate\tnow\n", b"S\t1\t1\t500.5\nZ\t2\t1000\n"],
+    "DTA": [b"1000.5 2\n100 1\n", b"=== run.1.1.2.dta ===\n1000.5 2\n"],
+    "PKL": [b"500.5 1e5 2\n100 1\n"],
+}
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in BEGINNINGS.items() for text in texts])
+def test_a_text_is_like_the_first_format_that_it_is_like(name: str, text: bytes) -> None:
+    assert next(one.name for one in FORMATS if one.is_like is not None and one.is_like(Beginning(text))) == name
+
+
+def test_the_samples_are_what_their_names_say() -> None:
+    for name in ("BSA1.mzML.gz", "18Protein_SoCe_Tr_detergents_trace.fasta.gz"):
+        with ByteSource(resources.path("samples", name)) as source:
+            assert recognise(source) is format_of_name(name)
+
+
+def test_the_registry_loads_nothing_heavy() -> None:
+    code = "import engine.formats.registry, sys; print([name for name in ('numpy', 'numba') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=resources.path().parent)
+    assert done.stdout.strip() == "[]"
+    assert read_spectra is read_by_place
+
+
+@pytest.mark.parametrize("suffix", suffixes_of("structures"))
+def test_a_search_and_a_database_take_the_same_files_of_a_folder(tmp_path: Path, suffix: str) -> None:
+    for place in ("b", "a", "deep/er/c", ".hidden"):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"{place}{suffix}").write_text("x")
+        (tmp_path / f"{place}{suffix.upper()}.GZ").write_text("x")
+    (tmp_path / "notes.txt").write_text("no structure")
+    found = structure_files([tmp_path])
+    assert [one.path for one in sources_of([tmp_path])] == found and len(found) == 6
+    assert {stem(path) for path in found} == {"a", "b", "c"}
+
+
+def test_a_search_and_a_database_read_lists_alike(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    for name in ("a.pdb", "more/b.pdb", "more/c.pdb"):
+        (tmp_path / name).write_text("HEADER    toy\n")
+    (tmp_path / "some.list").write_text("# what is wanted\na.pdb   # the first\n\nmore\na.pdb\n")
+    expected = [tmp_path / name for name in ("a.pdb", "more/b.pdb", "more/c.pdb")]
+    assert structure_files([tmp_path / "some.list"]) == [one.path for one in sources_of([tmp_path / "some.list"])] == expected
+
+
+def test_formats_are_listed_as_a_sentence_has_them() -> None:
+    assert names_of("spectra") == "mzML, mzXML, MGF, MS2, DTA or PKL" and names_of("reads") == "FASTQ"

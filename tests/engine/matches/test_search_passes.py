@@ -1,0 +1,188 @@
+"""What a run says of its passes is what was done, in its record, in exports and in words; and what a stranger wrote there is no danger."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from lxml import etree
+from pyteomics import mzid, pepxml
+
+from engine.chemistry.tolerance import Tolerance
+from engine.errors import ParameterError, StorageError
+from engine.matches.exporting import export
+from engine.matches.search_passes import SearchPass, asked_passes, passes_of_record, passes_of_run, read_passes, widest
+from engine.matches.writers.description import SearchDescription
+from engine.project import Project
+from tests.engine.identification_tables import PARAMETERS, identification
+from tests.engine.matches.writers.test_mzidentml import LEFT_OPEN, NAMESPACE, validate
+
+FIRST = SearchPass(
+    "first", Tolerance(11.9, "ppm"), Tolerance(0.02, "Da"), (0, 1, 2), "Trypsin", "specific", 2,
+    ("Carbamidomethyl (C)",), ("Oxidation (M)",),
+    databases=("/data/a.fasta", "/data/contaminants.fasta"), n_proteins=1000, spectra=("/data/run.mzML",), n_spectra=500,
+)  # fmt: skip
+SECOND = replace(
+    FIRST, name="second", precursor_tolerance=Tolerance(10.0, "ppm"), isotope_errors=(0, 1), specificity="semi-specific",
+    variable_modifications=("Oxidation (M)", "Deamidated (NQ)"), proteins="found", n_proteins=68, n_spectra=300,
+)  # fmt: skip
+SHIFTED = replace(
+    FIRST, precursor_tolerance=Tolerance(10.0, "ppm"), mass_shift=(-150.0, 500.0), groups=(("none",), ("named", "unnamed")),
+    proteins="found", source_run="identify-0001",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("one", [FIRST, SECOND, SHIFTED])
+def test_a_record_is_read_as_it_was_written(one, tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({"passes": [one.record()]}))
+    assert read_passes(path) == (one,)
+
+
+def test_runs_without_passes_tell_those_that_their_parameters_ask_for():
+    """As they were recorded before: with the tolerance that was used, and a second pass as its parameters say."""
+    parameters = {
+        **PARAMETERS, "second_pass": True, "second_pass_modifications": ["Deamidated (NQ)"], "second_pass_specificity": "semi-specific",
+    }  # fmt: skip
+    first, second = passes_of_record({"parameters": parameters, "precursor_tolerance": {"asked": "10 ppm", "used": "12.5 ppm"}})
+    assert (str(first.precursor_tolerance), str(second.precursor_tolerance)) == ("12.5 ppm", "10 ppm")
+    assert (first.specificity, second.specificity, second.proteins) == ("specific", "semi-specific", "found")
+    assert set(second.variable_modifications) == {*PARAMETERS["variable_modifications"], "Deamidated (NQ)"}
+    (one,) = asked_passes({**PARAMETERS, "mass_shift": "-150..500"})
+    assert one.mass_shift == (-150.0, 500.0)
+    assert asked_passes({"fdr": 0.01}) == passes_of_record({}) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("precursor_tolerance", "wide"), ("precursor_tolerance", 10), ("isotope_errors", ["0"]), ("isotope_errors", 3),
+        ("enzyme", "scissors"),
+        ("specificity", "very"), ("missed_cleavages", -1), ("missed_cleavages", True), ("fixed_modifications", "Oxidation (M)"),
+        ("variable_modifications", ["Nothing (M)"]), ("mass_shift", [5, -5]), ("mass_shift", [1]), ("mass_shift", ["a", "b"]),
+        ("databases", [{}]), ("databases", ["\ud800"]), ("databases", ["x" * 20_000]), ("spectra", ["x"] * 2000),
+        ("proteins", "some"), ("n_spectra", 1e300),
+        ("groups", [["a"], 3]), ("name", None), ("source_run", 7),
+    ],
+)  # fmt: skip
+def test_what_a_stranger_wrote_is_refused_with_the_file_named(name, value, tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({"passes": [{**FIRST.record(), name: value}]}))
+    with pytest.raises(StorageError, match=r"run\.json.*does not tell how the search was done"):
+        read_passes(path)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "[" * 100_000, '{"passes": [3]}', '{"passes": ' + json.dumps([FIRST.record()] * 30) + "}"])
+def test_a_record_that_is_none_is_refused(content, tmp_path):
+    path = tmp_path / "run.json"
+    path.write_text(content)
+    with pytest.raises(StorageError):
+        read_passes(path)
+
+
+def test_a_sentence_says_what_was_done():
+    assert SECOND.sentence() == (
+        "Second pass: 300 spectra, 68 proteins found before, precursors within 10 ppm, isotope errors 0, 1, fragments within 0.02 Da,"
+        " Trypsin, semi-specific, up to 2 missed cleavages; fixed Carbamidomethyl (C); variable Oxidation (M), Deamidated (NQ)"
+    )
+    assert "500 spectra that identify-0001 left, 1,000 proteins found by identify-0001" in SHIFTED.sentence()
+    assert "mass shifts from -150 to 500 Da" in SHIFTED.sentence()
+
+
+def test_an_enzyme_that_cuts_everywhere_asks_for_no_end():
+    class Settings:
+        enzyme, missed_cleavages, fixed_modifications, isotope_errors = "unspecific cleavage", 2, (), (0,)
+        precursor_tolerance = fragment_tolerance = Tolerance(10.0, "ppm")
+
+    assert SearchPass.of("first", Settings(), "specific").specificity == "non-specific"
+
+
+def test_the_widest_tolerance_is_that_which_holds_the_others():
+    some = [Tolerance(10.0, "ppm"), Tolerance(0.5, "Da"), Tolerance(20.0, "ppm")]
+    assert widest(some) == some[1]
+    assert widest([]) is None
+
+
+def test_what_is_said_once_of_all_passes_is_true_for_each():
+    search = SearchDescription(PARAMETERS, done=(FIRST, SECOND))
+    assert search.specificity == "semi-specific"
+    assert search.tolerance("precursor_tolerance") == Tolerance(11.9, "ppm")
+    assert {str(one) for one, is_fixed in search.modifications if not is_fixed} == {"Oxidation (M)", "Deamidated (NQ)"}
+    assert not search.searches_found_proteins_alone
+    told = dict(search.named_values())
+    assert told["asked_precursor_tolerance"] == "10 ppm"
+    assert (told["precursor_tolerance (first pass)"], told["precursor_tolerance (second pass)"]) == ("11.9 ppm", "10 ppm")
+    assert told["second pass"] == SECOND.sentence()
+    # The same as it was asked for is said once.
+    assert told["missed_cleavages"] == "2" and "asked_fragment_tolerance" not in told
+
+
+@pytest.fixture(scope="module")
+def small():
+    return identification()
+
+
+def described(small, folder, *passes):
+    """Both files, as read by lxml, and whether pyteomics reads all PSMs of them."""
+    tables, roots = small.write(folder), []
+    for name, reader in (("mzid", mzid), ("pepxml", pepxml)):
+        (path,) = export(tables, name, folder / f"x.{name}", small.parameters, passes=passes, version="1.0")
+        with reader.read(str(path)) as found:
+            key = "SpectrumIdentificationItem" if name == "mzid" else "search_hit"
+            assert sum(len(one[key]) for one in found) == len(small.psms)
+        roots.append(etree.parse(path).getroot())
+    validate(folder / "x.mzid")
+    return roots
+
+
+def tolerance(root):
+    return {
+        one.get("name").split()[2]: (one.get("value"), one.get("unitName")) for one in root.iterfind(".//m:ParentTolerance/*", NAMESPACE)
+    }
+
+
+@pytest.mark.filterwarnings(*LEFT_OPEN)
+def test_a_second_pass_and_a_measured_tolerance_are_exported(small, tmp_path):
+    identified, searched = described(small, tmp_path, FIRST, SECOND)
+    assert tolerance(identified) == {"plus": ("11.9", "parts per million"), "minus": ("11.9", "parts per million")}
+    (enzyme,) = identified.iterfind(".//m:Enzyme", NAMESPACE)
+    assert enzyme.get("semiSpecific") == "true"
+    variable = [one for one in identified.iterfind(".//m:SearchModification", NAMESPACE) if one.get("fixedMod") == "false"]
+    assert {one.get("residues") for one in variable} == {"M", "N Q"}
+    assert [one.get("location") for one in identified.iterfind(".//m:SearchDatabase", NAMESPACE)] == [
+        "file:///data/a.fasta", "file:///data/contaminants.fasta",
+    ]  # fmt: skip
+    assert identified.find(".//m:DatabaseFilters", NAMESPACE) is None
+    (constraint, *_) = searched.iterfind(".//{*}enzymatic_search_constraint")
+    assert constraint.get("min_number_termini") == "1"
+    assert searched.find(".//{*}sample_enzyme").get("fidelity") == "semispecific"
+    told = {one.get("name"): one.get("value") for one in searched.find(".//{*}search_summary").iterfind("{*}parameter")}
+    assert told["precursor_tolerance (first pass)"] == "11.9 ppm"
+    assert "precursor_tolerance" not in told
+
+
+@pytest.mark.filterwarnings(*LEFT_OPEN)
+def test_mass_shifts_and_found_proteins_are_exported(small, tmp_path):
+    identified, _ = described(small, tmp_path, SHIFTED)
+    assert tolerance(identified) == {"plus": ("500", "dalton"), "minus": ("150", "dalton")}
+    assert identified.find(".//m:DatabaseFilters//m:FilterType/m:cvParam", NAMESPACE).get("accession") == "MS:1001021"
+    first = SearchDescription(done=(replace(SHIFTED, mass_shift=(10.0, 20.0)),)).precursor_range
+    assert first == (Tolerance(0.015, "Da"), Tolerance(20.0, "Da"))  # without a shift, within the tolerance
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"precursor_tolerance": "wide"}, {"variable_modifications": 3}, {"isotope_errors": 1}, {"mass_shift": "a..b"}, {"enzyme": []},
+        {"second_pass": True, "second_pass_modifications": None}, {"specificity": {}}, {"fixed_modifications": [[]]},
+    ],
+)  # fmt: skip
+def test_what_cannot_be_understood_is_said(wrong):
+    with pytest.raises(ParameterError):
+        asked_passes({**PARAMETERS, **wrong})
+
+
+def test_a_run_without_a_record_tells_what_its_parameters_ask_for(tmp_path):
+    with Project.create_or_open(tmp_path / "p").run("identify", {**PARAMETERS, "second_pass": False}, [], version="1") as run:
+        pass
+    (one,) = passes_of_run(Project.open(tmp_path / "p"), run.id)
+    assert (one.precursor_tolerance, one.specificity) == (Tolerance(10.0, "ppm"), "specific")

@@ -1,0 +1,53 @@
+"""What a precursor has lost, told from peaks at masses that the formulas give."""
+
+import numpy as np
+import pytest
+from pyteomics import mass
+
+from engine.matches.scoring import ion_settings
+from engine.modified_search.neutral_losses import LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE, NO_LOSS, precursor_losses
+from engine.modified_search.parameters import ModifiedSearchParameters
+from engine.parameters import read_preset
+from engine.spectra.spectrum_index import SpectrumIndex
+from kernels.layouts import QueryArrays, SpectrumArrays
+
+NEUTRAL, PROTON = 1434.6, mass.nist_mass["H+"][0][0]
+PHOSPHATE, SULFATE = mass.calculate_mass(formula="H3PO4"), mass.calculate_mass(formula="SO3")
+
+
+def loss_of(peaks, charge=2, *, is_tyrosine=False):
+    """What is told of a spectrum with these peaks (m/z, intensity) and some others, between two of other precursors."""
+    peaks = sorted([*peaks, (300.1, 100.0), (500.2, 40.0)])
+    mz = np.array([one[0] for one in peaks])
+    weight = np.sqrt([one[1] for one in peaks]).astype(np.float32)
+    other = np.array([(NEUTRAL - PHOSPHATE) / charge + PROTON, 900.0])
+    offsets = np.array([0, 2, 2 + len(mz), 4 + len(mz)])
+    heights = np.concatenate((np.ones(2, np.float32), weight, np.ones(2, np.float32)))
+    arrays = SpectrumArrays(offsets, np.concatenate((np.sort(other), mz, np.sort(other))), heights, heights)
+    queries = QueryArrays(np.array([1]), np.array([charge]), np.array([NEUTRAL]))
+    settings = ion_settings(ModifiedSearchParameters.checked(read_preset("modified", "standard")), 2000.0, "hyperscore")
+    index = SpectrumIndex(arrays, queries, 3)
+    given = np.array([1]), np.array([charge]), np.array([NEUTRAL]), np.array([is_tyrosine])
+    return int(precursor_losses(index, *given, settings)[0])
+
+
+@pytest.mark.parametrize("charge", [2, 3])
+def test_the_higher_of_the_two_losses_decides(charge):
+    phosphate, sulfate = ((NEUTRAL - one) / charge + PROTON for one in (PHOSPHATE, SULFATE))
+    assert loss_of([(phosphate, 60.0)], charge) == LOSS_OF_PHOSPHATE
+    assert loss_of([(sulfate, 60.0)], charge) == LOSS_OF_SULFATE
+    assert loss_of([(phosphate, 60.0), (sulfate, 20.0)], charge) == LOSS_OF_PHOSPHATE
+    assert loss_of([(phosphate, 20.0), (sulfate, 60.0)], charge) == LOSS_OF_SULFATE
+
+
+def test_a_low_peak_or_none_decides_nothing():
+    phosphate = (NEUTRAL - PHOSPHATE) / 2 + PROTON
+    assert loss_of([]) == NO_LOSS
+    assert loss_of([(phosphate, 5.0)]) == NO_LOSS
+    assert loss_of([(phosphate + 0.1, 60.0)]) == NO_LOSS
+
+
+def test_of_a_tyrosine_the_smaller_loss_says_nothing():
+    phosphate, sulfate = ((NEUTRAL - one) / 2 + PROTON for one in (PHOSPHATE, SULFATE))
+    assert loss_of([(sulfate, 60.0)], is_tyrosine=True) == NO_LOSS
+    assert loss_of([(phosphate, 60.0)], is_tyrosine=True) == LOSS_OF_PHOSPHATE

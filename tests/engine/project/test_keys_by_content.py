@@ -1,0 +1,112 @@
+"""Kept indexes are kept under what made them: rules, masses and codes themselves, never names whose meaning may change."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine.chemistry import enzymes, masses, modifications
+from engine.identification.parameters import IdentificationParameters
+from engine.peptides import digestion as digestions
+from engine.peptides.digestion import Digestion
+from engine.peptides.indexes import Databases, key_parts
+from engine.project.digests import parts_digest
+from engine.sequences import database as sequences
+from engine.structure_search import descriptor_index
+from kernels.cpu import structure_descriptors
+
+DATABASES = Databases([], [], {"database": ["00"], "contaminants": []})
+
+
+def peptide_key(parameters: IdentificationParameters | None = None) -> str:
+    parameters = parameters or IdentificationParameters()
+    return parts_digest(key_parts(DATABASES, parameters, Digestion.of(parameters, parameters.specificity)))
+
+
+def test_a_corrected_cleavage_rule_makes_another_key(monkeypatch):
+    before = peptide_key()
+    corrected = replace(enzymes.ENZYMES["Trypsin"], not_before="")
+    monkeypatch.setitem(enzymes._BY_ANY_NAME, "trypsin", corrected)
+    assert peptide_key() != before
+    monkeypatch.setitem(enzymes._BY_ANY_NAME, "trypsin", replace(corrected, not_before="P"))
+    assert peptide_key() == before
+
+
+def test_a_corrected_mass_of_a_modification_makes_another_key(monkeypatch):
+    before = peptide_key()
+    parse = modifications.parse_modification
+    monkeypatch.setattr(digestions, "parse_modification", lambda name: replace(parse(name), mass=parse(name).mass + 1e-6))
+    assert peptide_key() != before
+
+
+@pytest.mark.parametrize("letter", ["A", "U", "Y"])
+def test_a_corrected_mass_of_a_residue_makes_another_key(letter, monkeypatch):
+    before = peptide_key()
+    corrected = masses.RESIDUE_MASS.copy()
+    corrected[ord(letter) - ord("A")] += 1e-9
+    monkeypatch.setattr(digestions, "RESIDUE_MASS", corrected)
+    assert peptide_key() != before
+
+
+def test_a_letter_that_gets_a_mass_makes_another_key(monkeypatch):
+    before = peptide_key()
+    assert np.isnan(masses.RESIDUE_MASS[ord("B") - ord("A")])
+    monkeypatch.setattr(digestions, "RESIDUE_MASS", np.nan_to_num(masses.RESIDUE_MASS, nan=114.5))
+    assert peptide_key() != before
+
+
+def test_other_ends_and_water_make_another_key(monkeypatch):
+    before = peptide_key()
+    monkeypatch.setattr(digestions, "WATER_MASS", masses.WATER_MASS + 1e-9)
+    assert peptide_key() != before
+    monkeypatch.undo()
+    assert peptide_key(IdentificationParameters(fixed_modifications=("Carbamidomethyl (C)", "Acetyl (N-term)"))) != before
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"enzyme": "Lys-C"}, {"specificity": "semi-specific"}, {"missed_cleavages": 1}, {"minimum_length": 8}, {"maximum_length": 20},
+        {"minimum_mass": 700.0}, {"maximum_mass": 3000.0}, {"clip_methionine": False}, {"fixed_modifications": ()}, {"decoys": "shuffle"},
+        {"decoy_prefix": "REV_"},
+    ],
+)  # fmt: skip
+def test_every_parameter_of_the_peptides_makes_another_key(changes):
+    assert peptide_key(IdentificationParameters(**changes)) != peptide_key()
+
+
+def test_what_does_not_decide_the_peptides_makes_no_other_key():
+    """Another name of the same enzyme neither, nor fixed modifications in another order."""
+    settings = {"fdr": 0.05, "precursor_tolerance": "5 ppm", "variable_modifications": (), "index_memory": 64, "enzyme": "MS:1001251"}
+    assert peptide_key(IdentificationParameters(**settings)) == peptide_key()
+    both = "Carbamidomethyl (C)", "Label:13C(6) (K)"
+    assert peptide_key(IdentificationParameters(fixed_modifications=both)) == peptide_key(
+        IdentificationParameters(fixed_modifications=both[::-1])
+    )
+
+
+def test_a_packed_database_is_kept_under_the_codes_of_its_letters(monkeypatch):
+    before = parts_digest(sequences.key_parts(["00"]))
+    assert parts_digest(sequences.key_parts(["01"])) != before
+    encode = sequences.encode
+    monkeypatch.setattr(sequences, "encode", lambda letters: np.where(encode(letters) == 20, 2, encode(letters)))
+    assert parts_digest(sequences.key_parts(["00"])) != before
+
+
+@pytest.mark.parametrize(("module", "name", "value"), [
+    (structure_descriptors, "RULES", (3.5, *structure_descriptors.RULES[1:])), (descriptor_index, "LENGTH_UNITS", 256),
+    (descriptor_index, "ALPHABETS", ("secondary", "residue")),
+])  # fmt: skip
+def test_descriptors_are_kept_under_the_rules_that_made_them(module, name, value, monkeypatch):
+    before = parts_digest(descriptor_index.key_parts("a"))
+    assert parts_digest(descriptor_index.key_parts("b")) != before
+    monkeypatch.setattr(module, name, value)
+    assert parts_digest(descriptor_index.key_parts("a")) != before
+
+
+def test_descriptors_are_kept_under_the_alphabets_themselves(tmp_path, monkeypatch):
+    before = parts_digest(descriptor_index.key_parts("a"))
+    content = descriptor_index.resources.path("structures", "descriptors.json").read_bytes()
+    (tmp_path / "other.json").write_bytes(content.replace(b"0", b"1", 1))
+    monkeypatch.setattr(descriptor_index.resources, "path", lambda *_: tmp_path / "other.json")
+    assert parts_digest(descriptor_index.key_parts("a")) != before

@@ -1,0 +1,75 @@
+"""Every column is one entry, and whoever writes a table writes all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.matches.columns import EXPORTED_PSMS, PEPTIDES, PROTEINS, PSMS, SHIFTED_PSMS
+from engine.modified_search.tables import MODIFICATIONS
+from engine.results.columns import Column, Table, arrow_type
+from engine.searches import SEARCHES, search_of_kind
+from engine.sequences.hits import Hits, hits_schema
+from engine.structure_search.tables import HITS
+from engine.structures.outputs import ROW_COLUMNS
+from tests.fuzz.result_tables import KINDS, make
+
+each = pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
+
+OF_LISTS = {"align": {"hits", "queries", "score_counts", "score_expectations"}, "structures": {"hits", "queries"},
+            "reads": {"alignments", "patterns", "texts"}}  # fmt: skip
+"""Searches that run here for real; the tables of the others are checked where those searches are."""
+
+
+@each
+def test_every_table_names_known_columns_once_and_those_that_are_shown_say_what_they_are(search):
+    for table in search.all_tables:
+        names = [one.name for one in table.stored]
+        assert len(set(names)) == len(names)
+        assert {*table.links, *table.saved, *(one.name for one in table.columns)} <= set(names)
+        assert all(one is table.by_name[one.name] for one in table.columns), "one entry for each"
+        assert all(one.meaning for one in table.stored), table.name
+        assert {one.as_long_as for one in table.stored} - {""} <= set(names)
+        assert {name for rule in table.rules for name in rule.columns} <= set(names)
+        assert {one.rows_of for one in table.stored} - {""} <= {one.name for one in search.all_tables}
+        assert table.schema().names == names
+
+
+@pytest.mark.parametrize("table", [PSMS, PEPTIDES, PROTEINS, MODIFICATIONS, HITS], ids=lambda table: table.name)
+def test_a_column_that_a_writer_forgets_or_that_nobody_described_is_an_error(table: Table):
+    whole = {name: pa.array([], arrow_type(one.type_name)) for name, one in table.by_name.items()}
+    assert table.arrow(whole).schema == table.schema()
+    for name in whole:
+        with pytest.raises(KeyError, match=name):
+            table.arrow({other: column for other, column in whole.items() if other != name})
+    with pytest.raises(KeyError, match="stranger"):
+        table.arrow({**whole, "stranger": pa.array([])})
+
+
+@pytest.mark.parametrize("kind", OF_LISTS)
+def test_a_run_writes_exactly_the_described_columns_of_the_described_types(kind: str, tmp_path: Path):
+    assert kind in KINDS
+    project = make(kind, tmp_path / "project")
+    described = {one.name: one for one in search_of_kind(kind).all_tables}
+    run = project.latest(kind)
+    written = {one.name for one in project.results(run) if one.path.suffix == ".parquet"}
+    assert written == OF_LISTS[kind] == described.keys()
+    for name in written:
+        assert pq.read_schema(project.table(name, run)).remove_metadata() == described[name].schema()
+
+
+def test_hits_of_sequences_have_the_columns_that_are_described_and_psms_of_both_searches_the_same():
+    assert list(Hits.__dataclass_fields__) == hits_schema().names
+    assert HITS.saved == ROW_COLUMNS
+    assert EXPORTED_PSMS.saved == SHIFTED_PSMS.saved == PSMS.saved
+    assert [one.name for one in SHIFTED_PSMS.stored][: len(PSMS.stored)] == [one.name for one in PSMS.stored]
+
+
+def test_a_number_of_a_fixed_length_list_is_made_of_rows_of_an_array():
+    table = Table.of("t", "T", (Column("turn", type="double[9]", kind="numbers"),))
+    made = table.arrow({"turn": np.arange(18.0).reshape(2, 9)})
+    assert made["turn"].to_pylist() == [list(np.arange(9.0)), list(np.arange(9.0, 18.0))]

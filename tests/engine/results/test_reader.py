@@ -1,0 +1,153 @@
+"""A table that somebody else may have written is read as what it says, or refused with its file, the column and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.errors import InputError
+from engine.results.columns import Column, Rule, Table
+from engine.results.queries import create_view, shut_off
+from engine.results.reader import TableFile, row_count
+
+TURN = [float(one) for one in range(9)]
+TABLE = Table.of(
+    "things",
+    "Things",
+    (
+        Column("name", "Name", "What it is called", pattern="[a-z ]*"),
+        Column("count", "Count", "How many", "integer", type="int32", low=0, high=100),
+        Column("share", "Share", "A part", "number", is_nullable=True, low=0, high=1),
+        Column("turn", "Turn", "Nine numbers", "numbers", type="double[9]"),
+        Column("places", "Places", "Where", "numbers", type="list<int16>"),
+        Column("masses", "Masses", "What is there", "numbers", as_long_as="places"),
+        Column("row", "Row", "Row of others", "identifier", rows_of="others"),
+        Column("late", "Late", "What the first runs did not write", is_optional=True),
+    ),
+    rules=(Rule(("count", "row"), "counts more than rows", lambda count, row: bool((count.to_numpy() >= row.to_numpy()).all())),),
+)
+GOOD: dict[str, Any] = {
+    "name": pa.array(["a", "b c", ""]), "count": pa.array([1, 2, 3], pa.int32()), "share": pa.array([0.5, None, float("nan")]),
+    "turn": pa.array([TURN] * 3, pa.list_(pa.float64(), 9)), "places": pa.array([[1], [], [2, 3]], pa.list_(pa.int16())),
+    "masses": pa.array([[1.5], [], [2.5, 3.5]]), "row": pa.array([0, 1, 2]),
+}  # fmt: skip
+
+
+def written(path: Path, columns: dict[str, Any] | pa.Table, **options: Any) -> Path:
+    pq.write_table(columns if isinstance(columns, pa.Table) else pa.table(columns), path, **options)
+    return path
+
+
+def read(path: Path, **options: Any) -> pa.Table:
+    with TableFile(path, TABLE, n_rows_of={"others": 3}, **options) as source:
+        return source.read()
+
+
+def test_a_sound_table_comes_back_in_pieces_or_whole(tmp_path: Path):
+    path = written(tmp_path / "t.parquet", GOOD, row_group_size=2)
+    found = read(path)
+    assert found.schema == TABLE.schema(GOOD) and found.num_rows == 3 and found["turn"].to_pylist() == [TURN] * 3
+    with TableFile(path, TABLE, n_rows_of={"others": 3}) as source:
+        assert [len(piece) for piece in source.batches(["name"], rows=1)] == [1, 1, 1]
+        assert source.read_group(1, ["count", "name"]).to_pylist() == [{"count": 3, "name": ""}] and source.group_rows == [2, 1]
+    assert row_count(path) == 3
+    assert row_count(tmp_path / "none") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("name", pa.array(["a", "b c", ""], pa.large_string())), ("name", pa.array(["a", "b c", ""]).dictionary_encode()),
+        ("count", pa.array([1, 2, 3], pa.int64())), ("count", pa.array([1, 2, 3], pa.uint8())),
+        ("share", pa.array([0.5, None, 0.0], pa.float32())),
+        ("share", pa.nulls(3)), ("turn", pa.array([TURN] * 3)), ("turn", pa.array([",".join(map(str, TURN))] * 3)),
+        ("places", pa.array([[1], [], [2, 3]], pa.large_list(pa.int64()))),
+    ],
+)  # fmt: skip
+def test_other_types_that_mean_the_same_become_the_described_one(name: str, values: Any, tmp_path: Path):
+    found = read(written(tmp_path / "t.parquet", {**GOOD, name: values}))
+    assert found.schema == TABLE.schema(GOOD)
+    if name != "share":
+        assert found[name].to_pylist() == pa.table(GOOD)[name].to_pylist()
+
+
+def not_utf_8() -> pa.Array:
+    return pa.StringArray.from_buffers(3, pa.py_buffer(np.array([0, 1, 2, 3], np.int32)), pa.py_buffer(b"a\xffb"))
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("name", pa.array([1, 2, 3]), "whole numbers where it should hold texts"), ("name", not_utf_8(), "cannot be read"),
+        ("name", pa.array(["a", None, "b"]), "missing"), ("name", pa.array(["a", "B", "c"]), "does not write"),
+        ("name", pa.array([b"a", b"b", b"c"]), "binary"), ("name", pa.array([["a"]] * 3), "lists of texts"),
+        ("count", pa.array([1, 2, 101]), "outside 0 to 100"), ("count", pa.array([1, 2, -1]), "outside 0"),
+        ("count", pa.array([1, 2, 1 << 40]), "cannot be read"), ("count", pa.array([1.0, 2.0, 3.0]), "numbers where"),
+        ("count", pa.array([True] * 3), "truths"), ("share", pa.array([0.5, float("inf"), 0.1]), "outside"),
+        ("share", pa.array(["a"] * 3), "texts"), ("turn", pa.array([TURN[:8]] * 3), "9 items"),
+        ("turn", pa.array(["1,2"] * 3), "9 numbers"),
+        ("turn", pa.array([",".join(["x"] * 9)] * 3), "cannot be read"), ("turn", pa.array([TURN, None, TURN]), "missing"),
+        ("turn", pa.array([[float("nan")] * 9] * 3), "not a number"), ("places", pa.array([[[1]]] * 3), "lists of lists"),
+        ("places", pa.array([{"a": 1}] * 3), "struct"), ("places", pa.array([[1], None, [2]], pa.list_(pa.int16())), "missing"),
+        ("places", pa.array([[1], [None], [2, 3]], pa.list_(pa.int16())), "missing"),
+        ("masses", pa.array([[1.5], [1.0], [2.5, 3.5]]), "items than"),
+        ("row", pa.array([0, 1, 3]), "rows that others has not"), ("row", pa.array([0, -1, 2]), "rows that others has not"),
+        ("count", pa.array([1, 2, 1], pa.int32()), "counts more than rows"),
+    ],
+)  # fmt: skip
+def test_values_that_the_program_does_not_write_are_refused_with_their_column(name: str, values: Any, said: str, tmp_path: Path):
+    path = written(tmp_path / "t.parquet", {**GOOD, name: values})
+    with pytest.raises(InputError) as told:
+        read(path)
+    assert str(path) in str(told.value) and said in str(told.value) and "Do the search again" in str(told.value)
+    assert f"column {name}" in str(told.value) or name == "places"
+
+
+def test_columns_that_are_missing_or_doubled_are_refused_and_others_left_alone(tmp_path: Path):
+    good = pa.table(GOOD)
+    with pytest.raises(InputError, match="has no column count"):
+        read(written(tmp_path / "t.parquet", good.drop_columns(["count"])))
+    read(written(tmp_path / "t.parquet", good.drop_columns(["count"])), needed=("name",))
+    for again in ("count", "COUNT", "stranger"):
+        table = good.append_column("stranger", pa.array([1] * 3)).append_column(again, good["count"])
+        with pytest.raises(InputError, match="twice"):
+            read(written(tmp_path / "t.parquet", table))
+    found = read(written(tmp_path / "t.parquet", good.append_column("stranger", pa.array([b"\xff"] * 3))))
+    assert found.column_names == good.column_names
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + b"x" * 100 + b"PAR1", b"text\n" * 1000])
+def test_what_is_no_table_is_refused(content: bytes, tmp_path: Path):
+    (tmp_path / "t.parquet").write_bytes(content)
+    with pytest.raises(InputError, match="cannot be read as a table"):
+        read(tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="cannot be read as a table"):
+        read(tmp_path / "none.parquet")
+
+
+def test_a_view_of_a_table_has_the_described_columns_and_types_and_reaches_nothing_else(tmp_path: Path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("years of work")
+    changed = {**GOOD, "turn": pa.array([",".join(map(str, TURN))] * 3), "count": pa.array([1, 2, 3]), "stranger": pa.array([1] * 3)}
+    path = written(tmp_path / "t[1]*.parquet", changed)
+    connection = duckdb.connect()
+    with TableFile(path, TABLE, n_rows_of={"others": 3}) as source:
+        source.check()
+        create_view(connection, source, has_rows=True)
+    shut_off(connection, [path])
+    types = dict(connection.execute("SELECT column_name, column_type FROM (DESCRIBE things)").fetchall())
+    assert types == {
+        "name": "VARCHAR", "count": "INTEGER", "share": "DOUBLE", "turn": "DOUBLE[]", "places": "SMALLINT[]", "masses": "DOUBLE[]",
+        "row": "BIGINT", "late": "VARCHAR", "file_row_number": "BIGINT",
+    }  # fmt: skip
+    assert connection.execute("SELECT DISTINCT late FROM things").fetchall() == [(None,)]
+    assert connection.execute("SELECT turn FROM things WHERE file_row_number = 2").fetchall() == [(TURN,)]
+    with pytest.raises(duckdb.Error):
+        connection.execute(f"SELECT * FROM read_text('{secret}')").fetchall()
+    connection.close()

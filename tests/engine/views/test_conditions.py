@@ -1,0 +1,95 @@
+"""Conditions as data: the rows that they choose are those that plain Python chooses, whatever the texts hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.results.columns import Column
+from engine.views.conditions import (
+    AllOf,
+    Among,
+    AnyOf,
+    Condition,
+    Contains,
+    Equal,
+    HasAny,
+    Is,
+    IsEmpty,
+    IsFinite,
+    IsMissing,
+    Matches,
+    Not,
+    RoundsTo,
+    Selected,
+    accepted_at,
+    contains_in,
+    text_in_columns,
+)
+from engine.views.tables import ResultTables, TableSource
+
+ROWS: list[dict[str, Any]] = [
+    {"name": "it's\tone", "other": "x", "q_value": 0.001, "n": 1, "tags": ["a", "b"]},
+    {"name": '"; DROP', "other": '"; DROP', "q_value": math.nan, "n": 2, "tags": []},
+    {"name": "IT'S TWO", "other": "ONE", "q_value": None, "n": None, "tags": ["C; d"]},
+    {"name": None, "other": "it", "q_value": 0.5, "n": 3, "tags": ["b"]},
+]
+OTHERS = [{"key": 1, "members": ["b"]}, {"key": 2, "members": ["C; d"]}]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Iterator[TableSource]:
+    for name, rows in (("rows", ROWS), ("others", OTHERS)):
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / f"{name}.parquet")
+    tables = ResultTables({name: tmp_path / f"{name}.parquet" for name in ("rows", "others")})
+    yield tables.source("rows")
+    tables.close()
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        (Is("n", ">=", 2), lambda row: row["n"] is not None and row["n"] >= 2),
+        (Is("name", "=", '"; DROP'), lambda row: row["name"] == '"; DROP'),
+        (Equal("name", "other"), lambda row: row["name"] == row["other"]),
+        (IsMissing("n"), lambda row: row["n"] is None),
+        (Not(IsMissing("n")), lambda row: row["n"] is not None),
+        (IsFinite("q_value"), lambda row: row["q_value"] is not None and math.isfinite(row["q_value"])),
+        (IsEmpty("tags"), lambda row: not row["tags"]),
+        (Contains("name", "IT's o"), lambda row: "it's o" in (row["name"] or "").lower().replace("\t", " ")),
+        (Contains("other", "one", is_capital=True), lambda row: "ONE" in row["other"]),
+        (Contains("tags", "A; B", is_list=True), lambda row: "a; b" in "; ".join(row["tags"]).lower()),
+        (Matches("other", "^[a-z]"), lambda row: row["other"][0].islower()),
+        (RoundsTo("q_value", 1000, 1), lambda row: row["q_value"] == 0.001),
+        (HasAny("tags", ("b", "none")), lambda row: "b" in row["tags"]),
+        (HasAny("tags", Selected("others", "members", (Is("key", "=", 2),))), lambda row: "C; d" in row["tags"]),
+        (HasAny("tags", Selected("others", "members", (Is("key", "=", 9),))), lambda _: False),
+        (Among("n", Selected("others", "key")), lambda row: row["n"] in (1, 2)),
+        (AnyOf((Is("n", "=", 1), Is("n", "=", 3))), lambda row: row["n"] in (1, 3)),
+        (AllOf((Is("n", ">", 1), Is("n", "<", 3))), lambda row: row["n"] == 2),
+        (AnyOf(()), lambda _: False),
+        (AllOf(()), lambda _: True),
+        (accepted_at(0.01), lambda row: row["q_value"] is None or not row["q_value"] > 0.01),
+    ],
+)
+def test_a_condition_chooses_the_rows_that_python_chooses(
+    source: TableSource, condition: Condition, holds: Callable[[dict[str, Any]], bool]
+) -> None:
+    expected = [i for i, row in enumerate(ROWS) if holds(row)]
+    assert source.rows([condition]).tolist() == expected
+    assert source.rows([condition], most=1).tolist() == expected[:1]
+    assert source.count([condition]) == len(expected)
+    assert source.columns(["other"], [condition])["other"].to_pylist() == [ROWS[i]["other"] for i in expected]
+
+
+def test_a_text_is_looked_for_in_columns_of_texts_alone(source: TableSource) -> None:
+    columns = [Column("name"), Column("tags", kind="texts"), Column("n", kind="integer")]
+    assert source.rows(text_in_columns(columns, " c; D ")).tolist() == [2]
+    assert source.rows(contains_in(["name", "other"], "one")).tolist() == [0, 2]
+    assert text_in_columns(columns[2:], "one") == text_in_columns(columns, " ") == contains_in(["name"], " ") == []

@@ -1,0 +1,98 @@
+"""A score is a line of the table, a function for the processor and a kernel; parameters, searches and counts by chance follow."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.shim.shim_card import missing_compiler
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+# That of Morpheus (Wenger & Coon 2013, J Proteome Res 12:1377): how many ions match, and which share of the spectrum they are.
+CHANGES = {
+    "kernels/score_kinds.py": (
+        ')  # fmt: skip\n"""All scores;',
+        '    ScoreKind("morpheus", "Morpheus", "Matched ions + SDP", "morpheus", "search_by_morpheus", 0.5),\n',
+    ),
+    "kernels/cpu/scores.py": (
+        "def _choice(",
+        "@njit(nogil=True, cache=True, _nrt=False, forceinline=True)\n"
+        "def morpheus(matched, settings):\n"
+        "    return matched.count_n + matched.count_c + matched.dot\n\n\n",
+    ),
+    "kernels/cuda/sparse_search.cu": (
+        "",
+        "\nstruct Morpheus {\n"
+        "    static constexpr bool kNeedsRoots = false, kNeedsCorrelation = false;\n"
+        "    static __device__ __forceinline__ double of(const Match& match, const Inputs&) {\n"
+        "        return match.count_n + match.count_c + match.dot;\n"
+        "    }\n"
+        "};\n\n"
+        'extern "C" __global__ void __launch_bounds__(kMostThreads, kBlocks)\n'
+        "search_by_morpheus(const Settings* settings, const Inputs* inputs, int most_peaks) {\n"
+        "    search<Morpheus>(settings, inputs, most_peaks);\n"
+        "}\n",
+    ),
+}
+"""For each file that changes: before what it is put (at the end where that is nothing), and what."""
+
+USE = """
+import numpy as np
+from engine.identification.parameters import IdentificationParameters
+from engine.matches.scoring import scoring_settings
+from kernels.cpu.matches import feature_names, measure_matches
+from kernels.cpu.processor import Processor
+from kernels.cpu.segments import why_unsupported
+from kernels.device import twin
+from kernels.score_kinds import SCORE_KINDS, score_kind
+from tests.shim.search_inputs import assert_same_hits, empty_hits, random_search
+from tests.shim.shim_card import ShimCard
+
+code, kind = score_kind("morpheus")
+assert (code, kind) == (4, SCORE_KINDS[-1])
+parameters = IdentificationParameters(score="morpheus")
+assert scoring_settings(parameters, 1000.0).score == code
+spectra, queries, peptides, modifications, settings = inputs = random_search(7, code, n_peptides=1500, n_queries=15)
+assert "not a sum" in why_unsupported(spectra, peptides, modifications, settings), "no fragment-ion index"
+found = []
+for device in (Processor(1), ShimCard()):
+    hits = empty_hits(15, width=kind.histogram_width)
+    list(twin(device, "scoring").SpectrumSearch(device, *inputs[2:]).search_queries(spectra, queries, hits, 0, 15))
+    found.append(hits)
+assert_same_hits(*found)
+query, column = np.nonzero(found[0].peptide >= 0)
+assert len(query) > 20
+out = np.zeros((len(query), len(feature_names())))
+measure_matches(
+    spectra, queries.spectrum[query], queries.charge[query], peptides, found[0].peptide[query, column], modifications.mass,
+    found[0].site[query, column], found[0].modification[query, column], settings, 0, len(query), out,
+)
+measured = dict(zip(feature_names(), out.T, strict=True))
+expected = measured["matched_ions"] + measured["spectral_dot_product"]
+np.testing.assert_allclose(found[0].score[query, column], expected, rtol=1e-6)
+assert found[0].histogram.sum() == found[0].n_candidates.sum()
+print("the new score is searched by")
+"""
+
+
+@pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
+def test_a_new_score_is_at_most_three_changed_files(tmp_path: Path) -> None:
+    shutil.copytree(REPOSITORY / "kernels", tmp_path / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
+    for name, (place, text) in CHANGES.items():
+        path = tmp_path / name
+        content = path.read_text(encoding="utf-8")
+        assert not place or content.count(place) == 1, name
+        path.write_text(content.replace(place, text + place) if place else content + text, encoding="utf-8")
+    assert len(CHANGES) <= 3
+    environment = {
+        **os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(REPOSITORY)]), "NUMBA_CACHE_DIR": str(tmp_path / "compiled"),
+    }  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", USE], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "is searched by" in done.stdout

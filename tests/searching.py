@@ -1,0 +1,97 @@
+"""The searches as tests call them: files and settings by position and name, made into the request that the engine takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from engine.clustering.summary import ClusteringSummary, ExplanationSummary
+from engine.entry import SearchRequest
+from engine.identification.summary import IdentificationSummary
+from engine.jobs.progress import Progress
+from engine.modified_search.summary import ModifiedSearchSummary
+from engine.parameters import SearchParameters
+from engine.read_alignment.summary import ReadAlignmentSummary
+from engine.sequence_search.summary import SequenceSearchSummary
+from engine.structure_search.summary import StructureSearchSummary
+
+__all__ = ["align", "align_reads", "cluster", "explain", "find_modified", "find_structures", "identify"]
+
+Files = Sequence[str | Path]
+Where = str | Path | None
+
+
+def _asked(
+    inputs: dict[str, Files], parameters: SearchParameters, project: Where, out: Where = None, format: str = "", device: str = "auto",
+    threads: int | None = None, **options: Any,
+) -> SearchRequest:  # fmt: skip
+    return SearchRequest(inputs, parameters, project, out, format, options, device, threads)
+
+
+def identify(
+    spectra: Files, databases: Files, project: Where, parameters: SearchParameters, *, progress: Progress | None = None, **settings: Any
+) -> IdentificationSummary:
+    """Identify, with `device`, `threads` and options by name."""
+    from engine.identification import search
+
+    return search.identify(_asked({"spectra": spectra, "database": databases}, parameters, project, **settings), progress)
+
+
+def find_modified(
+    spectra: Files, databases: Files, project: Where, parameters: SearchParameters, *, progress: Progress | None = None, **settings: Any
+) -> ModifiedSearchSummary:
+    """Find modified peptides, likewise."""
+    from engine.modified_search import search
+
+    return search.find_modified(_asked({"spectra": spectra, "database": databases}, parameters, project, **settings), progress)
+
+
+def cluster(
+    spectra: Files, project: Where, parameters: SearchParameters, *, progress: Progress | None = None, **settings: Any
+) -> ClusteringSummary:
+    """Group spectra, likewise."""
+    from engine.clustering import search
+
+    return search.cluster(_asked({"spectra": spectra}, parameters, project, **settings), progress)
+
+
+def explain(
+    project: str | Path, parameters: SearchParameters, *, out: Where = None, progress: Progress | None = None, **settings: Any
+) -> ExplanationSummary:
+    """Explain spectra of a project, likewise."""
+    from engine.clustering import explanation_search
+
+    return explanation_search.explain(_asked({"project": [project]}, parameters, None, out, **settings), progress)
+
+
+def find_structures(
+    queries: Files, database: Files, out: Where, parameters: SearchParameters, *, project_folder: Where = None,
+    progress: Progress | None = None, **settings: Any,
+) -> StructureSearchSummary:  # fmt: skip
+    """Find structures, likewise."""
+    from engine.structure_search import search
+
+    request = _asked({"queries": queries, "database": database}, parameters, project_folder, out, **settings)
+    return search.find_structures(request, progress)
+
+
+def align(
+    queries: Files, databases: Files, out: Where, parameters: SearchParameters, *, format: str = "tsv", project_folder: Where = None,
+    progress: Progress | None = None, **settings: Any,
+) -> SequenceSearchSummary:  # fmt: skip
+    """Search sequences, likewise."""
+    from engine.sequence_search import search
+
+    return search.align(_asked({"queries": queries, "database": databases}, parameters, project_folder, out, format, **settings), progress)
+
+
+def align_reads(
+    texts: str | Path, patterns: str | Path, out: Where, parameters: SearchParameters, *, format: str = "tsv", is_sorted: bool = False,
+    project_folder: Where = None, progress: Progress | None = None, **settings: Any,
+) -> ReadAlignmentSummary:  # fmt: skip
+    """Align reads, likewise."""
+    from engine.read_alignment import search
+
+    request = _asked({"texts": [texts], "patterns": [patterns]}, parameters, project_folder, out, format, sorted=is_sorted, **settings)
+    return search.align_reads(request, progress)

@@ -1,0 +1,33 @@
+"""A format of spectra that nobody uses, to prove that a reader and a line of the registry are all that the program needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.formats.peak_lists import MgfParser
+from engine.formats.registry import FileFormat
+from engine.formats.sources import Block
+from engine.formats.spectrum_blocks import ParsedBlock
+
+HEAD = b"Toy spectra, version 1\n"
+SPECTRUM = b"BEGIN IONS\nTITLE=%d\nPEPMASS=500.5\nCHARGE=2+\n100.5 %d\n200.25 7\nEND IONS\n"
+
+
+class ToyParser(MgfParser):
+    """MGF behind a line of its own: the reader of a toy format."""
+
+    def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
+        text = block.text.removeprefix(HEAD)
+        return super().parse(Block(text, block.start, block.is_first, block.is_last, block.consumed), centroid)
+
+
+TOY = FileFormat(
+    "Toy", "spectra", (".toy", ".toyspectra"), "tests.toy_format:ToyParser", is_like=lambda beginning: beginning.text.startswith(HEAD),
+    term=("MS:1000001", "toy format"), spectra_called_by="scan",
+)  # fmt: skip
+
+
+def write_toy(path: Path, n_spectra: int = 5) -> Path:
+    """Write a file of this format; spectrum i has the intensities i + 1 and 7."""
+    path.write_bytes(HEAD + b"".join(SPECTRUM % (i, i + 1) for i in range(n_spectra)))
+    return path
