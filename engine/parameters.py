@@ -36,13 +36,13 @@ _PLAIN = {
 }
 """What is wrong with a value, by pydantic's name for it, where pydantic's own words are a programmer's."""
 
-_MOST_PRESET_BYTES = 100_000
+_MAXIMUM_PRESET_BYTES = 100_000
 """Of a preset, which has a line for each parameter."""
-_MOST_POINTS = 1000
+_MAXIMUM_POINTS = 1000
 """In one line of it. The parts of a key are separated by points, and the time to read one grows with the square of their number."""
-_MOST_COMPARED = 100
+_MAXIMUM_COMPARED = 100
 """Letters of a name that is compared with those that there are, to suggest one."""
-_MOST_EXPLAINED = 400
+_MAXIMUM_EXPLAINED = 400
 """Letters of what is said of one wrong value."""
 
 
@@ -96,7 +96,7 @@ class SearchParameters(BaseModel):
         """
         for name in values:
             if name not in cls.model_fields:
-                close = get_close_matches(name[:_MOST_COMPARED], cls.model_fields, 3, 0.5)
+                close = get_close_matches(name[:_MAXIMUM_COMPARED], cls.model_fields, 3, 0.5)
                 raise ParameterError(
                     f"there is no parameter '{shortened(name)}'; "
                     + (f"did you mean {' or '.join(close)}?" if close else "proteoscope parameters lists them")
@@ -127,12 +127,12 @@ class SearchParameters(BaseModel):
     @classmethod
     def _explain(cls, error: Any) -> str:
         if not error["loc"]:
-            return shortened(str(error["msg"]).removeprefix("Value error, "), _MOST_EXPLAINED)
+            return shortened(str(error["msg"]).removeprefix("Value error, "), _MAXIMUM_EXPLAINED)
         name = str(error["loc"][0])
         description = _description(name, cls.model_fields[name])
         message = _PLAIN.get(error["type"]) or str(error["msg"]).removeprefix("Value error, ")
         unit = f" {description.unit}" if description.unit else ""
-        message = shortened(f"{message[:1].lower()}{message[1:]}", _MOST_EXPLAINED)
+        message = shortened(f"{message[:1].lower()}{message[1:]}", _MAXIMUM_EXPLAINED)
         return f"{name} = {shortened(repr(error['input']))}: {message}{unit if 'than' in message else ''}"
 
 
@@ -214,12 +214,12 @@ def _read_toml(path: Path) -> dict[str, Any]:
     remedy = "A preset is TOML, a line field = value for each parameter"
     try:
         with path.open("rb") as file:
-            data = file.read(_MOST_PRESET_BYTES + 1)
-        if len(data) > _MOST_PRESET_BYTES:
-            raise InputError(path, f"is longer than the {_MOST_PRESET_BYTES:,} bytes of a preset", remedy=remedy)
+            data = file.read(_MAXIMUM_PRESET_BYTES + 1)
+        if len(data) > _MAXIMUM_PRESET_BYTES:
+            raise InputError(path, f"is longer than the {_MAXIMUM_PRESET_BYTES:,} bytes of a preset", remedy=remedy)
         for number, line in enumerate(data.split(b"\n"), 1):
-            if line.count(b".") > _MOST_POINTS:
-                raise InputError(path, f"has more than {_MOST_POINTS:,} points", place=f"line {number}", remedy=remedy)
+            if line.count(b".") > _MAXIMUM_POINTS:
+                raise InputError(path, f"has more than {_MAXIMUM_POINTS:,} points", place=f"line {number}", remedy=remedy)
         return tomllib.loads(data.decode().replace("\r\n", "\n").replace("\r", "\n"))
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}", remedy="Check the name of the preset file") from None
@@ -227,7 +227,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise InputError(path, "is not a preset: its values lie too deep within each other", remedy=remedy) from None
     except ValueError as error:
         # Broken TOML, text that is no UTF-8, a number of thousands of digits, a path that none can be.
-        raise InputError(path, f"is not a preset: {shortened(str(error), _MOST_EXPLAINED)}", remedy=remedy) from None
+        raise InputError(path, f"is not a preset: {shortened(str(error), _MAXIMUM_EXPLAINED)}", remedy=remedy) from None
 
 
 def preset_description(search: str, preset: str) -> str:

@@ -80,7 +80,7 @@ class ModificationArrays(NamedTuple):
 
     `mass` (m,) float64 Da; `residue_mask` (m,) uint32 with bit k for letter k (all ones: any residue); `place` (m,) int64: 0 anywhere, 1
     peptide N-terminus, 2 peptide C-terminus, 3 protein N-terminus, 4 protein C-terminus. `combination_mass` (c,) float64 Da and
-    `combination_count` (c, m) int64: the multisets of modifications that a peptide may carry, the empty one first. `max_forms`: site
+    `combination_count` (c, m) int64: the multisets of modifications that a peptide may carry, the empty one first. `maximum_forms`: site
     arrangements tried for one peptide and combination.
     """
 
@@ -89,7 +89,7 @@ class ModificationArrays(NamedTuple):
     place: NDArray[np.int64]
     combination_mass: NDArray[np.float64]
     combination_count: NDArray[np.int64]
-    max_forms: int
+    maximum_forms: int
 
 
 class ScoringSettings(NamedTuple):
@@ -97,7 +97,7 @@ class ScoringSettings(NamedTuple):
 
     `isotope_errors` come largest first; each is tried from its `isotope_minimum_mass` (dalton) on.
     `n_term_series` and `c_term_series`: float64, what is added to the sum of residue masses from that end to give the singly charged m/z.
-    `fragment_relative` is below 1. `max_mz`: thomson, at least the smaller one of the largest peak's and the largest ion's.
+    `fragment_relative` is below 1. `maximum_mz`: thomson, at least the smaller one of the largest peak's and the largest ion's.
     `bin_width`: thomson, of the bit table of peaks. `correlation_bin_width`, `correlation_bin_offset`: of XCorr.
     """
 
@@ -110,15 +110,15 @@ class ScoringSettings(NamedTuple):
     fragment_relative: float
     n_term_series: NDArray[np.float64]
     c_term_series: NDArray[np.float64]
-    max_fragment_charge: int
+    maximum_fragment_charge: int
     bin_width: float
-    max_mz: float
+    maximum_mz: float
     correlation_bin_width: float
     correlation_bin_offset: float
     ksdp_window: int
     ksdp_power: float
     score: int
-    min_matched_ions: int
+    minimum_matched_ions: int
 
 
 class HitArrays(NamedTuple):

@@ -34,7 +34,7 @@ __all__ = ["explain"]
 
 _NAME = "explained.tsv"
 _UNEXPLAINED, _IDENTIFIED, _EXPLAINED = 0, 1, 2
-_USUAL_MZ, _MOST_BINS_OF_TOLERANCE = 500.0, 2
+_USUAL_MZ, _MAXIMUM_BINS_OF_TOLERANCE = 500.0, 2
 
 
 class _Read(NamedTuple):
@@ -74,7 +74,7 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
                 remedy="Explain a run that identified something, or raise peptide_fdr",
             )  # fmt: skip
         tolerance = source.fragment_tolerance.width(_USUAL_MZ)
-        if tolerance > _MOST_BINS_OF_TOLERANCE * parameters.bin_width:
+        if tolerance > _MAXIMUM_BINS_OF_TOLERANCE * parameters.bin_width:
             run.progress.message(
                 f"The run was searched with a fragment tolerance of {source.fragment_tolerance}, and bins are {parameters.bin_width:g} Th"
                 " wide: the preset low-resolution suits it better", "warning",
@@ -90,7 +90,7 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
             every = explained(queries, parameters, resources)
         run.device = "cpu"
         with run.step("report"):
-            told = every.take(~every.is_decoy & (every.similarity >= parameters.min_similarity))
+            told = every.take(~every.is_decoy & (every.similarity >= parameters.minimum_similarity))
             order = np.lexsort((told.spectrum, -told.similarity, told.q_value))
             table = _explained_table(told.take(order), spectra, identified)
             accepted = told.take(told.q_value <= parameters.fdr)
@@ -99,7 +99,9 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
             for path in (run.run.folder / EXPORTS / _NAME, *([] if out is None else [out])):
                 write_separated(path, table, EXPLAINED.saved_columns, run.progress, ROUNDED)
             run.progress.check()
-        decoys = int(np.count_nonzero(every.is_decoy & (every.q_value <= parameters.fdr) & (every.similarity >= parameters.min_similarity)))
+        decoys = int(
+            np.count_nonzero(every.is_decoy & (every.q_value <= parameters.fdr) & (every.similarity >= parameters.minimum_similarity))
+        )
         low, high = false_share_interval(len(accepted), decoys)
         counts = {
             "spectra": len(spectra), "identified": len(identified), "unidentified": len(rows), "explained": len(accepted),

@@ -24,7 +24,7 @@ __all__ = ["Clusters", "Points", "Seeds", "Vectors", "k_means", "seed_items"]
 _BITS = 30  # of the largest coordinate
 _FARTHEST = 1e100  # coordinate of a centroid, whose square must be a number
 _POINTS_AT_A_TIME = 10_000  # that become whole numbers, so that what is made meanwhile stays in the cache
-_MOST_EXPONENT = 1000  # of the scale, which must be a number itself
+_MAXIMUM_EXPONENT = 1000  # of the scale, which must be a number itself
 
 
 class Clusters(NamedTuple):
@@ -107,7 +107,7 @@ class Points:
         most = float(max(abs(values.min(initial=0)), abs(values.max(initial=0)))) if values.ndim == 2 else np.nan
         if not np.isfinite(most) or values.shape[1] == 0:
             raise ParameterError("points for k-means: expected an array (n, d) of finite numbers, d at least 1")
-        self.scale = 2.0 ** min(_MOST_EXPONENT, _BITS - (int(np.frexp(most)[1]) if most > 0.0 else 0))
+        self.scale = 2.0 ** min(_MAXIMUM_EXPONENT, _BITS - (int(np.frexp(most)[1]) if most > 0.0 else 0))
         self.points: NDArray[np.int32] = np.empty(values.shape, np.int32)
         for first in range(0, len(values), _POINTS_AT_A_TIME):
             some = slice(first, first + _POINTS_AT_A_TIME)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_demo", "add_search", "add_search_options", "preset_of", "run_search"]
 
-_MOST_THREADS = 1024
+_MAXIMUM_THREADS = 1024
 PUBLISHED = "published"
 """The preset with the settings of a paper, where a search has one."""
 
@@ -132,8 +132,8 @@ def add_demo(commands: Any, search: Search, demo: Demo) -> None:
 
 
 def _thread_count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= _MOST_THREADS:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of threads; expected 1 to {_MOST_THREADS}")
+    if not text.isdecimal() or not 1 <= int(text) <= _MAXIMUM_THREADS:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of threads; expected 1 to {_MAXIMUM_THREADS}")
     return int(text)
 
 

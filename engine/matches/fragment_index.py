@@ -4,7 +4,7 @@ The answers are those of scoring every candidate, with two exceptions. While can
 beyond a peak's tolerance may count, and scores are rounded; the exact scores of the best mend that, but for nearly equal ones at the last
 ranks kept. And masses are added in another order, so that a candidate whose mass is at the very end of the precursor window, to the last
 digit of a double (1e-12 Da), may be inside by one way and outside by the other.
-`FragmentSearch.is_worthwhile` tells, by counting the work of both ways, which one is taken: the same on every device, because of those
+`FragmentIndexSearch.is_worthwhile` tells, by counting the work of both ways, which one is taken: the same on every device, because of those
 exceptions. Of GPUs, each has an index of the forms that its share of the queries reaches.
 """
 
@@ -22,7 +22,7 @@ from engine.execution.executor import Executor
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.jobs.progress import Progress
-from engine.matches.fragment_scoring import BYTES_OF_FORM, BYTES_OF_POSTING, MOST_FORMS, work_of
+from engine.matches.fragment_scoring import BYTES_OF_FORM, BYTES_OF_POSTING, MAXIMUM_FORMS, work_of
 from engine.spectra.spectrum_index import SpectrumIndex
 from kernels import counts
 from kernels.cpu.candidates import score_candidates
@@ -31,13 +31,13 @@ from kernels.cpu.segments import empty_best, precursor_windows, why_unsupported
 from kernels.layouts import BestArrays, HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings
 from kernels.partitions import Partition, equal_partitions
 
-__all__ = ["FragmentSearch"]
+__all__ = ["FragmentIndexSearch"]
 
 _BUCKET_WIDTH = 0.1  # dalton, of the masses that are counted before
 _MORE_THAN_KEPT = 3  # candidates that the rounded scores choose beyond those kept
 _BYTES_OF_LISTED_FORM = 40  # on the way to a card, which makes the postings
 _BYTES_OF_THREAD = 32 << 20  # while it sorts the ions of a chunk
-_MOST_FORMS_COUNTED, _MOST_FORMS_LISTED = 1 << 20, 1 << 18  # by a thread between two looks at a cancel
+_MAXIMUM_FORMS_COUNTED, _MAXIMUM_FORMS_LISTED = 1 << 20, 1 << 18  # by a thread between two looks at a cancel
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class _Forms:
     ions: NDArray[np.int64]
 
 
-class FragmentSearch:
+class FragmentIndexSearch:
     """Search of spectra against peptides with a fragment-ion index.
 
     Parameters
@@ -125,7 +125,7 @@ class FragmentSearch:
             )  # fmt: skip
 
         run_on_threads(
-            finish, equal_partitions(np.ones(n), self._threads, most_cost=4096), self._threads, self._progress, steps=lambda _: 0
+            finish, equal_partitions(np.ones(n), self._threads, maximum_cost=4096), self._threads, self._progress, steps=lambda _: 0
         )
 
     def _search(self, low: int, high: int, found: dict[str, NDArray], width: float, part: str) -> dict[str, NDArray]:
@@ -151,7 +151,7 @@ class FragmentSearch:
             heaviest = float(peptides.mass.max(initial=0.0) + modifications.combination_mass.max())
             forms, residues = np.zeros((2, int(heaviest / _BUCKET_WIDTH) + 1), np.int64)
             shares = equal_partitions(
-                np.full(len(peptides.mass), len(modifications.combination_mass)), self._threads, most_cost=_MOST_FORMS_COUNTED
+                np.full(len(peptides.mass), len(modifications.combination_mass)), self._threads, maximum_cost=_MAXIMUM_FORMS_COUNTED
             )
             self._progress.stage("Counting forms", len(peptides.mass))
             lock = Lock()
@@ -187,7 +187,7 @@ class FragmentSearch:
 
     def _fragment_charges(self, queries: QueryArrays) -> NDArray[np.int64]:
         """How many charges of fragments are looked for, of each query."""
-        return np.maximum(1, np.minimum(self._settings.max_fragment_charge, queries.charge - 1))
+        return np.maximum(1, np.minimum(self._settings.maximum_fragment_charge, queries.charge - 1))
 
     def _ions_of_form(self) -> float:
         """Ions of one charge of a form, on average; 0 before the forms are counted."""
@@ -209,7 +209,7 @@ class FragmentSearch:
         """Runs of the buckets `low:high` that fit the memory; those without forms are left out."""
         assert self._counted is not None
         forms, ions = self._counted.forms, self._counted.ions
-        size = np.maximum((forms * bytes_of_form + ions * bytes_of_posting) / self._room(), forms * (bytes_of_posting > 0) / MOST_FORMS)
+        size = np.maximum((forms * bytes_of_form + ions * bytes_of_posting) / self._room(), forms * (bytes_of_posting > 0) / MAXIMUM_FORMS)
         cuts = [low]
         while cuts[-1] < high:
             reached = int(np.searchsorted(size, size[cuts[-1]] + 1.0, side="right")) - 1
@@ -228,6 +228,6 @@ class FragmentSearch:
             return (mass, number) if reached.all() else (mass[reached], number[reached])
 
         forms = np.diff(counted.forms[low : high + 1])
-        pieces = sorted(equal_partitions(forms, 1, most_cost=_MOST_FORMS_LISTED, per_worker=1), key=lambda piece: piece.first)
+        pieces = sorted(equal_partitions(forms, 1, maximum_cost=_MAXIMUM_FORMS_LISTED, per_worker=1), key=lambda piece: piece.first)
         masses, numbers = zip(*run_on_threads(listed, pieces, self._threads, self._progress), strict=True)
         return np.concatenate(masses), np.concatenate(numbers)

@@ -221,7 +221,7 @@ def gap_rules(parameters: ReadAlignmentParameters, *, of_nucleotides: bool) -> G
     ParameterError, InputError : there is no such matrix.
     """
     return GapRules(
-        _matrix(parameters, of_nucleotides=of_nucleotides).scores, parameters.gap_open, parameters.gap_extend, parameters.max_gaps,
+        _matrix(parameters, of_nucleotides=of_nucleotides).scores, parameters.gap_open, parameters.gap_extend, parameters.maximum_gaps,
         _MODES[parameters.mode], parameters.seed_length, parameters.recurrence == "published",
     )  # fmt: skip
 

@@ -25,7 +25,7 @@ __all__ = ["CHECKED_ROWS", "TableFile", "checked", "number_columns", "read_store
 
 CHECKED_ROWS = 1 << 16
 """Rows of a table in memory, unless somebody wants fewer."""
-_MOST_NAMES = 5  # that an error tells
+_MAXIMUM_NAMES = 5  # that an error tells
 _PIECE_BYTES = 1 << 26  # about as many of a piece in memory
 _AGAIN = "Do the search again"
 
@@ -153,7 +153,7 @@ class TableFile:
         # DuckDB takes names for the same whose letters differ in case alone.
         doubled = [name for name, n in Counter(name.casefold() for name in names).items() if n > 1]
         if doubled:
-            raise self.damaged(f"holds the columns {', '.join(map(shortened, doubled[:_MOST_NAMES]))} twice")
+            raise self.damaged(f"holds the columns {', '.join(map(shortened, doubled[:_MAXIMUM_NAMES]))} twice")
         more = {one.name: one for one in number_columns(names) if self.table.more and re.fullmatch(self.table.more, one.name)}
         known = {name: described.get(name) or more[name] for name in names if name in described or name in more}
         for name, one in known.items():

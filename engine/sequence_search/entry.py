@@ -69,7 +69,7 @@ SEQUENCE_SEARCH = Search(
         ),
     ),
     options=(Option("all_scores", "", "write the scores of all pairs: int32 (queries, subjects), in file order", metavar="FILE.npy"),),
-    shortcuts=("matrix", "gap_open", "gap_extend", "max_e_value", "top", "statistics"),
+    shortcuts=("matrix", "gap_open", "gap_extend", "maximum_e_value", "top", "statistics"),
     writes="file",
     run=_run,
     kernels=("engine.sequence_search.compilation:ALIGNMENT",),

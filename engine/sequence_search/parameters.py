@@ -14,7 +14,7 @@ from engine.sequences.matrices import matrix_name
 __all__ = ["SequenceSearchParameters"]
 
 _SCORING, _REPORT, _STATISTICS = "Scoring", "Hits", "Statistics"
-_MOST_COST = 1_000_000_000
+_MAXIMUM_COST = 1_000_000_000
 
 
 class SequenceSearchParameters(SearchParameters):
@@ -26,13 +26,13 @@ class SequenceSearchParameters(SearchParameters):
         help="Substitution matrix: BLOSUM30 to BLOSUM100, BLOSUMN, PAM10 to PAM500, DAYHOFF, GONNET, IDENTITY, or a file in NCBI's format.",
     )  # fmt: skip
     gap_open: int = parameter(
-        11, ge=0, le=_MOST_COST, title="Gap opening", group=_SCORING,
+        11, ge=0, le=_MAXIMUM_COST, title="Gap opening", group=_SCORING,
         help="A gap of k residues costs gap_open + k * gap_extend (BLAST's convention).",
     )  # fmt: skip
     gap_extend: int = parameter(
-        1, ge=0, le=_MOST_COST, title="Gap extension", group=_SCORING, help="Cost of each residue in a gap, the first one too."
+        1, ge=0, le=_MAXIMUM_COST, title="Gap extension", group=_SCORING, help="Cost of each residue in a gap, the first one too."
     )
-    max_e_value: float = parameter(
+    maximum_e_value: float = parameter(
         10.0,
         gt=0,
         le=1e9,

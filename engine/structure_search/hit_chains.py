@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["FoundChain", "HitChains", "pairs_of_cigar", "trace_geometry", "transformation_of", "write_hit", "write_hits"]
 
 _RUNS = re.compile(r"(\d+)([MID])")
-_MOST_FILES = 8  # that stay in memory: the query and the targets looked at last
+_MAXIMUM_FILES = 8  # that stay in memory: the query and the targets looked at last
 _OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # what a superposition does not know of itself
 _REMEDY = "Put the file back where it was, or search again"
 
@@ -45,14 +45,14 @@ class HitChains:
 
     Parameters
     ----------
-    inputs : kind and path of the run's files. least_confidence : the parameter of the run.
+    inputs : kind and path of the run's files. minimum_confidence : the parameter of the run.
     """
 
-    def __init__(self, inputs: Iterable[tuple[str, Path]], least_confidence: float = 0.0) -> None:
+    def __init__(self, inputs: Iterable[tuple[str, Path]], minimum_confidence: float = 0.0) -> None:
         self._paths: dict[str, list[Path]] = {"queries": [], "database": []}
         for kind, path in inputs:
             self._paths.setdefault(kind, []).append(path)
-        self._least = {"queries": least_confidence, "database": 0.0}
+        self._least = {"queries": minimum_confidence, "database": 0.0}
         self._files: dict[tuple[str, Path], StructureFile] = {}
         self._database: StructureDatabase | None = None
 
@@ -101,9 +101,9 @@ class HitChains:
     def _read(self, kind: str, path: Path) -> StructureFile:
         key = kind, path
         if key not in self._files:
-            while len(self._files) >= _MOST_FILES:
+            while len(self._files) >= _MAXIMUM_FILES:
                 del self._files[next(iter(self._files))]
-            self._files[key] = read_structure(path, least_confidence=self._least[kind])
+            self._files[key] = read_structure(path, minimum_confidence=self._least[kind])
         self._files[key] = self._files.pop(key)
         return self._files[key]
 

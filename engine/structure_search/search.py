@@ -14,13 +14,13 @@ from engine.jobs.progress import Progress
 from engine.search_run import RunSpec, search_run
 from engine.structure_search.compilation import STRUCTURES
 from engine.structure_search.complexes import complex_file, with_complexes
-from engine.structure_search.hits import HitSearch, QueryHits
+from engine.structure_search.hits import StructureHitSearch, StructureQueryHits
 from engine.structure_search.parameters import StructureSearchParameters
 from engine.structure_search.results import hit_file, project_tables, write_superpositions
 from engine.structure_search.scoring import work_of
 from engine.structure_search.structures import (
+    ChainSource,
     DescribedChains,
-    Source,
     database_folder,
     open_chains,
     read_chains,
@@ -55,7 +55,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
     superpose, complexes = request.path("superpose"), request.path("complexes")
     given = request.inputs.get("database", ())
     folder, query_sources = database_folder(given), sources_of(request.inputs.get("queries", ()))
-    database_sources = [Source(folder / DATABASE_FILE)] if folder else sources_of(given)
+    database_sources = [ChainSource(folder / DATABASE_FILE)] if folder else sources_of(given)
     spec = RunSpec(
         "structures", request, {"queries": "QUERY.cif", "database": "DATABASE"},
         {"queries": [one.path for one in query_sources], "database": [one.path for one in database_sources]},
@@ -63,7 +63,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
     )  # fmt: skip
 
     def read(progress: Progress, threads: int) -> DescribedChains:
-        return read_chains(query_sources, progress, threads, least_confidence=parameters.least_confidence)
+        return read_chains(query_sources, progress, threads, minimum_confidence=parameters.minimum_confidence)
 
     with search_run(spec, read, STRUCTURES, progress) as run:
         opening = run.begin(run.resources)  # a card takes as long to be opened as a database
@@ -80,8 +80,8 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
             resources = opening().telling(run.progress)
         n_hits, n_aligned, best = 0, 0, list[Mapping[str, Any]]()
         with Executor(resources).session(work_of(chains.arrays)) as session, ExitStack() as stack:
-            search = HitSearch(query_set, chains, parameters, session, resources)
-            sinks: list[Callable[[QueryHits], None]] = []
+            search = StructureHitSearch(query_set, chains, parameters, session, resources)
+            sinks: list[Callable[[StructureQueryHits], None]] = []
             if run.run is not None:
                 sinks.append(stack.enter_context(project_tables(run.run)))
             if request.out is not None:

@@ -21,7 +21,7 @@ Program = Literal["PyMOL", "ChimeraX"]
 Style = Literal["ribbon", "tube", "line", "spheres"]
 Colour = tuple[int, int, int]
 
-_MOST_LETTERS = 700
+_MAXIMUM_LETTERS = 700
 """Of a selection: PyMOL reads lines of a thousand."""
 _PYMOL_STATES = {"C": "L", "H": "H", "E": "S"}
 _PYMOL_STYLES: dict[Style, tuple[str, ...]] = {
@@ -80,7 +80,7 @@ def _selections(chains: Chains, rows: NDArray[np.integer], program: Program) -> 
     between = "+" if program == "PyMOL" else ","
     text = ""
     for part in parts:
-        if text and len(text) + len(part) > _MOST_LETTERS:
+        if text and len(text) + len(part) > _MAXIMUM_LETTERS:
             yield text
             text = ""
         text = f"{text}{between}{part}" if text else part

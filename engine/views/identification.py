@@ -37,9 +37,9 @@ __all__ = [
     "PSM_DETAILS",
     "Counts",
     "Facets",
+    "IdentificationOverview",
     "IdentificationRun",
     "RowFilter",
-    "Summary",
     "accepted_counts",
     "coverage_of_group",
     "facets",
@@ -153,7 +153,7 @@ def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0) -
 
 
 @dataclass(frozen=True)
-class Summary:
+class IdentificationOverview:
     """What an identification found at its false discovery rate; `n_spectra` is None where the spectra were not kept."""
 
     counts: Counts
@@ -165,10 +165,10 @@ class Summary:
         return self.counts.psms.number / self.n_spectra if self.n_spectra else None
 
 
-def summary(source: TableSource, spectra_path: str, fdr: float, decoy_ratio: float = 1.0) -> Summary:
+def summary(source: TableSource, spectra_path: str, fdr: float, decoy_ratio: float = 1.0) -> IdentificationOverview:
     """Count what is accepted, and the spectra."""
     n_spectra = row_count(Path(spectra_path)) if spectra_path else None
-    return Summary(accepted_counts(source, fdr, decoy_ratio), n_spectra)
+    return IdentificationOverview(accepted_counts(source, fdr, decoy_ratio), n_spectra)
 
 
 @dataclass(frozen=True)

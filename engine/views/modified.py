@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.chemistry.modifications import parse_modification, unimod
 from engine.errors import ParameterError
-from engine.views.conditions import AllOf, AnyOf, Condition, Contains, Is, Matches, Not, RoundsTo, accepted_at, where_clause
+from engine.views.conditions import AllOf, AnyOf, Condition, Contains, Is, MatchesPattern, Not, RoundsTo, accepted_at, where_clause
 from engine.views.identification import PSM_DETAILS
 from engine.views.shifts import Shifts
 from engine.views.tables import TableSource
@@ -140,7 +140,7 @@ def of_modifications(rows: Iterable[ModificationRow]) -> list[Condition]:
 
 def _has_modification(row: ModificationRow) -> Condition:
     """The same as that `_KEY_NAME` and `_KEY_MASS` are those of the row."""
-    binned = (Is("shift_kind", "=", "unnamed"), Matches("modification", "^[+-]"))
+    binned = (Is("shift_kind", "=", "unnamed"), MatchesPattern("modification", "^[+-]"))
     if not row.key_name:
         return AllOf((*binned, RoundsTo("carried_mass", 100, row.key_mass)))
     return AllOf((Not(AllOf(binned)), Is("modification", "=", row.key_name), RoundsTo("carried_mass", 1e6, row.key_mass)))

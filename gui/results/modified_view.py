@@ -16,7 +16,7 @@ from engine.errors import ProteoscopeError
 from engine.modified_search.parameters import shift_range
 from engine.project import Project
 from engine.views.finished_run import FinishedRun, open_finished_run
-from engine.views.identification import Summary, accepted_counts, rows_of_group
+from engine.views.identification import IdentificationOverview, accepted_counts, rows_of_group
 from engine.views.modified import (
     DETAILS,
     ModificationRow,
@@ -72,7 +72,7 @@ class ModifiedRun(FinishedRun):
 
 class _Found(NamedTuple):
     overview: ModifiedOverview
-    summary: Summary
+    summary: IdentificationOverview
 
 
 class _Match(NamedTuple):
@@ -206,7 +206,7 @@ class ModifiedView(RunView):
         fdr, n_spectra = run.fdr, run.spectra.count
 
         def look_over() -> _Found:
-            return _Found(overview(source, fdr), Summary(accepted_counts(source, fdr), n_spectra()))
+            return _Found(overview(source, fdr), IdentificationOverview(accepted_counts(source, fdr), n_spectra()))
 
         self._statistician.submit("overview", look_over, self._show_overview, self._fail_overview)
 

@@ -21,7 +21,7 @@ def form_code(peptides: PeptideArrays, modifications: ModificationArrays) -> For
     Raises ValueError where the numbers would not fit 63 bits.
     """
     peptide_bits = max(1, (len(peptides.mass) - 1).bit_length())
-    arrangement_bits = max(1, (modifications.max_forms - 1).bit_length())
+    arrangement_bits = max(1, (modifications.maximum_forms - 1).bit_length())
     combination_bits = (len(modifications.combination_mass) - 1).bit_length()
     if peptide_bits + arrangement_bits + combination_bits + ISOTOPE_BITS > _CODE_BITS:
         raise ValueError("too many peptides, combinations and arrangements for one number")
@@ -55,7 +55,7 @@ def _count_arrangements(c, peptide, peptides, modifications, sites, n_sites, slo
     forms = 0
     while True:
         forms += is_possible(slots, slot_modification, slot_choice, sites, slot_site)
-        if forms >= modifications.max_forms or not next_arrangement(slots, slot_modification, slot_choice, n_sites):
+        if forms >= modifications.maximum_forms or not next_arrangement(slots, slot_modification, slot_choice, n_sites):
             return forms
 
 

@@ -132,7 +132,7 @@ class FragmentSearch:
             )  # fmt: skip
 
         cost = self._nanoseconds(index, segments, windows)
-        cuts = equal_partitions(cost, self._device.threads, most_cost=self.nanoseconds_of_piece)
+        cuts = equal_partitions(cost, self._device.threads, maximum_cost=self.nanoseconds_of_piece)
         yield from self._device.run(search, [Partition(first + cut.first, first + cut.last, cut.cost) for cut in cuts], first)
 
     def _nanoseconds(self, index: FragmentIndexArrays, segments: SegmentArrays, windows: NDArray[np.int64]) -> NDArray[np.float64]:

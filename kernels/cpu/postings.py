@@ -240,7 +240,8 @@ def search_chunks(
                 # Forms outside the windows scored nothing.
                 histogram[first + q, 0] -= high - low - inside
                 _rank(
-                    first + q, low, high, start, windows[q], index.form_code, tables.of_dot, code.isotope_shift, settings.min_matched_ions,
+                    first + q, low, high, start, windows[q], index.form_code, tables.of_dot, code.isotope_shift,
+                    settings.minimum_matched_ions,
                     room, best, histogram, histogram_width,
                 )  # fmt: skip
                 room.counter[:] = 0
@@ -290,7 +291,7 @@ def _clear_outside(windows, start, stop, counter):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _rank(
-    q, low, high, start, windows, form_code, of_dot, isotope_shift, min_matched_ions, room, best, histogram, histogram_width
+    q, low, high, start, windows, form_code, of_dot, isotope_shift, minimum_matched_ions, room, best, histogram, histogram_width
 ):  # fmt: skip
     """Scores of the forms `low:high` (whole groups) of a chunk into the histogram of query q, and the best ones among its best.
 
@@ -323,7 +324,7 @@ def _rank(
             if good[g] > 0:
                 for i in range(g * _GROUP, (g + 1) * _GROUP):
                     value = np.int64(counter[block + i])
-                    if score[i] >= best.score[q, k - 1] and (value & 0xFF) + ((value >> 8) & 0xFF) >= min_matched_ions:
+                    if score[i] >= best.score[q, k - 1] and (value & 0xFF) + ((value >> 8) & 0xFF) >= minimum_matched_ions:
                         e = 0
                         while start + block + i >= windows[e, 1] or start + block + i < windows[e, 0]:
                             e += 1

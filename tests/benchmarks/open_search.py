@@ -29,7 +29,7 @@ from engine.execution.devices import processor
 from engine.execution.resources import Resources
 from engine.execution.threads import available_threads, run_on_threads
 from engine.jobs.progress import Progress, ProgressEvent
-from engine.matches.fragment_index import FragmentSearch
+from engine.matches.fragment_index import FragmentIndexSearch
 from kernels.cpu.candidates import search_queries
 from kernels.cpu.forms import form_code, list_forms
 from kernels.cpu.postings import build_chunks, empty_index
@@ -73,7 +73,7 @@ def searched(work: Workload, threads: int, memory: int, cards: tuple[Card, ...] 
     """With the index; the hits, and what it took."""
     hits = empty_hits(len(work.index.queries.mass), slots=max(1, work.parameters.maximum_modifications))
     stages = StageSeconds()
-    search = FragmentSearch(
+    search = FragmentIndexSearch(
         work.index, work.peptides, work.modifications, work.settings, Resources(threads, list(cards), progress=Progress(stages)), memory
     )
     before, used = time.perf_counter(), time.process_time()

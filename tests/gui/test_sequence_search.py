@@ -212,7 +212,7 @@ def test_what_is_wrong_is_said_where_it_stands(filled: MainWindow, tmp_path: Pat
     qtbot.waitUntil(lambda: form.file_lists["database"].message.text() == "BSA1.mzML.gz holds spectra (mzML), not sequences")
     form.file_lists["database"].lines.item(1).setSelected(True)
     form.file_lists["database"].remove_selected()
-    form.parameters.set_values({"max_e_value": 0.0})
+    form.parameters.set_values({"maximum_e_value": 0.0})
     qtbot.waitUntil(lambda: form.reason.text() == "Largest E-value: Expected more than 0")
 
 
@@ -276,7 +276,7 @@ def test_a_chromosome_needs_no_memory_to_be_known(tmp_path: Path, monkeypatch: p
     path = tmp_path / "chromosome.fasta"
     path.write_text(">c\n" + ("ACGTTGCAAGCT" * 5 + "\n") * 3000, encoding="utf-8")
     monkeypatch.setattr("engine.formats.letters._BLOCK", 5000)
-    monkeypatch.setattr("engine.formats.letters._MOST_JUDGED", 2000)
+    monkeypatch.setattr("engine.formats.letters._MAXIMUM_JUDGED", 2000)
     judged: list[int] = []
     real = letters.nucleotide_counts
     monkeypatch.setattr(letters, "nucleotide_counts", lambda codes, offsets: judged.append(len(codes)) or real(codes, offsets))
@@ -329,7 +329,7 @@ def test_files_and_pasted_text_are_counted_as_they_are_read(
 def test_a_large_file_is_counted_in_part(tmp_path: Path) -> None:
     path = tmp_path / "large.fasta"
     path.write_text(">p\nMKWVTF\n" * 400_000, encoding="utf-8")
-    found = count_sequences(path, most_bytes=1 << 20)
+    found = count_sequences(path, maximum_bytes=1 << 20)
     assert found is not None and not found.is_whole and 0 < found.n_sequences < 400_000
     assert count_sequences(path, is_wanted=lambda: False) is None
     assert count_sequences(tmp_path / "absent.fasta") is None

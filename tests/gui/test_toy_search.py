@@ -53,7 +53,7 @@ def searched(window: MainWindow, form: SearchForm, fasta: Path, tmp_path: Path, 
     drop(window, fasta)
     qtbot.waitUntil(form.run_button.isEnabled)
     assert form.project.text() == str(tmp_path / "proteins_proteoscope")
-    box = form.parameters.fields["least_length"].editor.findChild(IntegerBox)
+    box = form.parameters.fields["minimum_length"].editor.findChild(IntegerBox)
     box.lineEdit().selectAll()
     QTest.keyClicks(box, "10")
     form.options["is_thorough"].setChecked(True)
@@ -61,7 +61,7 @@ def searched(window: MainWindow, form: SearchForm, fasta: Path, tmp_path: Path, 
     qtbot.waitUntil(form.run_button.isEnabled)
     task = form.task()
     assert task is not None and task.title == "Count residues of proteins.fasta"
-    assert task.request.options == {"is_thorough": True} and task.request.parameters.model_dump()["least_length"] == 10
+    assert task.request.options == {"is_thorough": True} and task.request.parameters.model_dump()["minimum_length"] == 10
     with qtbot.waitSignal(window.bridge.finished, timeout=60_000) as finished:
         click(form.run_button)
         assert window.dock_jobs.isVisible()
@@ -101,7 +101,7 @@ def test_its_results_are_shown_filtered_and_found_in_the_project(window: MainWin
     )
     assert "proteins: proteins.fasta" in searched.header.facts
     run = window.project_pane.selected_run
-    assert run is not None and (run.kind, run.message, run.parameters["least_length"]) == ("composition", "78 residues", 10)
+    assert run is not None and (run.kind, run.message, run.parameters["minimum_length"]) == ("composition", "78 residues", 10)
     searched.filter_bar.text.setText("w")
     searched.filter_bar.text.returnPressed.emit()
     settle(searched, qtbot)

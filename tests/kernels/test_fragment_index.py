@@ -126,7 +126,7 @@ def forms(peptides: PeptideArrays, modifications: ModificationArrays) -> list[tu
                 if len({site for chosen in arrangement for site in chosen}) == sum(counts)
             )
             mass = float(peptides.mass[peptide] + modifications.combination_mass[c])
-            every += [(mass, c, peptide, i, added) for i, added in enumerate(islice(free, modifications.max_forms))]
+            every += [(mass, c, peptide, i, added) for i, added in enumerate(islice(free, modifications.maximum_forms))]
     return sorted(every, key=lambda form: form[:4])
 
 
@@ -146,7 +146,7 @@ def fragments(inputs: Inputs, peptide: int, added: dict[int, float]) -> list[tup
 @pytest.mark.parametrize("seed", range(6))
 def test_the_postings_are_all_ions_of_all_forms_in_order(seed: int) -> None:
     series = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y"), ("b", ""), ("b", "y")][seed]
-    inputs = random_search(seed, SDP, n_peptides=12, n_queries=4, most=(3, 3, 2)[seed % 3], max_forms=(40, 5)[seed % 2], series=series)
+    inputs = random_search(seed, SDP, n_peptides=12, n_queries=4, most=(3, 3, 2)[seed % 3], maximum_forms=(40, 5)[seed % 2], series=series)
     _, _, peptides, modifications, _ = inputs
     index, code = built(inputs, bin_shift=(16, 12, 5, 16, 8, 13)[seed]), form_kernels.form_code(peptides, modifications)
     expected = forms(peptides, modifications)
@@ -251,7 +251,7 @@ def test_the_hits_are_those_of_scoring_every_candidate(score: int, fragment: tup
 def test_modifications_charges_and_series_as_in_scoring_every_candidate(seed: int) -> None:
     series = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")][seed % 4]
     inputs = random_search(
-        60 + seed, HYPERSCORE, series=series, fragment_charge=(1, 2, 1, 3)[seed % 4], most=3, max_forms=(3, 1, 50, 200)[seed // 2],
+        60 + seed, HYPERSCORE, series=series, fragment_charge=(1, 2, 1, 3)[seed % 4], most=3, maximum_forms=(3, 1, 50, 200)[seed // 2],
         n_peptides=600, precursor=(25.0, 0.0),
     )  # fmt: skip
     expected = exhaustive(inputs)
@@ -343,7 +343,7 @@ def test_a_counter_has_room_for_the_longest_peptide_whose_every_ion_matches_a_he
         weight = np.full(len(mz), height, np.float32)
         spectra = SpectrumArrays(np.array([0, len(mz)]), mz, weight, weight)
         queries = QueryArrays(np.zeros(1, np.int64), np.array([3]), peptides.mass[longest : longest + 1].copy())
-        one = (spectra, queries, *inputs[2:4], inputs[4]._replace(max_mz=float(mz.max()) + 2))
+        one = (spectra, queries, *inputs[2:4], inputs[4]._replace(maximum_mz=float(mz.max()) + 2))
         found, expected = searched(one), exhaustive(one)
         assert found.peptide[0, 0] == expected.peptide[0, 0] == longest
         np.testing.assert_array_equal(found.score, expected.score)
@@ -374,10 +374,10 @@ def test_what_an_index_cannot_do_is_said() -> None:
     cases: list[tuple[str, SpectrumArrays, PeptideArrays, ModificationArrays, ScoringSettings]] = [
         ("sum over", spectra, peptides, modifications, settings_._replace(score=KSDP)),
         ("sum over", spectra, peptides, modifications, settings_._replace(score=XCORR)),
-        ("without matching", spectra, peptides, modifications, settings_._replace(min_matched_ions=0)),
-        ("one number", spectra, peptides, modifications._replace(max_forms=1 << 60), settings_),
-        ("more ions", spectra, peptides, modifications, settings_._replace(max_fragment_charge=5)),
-        ("heavier", heavy, long, modifications, settings_._replace(max_mz=8000.0)),
+        ("without matching", spectra, peptides, modifications, settings_._replace(minimum_matched_ions=0)),
+        ("one number", spectra, peptides, modifications._replace(maximum_forms=1 << 60), settings_),
+        ("more ions", spectra, peptides, modifications, settings_._replace(maximum_fragment_charge=5)),
+        ("heavier", heavy, long, modifications, settings_._replace(maximum_mz=8000.0)),
         ("several ions", spectra, peptides, modifications, settings_._replace(fragment_absolute=30.0)),
         ("below", spectra._replace(mz=spectra.mz - spectra.mz.min() + 0.5), peptides, modifications, settings_),
     ]

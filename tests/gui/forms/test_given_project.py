@@ -156,7 +156,7 @@ def test_a_saved_preset_does_not_name_a_run_of_one_project(form: SearchForm, pro
     assert parameters is not None and parameters.model_dump()["run"] == "identify-0001"
     form.save_preset_file(tmp_path / "mine.toml")
     text = (tmp_path / "mine.toml").read_text(encoding="utf-8")
-    assert "min_similarity = 0.6" in text and "identify-0001" not in text
+    assert "minimum_similarity = 0.6" in text and "identify-0001" not in text
 
 
 def test_what_an_identification_left_is_searched_for_modified_peptides(window: MainWindow, project: Project, qtbot: QtBot) -> None:

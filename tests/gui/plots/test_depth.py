@@ -47,7 +47,7 @@ def counted(start: np.ndarray, end: np.ndarray, length: int = LENGTH) -> np.ndar
         np.array([139.5, 140.5]),
     ],
 )
-def test_mean_and_most_of_parts_are_those_of_their_letters(n: int, edges: np.ndarray) -> None:
+def test_mean_and_maximum_of_parts_are_those_of_their_letters(n: int, edges: np.ndarray) -> None:
     start, end = ranges(n)
     depth, letters = Depth.of_ranges("t", LENGTH, start, end), counted(start, end)
     mean, most = depth.parts(edges)

@@ -63,7 +63,7 @@ def test_counts_are_those_of_the_definition(shifts: Shifts, ends: tuple[float, f
         assert counts.tolist() == expected
 
 
-def test_a_bar_is_called_by_what_most_of_it_is(shifts: Shifts) -> None:
+def test_a_bar_is_called_by_what_maximum_of_it_is(shifts: Shifts) -> None:
     assert [shifts.name(mass - 0.5, mass + 0.5) for mass in (0.0, *MASSES, 300.0)] == ["no shift", *NAMES, ""]
 
 

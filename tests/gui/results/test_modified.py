@@ -156,7 +156,7 @@ def test_ions_that_carry_the_shift_are_heavier_by_it(view: ModifiedView, accepte
         plain = np.array([mass for position, name, mass in spectrum.peptidoform.modifications if (position, name) == spectrum.shift[:2]])
         deltas = spectrum.peptidoform.mass_deltas().copy()
         deltas[row["shift_position"]] -= plain[0]
-        bare = fragment_ions(row["sequence"], deltas, series="by", max_charge=max(1, min(2, row["charge"] - 1)))
+        bare = fragment_ions(row["sequence"], deltas, series="by", maximum_charge=max(1, min(2, row["charge"] - 1)))
         mz_of = {
             key: mz for *key_parts, mz in zip(bare.series, bare.number, bare.charge, bare.mz, strict=True) for key in [tuple(key_parts)]
         }
