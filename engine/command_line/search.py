@@ -100,6 +100,8 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
         if name in described:
             text = f"{described[name].help} The same as --set {name}=VALUE (default: {described[name].default})".replace("%", "%%")
         parser.add_argument(flag, dest=f"parameter_{name}", metavar="VALUE", help=text)
+    for former, name in search.former_shortcuts.items():
+        parser.add_argument(f"--{former.replace('_', '-')}", dest=f"parameter_{name}", help=argparse.SUPPRESS)
     parser.add_argument(
         "--device", default="auto", metavar="auto|cpu|cuda|cuda:N|all",
         help="what computes: auto, all usable GPUs or else the processor; cuda, the first usable GPU; all, the GPUs and the processor"

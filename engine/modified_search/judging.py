@@ -113,7 +113,7 @@ def judge(found: ShiftedMatches, indexes: Indexes, parameters: ModifiedSearchPar
     group = np.zeros(len(psms), np.int64) if by_count else _groups(found.is_shifted, tier)
     leads = group_leads(score, psms.is_decoy, group, len(KINDS))
     rank = psms.rank if by_count else _ranks(psms, key)
-    kept = np.flatnonzero((rank > 0) & (rank <= parameters.top))
+    kept = np.flatnonzero((rank > 0) & (rank <= parameters.hits_per_spectrum))
     kept = kept[np.lexsort((rank[kept], psms.spectrum[kept]))]
     psms, found, mass, group = replace(psms.take(kept), rank=rank[kept]), found.take(kept), mass[kept], group[kept]
     score, features = score[kept], {name: column[kept] for name, column in features.items()}

@@ -81,6 +81,7 @@ READ_ALIGNMENT = Search(
     shortcuts=(
         "maximum_gaps", "mode", "strands", "places", "seed_length", "match", "mismatch", "matrix", "gap_open", "gap_extend",
     ),
+    former_shortcuts={"max_gaps": "maximum_gaps"},
     writes="file",
     run=_run,
     kernels=("engine.read_alignment.compilation:READS",),

@@ -22,7 +22,13 @@ class ReadAlignmentParameters(SearchParameters):
     """All that decides the alignments, besides the texts and the patterns."""
 
     maximum_gaps: int = parameter(
-        2, ge=0, le=MAXIMUM_GAPS, title="Most gaps", group=_ALIGNMENT, help="An alignment has at most so many gaps, each of any length."
+        2,
+        formerly="max_gaps",
+        ge=0,
+        le=MAXIMUM_GAPS,
+        title="Most gaps",
+        group=_ALIGNMENT,
+        help="An alignment has at most so many gaps, each of any length.",
     )
     mode: Literal["prefix", "within", "local"] = parameter(
         "prefix", title="Mode", group=_ALIGNMENT,
@@ -54,11 +60,11 @@ class ReadAlignmentParameters(SearchParameters):
         help="Words of one place agree about where the pattern begins, but for so many letters in each gap.",
     )  # fmt: skip
     minimum_insert: int = parameter(
-        0, ge=0, le=1_000_000, title="Shortest fragment", unit="letters", group=_PLACES, advanced=True,
+        0, formerly="least_insert", ge=0, le=1_000_000, title="Shortest fragment", unit="letters", group=_PLACES, advanced=True,
         help="Mates lie at least so far apart, both counted; where the longest fragment is 0, it is learnt from the reads.",
     )  # fmt: skip
     maximum_insert: int = parameter(
-        0, ge=0, le=1_000_000, title="Longest fragment", unit="letters", group=_PLACES, advanced=True,
+        0, formerly="most_insert", ge=0, le=1_000_000, title="Longest fragment", unit="letters", group=_PLACES, advanced=True,
         help="Mates lie at most so far apart, both counted; 0: learnt from the reads.",
     )  # fmt: skip
     match: int = parameter(

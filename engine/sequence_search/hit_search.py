@@ -167,7 +167,7 @@ class SequenceHitSearch:
         e_values = self.statistics.e_values(scores[subjects], length, self._lengths[subjects], database.n_residues)
         kept = np.flatnonzero(e_values <= maximum_e_value)
         subjects, e_values = subjects[kept], e_values[kept]
-        order = np.lexsort((database.file_index[subjects], -scores[subjects], e_values))[: self.parameters.top]
+        order = np.lexsort((database.file_index[subjects], -scores[subjects], e_values))[: self.parameters.hits_per_query]
         return subjects[order], e_values[order]
 
     def _columns(self, length: int, subjects: NDArray[np.int64]) -> int:

@@ -34,14 +34,22 @@ class SequenceSearchParameters(SearchParameters):
     )
     maximum_e_value: float = parameter(
         10.0,
+        formerly="max_e_value",
         gt=0,
         le=1e9,
         title="Largest E-value",
         group=_REPORT,
         help="Hits that chance would give more often than this are not reported.",
     )
-    top: int = parameter(
-        500, ge=1, le=10_000_000, title="Hits for a query", unit="hits", group=_REPORT, help="The best hits of each query are reported."
+    hits_per_query: int = parameter(
+        500,
+        formerly="top",
+        ge=1,
+        le=10_000_000,
+        title="Hits for a query",
+        unit="hits",
+        group=_REPORT,
+        help="The best hits of each query are reported.",
     )
     statistics: Literal["automatic", "fitted"] = parameter(
         "automatic", title="Statistics", group=_STATISTICS, advanced=True,

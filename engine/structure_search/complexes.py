@@ -112,7 +112,7 @@ def complex_hits(search: StructureHitSearch, chains: Sequence[StructureQueryHits
     z = np.stack([one.z_scores for one in chains])
     scores = np.stack([one.scores for one in chains])
     worth = np.where(scores > 0.0, np.maximum(z, 0.0) if is_sensitive else scores, 0.0)
-    wanted = max(search.parameters.top, FEWEST_SUPERPOSED if is_sensitive else 0)
+    wanted = max(search.parameters.hits_per_query, FEWEST_SUPERPOSED if is_sensitive else 0)
     best = _best_files(worth, database.file, len(database.files), wanted)
     tm_scores = _tm_scores(search, chains, best)
     query = search.queries.files[search.queries.file[_place(search, chains[0])]]
@@ -128,7 +128,7 @@ def complex_hits(search: StructureHitSearch, chains: Sequence[StructureQueryHits
             round(float(tm[:, 0].sum()) / len(chains), 4), round(float(tm[:, 1].sum()) / int(sizes[number]), 4), names,
         )))  # fmt: skip
     found.sort(key=lambda one: -one[0])
-    return [one for _, one in found[: search.parameters.top]]
+    return [one for _, one in found[: search.parameters.hits_per_query]]
 
 
 def _place(search: StructureHitSearch, one: StructureQueryHits) -> int:

@@ -112,18 +112,18 @@ class StructureHitSearch:
             z = z_scores(scores.residues / unit, self.database.chains.lengths, scores.residues >= 0)
             found = np.flatnonzero(scores.residues > 0)
             if self._is_sensitive:
-                wanted = max(self.parameters.top, FEWEST_SUPERPOSED)
+                wanted = max(self.parameters.hits_per_query, FEWEST_SUPERPOSED)
                 best = found[np.lexsort((self.database.file_order[found], -z[found]))][:wanted]
                 aligned = self._superposed(i, best, rewards)
                 order = np.lexsort(
                     (self.database.file_order[best], -relatedness(z[best], (aligned.tm_score_query + aligned.tm_score_target) / 2))
                 )
             else:
-                best = found[np.lexsort((self.database.file_order[found], -scores.residues[found]))][: self.parameters.top]
+                best = found[np.lexsort((self.database.file_order[found], -scores.residues[found]))][: self.parameters.hits_per_query]
                 aligned = self._fitted(i, best, rewards)
                 order = np.arange(len(best))
             ratios = scores.elements / max(1, own_score) if self.parameters.qualification_threshold > 0 else np.full(len(z), np.nan)
-            kept = order[: self.parameters.top]
+            kept = order[: self.parameters.hits_per_query]
             figures = self._figures(i, best, scores.residues[best] / unit, z[best], ratios[best], aligned)
             hits = self._table(i, best[kept], {name: column[kept] for name, column in figures.items()}, aligned, kept)
             own, chains = self.queries.chains, self.database.chains

@@ -48,11 +48,18 @@ class StructureSearchParameters(SearchParameters):
         0.25, ge=0, le=_MAXIMUM_COST, title="Further element of a gap", group=_SCORING, advanced=True,
         help="The cost of each in the alignment of elements.",
     )  # fmt: skip
-    top: int = parameter(
-        100, ge=1, le=100_000, title="Hits for a query", unit="hits", group=_REPORT, help="The best chains of each query are reported."
+    hits_per_query: int = parameter(
+        100,
+        formerly="top",
+        ge=1,
+        le=100_000,
+        title="Hits for a query",
+        unit="hits",
+        group=_REPORT,
+        help="The best chains of each query are reported.",
     )
     minimum_confidence: float = parameter(
-        0.0, ge=0, le=100, title="Least pLDDT", group=_INPUT, advanced=True,
+        0.0, formerly="least_confidence", ge=0, le=100, title="Least pLDDT", group=_INPUT, advanced=True,
         help="Residues of predicted queries with a lower pLDDT are left out; 0 takes all.",
     )  # fmt: skip
 

@@ -58,7 +58,8 @@ def open_finished_run(
     kept = {one.name for one in project.results(chosen)}
     paths |= {name: project.table(name, chosen) for name in optional if name in kept}
     record = next(run for run in project.runs() if run.id == chosen)
-    stored = {name: field.default for name, field in search.model.model_fields.items()} | record.parameters
+    stored = {name: field.default for name, field in search.model.model_fields.items()}
+    stored |= search.model.with_current_names(record.parameters)
     inputs = tuple((one.kind, one.path) for one in project.inputs(record.id))
     # What the user must know stands first, where there is room for it.
     entries = sorted(project.log(record.id), key=lambda entry: entry.level == "info")

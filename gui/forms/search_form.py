@@ -246,7 +246,8 @@ class SearchForm(QWidget):
         for name, paths in prefill.inputs.items():
             self.file_lists[name].clear()
             self.file_lists[name].add(paths)
-        values = {name: value for name, value in prefill.parameters.items() if name in self._model.model_fields}
+        given = self._model.with_current_names(prefill.parameters)
+        values = {name: value for name, value in given.items() if name in self._model.model_fields}
         refused = find_problems(self._model, {**self.parameters.values(), **values})[1]
         self.parameters.set_values({name: value for name, value in values.items() if name not in refused})
         self._choose_run(run_id)

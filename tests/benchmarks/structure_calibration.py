@@ -104,7 +104,7 @@ def reversed_chains(chains: Chains) -> Chains:
 def measured_pairs(chains: DescribedChains, labels: Labels, mode: str, threads: int) -> Pairs:
     """Search all chains with each other, each query by rewards that were learned without its SCOPe fold."""
     n, part, place = len(chains), folds_of(labels.fold, _PARTS), np.argsort(chains.file_order)
-    parameters, running = StructureSearchParameters().changed(mode=mode, top=100), Resources(threads)
+    parameters, running = StructureSearchParameters().changed(mode=mode, hits_per_query=100), Resources(threads)
     is_sensitive = mode == "sensitive"
     aligned = aligned_residues(chains, labels.fold, threads) if is_sensitive else None
     backwards = described(reversed_chains(chains.chains), threads=threads) if is_sensitive else None

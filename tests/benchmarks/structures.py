@@ -131,7 +131,7 @@ def sequence_share(search: StructureHitSearch, queries: Sequence[int], labels: L
 def measured(chains: DescribedChains, labels: Labels, mode: str, threads: int, n_folds: int) -> list[dict[str, object]]:
     """Rows of figures, one a fold and one for all."""
     folds, n = folds_of(labels.superfamily), len(chains)
-    parameters = StructureSearchParameters().changed(mode=mode, top=100)
+    parameters = StructureSearchParameters().changed(mode=mode, hits_per_query=100)
     resources = Resources(threads)
     aligned = aligned_residues(chains, labels.fold, threads) if mode == "sensitive" else None
     rows, everyone, seconds, share = [], {}, 0.0, {}

@@ -135,7 +135,7 @@ def test_the_request_is_what_stands_in_the_form(filled: MainWindow, files: tuple
     form = filled.form
     assert isinstance(form, SearchForm)
     form.choose_preset("distant")
-    form.parameters.set_values({"top": 7})
+    form.parameters.set_values({"hits_per_query": 7})
     paste(form, ">mine a protein\nMKWVTFISLLLLFSSAYS", qtbot)
     qtbot.waitUntil(form.run_button.isEnabled)
     task = form.task()
@@ -144,7 +144,7 @@ def test_the_request_is_what_stands_in_the_form(filled: MainWindow, files: tuple
     assert request.inputs == {"queries": (files[0],), "database": (files[1],)}
     assert task.pasted == {"queries": ">mine a protein\nMKWVTFISLLLLFSSAYS\n"}
     assert (request.device, request.project, request.out) == ("cpu", tmp_path / "project", None)
-    assert request.parameters == SequenceSearchParameters(matrix="BLOSUM45", gap_open=14, gap_extend=2, top=7)
+    assert request.parameters == SequenceSearchParameters(matrix="BLOSUM45", gap_open=14, gap_extend=2, hits_per_query=7)
     assert task.title == "Search queries.fasta and 1 more in database.fasta"
 
 
@@ -629,11 +629,11 @@ def test_two_kinds_of_jobs_wait_in_one_queue(filled: MainWindow, qtbot: QtBot, m
         return said("align-0001", Count(12, "hit", "hits"), Count(2, "query with hits", "queries with hits"))
 
     monkeypatch.setattr(SearchTask, "run", run)
-    filled.form.parameters.set_values({"top": 9})
+    filled.form.parameters.set_values({"hits_per_query": 9})
     qtbot.waitUntil(filled.form.run_button.isEnabled)
     with qtbot.waitSignal(filled.bridge.finished) as finished:
         click(filled.form.run_button)
-        filled.form.parameters.set_values({"top": 8})
+        filled.form.parameters.set_values({"hits_per_query": 8})
     job = finished.args[0]
     assert "12 hits, 2 queries with hits in" in filled.jobs.rows[job.id].stage.toolTip()
     qtbot.waitUntil(filled.message_bar.isVisible)

@@ -29,7 +29,7 @@ def searched(shared_data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("search")
     queries = first_records(shared_data / "sequences" / "mmseqs_QUERY.fasta", 25, folder / "queries.fasta")
     database = shared_data / "sequences" / "mmseqs_DB.fasta"
-    parameters = SequenceSearchParameters(maximum_e_value=100 * MAXIMUM_E_VALUE, top=20_000)
+    parameters = SequenceSearchParameters(maximum_e_value=100 * MAXIMUM_E_VALUE, hits_per_query=20_000)
     align([queries], [database], folder / "hits.tsv", parameters, project_folder=folder / "project")
     with (folder / "hits.tsv").open(newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))

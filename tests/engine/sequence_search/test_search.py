@@ -92,7 +92,7 @@ def test_batches_give_what_one_batch_gives(files, tmp_path, monkeypatch):
 
 
 def test_top_and_maximum_e_value_bound_the_hits(files, tmp_path):
-    align([files[0]], [files[1]], tmp_path / "a.tsv", SequenceSearchParameters(top=1))
+    align([files[0]], [files[1]], tmp_path / "a.tsv", SequenceSearchParameters(hits_per_query=1))
     assert [row["query"] for row in read_tsv(tmp_path / "a.tsv")].count("one") == 1
     align([files[0]], [files[1]], tmp_path / "b.tsv", SequenceSearchParameters(maximum_e_value=1e-3))
     assert [row["subject"] for row in read_tsv(tmp_path / "b.tsv")] == ["copy", "relative"]
@@ -177,7 +177,7 @@ def test_a_database_of_relatives_does_not_pass_for_chance(fasta, tmp_path, share
         kept = generator.random(200) < generator.uniform(0.1, 0.7) * (k < share * 2200)
         records.append((f"s{k}", "".join(np.where(kept, one, other))))
     query, database = fasta("q.fasta", [("q", "".join(one))]), fasta("d.fasta", records)
-    parameters = SequenceSearchParameters(gap_open=14, gap_extend=3, top=3000, maximum_e_value=1e-3)
+    parameters = SequenceSearchParameters(gap_open=14, gap_extend=3, hits_per_query=3000, maximum_e_value=1e-3)
     summary = align([query], [database], None, parameters)
     assert summary.statistics == "fitted to the scores of random sequences"
     assert "too few pairs of this search are unrelated" in summary.messages[-1]
@@ -367,7 +367,7 @@ def test_the_command_line_searches(files, tmp_path, capsys):
         (["--device", "cuda:977"], "device = 'cuda:977'"),
         (["--gap-open", "x"], "gap_open"),
         (["--matrix", "BLOSUM63"], "there is no matrix 'BLOSUM63'"),
-        (["--top", "0"], "top"),
+        (["--hits-per-query", "0"], "hits_per_query"),
         (["--preset", "nonsense"], "there is no preset 'nonsense'"),
         (["--out", "/proc/nowhere/hits.tsv"], "/proc/nowhere"),
     ],
