@@ -151,7 +151,7 @@ class SearchRun(Generic[Read]):
         return Resources(self.threads, used, device.with_processor, progress, self.clock)
 
     @property
-    def told(self) -> dict[str, Any]:
+    def summary_fields(self) -> dict[str, Any]:
         """What every `engine.summary.Summary` tells, by its names."""
         return {
             "run_id": None if self.run is None else self.run.id,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kernels.layouts import FORMS_OF_CHUNK
+from kernels.layouts import PEPTIDOFORMS_OF_CHUNK
 
 __all__ = [
     "CANDIDATES_OF_PIECE",
@@ -83,8 +83,8 @@ def fragment_index_search(
     `forms` (q,): in the windows of each. `ions`: of one charge of a form, on average. `charges`: of fragments. `covered` (q,): the share of
     the ions of a charge that lie within reach of a peak.
     """
-    chunks = forms / FORMS_OF_CHUNK + 1.0
-    visits = chunks * FORMS_OF_CHUNK * ions * charges * covered
+    chunks = forms / PEPTIDOFORMS_OF_CHUNK + 1.0
+    visits = chunks * PEPTIDOFORMS_OF_CHUNK * ions * charges * covered
     return chunks * _PER_PAIR + visits * _PER_VISIT + forms * _PER_RANK
 
 

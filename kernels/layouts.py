@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 __all__ = [
     "CORRELATION_UNITS",
     "C_TERMINAL",
-    "FORMS_OF_CHUNK",
     "ISOTOPE_BITS",
     "KEYS_OF_DALTON",
+    "PEPTIDOFORMS_OF_CHUNK",
     "BestArrays",
-    "FormCode",
     "FragmentIndexArrays",
     "HitArrays",
     "ModificationArrays",
     "PeptideArrays",
+    "PeptidoformCode",
     "QueryArrays",
     "ScoreTables",
     "ScoringSettings",
@@ -30,7 +30,7 @@ __all__ = [
     "SpectrumArrays",
 ]
 
-FORMS_OF_CHUNK = 1 << 15  # their counters, four bytes each, stay in the second-level cache of a core
+PEPTIDOFORMS_OF_CHUNK = 1 << 15  # their counters, four bytes each, stay in the second-level cache of a core
 C_TERMINAL = 1 << 15  # the bit of a posting that tells the end from which the ion counts
 KEYS_OF_DALTON = 1 << 19  # a key is a mass in units of 2^-19 Da (2e-6 Da), so that 32 bits reach 8,192 Da
 ISOTOPE_BITS = 4
@@ -139,7 +139,7 @@ class HitArrays(NamedTuple):
     histogram_width: float
 
 
-class FormCode(NamedTuple):
+class PeptidoformCode(NamedTuple):
     """How the number of a candidate is put together: combination, isotope error, peptide, arrangement, from the highest bits down.
 
     A candidate's number is `((combination << ISOTOPE_BITS | e) << peptide_bits | peptide) << arrangement_bits | arrangement`, with `e` the
@@ -155,11 +155,12 @@ class FormCode(NamedTuple):
 class FragmentIndexArrays(NamedTuple):
     """The fragment ions of all forms (peptides with an arrangement of variable modifications) of one range of mass.
 
-    Forms are in order of mass and cut into chunks of `FORMS_OF_CHUNK`. The postings (an ion and its form) of chunk c are
+    Forms are in order of mass and cut into chunks of `PEPTIDOFORMS_OF_CHUNK`. The postings (an ion and its form) of chunk c are
     `chunk_start[c]:chunk_start[c + 1]`, in order of the ions' 32-bit keys: the neutral mass of the fragment (m/z of the singly charged ion
     less a proton) in units of 1 / `KEYS_OF_DALTON`, rounded down.
 
-    `form_mass` (f,) float64 dalton, ascending; `form_code` (f,) int64, the forms' numbers (`FormCode`); `chunk_start` (c + 1,) int64;
+    `form_mass` (f,) float64 dalton, ascending; `form_code` (f,) int64,
+    the forms' numbers (`PeptidoformCode`); `chunk_start` (c + 1,) int64;
     `bin_start` (c, b + 1) uint32: counted from the chunk's first, the first posting whose key >> `bin_shift` is not below the bin
     (`bin_shift` is at most 16);
     `key` (p,) uint16: the low 16 bits of the key, for the bin tells the others; `form` (p,) uint16: number of the form in its chunk, with
@@ -203,7 +204,8 @@ class ScoreTables(NamedTuple):
 class BestArrays(NamedTuple):
     """The best candidates of each query by the scores of `ScoreTables`, best first, equal scores in order of their numbers.
 
-    `score` (q, k) float32, -inf where there is none; `code` (q, k) int64, the candidates' numbers (`FormCode`), -1 where there is none.
+    `score` (q, k) float32, -inf where there is none; `code` (q, k) int64, the candidates' numbers (`PeptidoformCode`),
+    -1 where there is none.
     """
 
     score: NDArray[np.float32]

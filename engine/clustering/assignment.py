@@ -217,11 +217,11 @@ class _Computation:
         if self._state["rounds"] > 1 and until - begun == len(self._labels):
             yield from self._rounds(last)
             return
-        told = NEVER if self._state["measures"] else IN_PIECES if self._is_shared else AT_THE_END
-        parts: Generator[Assigned, None, None] = self._means.assign(self._centroids, self._labels, self._distances, begun, until, told)
+        reporting = NEVER if self._state["measures"] else IN_PIECES if self._is_shared else AT_THE_END
+        parts: Generator[Assigned, None, None] = self._means.assign(self._centroids, self._labels, self._distances, begun, until, reporting)
         with closing(parts):
             for end, sums in parts:
-                if end == begun or (sums is None and told != NEVER):
+                if end == begun or (sums is None and reporting != NEVER):
                     yield Piece(begun // self._of_item)
                     continue
                 rows = {"labels": self._labels[begun:end], **({} if sums is None else sums._asdict())}

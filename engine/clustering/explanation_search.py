@@ -90,10 +90,10 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
             every = explained(queries, parameters, resources)
         run.device = "cpu"
         with run.step("report"):
-            told = every.take(~every.is_decoy & (every.similarity >= parameters.minimum_similarity))
-            order = np.lexsort((told.spectrum, -told.similarity, told.q_value))
-            table = _explained_table(told.take(order), spectra, identified)
-            accepted = told.take(told.q_value <= parameters.fdr)
+            reported = every.take(~every.is_decoy & (every.similarity >= parameters.minimum_similarity))
+            order = np.lexsort((reported.spectrum, -reported.similarity, reported.q_value))
+            table = _explained_table(reported.take(order), spectra, identified)
+            accepted = reported.take(reported.q_value <= parameters.fdr)
             run.run.write_table("explained", table)
             run.run.write_table("map", _map(spectra, identified, accepted))
             for path in (run.run.folder / EXPORTS / _NAME, *([] if out is None else [out])):
@@ -109,13 +109,13 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
         }  # fmt: skip
         run.record(counts, f"{len(accepted):,} spectra explained", exports=[_NAME], source_run=source.run)
         return ExplanationSummary(
-            **run.told, source_run=source.run, n_spectra=len(spectra), n_identified=len(identified), n_unidentified=len(rows),
+            **run.summary_fields, source_run=source.run, n_spectra=len(spectra), n_identified=len(identified), n_unidentified=len(rows),
             n_explained=len(accepted), n_same=int((~accepted.is_modified).sum()), n_modified=int(accepted.is_modified.sum()),
             n_peptides=len(np.unique(identified.peptide)), fdr=parameters.fdr, decoys=decoys, false_share_low=low, false_share_high=high,
         )  # fmt: skip
 
 
-def _explained_table(told: Explained, spectra: Spectra, identified: Identified) -> pa.Table:
+def _explained_table(reported: Explained, spectra: Spectra, identified: Identified) -> pa.Table:
     import pyarrow as pa
 
     def names_of(rows: NDArray[np.int64]) -> pa.Array:
@@ -124,24 +124,24 @@ def _explained_table(told: Explained, spectra: Spectra, identified: Identified) 
     def known(values: NDArray) -> pa.Array:
         return pa.array(values, mask=np.isnan(values))
 
-    nearest, scan = identified.spectrum[told.identified], spectra.scan[told.spectrum]
-    of_form = identified.peptide[told.identified]
+    nearest, scan = identified.spectrum[reported.identified], spectra.scan[reported.spectrum]
+    of_form = identified.peptide[reported.identified]
     return EXPLAINED.arrow(
         {
-            "spectrum": pa.array(told.spectrum),
-            "spectrum_file": pa.array(spectra.files, pa.string()).take(pa.array(spectra.file[told.spectrum])),
-            "spectrum_id": names_of(told.spectrum),
+            "spectrum": pa.array(reported.spectrum),
+            "spectrum_file": pa.array(spectra.files, pa.string()).take(pa.array(spectra.file[reported.spectrum])),
+            "spectrum_id": names_of(reported.spectrum),
             "scan": pa.array(scan, mask=scan < 0),
             "peptide": pa.array(identified.peptides, pa.string()).take(pa.array(of_form)),
-            "charge": pa.array(told.charge.astype(np.int32)),
-            "similarity": pa.array(told.similarity),
-            "mass_difference": pa.array(told.mass_difference),
-            "q_value": pa.array(told.q_value),
+            "charge": pa.array(reported.charge.astype(np.int32)),
+            "similarity": pa.array(reported.similarity),
+            "mass_difference": pa.array(reported.mass_difference),
+            "q_value": pa.array(reported.q_value),
             "nearest_spectrum": names_of(nearest),
             "nearest": pa.array(nearest),
-            "precursor_mz": known(spectra.precursor_mz[told.spectrum]),
-            "retention_time": known(spectra.retention_time[told.spectrum]),
-            "kind": pa.array(np.where(told.is_modified, "modified", "same"), pa.string()),
+            "precursor_mz": known(spectra.precursor_mz[reported.spectrum]),
+            "retention_time": known(spectra.retention_time[reported.spectrum]),
+            "kind": pa.array(np.where(reported.is_modified, "modified", "same"), pa.string()),
         }
     )
 

@@ -75,7 +75,7 @@ class _Data(Protocol):
     def given(self, centroids: Any) -> Any:
         """Centroids as they are computed with."""
 
-    def told(self, centroids: Any) -> Any:
+    def in_data_unit(self, centroids: Any) -> Any:
         """Centroids in the unit of the data."""
 
     def moved(self, sums: Any, items: NDArray[np.int64], labels: NDArray[np.int32], clusters: NDArray[np.int64]) -> Any:
@@ -131,7 +131,7 @@ class Points:
             raise ParameterError(f"centroids: expected an array (k, {self.points.shape[1]}) of numbers, none very far from the points")
         return centroids * self.scale
 
-    def told(self, centroids: NDArray[np.float64]) -> NDArray[np.float64]:
+    def in_data_unit(self, centroids: NDArray[np.float64]) -> NDArray[np.float64]:
         """See `_Data`."""
         return centroids / self.scale
 
@@ -191,7 +191,7 @@ class Vectors:
             raise ParameterError(f"ranges of centroids: expected none beyond {k}, their number")
         return centroids
 
-    def told(self, centroids: VectorSums) -> VectorSums:
+    def in_data_unit(self, centroids: VectorSums) -> VectorSums:
         """See `_Data`."""
         return centroids
 
@@ -267,7 +267,7 @@ def k_means(
                 break
         last = assign(session, work, centroids, labels, measures=True)  # which makes no sums
         moved = movement(found.centroids, centroids) * source.unit**2
-        return Clusters(last.labels, source.told(centroids), sums, done, moved, is_settled)
+        return Clusters(last.labels, source.in_data_unit(centroids), sums, done, moved, is_settled)
 
 
 def _filled(session: Session, work: Work, data: _Data, found: Assignment) -> Any:

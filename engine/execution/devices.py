@@ -211,9 +211,9 @@ def _probe(first: int, progress: Progress) -> dict[str, Any]:
             fault = _ending(process, output, progress)
             for line in _lines(output):
                 with contextlib.suppress(ValueError):
-                    told = json.loads(line)
-                    if isinstance(told, dict) and "step" in told:
-                        found = told
+                    answer = json.loads(line)
+                    if isinstance(answer, dict) and "step" in answer:
+                        found = answer
             if fault.startswith("ended"):
                 fault = f"{fault} {''.join(_lines(complaint)[-1:])[:_MAXIMUM_LETTERS]}".strip()
     except OSError as error:

@@ -257,7 +257,7 @@ class Scheduler:
         return self._costs.part(smallest.first, cut)
 
     def _search(self, pace: _Pace, part: Partition) -> None:
-        began, shares, told = time.perf_counter(), list[Partition](), 0.0
+        began, shares, reported = time.perf_counter(), list[Partition](), 0.0
         with closing(pace.worker.search(part)) as pieces:
             for piece in pieces:
                 now, first = time.perf_counter(), pace.done
@@ -273,8 +273,8 @@ class Scheduler:
                         if shares:  # rows come in pieces: what is given up now is written nowhere
                             self._leave(pace, shares)
                 beyond = min(piece.beyond, self._costs.before(part.last) - self._costs.before(piece.end))
-                self._advance(max(0.0, cost + beyond - told))
-                told = max(0.0, told - cost, beyond)
+                self._advance(max(0.0, cost + beyond - reported))
+                reported = max(0.0, reported - cost, beyond)
                 self._progress.check()
                 if shares or self._is_broken:
                     break

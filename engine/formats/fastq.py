@@ -97,7 +97,7 @@ def looks_like_phred_64(qualities: NDArray[np.uint8]) -> bool:
 
 def _parts(source: ByteSource, progress: Progress) -> list[_Records]:
     """The records of a file, block by block."""
-    parts, carried, lines, told, n = list[_Records](), b"", 0, 0, 0
+    parts, carried, lines, reported, n = list[_Records](), b"", 0, 0, 0
     is_first, is_last = True, False
     while not is_last:
         piece = source.read(max(BLOCK_BYTES, len(carried)))
@@ -114,8 +114,8 @@ def _parts(source: ByteSource, progress: Progress) -> list[_Records]:
         if not consumed and len(carried) > _MAXIMUM_RECORD_BYTES:
             reason = f"no record ends within {_MAXIMUM_RECORD_BYTES >> 20} MB"
             raise InputError(source.path, reason, place=f"after line {lines}", remedy="Is it what its beginning looks like?")
-        progress.advance(source.consumed - told)
-        told = source.consumed
+        progress.advance(source.consumed - reported)
+        reported = source.consumed
         progress.check()
     return parts
 

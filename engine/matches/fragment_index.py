@@ -26,7 +26,7 @@ from engine.matches.fragment_scoring import BYTES_OF_FORM, BYTES_OF_POSTING, MAX
 from engine.spectra.spectrum_index import SpectrumIndex
 from kernels import counts
 from kernels.cpu.candidates import score_candidates
-from kernels.cpu.forms import count_forms, form_code, list_forms
+from kernels.cpu.peptidoforms import count_peptidoforms, list_peptidoforms, peptidoform_code
 from kernels.cpu.segments import empty_best, precursor_windows, why_unsupported
 from kernels.layouts import BestArrays, HitArrays, ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings
 from kernels.partitions import Partition, equal_partitions
@@ -41,7 +41,7 @@ _MAXIMUM_FORMS_COUNTED, _MAXIMUM_FORMS_LISTED = 1 << 20, 1 << 18  # by a thread 
 
 
 @dataclass(frozen=True)
-class _Forms:
+class _Peptidoforms:
     """Forms in buckets of mass, of those buckets that a precursor window reaches.
 
     `is_reached` (b,) bool; `forms` and `ions` (b + 1,) int64, sums of all buckets before, so that what lies in a window is a difference.
@@ -75,7 +75,7 @@ class FragmentIndexSearch:
         self._resources, self._threads, self._progress = resources, resources.threads, resources.progress
         self._memory_bytes = memory_bytes
         self._series = len(settings.n_term_series) + len(settings.c_term_series)
-        self._counted: _Forms | None = None
+        self._counted: _Peptidoforms | None = None
 
     def is_worthwhile(self, candidates: NDArray[np.int64], compile_index: Callable[[Progress], None] | None = None) -> bool:
         """Whether building an index and searching it takes far less work than scoring the `candidates` (q,) int64 of each query.
@@ -116,7 +116,7 @@ class FragmentIndexSearch:
         for number, (low, high) in enumerate(listed, 1):
             found = self._search(low, high, found, hits.histogram_width, f" (part {number} of {len(listed)})" if len(listed) > 1 else "")
         hits.histogram[:], hits.n_candidates[:] = found["histogram"], found["n_candidates"]
-        best, code = BestArrays(found["score"], found["code"]), form_code(self._peptides, self._modifications)
+        best, code = BestArrays(found["score"], found["code"]), peptidoform_code(self._peptides, self._modifications)
 
         def finish(part: Partition) -> None:
             score_candidates(
@@ -144,7 +144,7 @@ class FragmentIndexSearch:
         with Executor(self._resources).session(work, with_processor=False) as session:
             return dict(session.run({**found, "cost": cost}))
 
-    def _count(self) -> _Forms:
+    def _count(self) -> _Peptidoforms:
         """Forms and their ions by mass; those that no precursor window reaches are not counted."""
         if self._counted is None:
             peptides, modifications = self._peptides, self._modifications
@@ -158,7 +158,7 @@ class FragmentIndexSearch:
 
             def count(share: Partition) -> None:
                 of_share = np.zeros((2, len(forms)), np.int64)
-                count_forms(peptides, modifications, share.first, share.last, _BUCKET_WIDTH, *of_share)
+                count_peptidoforms(peptides, modifications, share.first, share.last, _BUCKET_WIDTH, *of_share)
                 with lock:
                     forms[:] += of_share[0]
                     residues[:] += of_share[1]
@@ -170,7 +170,7 @@ class FragmentIndexSearch:
             np.add.at(reached, windows[..., 1].ravel(), -1)
             inside = np.cumsum(reached[:-1]) > 0
             sums = (np.concatenate(([0], np.cumsum(one * inside))) for one in (forms, residues * self._series))
-            self._counted = _Forms(inside, *sums)
+            self._counted = _Peptidoforms(inside, *sums)
         return self._counted
 
     def _windows(self, buckets: NDArray[np.floating]) -> NDArray[np.int64]:
@@ -180,7 +180,7 @@ class FragmentIndexSearch:
         windows[..., 0] = np.where(is_tried, np.maximum(windows[..., 0] - 1, 0), 0)
         return windows
 
-    def _forms_of_queries(self, counted: _Forms) -> NDArray[np.int64]:
+    def _forms_of_queries(self, counted: _Peptidoforms) -> NDArray[np.int64]:
         """Forms in the windows of each query, to a bucket."""
         windows = self._windows(np.arange(len(counted.forms) - 1) * _BUCKET_WIDTH)
         return (counted.forms[windows[..., 1]] - counted.forms[windows[..., 0]]).sum(axis=1)
@@ -223,7 +223,7 @@ class FragmentIndexSearch:
 
         def listed(piece: Partition) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
             begin, end = (low + piece.first) * _BUCKET_WIDTH, (low + piece.last) * _BUCKET_WIDTH
-            mass, number = list_forms(self._peptides, self._modifications, begin, end)
+            mass, number = list_peptidoforms(self._peptides, self._modifications, begin, end)
             reached = counted.is_reached[np.minimum((mass / _BUCKET_WIDTH).astype(np.int64), len(counted.is_reached) - 1)]
             return (mass, number) if reached.all() else (mass[reached], number[reached])
 

@@ -15,7 +15,7 @@ from kernels.cpu.processor import Processor
 from kernels.cpu.segments import make_segments, precursor_windows, score_tables
 from kernels.device import Device, StopFlag, twin
 from kernels.layouts import (
-    FORMS_OF_CHUNK,
+    PEPTIDOFORMS_OF_CHUNK,
     BestArrays,
     ModificationArrays,
     PeptideArrays,
@@ -31,7 +31,7 @@ __all__ = ["BYTES_OF_FORM", "BYTES_OF_POSTING", "KIND", "MAXIMUM_FORMS", "Spectr
 
 KIND = "fragment-index"
 BYTES_OF_FORM, BYTES_OF_POSTING = 24, 4
-MAXIMUM_FORMS = 512 * FORMS_OF_CHUNK  # searched at once on the processor, so that a query takes some hundredths of a second at most
+MAXIMUM_FORMS = 512 * PEPTIDOFORMS_OF_CHUNK  # searched at once on the processor, so that a query takes some hundredths of a second at most
 _BYTES_OF_SEGMENT, _BYTES_OF_SEGMENTS = 10, 64 << 20
 _QUERIES_OF_CUT = 512
 

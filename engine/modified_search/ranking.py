@@ -121,7 +121,7 @@ class _Ranked(NamedTuple):
     key: NDArray[np.float64]
 
 
-class _Forms(NamedTuple):
+class _Peptidoforms(NamedTuple):
     """The same, with what is known of them; columns as of `Matches` and `ShiftedMatches`."""
 
     query: NDArray[np.int64]
@@ -148,7 +148,7 @@ def rank_candidates(
         _ranked_forms(index, peptides, candidates, placed, settings, shifts, top, theta, part, by_count=by_count)
         for part in _parts_of_spectra(index.queries.spectrum)
     ]
-    ranked = _Forms(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    ranked = _Peptidoforms(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
     column = ranked.column % candidates.peptide.shape[1]
     is_shifted, rows = ranked.column != column, (ranked.query, column)
     isotope = np.where(is_shifted, placed.shifted_isotope[rows], placed.plain_isotope[rows]).astype(np.int64)
@@ -194,7 +194,7 @@ def _part_of(placed: PlacedArrays, rows: slice) -> PlacedArrays:
 def _ranked_forms(
     index: SpectrumIndex, peptides: PeptideArrays, candidates: Candidates, placed: PlacedArrays, settings: ScoringSettings,
     shifts: ShiftSettings, top: int, usual: float, part: slice, *, by_count: bool,
-) -> _Forms:  # fmt: skip
+) -> _Peptidoforms:  # fmt: skip
     """The best forms of some queries; those with a shift stand in columns behind all others."""
     mass, peptide, matches = index.queries.mass[part], candidates.peptide[part], candidates.matches[part]
     placed = _part_of(placed, part)
@@ -217,7 +217,7 @@ def _ranked_forms(
     n_candidates = np.where(column < peptide.shape[1], n_plain[query], n_all[query])
     nearness = np.hstack((share, share_of_shift))[query, column]
     known = tail.theta[query], nearness, expectation[query, column], n_candidates
-    return _Forms(query + part.start, column, ranked.delta, ranked.rank, ranked.key, *known)
+    return _Peptidoforms(query + part.start, column, ranked.delta, ranked.rank, ranked.key, *known)
 
 
 def _candidate_counts(

@@ -137,7 +137,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
             )  # fmt: skip
             best = modifications.slice(0, _BEST).to_pylist()
             return ModifiedSearchSummary(
-                **searching.told, **{f"n_{name}": number for name, number in counts.items()}, certainty=written.certainty,
+                **searching.summary_fields, **{f"n_{name}": number for name, number in counts.items()}, certainty=written.certainty,
                 top_modifications=tuple((row["name"], row["mass"], row["psms"], row["sites"]) for row in best),
                 source_run=None if source is None else source.run, fdr=parameters.fdr, passes=(done,),
             )  # fmt: skip

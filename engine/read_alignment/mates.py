@@ -29,7 +29,7 @@ class Inserts(NamedTuple):
     pairs: int = 0
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The same in a sentence."""
         learnt = f"as {self.pairs:,} pairs are" if self.pairs else f"assumed: fewer than {_MINIMUM_PAIRS} pairs are placed well"
         return f"Mates belong together from {self.least:,} to {self.most:,} letters, {learnt}"

@@ -122,7 +122,7 @@ class Placing:
         first, last = next(self.rounds(), (0, 0))
         self._inserts = learnt_inserts(self.rows(first, min(last, 2 * _PAIRS_TO_LEARN)))
         self.cells = 0
-        self._resources.progress.message(self._inserts.told)
+        self._resources.progress.message(self._inserts.sentence)
 
     @contextmanager
     def opened(self) -> Iterator[None]:

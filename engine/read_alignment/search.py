@@ -102,10 +102,10 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
         run.device = "+".join(aligning.devices) or "cpu"  # which alone does what needs no layers
         n_texts, n_patterns = len(sequences.texts), len(sequences.patterns)
         counts = {"texts": n_texts, "patterns": n_patterns, "pairs": rounds.n_rows, "aligned": rounds.n_aligned}
-        told = f"{rounds.n_aligned:,} {'alignment' if rounds.n_aligned == 1 else 'alignments'}"
-        run.record(counts, told, is_of_pairs=pairs, has_places=sequences.has_places)
+        message = f"{rounds.n_aligned:,} {'alignment' if rounds.n_aligned == 1 else 'alignments'}"
+        run.record(counts, message, is_of_pairs=pairs, has_places=sequences.has_places)
         return ReadAlignmentSummary(
-            **run.told,
+            **run.summary_fields,
             n_texts=n_texts,
             n_patterns=n_patterns,
             n_pairs=rounds.n_rows,

@@ -86,7 +86,7 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
         run.record(counts, message, statistics=statistics, gcups=gcups)
         numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
         return SequenceSearchSummary(
-            **run.told,
+            **run.summary_fields,
             **numbers,
             gcups=gcups,
             lambda_=search.statistics.lambda_,

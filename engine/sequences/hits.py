@@ -526,8 +526,8 @@ def _summaries(hits: Hits) -> Iterable[str]:
     residues, openings = hits.gap_residues, hits.gap_openings
     plural = (np.where(n == 1, "", "s").astype(object).tolist() for n in (openings, residues))
     openings_ending, residues_ending = plural
-    told = map("{} gap opening{} ({} residue{})".format, openings.tolist(), openings_ending, residues.tolist(), residues_ending)
-    gaps = np.where(openings > 0, np.array(list(told), object), "no gaps").tolist()
+    sentences = map("{} gap opening{} ({} residue{})".format, openings.tolist(), openings_ending, residues.tolist(), residues_ending)
+    gaps = np.where(openings > 0, np.array(list(sentences), object), "no gaps").tolist()
     text = (
         "Score {}, {:.1f} bits, E-value {:.2g}; {} of {} identical ({:.1f} %), {} positive, {}; "
         "{:.0f} % of the query, {:.0f} % of the subject ({} residues)"

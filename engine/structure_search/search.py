@@ -74,7 +74,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
             chains = open_chains(folder, run.progress, run.threads) if folder else read_chains(database_sources, run.progress, run.threads)
         if parameters.has_idle_weight:
             run.progress.message("Secondary structure has no weight of its own in the sensitive mode: conformation tells it", "warning")
-        for text in (*query_set.told, *chains.told):
+        for text in (*query_set.messages, *chains.messages):
             run.progress.message(text)
         with run.step("plan"):
             resources = opening().telling(run.progress)
@@ -106,7 +106,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
         run.record(counts, f"{n_hits:,} {'hit' if n_hits == 1 else 'hits'}")
         best = sorted(best, key=lambda hit: -hit["tm_score_query"])[:_N_BEST]
         return StructureSearchSummary(
-            **run.told,
+            **run.summary_fields,
             mode=parameters.mode,
             n_queries=len(query_set),
             n_chains=len(chains),

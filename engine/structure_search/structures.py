@@ -51,7 +51,7 @@ class DescribedChains:
 
     Attributes
     ----------
-    file_order : (n,) int64, the place of each chain in the order of the files. told : what the user should know of files and chains.
+    file_order : (n,) int64, the place of each chain in the order of the files. messages : what the user should know of files and chains.
     file : (n,) int64, the number of each chain's file. files : what each is called.
     """
 
@@ -60,7 +60,7 @@ class DescribedChains:
     file_order: NDArray[np.int64]
     file: NDArray[np.int64]
     files: Sequence[str]
-    told: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.chains)
@@ -147,20 +147,20 @@ def read_chains(sources: Sequence[ChainSource], progress: Progress, threads: int
     faults = [one for one in found if isinstance(one, InputError)]
     if faults and not good:
         raise faults[0]
-    parts, told = [one[0] for _, one in good], [text for _, one in good for text in one[1]]
-    told += [f"Left out: {fault}" for fault in faults[:_MAXIMUM_FAULTS_TOLD]]
+    parts, messages = [one[0] for _, one in good], [text for _, one in good for text in one[1]]
+    messages += [f"Left out: {fault}" for fault in faults[:_MAXIMUM_FAULTS_TOLD]]
     if len(faults) > _MAXIMUM_FAULTS_TOLD:
-        told.append(f"Left out: {len(faults) - _MAXIMUM_FAULTS_TOLD:,} more files")
+        messages.append(f"Left out: {len(faults) - _MAXIMUM_FAULTS_TOLD:,} more files")
     numbers = dict[Path, int]()
     for source, _ in good:
         numbers.setdefault(source.path, len(numbers))
     of_chain = np.repeat([numbers[source.path] for source, _ in good], [len(part) for part in parts])
-    return described(concatenated(parts), told, files=(of_chain, tuple(map(stem, numbers))), threads=threads)
+    return described(concatenated(parts), messages, files=(of_chain, tuple(map(stem, numbers))), threads=threads)
 
 
 def described(
     chains: Chains,
-    told: Sequence[str] = (),
+    messages: Sequence[str] = (),
     using: Alphabets | None = None,
     files: tuple[NDArray[np.int64], tuple[str, ...]] | None = None,
     *,
@@ -173,7 +173,7 @@ def described(
     numbers, names = files or (np.arange(len(chains)), chains.names)
     order = np.argsort(chains.lengths, kind="stable")
     chains = chains.taken(order)
-    return DescribedChains(chains, describe(chains, using, threads=threads), order, numbers[order], names, tuple(told))
+    return DescribedChains(chains, describe(chains, using, threads=threads), order, numbers[order], names, tuple(messages))
 
 
 def _meant(source: ChainSource, file: StructureFile) -> Chains:

@@ -68,8 +68,8 @@ def read_binary_cif(path: Path, data: bytes) -> gemmi.cif.Document:
                     _add_category(made, name, category, maximum_rows)
         return document
     except (_WrongError, ValueError, KeyError, TypeError, IndexError, OverflowError, UnicodeDecodeError) as error:
-        told = shortened(str(error), 200)
-        raise InputError(path, f"is no sound BinaryCIF file ({told})", remedy=_REMEDY) from None
+        reason = shortened(str(error), 200)
+        raise InputError(path, f"is no sound BinaryCIF file ({reason})", remedy=_REMEDY) from None
 
 
 class _WrongError(Exception):

@@ -91,9 +91,9 @@ def _selections(chains: Chains, rows: NDArray[np.integer], program: Program) -> 
 def _with_insertions_last(chains: Chains, groups: Sequence[tuple[str, NDArray[np.integer]]], program: Program) -> Iterator[tuple[str, str]]:
     """What is said of groups of residues, those with insertion codes after all others."""
     for has_code in (False, True):
-        for told, rows in groups:
+        for colour, rows in groups:
             for text in _selections(chains, rows[(chains.insertion[rows] != 0) == has_code], program):
-                yield told, text
+                yield colour, text
 
 
 def _colour_groups(one: ScriptedChain) -> list[tuple[str, NDArray[np.integer]]]:

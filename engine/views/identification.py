@@ -106,8 +106,8 @@ def open_identification(project: Project, search: Search, run_id: str | None = N
 
 def _decoy_ratio(record: Mapping[str, Any]) -> float:
     """Decoys for each target of the database, as the run counted them; 1 where they were made for it."""
-    told = record.get("decoy_ratio", 1.0)
-    return float(told) if isinstance(told, int | float) and 0 < told < float("inf") else 1.0
+    stored = record.get("decoy_ratio", 1.0)
+    return float(stored) if isinstance(stored, int | float) and 0 < stored < float("inf") else 1.0
 
 
 _NAMES = {"psms": ("PSM", "PSMs"), "peptides": ("peptide", "peptides"), "proteins": ("protein group", "protein groups")}

@@ -2,7 +2,7 @@
 
 The index of Carroll's thesis (Algorithms 9 and 10) has, for each mass, the list of the candidates that have it, and a query's masses walk
 theirs. The thesis makes the lists again for each shift. Here a second set is by the mass below the precursor, so that one index serves
-all queries. With n masses of a query and m of each of r candidates, the forms without one (`kernels.cpu.match_score_forms`) take
+all queries. With n masses of a query and m of each of r candidates, the forms without one (`kernels.cpu.match_score_variants`) take
 r (n + m) and r m steps, and the index n p, where p candidates have a mass, on average: far less than r. It is made when queries as vectors
 would have taken as long as making it.
 
@@ -21,7 +21,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.match_score_forms import score_by_vector
+from kernels.cpu.match_score_variants import score_by_vector
 from kernels.cpu.probing import count_bits, fetch_early
 from kernels.cpu.processor import Processor
 from kernels.device import StopFlag
@@ -379,8 +379,8 @@ class MatchScores:
             2 * np.diff(queries.offsets) * postings * _PER_POSTING
         )
 
-    def _build(self, told: int) -> Generator[int, None, None]:
-        """Make the index, unless masses are too fine; yields `told`. Closing the generator ends the work; then there is none."""
+    def _build(self, reported: int) -> Generator[int, None, None]:
+        """Make the index, unless masses are too fine; yields `reported`. Closing the generator ends the work; then there is none."""
         lists, size, threads = self._lists, self._chunk_size, self._device.threads
         n_chunks = -(-len(lists.precursors) // size)
         words = max(0, int(lists.precursors.max(initial=0))) // 64 + 1
@@ -392,7 +392,7 @@ class MatchScores:
             marked.append(bits)
 
         for _ in self._device.run(mark, equal_partitions(np.diff(lists.offsets), threads, per_worker=1), 0):
-            yield told
+            yield reported
         bits = np.bitwise_or.reduce(marked) if marked else np.zeros((2, words), np.uint64)
         self._rows, self._rows_below = MassRows.of(bits[0]), MassRows.of(bits[1])
         n_rows = self._rows.n + self._rows_below.n
@@ -408,5 +408,5 @@ class MatchScores:
                     _build(lists, self._rows, self._rows_below, self._rows.n, index, chunk)
 
         for _ in self._device.run(build, [Partition(one, one + 1, 1.0) for one in range(n_chunks)], 0):
-            yield told
+            yield reported
         self._index = index

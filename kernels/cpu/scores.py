@@ -31,10 +31,10 @@ __all__ = [
     "PEPTIDES_AT_ONCE",
     "PROTON_MASS",
     "XCORR_OF_SUM",
-    "Forms",
     "IndexedSpectrum",
     "IonRows",
     "Matched",
+    "Peptidoforms",
     "Scratch",
     "correlation_height",
     "hyperscore",
@@ -409,7 +409,7 @@ class IonRows(NamedTuple):
     start: NDArray[np.float64]
 
 
-class Forms(NamedTuple):
+class Peptidoforms(NamedTuple):
     """Peptides with an arrangement of modifications, a few at a time (f): between one step and the next the processor need not wait.
 
     `sums` (f, longest) of masses from the N-terminus, `total` with the C-terminus; `bits` (f, rows) of the ions that may meet a peak;
@@ -436,7 +436,7 @@ class Scratch(NamedTuple):
     base: NDArray[np.float64]
     chosen: NDArray[np.int64]
     rows: IonRows
-    forms: Forms
+    forms: Peptidoforms
     words: NDArray[np.uint32]
     first_peak: NDArray[np.int64]
     vector: NDArray[np.int32]
@@ -461,7 +461,7 @@ def new_scratch(settings, n_modifications, slots, with_vector, most):
         np.zeros(_LONGEST, np.float64),
         np.zeros(PEPTIDES_AT_ONCE, np.int64),
         IonRows(np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows), np.zeros(rows)),
-        Forms(
+        Peptidoforms(
             np.zeros((FORMS_AT_ONCE, _LONGEST + IONS_AT_ONCE)),
             np.zeros(FORMS_AT_ONCE),
             np.zeros(FORMS_AT_ONCE, np.int64),

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from kernels.cpu.forms import form_code
+from kernels.cpu.peptidoforms import peptidoform_code
 from kernels.cpu.scores import PROTON_MASS
 from kernels.layouts import (
     ISOTOPE_BITS,
@@ -49,7 +49,7 @@ def why_unsupported(spectra: SpectrumArrays, peptides: PeptideArrays, modificati
     if len(settings.isotope_errors) > 1 << ISOTOPE_BITS:
         return "too many isotope errors"
     try:
-        form_code(peptides, modifications)
+        peptidoform_code(peptides, modifications)
     except ValueError as error:
         return str(error)
     series, charges = max(len(settings.n_term_series), len(settings.c_term_series)), settings.maximum_fragment_charge

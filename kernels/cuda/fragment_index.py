@@ -19,7 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kernels.cpu.arrangements import first_arrangement, is_possible, next_arrangement
-from kernels.cpu.forms import arrangement_room, form_code
+from kernels.cpu.peptidoforms import arrangement_room, peptidoform_code
 from kernels.cuda.modules import Card, sent, struct
 from kernels.device import DeviceError, DeviceMemoryError
 from kernels.layouts import (
@@ -112,7 +112,7 @@ class FragmentSearch:
     ----------
     device : its card; 80 % of its free memory may be used, a quarter of that for queries. peptides, modifications, settings : as for
         `kernels.cpu.fragment_index.FragmentSearch`.
-    form_mass, form_number : (f,) float64 dalton, ascending, and (f,) int64, as `kernels.cpu.forms.list_forms` gives them.
+    form_mass, form_number : (f,) float64 dalton, ascending, and (f,) int64, as `kernels.cpu.peptidoforms.list_peptidoforms` gives them.
 
     Raises
     ------
@@ -147,7 +147,7 @@ class FragmentSearch:
         card = device
         self._card, self._peptides, self._modifications, self._settings = card, peptides, modifications, settings
         self._form_mass, self._form_number = form_mass, form_number
-        self._code = form_code(peptides, modifications)
+        self._code = peptidoform_code(peptides, modifications)
         self._n_slots = int(modifications.combination_count.sum(axis=1).max(initial=0))
         self._forms_of_chunk = self.forms_of_chunk or _forms_that_suit(card)
         self._bin_shift = self.bin_shift or _bins_that_suit(settings)

@@ -237,8 +237,8 @@ class MatchScores:
         planes = maximum_matches(queries, self._longest).bit_length()
         return _Batch(last - first, top, planes, windows[first:last], buffers)
 
-    def _passed(self, batch: _Batch, told: int, scores: Any = 0) -> Generator[int, None, None]:
-        """Launch a batch of queries over all chunks; yields `told` between."""
+    def _passed(self, batch: _Batch, reported: int, scores: Any = 0) -> Generator[int, None, None]:
+        """Launch a batch of queries over all chunks; yields `reported` between."""
         since = 0
         for group in self._groups():
             launched, struct_of_queries = False, struct(self._card, _QUERIES, batch.buffers | {"n": batch.n, "top": batch.top})
@@ -264,10 +264,10 @@ class MatchScores:
                 if since >= self.passes_of_look:
                     self._card.wait(self._stream)
                     since = 0
-                    yield told
+                    yield reported
             if self._resident is None:
                 self._card.wait(self._stream)
-                yield told
+                yield reported
             del group  # before the next is made
 
     @property

@@ -366,11 +366,11 @@ class _Tiling:
         self._tiles = struct(card, _TILES, {**self._buffers, **shape})
         card.wait(vectors.stream)
 
-    def visited(self, kernel: str, told: NDArray[np.void], threads: int, pairs_of_run: float) -> Iterator[None]:
+    def visited(self, kernel: str, reported: NDArray[np.void], threads: int, pairs_of_run: float) -> Iterator[None]:
         """Run a kernel over the pairs of all tiles, in launches of about so many pairs."""
         card, stream = self._vectors.card, self._vectors.stream
         for run in sorted(equal_partitions(self._pairs, 1, maximum_cost=pairs_of_run, per_worker=1), key=lambda run: run.first):
-            arguments = self._vectors.vectors, self._tiles, told, np.int32(run.first)
+            arguments = self._vectors.vectors, self._tiles, reported, np.int32(run.first)
             card.launch(
                 _FILE, kernel, run.last - run.first, threads, arguments, stream, shared_bytes=self._vectors.table.shared_bytes
             )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.cpu.match_score_forms import score_by_lists, score_by_vector
+from kernels.cpu.match_score_variants import score_by_lists, score_by_vector
 from kernels.cpu.match_scores import MatchScores
 from kernels.cpu.processor import Processor
 from kernels.cuda import match_scores as cuda
