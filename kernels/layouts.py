@@ -22,6 +22,7 @@ __all__ = [
     "FragmentIndexArrays",
     "HitArrays",
     "ModificationArrays",
+    "PeakArrays",
     "PeptideArrays",
     "QueryArrays",
     "ScoreTables",
@@ -35,6 +36,14 @@ C_TERMINAL = 1 << 15  # the bit of a posting that tells the end from which the i
 KEYS_OF_DALTON = 1 << 19  # a key is a mass in units of 2^-19 Da (2e-6 Da), so that 32 bits reach 8,192 Da
 ISOTOPE_BITS = 4
 CORRELATION_UNITS = 65536.0  # to a height of one: XCorr sums whole numbers, which is exact in any order
+
+
+class PeakArrays(NamedTuple):
+    """Peaks of spectra, CSR: `mz` in thomson, ascending within a spectrum; `intensity` positive, float32 as read, float64 of means."""
+
+    offsets: NDArray[np.int64]
+    mz: NDArray[np.float64]
+    intensity: NDArray[np.floating]
 
 
 class SpectrumArrays(NamedTuple):
