@@ -21,6 +21,8 @@ __all__ = [
     "FormCode",
     "FragmentIndexArrays",
     "HitArrays",
+    "IndexHits",
+    "MatchArrays",
     "ModificationArrays",
     "PeakArrays",
     "PeptideArrays",
@@ -148,6 +150,19 @@ class HitArrays(NamedTuple):
     histogram_width: float
 
 
+class MatchArrays(NamedTuple):
+    """n given matches of a spectrum with an assumed charge and a peptidoform.
+
+    `spectrum`, `charge`, `peptide` (n,) int64; `site` and `modification` (n, s) uint8, as in `HitArrays`.
+    """
+
+    spectrum: NDArray[np.int64]
+    charge: NDArray[np.int64]
+    peptide: NDArray[np.int64]
+    site: NDArray[np.uint8]
+    modification: NDArray[np.uint8]
+
+
 class FormCode(NamedTuple):
     """How the number of a candidate is put together: combination, isotope error, peptide, arrangement, from the highest bits down.
 
@@ -217,3 +232,15 @@ class BestArrays(NamedTuple):
 
     score: NDArray[np.float32]
     code: NDArray[np.int64]
+
+
+class IndexHits(NamedTuple):
+    """What a search in a fragment index adds to: the best candidates of each query, and what all of them scored.
+
+    `histogram` (q, b) int32 counts candidates by score, `histogram_width` a bin; `n_candidates` (q,) int64.
+    """
+
+    best: BestArrays
+    histogram: NDArray[np.int32]
+    histogram_width: float
+    n_candidates: NDArray[np.int64]
