@@ -35,7 +35,7 @@ from kernels.cpu.vectors import (
 )  # fmt: skip
 from kernels.gapsmis_layouts import LETTERS, WITHIN, Alignments, GapRules, Sequences, score_bits
 
-__all__ = ["align_near_diagonals", "align_where_near"]
+__all__ = ["align_where_near"]
 
 _FROM_PAIR, _FROM_PATTERN, _FROM_TEXT, _SOURCE, _PATTERN_GROWS, _TEXT_GROWS = 1, 2, 3, 3, 4, 8
 _NO_TEXT, _NO_PATTERN = -1, -2  # letters that are no letter's like
@@ -62,7 +62,7 @@ class _Room(NamedTuple):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def align_near_diagonals(text_side, pattern_side, order, costs, most_gaps, slack, room, score, ends, runs):
+def _align_near_diagonals(text_side, pattern_side, order, costs, most_gaps, slack, room, score, ends, runs):
     """Align pairs, as many at a time as a vector has lanes.
 
     Parameters
@@ -227,7 +227,7 @@ def align_where_near(
     g, f, s, text_lanes, pattern_lanes = (aligned(size * lanes, np.int16) for size in sizes)
     room = _Room(g, f, s, text_lanes, pattern_lanes, np.empty(longest * rules.most_gaps * width * lanes, np.uint8))
     ends = np.full((5, n), -1, np.int32)
-    align_near_diagonals(
+    _align_near_diagonals(
         _Side(texts.codes, text_begins, text_lengths), _Side(patterns.codes, pattern_begins, pattern_lengths), order, costs,
         rules.most_gaps, slack, room, found.score, ends, found.runs,
     )  # fmt: skip
