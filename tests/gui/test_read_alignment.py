@@ -164,7 +164,7 @@ def test_a_run_ends_with_its_alignments_which_are_exported(
     assert dialog is not None
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
     dialog.selectNameFilter(next(one for one in dialog.nameFilters() if "tsv" in one))
-    with qtbot.waitSignal(window.bridge.finished, timeout=20_000) as finished:
+    with qtbot.waitSignal(window.bridge.finished) as finished:
         dialog.fileSelected.emit(str(tmp_path / "mine"))
         dialog.close()
     assert finished.args[0].state == "done", finished.args[0].error

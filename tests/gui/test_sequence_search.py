@@ -98,7 +98,7 @@ def test_a_person_pastes_a_protein_and_sees_its_relatives(
     assert job.result.n_hits > 5
     results = window.searches["align"].results
     qtbot.waitUntil(lambda: window.pages.currentWidget() is results)
-    qtbot.waitUntil(lambda: not results.is_busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not results.is_busy)
     assert isinstance(results, HitsView)
     pair = results.alignment.plot.pair
     assert pair is not None and pair.query_name == "query" and pair.subject_name.startswith("R0_")
@@ -385,7 +385,7 @@ def test_in_the_smallest_window_no_field_of_the_filter_stands_on_another(
     window.open_project(searched_project)
     window.project_pane.select(next(run.id for run in Project.open(searched_project).runs() if run.kind == kind))
     view = window.results
-    qtbot.waitUntil(lambda: view.text == "" and not view.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: view.text == "" and not view.is_busy)
     for width in (window.minimumWidth(), 1000, window.minimumWidth()):
         window.resize(width, window.minimumHeight())
         qtbot.waitUntil(lambda width=width: window.width() == width)
@@ -411,11 +411,11 @@ def test_all_hits_of_a_run_are_exported_as_the_engine_does_it(
     window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot, format: HitFormat
 ) -> None:
     window.open_project(searched_project)
-    qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy)
     window.results.filter_bar.text.setText("relative 3")
     endings = {"blast6": "m8", "clustal": "aln"}
     target, expected = tmp_path / f"hits.{endings.get(format, format)}", tmp_path / "expected"
-    with qtbot.waitSignal(window.bridge.finished, timeout=20_000) as finished:
+    with qtbot.waitSignal(window.bridge.finished) as finished:
         ask_for_export(window, target)
         assert window.dock_jobs.isVisible()
     job = finished.args[0]
@@ -441,7 +441,7 @@ def test_an_export_is_cancelled_and_leaves_nothing(
 
     monkeypatch.setattr(ExportTask, "run", held)
     window.open_project(searched_project)
-    qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy)
     with qtbot.waitSignal(window.bridge.finished) as finished:
         ask_for_export(window, tmp_path / "hits.sam")
         qtbot.waitUntil(lambda: window.queue.running is not None)
@@ -453,7 +453,7 @@ def test_an_export_is_cancelled_and_leaves_nothing(
 
 def test_an_export_that_the_disk_refuses_is_said(window: MainWindow, searched_project: Path, tmp_path: Path, qtbot: QtBot) -> None:
     window.open_project(searched_project)
-    qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy)
     (tmp_path / "file").touch()
     with qtbot.waitSignal(window.bridge.finished) as finished:
         ask_for_export(window, tmp_path / "file" / "x.tsv")
@@ -470,7 +470,7 @@ def test_export_stands_in_the_menu_while_hits_are_shown(window: MainWindow, sear
     assert isinstance(file_menu, QMenu) and window.menus.export in file_menu.actions()
     assert action in view.hits.view.actions() and action in view.queries.view.actions()
     window.open_project(searched_project)
-    qtbot.waitUntil(lambda: view.text == "" and not view.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: view.text == "" and not view.is_busy)
     assert action.isEnabled() and window.menus.export.isEnabled()
     window.menus.new["identify"].trigger()
     assert not window.menus.export.isEnabled(), "no identification is shown"
@@ -515,10 +515,10 @@ def test_runs_of_both_kinds_stand_in_one_project(window: MainWindow, searched_pr
     window.open_project(searched_project)
     pages = {kind: search.results for kind, search in window.searches.items()}
     assert window.pages.currentWidget() is pages["align"], "the last run is shown"
-    qtbot.waitUntil(lambda: not window.results.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: not window.results.is_busy)
     window.project_pane.select("identify-0001")
     assert window.pages.currentWidget() is pages["identify"]
-    qtbot.waitUntil(lambda: not window.results.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: not window.results.is_busy)
     assert window.results.text == ""
     window.menus.form.trigger()
     assert window.pages.currentWidget() is window.searches["identify"].form
@@ -562,7 +562,7 @@ def test_a_run_after_the_project_was_deleted_is_not_taken_for_the_one_before(
             if subjects:  # the project that was deleted is asked for
                 assert window.lost_project is not None
                 window.lost_project.make_button.click()
-        qtbot.waitUntil(lambda: window.results.run is not None and not window.results.is_busy, timeout=20_000)
+        qtbot.waitUntil(lambda: window.results.run is not None and not window.results.is_busy)
         assert window.results.run is not None and window.results.run.id == "align-0001"
         subjects.append(window.results.header.text)
         shutil.rmtree(form.project_folder())
@@ -577,7 +577,7 @@ def test_the_next_project_shows_its_own_run_though_it_is_called_the_same(
     shutil.copytree(searched_project, other)
     for folder in (searched_project, other, searched_project):
         window.open_project(folder)
-        qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy, timeout=10_000)
+        qtbot.waitUntil(lambda: window.results.text == "" and not window.results.is_busy)
         assert window.project_pane.project is not None and window.project_pane.project.folder == folder
 
 

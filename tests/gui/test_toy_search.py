@@ -120,7 +120,7 @@ def test_its_results_are_exported(window: MainWindow, searched: StandardView, tm
     assert dialog is not None
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
     dialog.selectNameFilter(next(one for one in dialog.nameFilters() if ("folder" in one) == (chosen == "folder")))
-    with qtbot.waitSignal(window.bridge.finished, timeout=20_000) as finished:
+    with qtbot.waitSignal(window.bridge.finished) as finished:
         dialog.fileSelected.emit(str(tmp_path / "mine"))
         dialog.close()
     assert finished.args[0].state == "done", finished.args[0].error
@@ -155,7 +155,7 @@ def test_what_is_pasted_is_searched_from_the_project(window: MainWindow, form: S
     box.text.setPlainText("MKWV")
     form.set_project_folder(tmp_path / "pasted")
     qtbot.waitUntil(form.run_button.isEnabled)
-    with qtbot.waitSignal(window.bridge.finished, timeout=20_000) as finished:
+    with qtbot.waitSignal(window.bridge.finished) as finished:
         click(form.run_button)
     assert finished.args[0].state == "done" and finished.args[0].title == "Count residues of pasted sequences"
     (read,) = Project.open(tmp_path / "pasted").inputs("composition-0001")

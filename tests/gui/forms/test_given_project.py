@@ -165,7 +165,7 @@ def test_what_an_identification_left_is_searched_for_modified_peptides(window: M
     window.open_project(project.folder)
     window.searches["identify"].results.searchAsked.emit("modified", "identify-0001", FormPrefill())
     assert window.form is form and form.project_folder() == project.folder
-    qtbot.waitUntil(form.run_button.isEnabled, timeout=10_000)
+    qtbot.waitUntil(form.run_button.isEnabled)
     task = form.task()
     assert task is not None and task.title == f"Find modified peptides in what {project.folder.name} left"
     assert task.request.options["from_project"] == project.folder and task.request.options["run"] == "identify-0001"

@@ -252,6 +252,6 @@ def test_the_form_of_the_search_again_is_filled_and_can_be_run(
     form = window.form
     assert form.search.kind == "identify" and form.project_folder() == project.folder
     assert form.file_lists["spectra"].paths == [shared_data / QC_SHEW]
-    qtbot.waitUntil(form.run_button.isEnabled, timeout=10_000)
+    qtbot.waitUntil(form.run_button.isEnabled)
     assert any(text.startswith("Oxidation (") for text in form.parameters.values()["variable_modifications"])
     assert form.parameters.values()["fragment_tolerance"] == results.run.parameters["fragment_tolerance"]  # type: ignore[union-attr]

@@ -67,7 +67,7 @@ def view(source: TableSource, qtbot: QtBot, theme: Theme) -> Iterator[TableView]
 
 
 def settle(view: TableView, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: not view._model.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: not view._model.is_busy)
 
 
 def shown(view: TableView, name: str, n: int | None = None) -> list[Any]:
