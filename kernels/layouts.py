@@ -20,7 +20,10 @@ __all__ = [
     "BestArrays",
     "FragmentIndexArrays",
     "HitArrays",
+    "IndexHits",
+    "MatchArrays",
     "ModificationArrays",
+    "PeakArrays",
     "PeptideArrays",
     "PeptidoformCode",
     "QueryArrays",
@@ -35,6 +38,14 @@ C_TERMINAL = 1 << 15  # the bit of a posting that tells the end from which the i
 KEYS_OF_DALTON = 1 << 19  # a key is a mass in units of 2^-19 Da (2e-6 Da), so that 32 bits reach 8,192 Da
 ISOTOPE_BITS = 4
 CORRELATION_UNITS = 65536.0  # to a height of one: XCorr sums whole numbers, which is exact in any order
+
+
+class PeakArrays(NamedTuple):
+    """Peaks of spectra, CSR: `mz` in thomson, ascending within a spectrum; `intensity` positive, float32 as read, float64 of means."""
+
+    offsets: NDArray[np.int64]
+    mz: NDArray[np.float64]
+    intensity: NDArray[np.floating]
 
 
 class SpectrumArrays(NamedTuple):
@@ -139,6 +150,19 @@ class HitArrays(NamedTuple):
     histogram_width: float
 
 
+class MatchArrays(NamedTuple):
+    """n given matches of a spectrum with an assumed charge and a peptidoform.
+
+    `spectrum`, `charge`, `peptide` (n,) int64; `site` and `modification` (n, s) uint8, as in `HitArrays`.
+    """
+
+    spectrum: NDArray[np.int64]
+    charge: NDArray[np.int64]
+    peptide: NDArray[np.int64]
+    site: NDArray[np.uint8]
+    modification: NDArray[np.uint8]
+
+
 class PeptidoformCode(NamedTuple):
     """How the number of a candidate is put together: combination, isotope error, peptide, arrangement, from the highest bits down.
 
@@ -210,3 +234,15 @@ class BestArrays(NamedTuple):
 
     score: NDArray[np.float32]
     code: NDArray[np.int64]
+
+
+class IndexHits(NamedTuple):
+    """What a search in a fragment index adds to: the best candidates of each query, and what all of them scored.
+
+    `histogram` (q, b) int32 counts candidates by score, `histogram_width` a bin; `n_candidates` (q,) int64.
+    """
+
+    best: BestArrays
+    histogram: NDArray[np.int32]
+    histogram_width: float
+    n_candidates: NDArray[np.int64]

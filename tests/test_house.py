@@ -99,6 +99,28 @@ def test_every_kernel_says_what_it_takes():
     assert silent == []
 
 
+MAXIMUM_ARGUMENTS = 11
+MANY_ARGUMENTS = {
+    "kernels/counts.py spectrum_search": "numbers that have nothing in common, each given by its name",
+    "kernels/cpu/lanes.py score_lanes": "columns of a group, costs and work space of lanes, one by one",
+    "kernels/cpu/structure_alignment.py score_group": "a query, rewards, columns of a group and work space of lanes, one by one",
+    "kernels/cpu/superposition.py _rewards": "two runs of points, an array for each coordinate, as vector instructions take them",
+}
+"""Kernels that take more, and what."""
+
+
+def test_what_belongs_together_goes_into_a_kernel_as_one_argument():
+    """As a named tuple (`kernels/layouts.py` and its neighbours), which Numba takes like its fields: long lists are put in wrong order."""
+    found = set()
+    for path, tree in modules().items():
+        for node in ast.walk(tree) if path.startswith("kernels/") else ():
+            if isinstance(node, ast.FunctionDef):
+                given = node.args
+                if len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs) > MAXIMUM_ARGUMENTS:
+                    found.add(f"{path} {node.name}")
+    assert found == set(MANY_ARGUMENTS)
+
+
 def test_what_a_module_offers_is_there():
     missing = []
     for path, tree in modules().items():

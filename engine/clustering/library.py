@@ -18,7 +18,7 @@ from engine.matches.columns import EXPORTED_PSMS
 from engine.results.reader import TableFile
 from engine.spectra.columns import Spectra
 from engine.spectra.spectrum_index import absolute_and_relative
-from kernels.cpu.shuffled_spectra import move_peaks, shuffle_residues
+from kernels.cpu.shuffled_spectra import ShuffledPeptides, move_peaks, shuffle_residues
 from kernels.partitions import Partition, equal_partitions
 
 __all__ = ["Identified", "read_identified", "shuffled_spectra", "spectra_of"]
@@ -149,15 +149,14 @@ def shuffled_spectra(library: Spectra, identified: Identified, seed: int, fragme
     )  # fmt: skip
     residues, offsets = take_runs(identified.residues, identified.offsets, identified.peptide)
     other, _ = take_runs(shuffled, identified.offsets, identified.peptide)
-    n_terminal, c_terminal = identified.n_terminal[identified.peptide], identified.c_terminal[identified.peptide]
+    peptides = ShuffledPeptides(
+        offsets, residues, other, identified.n_terminal[identified.peptide], identified.c_terminal[identified.peptide]
+    )
     mz, intensity = np.empty_like(library.mz), np.empty_like(library.intensity)
     absolute, relative = absolute_and_relative(fragment_tolerance)
 
     def move(part: Partition) -> None:
-        move_peaks(
-            library.offsets, library.mz, library.intensity, identified.charge, residues, other, offsets, n_terminal, c_terminal, absolute,
-            relative, part.first, part.last, mz, intensity,
-        )  # fmt: skip
+        move_peaks(library.peak_arrays, identified.charge, peptides, absolute, relative, part.first, part.last, mz, intensity)
 
     run_on_threads(move, equal_partitions(np.diff(library.offsets) + 1, threads), threads, progress, steps=lambda _: 0)
     return replace(library, mz=mz, intensity=intensity)

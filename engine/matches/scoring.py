@@ -30,7 +30,7 @@ from kernels.cpu.fragment_intensities import IONS, match_bonds
 from kernels.cpu.matches import feature_names, measure_matches
 from kernels.cuda.scoring import MAXIMUM_PEAKS
 from kernels.device import StopFlag, stop_flag
-from kernels.layouts import HitArrays, ModificationArrays, PeptideArrays, ScoringSettings
+from kernels.layouts import HitArrays, MatchArrays, ModificationArrays, PeptideArrays, ScoringSettings
 from kernels.partitions import Partition, equal_partitions
 from kernels.score_kinds import score_kind
 
@@ -252,10 +252,8 @@ class ScoringPass:
         index, settings = self._index, self._settings
         rows = _best_rows(index, self.score(), self._parameters)
         measured, stop = np.zeros((len(rows["spectrum"]), len(feature_names()))), stop_flag()
-        of_matches = (
-            index.arrays, rows["spectrum"], rows["charge"], self._peptides, rows["peptide"], self._modifications.mass, rows["site"],
-            rows["modification"], settings,
-        )  # fmt: skip
+        matches = MatchArrays(*(rows[name] for name in MatchArrays._fields))
+        of_matches = index.arrays, matches, self._peptides, self._modifications.mass, settings
 
         def measure(part: Partition) -> None:
             measure_matches(*of_matches, part.first, part.last, measured, stop)
@@ -267,10 +265,10 @@ class ScoringPass:
         offsets = offsets_of(self._peptides.length[rows["peptide"]].astype(np.int64))
         bonds = np.zeros((offsets[-1], IONS), np.float32)
         letters = list(dict.fromkeys(self._parameters.ion_series))
-        series = [[letter for letter in letters if letter in ends].index(one) for one, ends in (("b", "abc"), ("y", "xyz"))]
+        b, y = ([letter for letter in letters if letter in ends].index(one) for one, ends in (("b", "abc"), ("y", "xyz")))
 
         def match(part: Partition) -> None:
-            match_bonds(*of_matches, *series, offsets, part.first, part.last, bonds, stop)
+            match_bonds(*of_matches, (b, y), offsets, part.first, part.last, bonds, stop)
 
         self._on_threads(match, len(measured), stop)
         return Matches(**rows, features=features, bond_weights=bonds)

@@ -33,9 +33,9 @@ from engine.modified_search.candidate_search import Candidates
 from engine.modified_search.neutral_losses import PHOSPHATE_OR_SULFATE, precursor_losses
 from engine.spectra.spectrum_index import SpectrumIndex
 from kernels.cpu.matches import feature_names, measure_matches
-from kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, place_shifts, score_places
+from kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, ShiftsToPlace, place_shifts, score_places
 from kernels.device import stop_flag
-from kernels.layouts import PeptideArrays, ScoringSettings
+from kernels.layouts import MatchArrays, PeptideArrays, ScoringSettings
 from kernels.partitions import Partition, equal_partitions
 
 __all__ = ["FORMS_JUDGED", "ShiftedMatches", "place_candidates", "rank_candidates"]
@@ -343,16 +343,14 @@ def _measured(
     """All scores and features of the matches, with their shifts where they scored best."""
     measured, stop = np.zeros((len(spectrum), len(feature_names()))), stop_flag()
     number = (np.arange(len(spectrum)) % _SHIFTS_AT_ONCE).astype(np.uint8)
-    site, modification = place[:, None], np.where(place == _NONE, _NONE, number).astype(np.uint8)[:, None]
+    modification = np.where(place == _NONE, _NONE, number).astype(np.uint8)
+    matches = MatchArrays(spectrum, charge, peptide, place[:, None], modification[:, None])
 
     def measure(part: Partition) -> None:
         # The shifts of the rows stand where those of modifications do.
         for first in range(part.first * _SHIFTS_AT_ONCE, min(len(spectrum), part.last * _SHIFTS_AT_ONCE), _SHIFTS_AT_ONCE):
             last = min(len(spectrum), first + _SHIFTS_AT_ONCE)
-            measure_matches(
-                index.arrays, spectrum, charge, peptides, peptide, shift[first:last], site, modification, settings, first, last, measured,
-                stop,
-            )  # fmt: skip
+            measure_matches(index.arrays, matches, peptides, shift[first:last], settings, first, last, measured, stop)
 
     parts = equal_partitions(np.ones(-(-len(spectrum) // _SHIFTS_AT_ONCE)), resources.threads)
     run_on_threads(measure, parts, resources.threads, resources.progress, steps=lambda _: 0, stop=stop)
@@ -368,12 +366,10 @@ def _places(
     score, probability = np.full((n, PLACES), -np.inf, np.float32), np.zeros((n, PLACES), np.float32)
     rows = np.flatnonzero(is_shifted)
     of_rows = (np.empty((len(rows), PLACES), np.float32), np.empty((len(rows), PLACES), np.float32))
-    chosen = spectrum[rows], charge[rows], peptide[rows], shift[rows]
+    chosen = ShiftsToPlace(spectrum[rows], charge[rows], peptide[rows], shift[rows])
 
     def place(part: Partition) -> None:
-        score_places(
-            index.arrays, chosen[0], chosen[1], peptides, chosen[2], chosen[3], settings, part.first, part.last, *of_rows, stop
-        )  # fmt: skip
+        score_places(index.arrays, chosen, peptides, settings, part.first, part.last, *of_rows, stop)
 
     parts = equal_partitions(np.ones(len(rows)), resources.threads)
     run_on_threads(place, parts, resources.threads, resources.progress, steps=lambda _: 0, stop=stop)

@@ -33,7 +33,6 @@ from engine.results.sam import (
     UNPLACED,
     SamNames,
     SamRecords,
-    SamSequences,
     sam_header,
     sam_lines,
 )
@@ -42,6 +41,7 @@ from engine.sequences.alignment import AlignedPairs
 from engine.sequences.hit_columns import HITS
 from engine.sequences.statistics import ScoreStatistics
 from engine.version import VERSION
+from kernels.text_layouts import SamSequences
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -408,7 +408,8 @@ class _Sam(_Writer):
         own = found.sequences.own
         # An empty sequence stands behind the others, for records that leave theirs out.
         offsets = np.append(found.sequences.offsets, found.sequences.offsets[-1:]) - found.sequences.offsets[0]
-        letters = SamSequences(np.where(own == ord("*"), np.uint8(ord("X")), own), None, offsets, np.arange(256, dtype=np.uint8))
+        known = np.where(own == ord("*"), np.uint8(ord("X")), own)
+        letters = SamSequences(known, known[:0], offsets, np.arange(256, dtype=np.uint8))
         n_hits = np.diff(found.offsets)
         query = np.repeat(np.arange(len(found)), np.maximum(1, n_hits))
         place = np.cumsum(np.maximum(1, n_hits)) - np.maximum(1, n_hits)

@@ -19,7 +19,7 @@ from engine.errors import InputError
 from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.spectra.columns import Spectra
-from kernels.cpu.preprocessing import preprocess_spectra
+from kernels.cpu.preprocessing import PreprocessingRules, preprocess_spectra
 from kernels.layouts import QueryArrays, SpectrumArrays
 from kernels.partitions import Partition, equal_partitions
 
@@ -75,14 +75,13 @@ def build_spectrum_index(spectra: Spectra, settings: PreprocessingSettings, reso
     count = np.zeros(n, np.int64)
     mz, weight, correlation = np.empty_like(spectra.mz), np.empty_like(spectra.intensity), np.empty_like(spectra.intensity)
     progress.stage("Preprocessing spectra", n)
-    absolute, relative = absolute_and_relative(settings.fragment_tolerance)
+    rules = PreprocessingRules(
+        settings.peaks_per_window, settings.window_width, settings.precursor_removal, *absolute_and_relative(settings.fragment_tolerance),
+        settings.deisotope, _TRANSFORMS.index(settings.intensity_transform), settings.minimum_fragment_mz,
+    )  # fmt: skip
 
     def preprocess(part: Partition) -> None:
-        preprocess_spectra(
-            spectra.offsets, spectra.mz, spectra.intensity, spectra.precursor_mz, known, part.first, part.last, settings.peaks_per_window,
-            settings.window_width, settings.precursor_removal, absolute, relative, settings.deisotope,
-            _TRANSFORMS.index(settings.intensity_transform), settings.minimum_fragment_mz, count, mz, weight, correlation,
-        )  # fmt: skip
+        preprocess_spectra(spectra.peak_arrays, spectra.precursor_mz, known, part.first, part.last, rules, count, mz, weight, correlation)
 
     parts = equal_partitions(np.diff(spectra.offsets), threads)
     run_on_threads(preprocess, parts, threads, progress, steps=lambda part: part.last - part.first)

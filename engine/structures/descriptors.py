@@ -114,18 +114,16 @@ def describe(
     ------
     Cancelled : the user asked to stop.
     """
-    from kernels.cpu.structure_descriptors import describe_residues
+    from kernels.cpu.structure_descriptors import Coding, describe_residues
 
     using = using or alphabets()
+    coding = Coding(using.conformations, using.neighbours, using.separations, using.burials, LENGTH_UNITS, ANGLE_UNITS)
     n = int(chains.offsets[-1])
     length, angle, states = np.zeros(n, np.uint16), np.zeros(n, np.uint16), np.zeros((4, n), np.uint8)
     position = np.ascontiguousarray(chains.position)
 
     def work(part: Partition) -> None:
-        describe_residues(
-            position, chains.offsets, part.first, part.last, using.conformations, using.neighbours, using.separations,
-            using.burials, LENGTH_UNITS, ANGLE_UNITS, length, angle, states,
-        )  # fmt: skip
+        describe_residues(position, chains.offsets, part.first, part.last, coding, length, angle, states)
 
     # Each residue looks at all others of its chain.
     parts = equal_partitions(chains.lengths.astype(np.float64) ** 2, threads, maximum_cost=_PAIRS_OF_PART)

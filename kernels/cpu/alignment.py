@@ -263,15 +263,16 @@ class _Scorer:
         """The score of a pair, or the greatest number of so many bits."""
         if stop[0]:
             return 0
-        profile, decay, h_rows, f_row = row_arrays(self._costs, subject, bits)
-        best, directions, target = np.array([0, -1, -1], np.int64), np.empty((0, len(f_row)), np.uint8), int(np.iinfo(decay.dtype).max)
-        step = max(1, _CELLS_OF_ROWS // len(f_row))
+        rows = row_arrays(self._costs, subject, bits)
+        width, target = len(rows.f_row), int(np.iinfo(rows.decay.dtype).max)
+        best, directions = np.array([0, -1, -1], np.int64), np.empty((0, width), np.uint8)
+        step = max(1, _CELLS_OF_ROWS // width)
         for first in range(0, len(codes), step):
             if stop[0]:
                 break
             score_rows(
-                codes, profile, self._costs.first_residue_cost, self._costs.gap_extend, decay, first, min(len(codes), first + step),
-                h_rows, f_row, best, target, directions, False,
+                codes, rows, self._costs.first_residue_cost, self._costs.gap_extend, first, min(len(codes), first + step), best, target,
+                directions, False,
             )  # fmt: skip
         return int(best[0])
 

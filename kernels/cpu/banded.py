@@ -13,7 +13,7 @@ then, it is the best of all.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -35,28 +35,46 @@ from kernels.cpu.vectors import (
 )  # fmt: skip
 from kernels.gapsmis_layouts import LETTERS, WITHIN, Alignments, GapRules, Sequences, score_bits
 
-__all__ = ["align_near_diagonals", "align_where_near"]
+__all__ = ["align_where_near"]
 
 _FROM_PAIR, _FROM_PATTERN, _FROM_TEXT, _SOURCE, _PATTERN_GROWS, _TEXT_GROWS = 1, 2, 3, 3, 4, 8
 _NO_TEXT, _NO_PATTERN = -1, -2  # letters that are no letter's like
 _LANES = REGISTER_BYTES // 2
 
 
+class _Side(NamedTuple):
+    """The texts, or the patterns, of n pairs: `codes` int8 of all; `begins`, `lengths` (n,) int64."""
+
+    codes: NDArray[np.int8]
+    begins: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+
+class _Room(NamedTuple):
+    """Work space, all but `directions` aligned. `g` has columns for all layers, `f` one more of each, `s` for one layer."""
+
+    g: NDArray[np.int16]
+    f: NDArray[np.int16]
+    s: NDArray[np.int16]
+    text_lanes: NDArray[np.int16]
+    pattern_lanes: NDArray[np.int16]
+    directions: NDArray[np.uint8]
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
-def align_near_diagonals(
-    texts, text_begins, text_lengths, patterns, pattern_begins, pattern_lengths, order, costs, maximum_gaps, slack, g, f, s, text_lanes,
-    pattern_lanes, directions, score, ends, runs,
-):  # fmt: skip
+def _align_near_diagonals(text_side, pattern_side, order, costs, maximum_gaps, slack, room, score, ends, runs):
     """Align pairs, as many at a time as a vector has lanes.
 
     Parameters
     ----------
-    texts, patterns : int8 codes. The other arrays of them : (n,) int64. order : (k,) int64, the pairs to align, those of similar lengths
-        beside one another. costs : (4,) int64: scores of the same letter and of others, costs of a gap's first letter and of each other.
-    g, f, s, text_lanes, pattern_lanes : int16, aligned work space; directions : uint8.
+    text_side, pattern_side : `_Side`. order : (k,) int64, the pairs to align, those of similar lengths beside one another.
+    costs : (4,) int64: scores of the same letter and of others, costs of a gap's first letter and of each other. room : `_Room`.
     score : (n,) int32, filled. ends : (5, n) int32, filled: text start, text end, pattern start, pattern end, gaps.
     runs : (n, 2 * most gaps + 1) int32, filled.
     """
+    texts, text_begins, text_lengths = text_side
+    patterns, pattern_begins, pattern_lengths = pattern_side
+    g, f, s, text_lanes, pattern_lanes, directions = room
     lanes = _LANES
     least, zero = spread(g, np.iinfo(np.int16).min), spread(g, 0)
     same, other, opening, extending = spread(g, costs[0]), spread(g, costs[1]), spread(g, costs[2]), spread(g, costs[3])
@@ -206,11 +224,12 @@ def align_where_near(
     longest, width = int(pattern_lengths[chosen].max()), int(excess[chosen].max()) + 2 * slack + 1
     layers, lanes = rules.maximum_gaps + 1, _LANES
     sizes = (layers * width, layers * (width + 1), width, longest + width, longest)
-    space: list[Any] = [aligned(size * lanes, np.int16) for size in sizes]
+    g, f, s, text_lanes, pattern_lanes = (aligned(size * lanes, np.int16) for size in sizes)
+    room = _Room(g, f, s, text_lanes, pattern_lanes, np.empty(longest * rules.maximum_gaps * width * lanes, np.uint8))
     ends = np.full((5, n), -1, np.int32)
-    align_near_diagonals(
-        texts.codes, text_begins, text_lengths, patterns.codes, pattern_begins, pattern_lengths, order, costs, rules.maximum_gaps, slack,
-        *space, np.empty(longest * rules.maximum_gaps * width * lanes, np.uint8), found.score, ends, found.runs,
+    _align_near_diagonals(
+        _Side(texts.codes, text_begins, text_lengths), _Side(patterns.codes, pattern_begins, pattern_lengths), order, costs,
+        rules.maximum_gaps, slack, room, found.score, ends, found.runs,
     )  # fmt: skip
     for column, values in zip(found[1:6], ends, strict=True):
         column[:] = values

@@ -167,11 +167,7 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
                         return
                     fetch_early(residues, peptides.position[chosen[min(i + _PEPTIDES_AHEAD, n_chosen - 1)]])
                     peptide = chosen[i]
-                    slots = first_arrangement(
-                        c, peptide, residues, peptides.position, peptides.length, peptides.flags, peptides.letters,
-                        modifications.combination_count, modifications.residue_mask, modifications.place, sites, n_sites,
-                        slot_modification, slot_choice,
-                    )  # fmt: skip
+                    slots = first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice)
                     if slots < 0:
                         continue
                     position, length = np.int64(peptides.position[peptide]), np.int64(peptides.length[peptide])
@@ -272,8 +268,7 @@ def _score_candidate(q, number, indexed, spectra, charge, peptides, modification
     peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
     e = (number >> code.isotope_shift) & ((1 << ISOTOPE_BITS) - 1)
     slots = first_arrangement(
-        number >> (code.isotope_shift + ISOTOPE_BITS), peptide, peptides.residues, peptides.position, peptides.length, peptides.flags,
-        peptides.letters, modifications.combination_count, modifications.residue_mask, modifications.place, scratch.sites, scratch.n_sites,
+        number >> (code.isotope_shift + ISOTOPE_BITS), peptide, peptides, modifications, scratch.sites, scratch.n_sites,
         scratch.slot_modification, scratch.slot_choice,
     )  # fmt: skip
     find_arrangement(

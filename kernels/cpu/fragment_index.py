@@ -25,6 +25,7 @@ from kernels.layouts import (
     PEPTIDOFORMS_OF_CHUNK,
     BestArrays,
     FragmentIndexArrays,
+    IndexHits,
     ModificationArrays,
     PeptideArrays,
     ScoreTables,
@@ -118,7 +119,7 @@ class FragmentSearch:
         """
         for _ in self.build():
             yield first
-        index, offsets = self._index, segments.offsets
+        index, offsets, found = self._index, segments.offsets, IndexHits(best, histogram, histogram_width, n_candidates)
         assert index is not None
 
         def search(begun: int, stop: int, flag: StopFlag) -> None:
@@ -127,9 +128,8 @@ class FragmentSearch:
                 offsets[begun - first : stop - first + 1] - own.start, segments.low[own], segments.high[own], segments.weight[own]
             )
             search_chunks(
-                index, of_piece, windows[begun - first : stop - first], tables, self._code, self._settings, begun, stop, best, histogram,
-                histogram_width, n_candidates, flag,
-            )  # fmt: skip
+                index, of_piece, windows[begun - first : stop - first], tables, self._code, self._settings, begun, stop, found, flag
+            )
 
         cost = self._nanoseconds(index, segments, windows)
         cuts = equal_partitions(cost, self._device.threads, maximum_cost=self.nanoseconds_of_piece)

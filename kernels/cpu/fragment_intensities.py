@@ -77,19 +77,18 @@ def network_shapes() -> dict[str, tuple[int, ...]]:
 
 
 @njit(nogil=True, cache=True)
-def match_bonds(
-    spectra, query_spectrum, query_charge, peptides, peptide, modification_mass, site, modification, settings, b_series, y_series, offsets,
-    first, last, out, stop
-):  # fmt: skip
+def match_bonds(spectra, matches, peptides, modification_mass, settings, series, offsets, first, last, out, stop):
     """Weights of the peaks that match the ions of each bond, of given peptidoforms.
 
     Parameters
     ----------
-    query_spectrum ... settings : as in `kernels.cpu.matches.measure_matches`. b_series, y_series : which of the settings' N-terminal and
-        C-terminal series these are.
+    spectra ... settings : as in `kernels.cpu.matches.measure_matches`. series : a pair, which of the settings' N-terminal series is that of
+        b ions, and which of the C-terminal ones that of y ions.
     offsets : (n + 1,) int64: row i writes in ``out[offsets[i] : offsets[i + 1]]``, a row for each residue: the ions of the bond behind it.
     out : (r, IONS) float32, zeros. Ions of two charges are looked for from precursors of three on.
     """
+    query_spectrum, query_charge, peptide, site, modification = matches
+    b_series, y_series = series
     scratch = new_scratch(settings, 0, 1, False, maximum_peaks(spectra, query_spectrum, first, last))
     base, matched_peak = scratch.base, scratch.matched_peak
     n_n = len(settings.n_term_series)

@@ -17,7 +17,7 @@ The rule that chooses one of several best alignments is that of `kernels.gapsmis
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -56,52 +56,84 @@ _TRACED_BYTES = 1 << 30  # of directions at the most, of each thread
 _SINGLE_PASS = 2, 64  # texts up to twice the pattern and 64 letters are traced in one pass
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
-def align_groups(
-    texts, text_places, patterns, pattern_places, order, table, costs, settings, lowest, g, e, s, profile, letters, bands, columns,
-    directions, score, ends, runs, stop,
-):  # fmt: skip
-    """Align pairs, as many at a time as a vector has lanes.
+class _Side(NamedTuple):
+    """The texts, or the patterns, of n pairs: `codes` int8 of all, `places` (n, 2) int64, where that of each pair begins and ends."""
 
-    The width of the numbers is that of the dtype of `table`, which `g`, `e`, `s`, `profile`, `letters`, `bands` and `columns` share.
+    codes: NDArray[np.int8]
+    places: NDArray[np.int64]
+
+
+class _Scoring(NamedTuple):
+    """`GapRules` as the kernel takes them.
+
+    Attributes
+    ----------
+    table : (32 * 32,), ``table[code of text * 32 + code of pattern]``. opening, extending : costs of a gap's first letter and of each
+        further one. lowest : scores up to this are of what is not possible. Others : see there.
+    """
+
+    table: NDArray
+    opening: int
+    extending: int
+    maximum_gaps: int
+    mode: int
+    seed_length: int
+    is_published: bool
+    lowest: int
+
+
+class _Room(NamedTuple):
+    """Work space, all but `directions` aligned and of the dtype of the table, for m, one more than the longest pattern.
+
+    Attributes
+    ----------
+    g, e : (layers * m * lanes,). s, columns : (m * lanes,). profile : (`LETTERS` * m * lanes,). letters : (lanes,).
+    bands : ((4 + 2 * most gaps) * _BAND_ROWS * lanes,).
+    directions : uint8, (longest text + 1) times g; empty where alignments are not traced.
+    """
+
+    g: NDArray
+    e: NDArray
+    s: NDArray
+    profile: NDArray
+    letters: NDArray
+    bands: NDArray
+    columns: NDArray
+    directions: NDArray[np.uint8]
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def align_groups(texts, patterns, order, scoring, room, score, ends, runs, stop):
+    """Align pairs, as many at a time as a vector has lanes.
 
     Parameters
     ----------
-    texts, patterns : int8 codes. text_places, pattern_places : (n, 2) int64, where those of each pair begin and end.
-    order : (k,) int64, the pairs to align, those of similar lengths beside one another.
-    table : (32 * 32,), ``table[code of text * 32 + code of pattern]``. costs : (2,) int64, of a gap's
-        first letter and of each further one. settings : (4,) int64: most gaps, mode, length of the seed, whether as published.
-    lowest : scores up to this are of what is not possible.
-    g, e : ((layers) * (longest pattern + 1) * lanes,), s : (one layer of it,), profile : (32 of it,), letters : (lanes,),
-        bands : ((4 + 2 * most gaps) * _BAND_ROWS * lanes,), columns as s: aligned work
-        space. directions : uint8, (longest text + 1) times g; empty where alignments are not traced.
+    texts, patterns : `_Side`. order : (k,) int64, the pairs to align, those of similar lengths beside one another.
+    scoring : `_Scoring`. room : `_Room`.
     score : (n,) int32, filled. ends : (5, n) int32, filled: text start, text end, pattern start, pattern end, gaps; where nothing is traced
         only the text end. runs : (n, 2 * most gaps + 1) int32, filled where alignments are traced.
     """
-    lanes = len(letters)
+    lanes = len(room.letters)
     for first in range(0, len(order), lanes):
         if stop[0]:
             return
-        _align_lanes(
-            texts, text_places, patterns, pattern_places, order[first : first + lanes], table, costs, settings, lowest, g, e, s, profile,
-            letters, bands, columns, directions, score, ends, stop,
-        )  # fmt: skip
-        if len(directions) and not stop[0]:
-            _walk(text_places, pattern_places, order[first : first + lanes], lanes, settings, directions, score, ends, runs)
+        pairs = order[first : first + lanes]
+        _align_lanes(texts, patterns, pairs, scoring, room, score, ends, stop)
+        if len(room.directions) and not stop[0]:
+            _walk(patterns.places, pairs, lanes, scoring.maximum_gaps, scoring.seed_length, room.directions, ends, runs)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _align_lanes(
-    texts, text_places, patterns, pattern_places, pairs, table, costs, settings, lowest, g, e, s, profile, letters, bands, columns,
-    directions, score, ends, stop,
-):  # fmt: skip
+def _align_lanes(text_side, pattern_side, pairs, scoring, room, score, ends, stop):
     """Scores and ends of at most as many pairs as a vector has lanes, and the directions in which they are traced; see `align_groups`."""
+    (texts, text_places), (patterns, pattern_places) = text_side, pattern_side
+    table, opening_cost, extending_cost, maximum_gaps, mode, seed, is_published, lowest = scoring
+    g, e, s, profile, letters, bands, columns, directions = room
     lanes = len(letters)
-    maximum_gaps, mode, seed, is_published = settings[0], settings[1], settings[2], settings[3] != 0
     traces = len(directions) > 0
     is_plain = not traces and not is_published
     least, zero = spread(g, np.iinfo(g.dtype).min), spread(g, 0)
-    opening, extending = spread(g, costs[0]), spread(g, costs[1])
+    opening, extending = spread(g, opening_cost), spread(g, extending_cost)
     is_floored = mode == LOCAL and seed == 0
     floor = zero if is_floored else least
     from_start, from_pair, from_pattern, from_text = spread(g, 0), spread(g, _FROM_PAIR), spread(g, _FROM_PATTERN), spread(g, _FROM_TEXT)
@@ -341,9 +373,8 @@ def _note_end(g, layer, lanes, lane, maximum_gaps, found, j, pair, ends):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _walk(text_places, pattern_places, pairs, lanes, settings, directions, score, ends, runs):
+def _walk(pattern_places, pairs, lanes, maximum_gaps, seed, directions, ends, runs):
     """Follow the directions of a group from each end to the beginning."""
-    maximum_gaps, seed = settings[0], settings[2]
     width = 0
     for pair in pairs:
         width = max(width, pattern_places[pair, 1] - pattern_places[pair, 0])
@@ -485,17 +516,18 @@ class _Block:
             n, m = int(longest[0][worst]) - 1, int(longest[1][worst]) - 1
             raise TooLongError(f"a pattern of {m:,} letters with {n:,} of a text")
 
+        scoring = _scoring(self._rules, of._table, self._lowest)
+
         def work(first: int, last: int, stop: StopFlag) -> None:
             width = int(longest[1][first:last].max()) * lanes
             layers = (self._rules.maximum_gaps + 1) * width
             directions = np.empty(int(cells[first:last].max()) if traces else 0, np.uint8)
-            dtype = of._table.dtype
+            sizes = layers, layers, width, LETTERS * width, lanes, (4 + 2 * self._rules.maximum_gaps) * _BAND_ROWS * lanes, width
+            g, e, s, profile, letters, bands, columns = (aligned(size, of._table.dtype) for size in sizes)
+            room = _Room(g, e, s, profile, letters, bands, columns, directions)
             align_groups(
-                of._texts.codes, self._text_places, of._patterns.codes, self._pattern_places, order[first * lanes : last * lanes],
-                of._table, _costs(self._rules), _settings(self._rules), self._lowest, aligned(layers, dtype), aligned(layers, dtype),
-                aligned(width, dtype), aligned(LETTERS * width, dtype), aligned(lanes, dtype),
-                aligned((4 + 2 * self._rules.maximum_gaps) * _BAND_ROWS * lanes, dtype), aligned(width, dtype), directions,
-                self._score, self._ends, self._runs, stop,
+                _Side(of._texts.codes, self._text_places), _Side(of._patterns.codes, self._pattern_places),
+                order[first * lanes : last * lanes], scoring, room, self._score, self._ends, self._runs, stop,
             )  # fmt: skip
 
         pieces = equal_partitions(cells, of._processor.threads, maximum_cost=_CELLS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
@@ -521,12 +553,9 @@ def _lengths(places: NDArray[np.int64]) -> NDArray[np.int64]:
     return places[:, 1] - places[:, 0]
 
 
-def _costs(rules: GapRules) -> NDArray[np.int64]:
-    return np.array([rules.gap_open + rules.gap_extend, rules.gap_extend], np.int64)
-
-
-def _settings(rules: GapRules) -> NDArray[np.int64]:
-    return np.array([rules.maximum_gaps, rules.mode, rules.seed_length, rules.is_published], np.int64)
+def _scoring(rules: GapRules, table: NDArray, lowest: int) -> _Scoring:
+    opening = rules.gap_open + rules.gap_extend
+    return _Scoring(table, opening, rules.gap_extend, rules.maximum_gaps, rules.mode, rules.seed_length, bool(rules.is_published), lowest)
 
 
 def _table(matrix: NDArray[np.int32], bits: int) -> NDArray[Any]:

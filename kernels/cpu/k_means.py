@@ -198,6 +198,19 @@ class _Lists(NamedTuple):
         return cls(starts, clusters, centroids.sums.astype(np.float64), rows, dense)
 
 
+class _Moved(NamedTuple):
+    """The clusters that are not as they were in the last round.
+
+    Attributes
+    ----------
+    lists : of them alone. clusters : (c,) int32, which they are, ascending. is_among : (k,) bool, of each cluster.
+    """
+
+    lists: _Lists
+    clusters: NDArray[np.int32]
+    is_among: NDArray[np.bool_]
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def _add_row(row, weight, products):
     """Products with all clusters, a vector of them at a time."""
@@ -223,17 +236,18 @@ def _add_products(offsets, bins, weights, i, lists, low, high, products):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _assign_vectors(
-    offsets, bins, weights, lists, moved_lists, moved, is_moved, factor, square, low, high, labels, values, first, last, stop
-):
+def _assign_vectors(vectors, lists, moved, terms, low, high, labels, values, first, last, stop):
     """Label the vectors `first:last` by their greatest values.
 
     Parameters
     ----------
-    lists, moved_lists : of all clusters, and of those alone that are not as they were in the last round. moved : (c,) those, ascending.
-    is_moved : (k,) whether. low, high : (n,) or (0,). labels, values : those of the last round, to replace. A vector whose own centroid is
-        as it was has nothing better among the others that are.
+    lists : of all clusters. moved : `_Moved`. terms : `VectorTerms`.
+    low, high : (n,) or (0,). labels, values : those of the last round, to replace. A vector whose own centroid is as it was has nothing
+        better among the others that are.
     """
+    offsets, bins, weights = vectors
+    moved_lists, moved_clusters, is_moved = moved
+    factor, square = terms
     k = len(factor)
     products = np.zeros(k)
     for i in range(first, last):
@@ -250,10 +264,10 @@ def _assign_vectors(
                 while products[label] != best:
                     label += np.int32(1)
         else:
-            products[moved] = 0.0
+            products[moved_clusters] = 0.0
             _add_products(offsets, bins, weights, i, moved_lists, begin, end, products)
             best = values[i]
-            for j in moved:
+            for j in moved_clusters:
                 value = products[j] * factor[j] - square[j]
                 if begin <= j < end and (value > best or (value == best and j < label)):
                     best, label = value, j
@@ -369,16 +383,15 @@ class VectorMeans:
         else:
             self._labels[first:last] = -1
         self._last, self._done = None, (first, first)
-        moved, terms = np.flatnonzero(is_moved).astype(np.int32), centroids.terms()
+        clusters, terms = np.flatnonzero(is_moved).astype(np.int32), centroids.terms()
         lists = _Lists.of(centroids, self._n_bins)
-        moved_lists = lists if len(moved) == k else _Lists.of(centroids.of(is_moved), self._n_bins)
+        moved = _Moved(lists if len(clusters) == k else _Lists.of(centroids.of(is_moved), self._n_bins), clusters, is_moved)
         vectors = self._vectors
 
         def work(begin: int, end: int, stop: StopFlag) -> None:
             _assign_vectors(
-                *vectors, lists, moved_lists, moved, is_moved, *terms, self._low, self._high, self._labels, self._values,
-                first + begin, first + end, stop,
-            )  # fmt: skip
+                vectors, lists, moved, terms, self._low, self._high, self._labels, self._values, first + begin, first + end, stop
+            )
 
         elements = np.diff(vectors.offsets[first : last + 1])
         # Half the vectors, it may be, walk the lists of all clusters; each looks at all of them.

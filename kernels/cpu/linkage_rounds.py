@@ -130,6 +130,6 @@ def _sums(
     room = int((vectors.offsets[chosen + 1] - vectors.offsets[chosen]).sum())
     sums = VectorArrays(np.zeros(n + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.int16))
     n_bins = int(vectors.bins.max(initial=-1)) + 1
-    sum_vectors(*vectors, n_bins, chosen, starts, counts[order], float(UNIT_LENGTH), _MAXIMUM_ELEMENTS, *sums)
+    sum_vectors(vectors, n_bins, chosen, starts, counts[order], float(UNIT_LENGTH), _MAXIMUM_ELEMENTS, sums)
     end = int(sums.offsets[-1])
     return VectorArrays(sums.offsets, sums.bins[:end].copy(), sums.weights[:end].copy())

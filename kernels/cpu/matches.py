@@ -137,15 +137,14 @@ def form_masses(peptides, peptide, modification_mass, site, modification, base):
 
 
 @njit(nogil=True, cache=True)
-def measure_matches(
-    spectra, query_spectrum, query_charge, peptides, peptide, modification_mass, site, modification, settings, first, last, out, stop=None
-):  # fmt: skip
+def measure_matches(spectra, matches, peptides, modification_mass, settings, first, last, out, stop=None):
     """All scores and match features of given peptidoforms, row by row.
 
-    `query_spectrum`, `query_charge`, `peptide` (n,) int64; `site`, `modification` (n, s) uint8 as in HitArrays; `modification_mass` (m,)
-    float64; `out` (n, len(feature_names())) float64; `stop` as in `search_queries`. Fragment errors are in ppm of the fragment's m/z;
-    ``chance`` is log10 of the probability that as many ions match at random.
+    `spectra`, `matches`, `peptides` and `settings` are bundles of `kernels.layouts`; `modification_mass` (m,) float64, dalton; `out`
+    (n, len(feature_names())) float64; `stop` as in `search_queries`. Fragment errors are in ppm of the fragment's m/z; ``chance`` is log10
+    of the probability that as many ions match at random.
     """
+    query_spectrum, query_charge, peptide, site, modification = matches
     flag = np.zeros(1, np.uint8) if stop is None else stop
     scratch = new_scratch(settings, 0, 1, False, maximum_peaks(spectra, query_spectrum, first, last))
     base, sums, matched_peak = scratch.base, scratch.forms.sums, scratch.matched_peak

@@ -12,21 +12,18 @@ __all__ = ["peptides_are_valid"]
 
 
 @njit(nogil=True, cache=True)
-def peptides_are_valid(
-    mass, position, length, flags, letters, pointer, occurrence, n_residues, minimum_length, maximum_length, first, last, first_occurrence,
-    last_occurrence,
-):  # fmt: skip
+def peptides_are_valid(dictionary, n_residues, minimum_length, maximum_length, first, last, first_occurrence, last_occurrence):
     """Whether the peptides `first:last` of a dictionary, and a share of its lists, are within bounds.
 
     Parameters
     ----------
-    mass (n,) float64, position (n,) uint32, length (n,) uint8, flags (n,) uint8, letters (n,) uint32, pointer (n + 1,) int64, occurrence
-    (o,) uint32 : the columns, see `kernels.cpu.peptides`. n_residues : of all proteins. minimum_length, maximum_length : residues of a
-        peptide.
+    dictionary : `PeptideDictionary`, whose `pointer` is (n + 1,). n_residues : of all proteins. minimum_length, maximum_length : residues
+        of a peptide.
 
     Required: no mass below the one before (nor not-a-number), lengths within their bounds, room for the residues behind each position,
     no more missed cleavages than bonds, no letter behind Z, a place at least in each list, all places among the residues.
     """
+    mass, position, length, flags, letters, pointer, occurrence = dictionary
     # A loop for each column, over a part of it from 0, and an "or" of numbers as wide as its own: of these the compiler makes vector
     # instructions.
     falls = np.uint64(0)

@@ -46,10 +46,7 @@ def arrangement_room(modifications):
 @njit(nogil=True, cache=True, _nrt=False)
 def _count_arrangements(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice, slot_site):
     """Forms of a peptide with combination `c`."""
-    slots = first_arrangement(
-        c, peptide, peptides.residues, peptides.position, peptides.length, peptides.flags, peptides.letters,
-        modifications.combination_count, modifications.residue_mask, modifications.place, sites, n_sites, slot_modification, slot_choice,
-    )  # fmt: skip
+    slots = first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice)
     if slots <= 0:
         return 1 + slots
     forms = 0

@@ -108,11 +108,7 @@ def _list_ions(chunk, peptides, modifications, settings, code, index, room, shif
         else:
             c = number >> (code.isotope_shift + ISOTOPE_BITS)
             peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
-            slots = first_arrangement(
-                c, peptide, peptides.residues, peptides.position, peptides.length, peptides.flags, peptides.letters,
-                modifications.combination_count, modifications.residue_mask, modifications.place, sites, n_sites, slot_modification,
-                slot_choice,
-            )  # fmt: skip
+            slots = first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice)
             find_arrangement(arrangement, slots, slot_modification, slot_choice, sites, n_sites, slot_site)
             position, length = np.int64(peptides.position[peptide]), np.int64(peptides.length[peptide])
             for r in range(length):
@@ -213,16 +209,14 @@ def _room(segments, tables, bins):
 
 
 @njit(nogil=True, cache=True)
-def search_chunks(
-    index, segments, windows, tables, code, settings, first, last, best, histogram, histogram_width, n_candidates, stop=None
-):  # fmt: skip
+def search_chunks(index, segments, windows, tables, code, settings, first, last, found, stop=None):
     """Search the queries `first:last` in an index; add to their best candidates, histograms and numbers of candidates.
 
-    `segments` and `windows` (q, e, 2) are those of these queries alone, so that row 0 is query `first`; `best`, `histogram` (q, b) int32
-    and `n_candidates` (q,) int64 of all queries; b is at most 256. Queries without peaks have no candidates. Once `stop` (1,) uint8 is
-    set, it leaves off.
+    `segments` and `windows` (q, e, 2) are those of these queries alone, so that row 0 is query `first`; `found`, `IndexHits`, has rows for
+    all queries, and at most 256 bins. Queries without peaks have no candidates. Once `stop` (1,) uint8 is set, it leaves off.
     """
     flag = np.zeros(1, np.uint8) if stop is None else stop
+    histogram, n_candidates = found.histogram, found.n_candidates
     room = _room(segments, tables, histogram.shape[1])
     for chunk in range(len(index.chunk_start) - 1):
         start = chunk * PEPTIDOFORMS_OF_CHUNK
@@ -242,7 +236,7 @@ def search_chunks(
                 _rank(
                     first + q, low, high, start, windows[q], index.form_code, tables.of_dot, code.isotope_shift,
                     settings.minimum_matched_ions,
-                    room, best, histogram, histogram_width,
+                    room, found,
                 )  # fmt: skip
                 room.counter[:] = 0
 
@@ -290,16 +284,15 @@ def _clear_outside(windows, start, stop, counter):
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _rank(
-    q, low, high, start, windows, form_code, of_dot, isotope_shift, minimum_matched_ions, room, best, histogram, histogram_width
-):  # fmt: skip
+def _rank(q, low, high, start, windows, form_code, of_dot, isotope_shift, minimum_matched_ions, room, found):
     """Scores of the forms `low:high` (whole groups) of a chunk into the histogram of query q, and the best ones among its best.
 
     In blocks, and each step for a whole block, so that the compiler makes vector instructions of most; only groups that hold a score good
     enough are looked at one by one. Four histograms, for increments of the same bin have to wait for one another.
     """
     counter, of_counts, score, bin_of, good, counts = room.counter, room.of_counts, room.score, room.bin, room.good, room.histogram
-    inverse, last_bin = np.float32(1.0 / histogram_width), np.float32(histogram.shape[1] - 1)
+    best, histogram = found.best, found.histogram
+    inverse, last_bin = np.float32(1.0 / found.histogram_width), np.float32(histogram.shape[1] - 1)
     smallest = np.float32(1e-30)  # zero is the score of forms without matching ions
     k = best.score.shape[1]
     for block in range(low, high, _BLOCK):

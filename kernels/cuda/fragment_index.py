@@ -542,11 +542,7 @@ def _sites_of_forms(form_code, code, peptides, modifications, room, site, modifi
         skipped = 1
         if number != previous + 1 or number & arrangements == 0:
             peptide = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
-            slots = first_arrangement(
-                c, peptide, peptides.residues, peptides.position, peptides.length, peptides.flags, peptides.letters,
-                modifications.combination_count, modifications.residue_mask, modifications.place, sites, n_sites, slot_modification,
-                slot_choice,
-            )  # fmt: skip
+            slots = first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice)
             skipped = (number & arrangements) + (not is_possible(slots, slot_modification, slot_choice, sites, slot_site))
         previous = number
         while skipped > 0:

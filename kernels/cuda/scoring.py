@@ -585,10 +585,7 @@ class _Batch:
             "query_mass": self._host("query_mass", np.float64, n),
             "query_charge": self._host("query_charge", np.int32, n),
         }
-        gather_peaks(
-            spectra.offsets, spectra.mz, spectra.weight, spectra.correlation_weight, queries.spectrum, first, last, with_height,
-            host["offsets"], host["mz"], host["weight"], host["height"],
-        )  # fmt: skip
+        gather_peaks(spectra, queries.spectrum, first, last, with_height, host["offsets"], host["mz"], host["weight"], host["height"])
         host["query_mass"][:] = queries.mass[first:last]
         host["query_charge"][:] = queries.charge[first:last]
         for name, values in items.items():

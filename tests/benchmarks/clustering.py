@@ -36,7 +36,8 @@ from engine.execution.resources import Resources
 from engine.formats import read_spectra
 from engine.spectra.columns import Spectra
 from engine.spectra.vectors import spectrum_vectors
-from kernels.cpu.nearest_vectors import nearest_vectors
+from kernels.cpu.nearest_vectors import CandidateRanges, nearest_vectors
+from kernels.vector_layouts import VectorArrays
 from tests.benchmarks.figures import emit
 
 _PPM = 3000
@@ -81,10 +82,8 @@ class Peptides:
             high[own, 0] = of[0] + np.searchsorted(mz[rows[of]], mz[own] + width, side="right") if len(of) else 0
         nearest, similarity, value = np.empty(n, np.int64), np.empty(n), np.empty(n)
         price = (parameters.precursor_weight / (mz * _PPM * 1e-6))[:, None]
-        nearest_vectors(
-            offsets, bins, weights, low, high, mz[:, None], price, of_offsets, bins[some], weights[some], mz[rows], vectors.n_bins, 0, n,
-            nearest, similarity, value,
-        )  # fmt: skip
+        ranges, centroids = CandidateRanges(low, high, mz[:, None], price), VectorArrays(of_offsets, bins[some], weights[some])
+        nearest_vectors(vectors.arrays, ranges, centroids, mz[rows], vectors.n_bins, 0, n, nearest, similarity, value)
         label = np.where(nearest >= 0, self.labels[vectors.order[rows[nearest]]], -1)
         return (label[place] == self.labels)[self.rest]
 

@@ -24,7 +24,7 @@ from engine.execution.threads import available_threads
 from kernels.cpu import forms, postings
 from kernels.cpu import segments as cpu
 from kernels.cuda.fragment_index import FragmentSearch
-from kernels.layouts import PEPTIDOFORMS_OF_CHUNK, FragmentIndexArrays, SegmentArrays
+from kernels.layouts import PEPTIDOFORMS_OF_CHUNK, FragmentIndexArrays, IndexHits, SegmentArrays
 from tests.benchmarks.figures import emit, existing, usable_gpus
 from tests.benchmarks.search_workload import peptides_of, preset, search_workload
 from tests.benchmarks.spectrum_search_gpu import TimedCard, median_seconds
@@ -71,12 +71,12 @@ def on_processor(work: FragmentInputs, index: FragmentIndexArrays, threads: int)
     _, queries, peptides, modifications, settings = work.inputs
     n, code = len(queries.mass), forms.peptidoform_code(peptides, modifications)
     answer = empty_answer(n, _KEPT)
+    found = IndexHits(answer.best, answer.histogram, _WIDTH, answer.n_candidates)
 
     def part(first: int, last: int) -> None:
         postings.search_chunks(
-            index, rows(work.segments, first, last), work.windows[first:last], work.tables, code, settings, first, last, answer.best,
-            answer.histogram, _WIDTH, answer.n_candidates,
-        )  # fmt: skip
+            index, rows(work.segments, first, last), work.windows[first:last], work.tables, code, settings, first, last, found
+        )
 
     on_threads(part, n, threads)
     return answer

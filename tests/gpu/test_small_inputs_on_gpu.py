@@ -21,6 +21,7 @@ from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO
 from kernels.cuda.gapsmis_plan import FOUR, MANY_TEXTS, NARROW, ONE_TEXT, PROFILE, WIDE, GapsMisShape
 from kernels.cuda.match_scores import MatchScores
 from kernels.cuda.scoring import SpectrumSearch
+from kernels.digestion_layouts import DigestionRules
 from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
 from kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.alignment_inputs import plain_scores, random_sequences, scored
@@ -73,10 +74,10 @@ def test_a_digest(device):
     offsets = np.concatenate(([0], np.cumsum(random.integers(0, 90, 60)))).astype(np.int64)
     residues = random.choice(np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8), offsets[-1])
     mass = np.full(26, 100 * 10**9)
-    digest = enzyme("Trypsin").cleavage_table(), mass, 18 * 10**9, 1, 1, 6, 40, True, 4 * 10**11, 5 * 10**12, 10**10
+    rules = DigestionRules(enzyme("Trypsin").cleavage_table(), mass, 18 * 10**9, 1, 1, 6, 40, True, 4 * 10**11, 5 * 10**12, 10**10)
     expected, found = (np.zeros((2, 501), np.int64) for _ in range(2))
-    list(cpu_digestion.count_peptides(Processor(1), residues, offsets, np.array([0, 20, 60]), *digest, expected))
-    list(cuda_digestion.count_peptides(device, residues, offsets, np.array([0, 20, 60]), *digest, found))
+    list(cpu_digestion.count_peptides(Processor(1), residues, offsets, np.array([0, 20, 60]), rules, expected))
+    list(cuda_digestion.count_peptides(device, residues, offsets, np.array([0, 20, 60]), rules, found))
     assert expected.sum() > 100
     np.testing.assert_array_equal(found, expected)
 

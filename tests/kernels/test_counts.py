@@ -11,7 +11,7 @@ from kernels.cuda import digestion
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.score_kinds import HYPERSCORE, SDP, XCORR
-from tests.kernels.test_cuda_digestion import random_proteins, settings
+from tests.kernels.test_cuda_digestion import random_proteins, rules
 from tests.shim.fragment_inputs import empty_answer, random_fragment_search
 from tests.shim.search_inputs import empty_hits, random_search
 from tests.shim.shim_card import ShimCard, missing_compiler
@@ -137,9 +137,9 @@ def test_a_digest():
     _, residues, offsets = random_proteins(230)
     card, found = ShimCard(), np.zeros((2, 9000 // 50 + 1), np.int64)
     bounds, longest = np.array([0, 20, len(offsets) - 1]), 9
-    how = settings("Trypsin", 0, 0, (4, longest), (0, 9000), True)
+    how = rules("Trypsin", 0, 0, (4, longest), (0, 9000), True)
     known = np.full(len(residues), 65, np.uint8)  # all letters have masses
-    list(digestion.count_peptides(card, known, offsets, bounds, *how, found))
+    list(digestion.count_peptides(card, known, offsets, bounds, how, found))
     ends = np.repeat(offsets[1:], np.diff(offsets))
     looked_at = int(np.minimum(longest, ends - np.arange(len(residues))).sum())
     work = counts.digest_count(residues=len(residues), proteins=len(offsets) - 1, shares=2, buckets=found.shape[1], looked_at=looked_at)

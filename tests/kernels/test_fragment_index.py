@@ -22,6 +22,7 @@ from kernels.layouts import (
     BestArrays,
     FragmentIndexArrays,
     HitArrays,
+    IndexHits,
     ModificationArrays,
     PeptideArrays,
     QueryArrays,
@@ -63,10 +64,8 @@ def rounded(
         for first, last in zip((0, *parts), (*parts, n), strict=True):
             segments = SegmentArrays(*segment_kernels.make_segments(spectra, queries, settings_, tables, first, last))
             windows = segment_kernels.precursor_windows(index.form_mass, queries, settings_, first, last)
-            postings.search_chunks(
-                index, segments, windows, tables, code, settings_, first, last, best, hits.histogram, hits.histogram_width,
-                hits.n_candidates,
-            )  # fmt: skip
+            found = IndexHits(best, hits.histogram, hits.histogram_width, hits.n_candidates)
+            postings.search_chunks(index, segments, windows, tables, code, settings_, first, last, found)
     return hits, best
 
 

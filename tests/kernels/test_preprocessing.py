@@ -12,7 +12,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from kernels.cpu.preprocessing import TRANSFORM_LOG, TRANSFORM_NONE, TRANSFORM_RANK, TRANSFORM_SQUARE_ROOT, preprocess_spectra
+from kernels.cpu.preprocessing import (
+    TRANSFORM_LOG,
+    TRANSFORM_NONE,
+    TRANSFORM_RANK,
+    TRANSFORM_SQUARE_ROOT,
+    PreprocessingRules,
+    preprocess_spectra,
+)
+from kernels.layouts import PeakArrays
 
 PROTON, SPACING = 1.00727646688, 1.0033548378
 Peaks = list[tuple[float, float]]
@@ -37,12 +45,12 @@ def run(spectra: list[Peaks], how: Settings, precursors: list[tuple[float, int]]
     precursors = precursors or [(5000.0, 0)] * len(spectra)
     count, out_mz = np.zeros(len(spectra), np.int64), np.zeros_like(mz)
     weight, correlation = np.zeros_like(intensity), np.zeros_like(intensity)
-    preprocess_spectra(
-        offsets, mz, intensity, np.array([one[0] for one in precursors]), np.array([one[1] for one in precursors], np.int64), 0,
-        len(spectra), how.peaks_per_window, how.window_width, how.removal_width, *how.tolerance, how.deisotope, how.transform,
-        how.minimum_mz,
-        count, out_mz, weight, correlation,
-    )  # fmt: skip
+    rules = PreprocessingRules(
+        how.peaks_per_window, how.window_width, how.removal_width, *how.tolerance, how.deisotope, how.transform, how.minimum_mz
+    )
+    precursor_mz, precursor_charge = np.array([one[0] for one in precursors]), np.array([one[1] for one in precursors], np.int64)
+    peaks = PeakArrays(offsets, mz, intensity)
+    preprocess_spectra(peaks, precursor_mz, precursor_charge, 0, len(spectra), rules, count, out_mz, weight, correlation)
     slices = [slice(start, start + n) for start, n in zip(offsets, count, strict=False)]
     return [(out_mz[one], weight[one], correlation[one]) for one in slices]
 

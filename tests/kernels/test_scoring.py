@@ -23,6 +23,7 @@ from kernels.cpu.fragment_intensities import match_bonds
 from kernels.cpu.matches import feature_names, measure_matches
 from kernels.layouts import (
     HitArrays,
+    MatchArrays,
     ModificationArrays,
     PeptideArrays,
     QueryArrays,
@@ -561,7 +562,8 @@ def test_matches_are_not_measured_any_more_after_a_stop() -> None:
     case = single("PEPTIDE", [(300.0, 0.5, 1.0)])
     spectra, _, peptides, modifications = arrays_of(case)
     out, nothing = np.full((1, len(feature_names())), -1.0), np.full((1, 1), NOTHING, np.uint8)
-    arguments = spectra, column([0]), column([2]), peptides, column([0]), modifications.mass, nothing, nothing, settings_of(case), 0, 1, out
+    matches = MatchArrays(column([0]), column([2]), column([0]), nothing, nothing)
+    arguments = spectra, matches, peptides, modifications.mass, settings_of(case), 0, 1, out
     measure_matches(*arguments, np.ones(1, np.uint8))
     assert (out == -1.0).all()
     measure_matches(*arguments, np.zeros(1, np.uint8))
@@ -597,10 +599,9 @@ def measured(case: Case, rows: list[tuple[int, int, Form]]) -> list[dict[str, fl
         for k, (place, number) in enumerate(form):
             site[i, k], modification[i, k] = place, number
     out = np.zeros((len(rows), len(feature_names())))
-    measure_matches(
-        spectra, column([case.queries[row[0]][0] for row in rows]), column([case.queries[row[0]][1] for row in rows]), peptides,
-        column([row[1] for row in rows]), modifications.mass, site, modification, settings_of(case), 0, len(rows), out,
-    )  # fmt: skip
+    spectrum, charge = (column([case.queries[row[0]][k] for row in rows]) for k in range(2))
+    matches = MatchArrays(spectrum, charge, column([row[1] for row in rows]), site, modification)
+    measure_matches(spectra, matches, peptides, modifications.mass, settings_of(case), 0, len(rows), out)
     return [dict(zip(feature_names(), row.tolist(), strict=True)) for row in out]
 
 
@@ -740,12 +741,11 @@ def test_the_peaks_of_bonds_are_those_of_their_b_and_y_ions(changes: dict[str, A
     offsets = np.concatenate(([0], np.cumsum([len(case.peptides[row[1]].sequence) for row in rows]))).astype(np.int64)
     n_term, c_term = ([one for one in case.series if one in ends] for ends in ("abc", "xyz"))
     out = np.zeros((offsets[-1], 4), np.float32)
+    spectrum_of, charge_of = (column([case.queries[row[0]][k] for row in rows]) for k in range(2))
+    matches = MatchArrays(spectrum_of, charge_of, column([row[1] for row in rows]), site, modification)
+    given = spectra, matches, peptides, modifications.mass, settings_of(case), (n_term.index("b"), c_term.index("y")), offsets
     for first, last in ((0, 3), (3, len(rows))):
-        match_bonds(
-            spectra, column([case.queries[row[0]][0] for row in rows]), column([case.queries[row[0]][1] for row in rows]), peptides,
-            column([row[1] for row in rows]), modifications.mass, site, modification, settings_of(case), n_term.index("b"),
-            c_term.index("y"), offsets, first, last, out, np.zeros(1, np.uint8),
-        )  # fmt: skip
+        match_bonds(*given, first, last, out, np.zeros(1, np.uint8))
     some = 0
     for i, (query, number, form) in enumerate(rows):
         spectrum, charge, _ = case.queries[query]

@@ -11,8 +11,8 @@ from engine.modified_search.parameters import ModifiedSearchParameters
 from kernels.cpu.mass_lists import list_peptide_masses
 from kernels.cpu.matches import feature_names, measure_matches
 from kernels.cpu.scores import PROTON_MASS
-from kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, place_shifts, score_places
-from kernels.layouts import PeptideArrays, QueryArrays, SpectrumArrays
+from kernels.cpu.shift_placement import PLACES, PlacedArrays, ShiftSettings, ShiftsToPlace, place_shifts, score_places
+from kernels.layouts import MatchArrays, PeptideArrays, QueryArrays, SpectrumArrays
 
 SEQUENCES = ("SAMPLERKGK", "ELVISLIVESK", "PEPTIDEK", "GAGAGAGAGAR", "MNQCWYK")
 SHIFT, NONE = 15.994915, 255
@@ -60,11 +60,10 @@ def scores_by_modification(made, row, peptide, shift):
     sequences, peptides, spectra, queries, settings = made
     length = len(sequences[peptide])
     sites = np.arange(1, length + 1, dtype=np.uint8)[:, None]
-    given = np.full(length, queries.spectrum[row]), np.full(length, queries.charge[row]), peptides, np.full(length, peptide)
+    given = (np.full(length, one) for one in (queries.spectrum[row], queries.charge[row], peptide))
+    matches = MatchArrays(*given, sites, np.zeros((length, 1), np.uint8))
     out = np.zeros((length, len(feature_names())))
-    measure_matches(
-        spectra, *given, np.array([shift]), sites, np.zeros((length, 1), np.uint8), settings, 0, length, out, np.zeros(1, np.uint8)
-    )
+    measure_matches(spectra, matches, peptides, np.array([shift]), settings, 0, length, out, np.zeros(1, np.uint8))
     names = feature_names()
     return out[:, names.index("hyperscore")], out[:, names.index("matched_ions")]
 
@@ -78,7 +77,8 @@ def test_every_place_scores_as_a_modification_there(made):
     )  # fmt: skip
     shift = np.array([queries.mass[row] - peptides.mass[one] for row, one in rows])
     score, probability = (np.empty((len(rows), PLACES), np.float32) for _ in range(2))
-    score_places(spectra, spectrum, charge, peptides, peptide, shift, settings, 0, len(rows), score, probability, np.zeros(1, np.uint8))
+    matches = ShiftsToPlace(spectrum, charge, peptide, shift)
+    score_places(spectra, matches, peptides, settings, 0, len(rows), score, probability, np.zeros(1, np.uint8))
     for number, (row, one) in enumerate(rows):
         expected, counts = scores_by_modification(made, row, one, shift[number])
         length = len(sequences[one])
@@ -119,7 +119,8 @@ def test_the_best_place_of_many_random_spectra_is_mostly_right():
         settings = ion_settings(ModifiedSearchParameters(), 2000.0, "hyperscore")
         score, probability = (np.empty((1, PLACES), np.float32) for _ in range(2))
         one = np.zeros(1, np.int64)
-        score_places(spectra, one, one + 2, peptides, one, np.array([SHIFT]), settings, 0, 1, score, probability, np.zeros(1, np.uint8))
+        matches = ShiftsToPlace(one, one + 2, one, np.array([SHIFT]))
+        score_places(spectra, matches, peptides, settings, 0, 1, score, probability, np.zeros(1, np.uint8))
         # A place is right where nothing tells it from the true one.
         right += score[0, site - 1] >= score[0].max() - 1e-4
     assert right >= 51

@@ -171,18 +171,20 @@ def test_of_a_sum_the_largest_elements_are_kept_and_of_equal_ones_the_first(seed
     bins = [np.sort(rng.choice(25, length, replace=False)) for length in lengths]
     weights = [rng.integers(1, largest, length) for length in lengths]
     members, starts, counts = rng.permutation(12)[:9], np.array([0, 4, 4, 9]), rng.integers(1, 50, 9)
-    vectors = np.concatenate(([0], np.cumsum(lengths))), np.concatenate(bins).astype(np.int32), np.concatenate(weights).astype(np.int16)
+    vectors = VectorArrays(
+        np.concatenate(([0], np.cumsum(lengths))), np.concatenate(bins).astype(np.int32), np.concatenate(weights).astype(np.int16)
+    )
     room = int(lengths[members].sum())
-    offsets, sum_bins, sum_weights = np.empty(4, np.int64), np.empty(room, np.int32), np.empty(room, np.int16)
-    sum_vectors(*vectors, 25, members, starts, counts, 1024.0, most, offsets, sum_bins, sum_weights)
+    sums = VectorArrays(np.empty(4, np.int64), np.empty(room, np.int32), np.empty(room, np.int16))
+    sum_vectors(vectors, 25, members, starts, counts, 1024.0, most, sums)
     for cluster in range(3):
         total = np.zeros(25)
         for k in range(starts[cluster], starts[cluster + 1]):
             total[bins[members[k]]] += weights[members[k]] * counts[k]
         whole = np.floor(total * (1024.0 / max(1e-300, math.sqrt(sum(total**2)))) + 0.5)
         expected = sorted(sorted(((b, w) for b, w in enumerate(whole) if w > 0), key=lambda one: -one[1])[:most])
-        part = slice(offsets[cluster], offsets[cluster + 1])
-        assert list(zip(sum_bins[part], sum_weights[part], strict=True)) == expected
+        part = slice(sums.offsets[cluster], sums.offsets[cluster + 1])
+        assert list(zip(sums.bins[part], sums.weights[part], strict=True)) == expected
 
 
 @settings(max_examples=50, deadline=None)

@@ -11,7 +11,7 @@ from kernels.cpu import forms, postings
 from kernels.cpu import segments as cpu
 from kernels.cuda.fragment_index import FragmentSearch
 from kernels.cuda.modules import Card
-from kernels.layouts import BestArrays, ScoreTables, SegmentArrays
+from kernels.layouts import BestArrays, IndexHits, ScoreTables, SegmentArrays
 from tests.shim.search_inputs import random_search
 from tests.shim.tuning import limited
 
@@ -76,9 +76,8 @@ def on_processor(work: FragmentInputs, width: float, *, kept: int = _KEPT) -> An
     postings.build_chunks(peptides, modifications, settings, code, index, 0, len(index.chunk_start) - 1)
     n = len(queries.mass)
     answer = empty_answer(n, kept)
-    postings.search_chunks(
-        index, work.segments, work.windows, work.tables, code, settings, 0, n, answer.best, answer.histogram, width, answer.n_candidates
-    )
+    found = IndexHits(answer.best, answer.histogram, width, answer.n_candidates)
+    postings.search_chunks(index, work.segments, work.windows, work.tables, code, settings, 0, n, found)
     return answer
 
 
