@@ -15,7 +15,7 @@ from PySide6.QtGui import QFontDatabase, QFontMetricsF, QGuiApplication, QWheelE
 from pytestqt.qtbot import QtBot
 
 import gui.alignment.alignment_plot as module
-from gui.alignment.aligned_pair import GAP, IDENTICAL, MISMATCH, POSITIVE, AlignedPair
+from engine.views.aligned_pair import GAP, IDENTICAL, MISMATCH, POSITIVE, AlignedPair
 from gui.alignment.alignment_plot import AlignmentLayout
 from gui.alignment.alignment_view import AlignmentView
 from gui.plots.export import figure_font

@@ -14,10 +14,10 @@ from pytestqt.qtbot import QtBot
 
 import gui.alignment.alignment_plot as module
 from engine.structure_search.hit_chains import pairs_of_cigar
+from engine.views.structure_pair import ALIGNED, APART, BEYOND, WITHIN, ChainFacts, StructurePair, columns_of_cigar
 from gui.alignment.alignment_plot import AlignmentLayout, paint_alignment
 from gui.alignment.alignment_view import AlignmentView
 from gui.alignment.secondary_structure import state_colours
-from gui.alignment.structure_pair import ALIGNED, APART, BEYOND, WITHIN, ChainFacts, StructurePair, columns_of_cigar
 from gui.plots.colours import PAPER
 from gui.theme import Theme
 from tests.engine.structures.examples import helix
@@ -37,7 +37,7 @@ def pair_of(cigar: str, *, knows_places: bool = True, seed: int = 3) -> Structur
         labels = tuple(f"{i - 2 + 100 * k}{'A' if i == 3 else ''}" for i in range(n)) if knows_places else None
         facts.append(ChainFacts(states, labels, np.full(n, 3.8), np.full(n, 90.0), np.full(n, np.nan)))
     distances = random.uniform(0, 8, len(pairs_of_cigar(cigar))) if knows_places else None
-    return StructurePair.of(("Q", "T", "a target"), (sequences[0], sequences[1]), cigar, distances, (facts[0], facts[1]), ("TM-score 0.5",))
+    return StructurePair.of(("Q", "T", "a target"), (sequences[0], sequences[1]), cigar, distances, (facts[0], facts[1]))
 
 
 @settings(max_examples=80, deadline=None)

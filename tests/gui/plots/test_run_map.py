@@ -15,9 +15,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from engine.views import run_map as map_points
-from engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints, MapView, draw_points
+from engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints
+from gui.plots import map_picture
 from gui.plots.colours import plot_colours
+from gui.plots.map_picture import MapView, draw_points
 from gui.plots.run_map import RunMap
 from gui.theme import Theme
 from tests.effort import lines_run
@@ -81,7 +82,7 @@ def test_spectra_without_a_time_among_others_are_counted_and_left_out() -> None:
 
 @pytest.mark.parametrize("shown", [ALL, frozenset((UNEXPLAINED, EXPLAINED)), frozenset((IDENTIFIED,)), frozenset()])
 def test_of_many_points_each_pixel_has_the_colour_of_most_of_its_points(shown: frozenset[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(map_points, "_MOST_SMALL", -1)
+    monkeypatch.setattr(map_picture, "_MOST_SMALL", -1)
     points = MapPoints.of_table(table(5000))
     view = MapView((10.0, 80.0), (500.0, 1200.0), 40, 30)
     picture = draw_points(points, view, COLOURS, shown)
@@ -108,7 +109,7 @@ def test_of_many_points_each_pixel_has_the_colour_of_most_of_its_points(shown: f
 
 
 def test_more_points_in_a_pixel_are_never_fainter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(map_points, "_MOST_SMALL", -1)
+    monkeypatch.setattr(map_picture, "_MOST_SMALL", -1)
     alphas = []
     for n in range(1, 12):
         points = MapPoints(np.arange(n), np.full(n, 0.5, np.float32), np.full(n, 0.5, np.float32), np.zeros(n, np.uint8), True, 0)

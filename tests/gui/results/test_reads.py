@@ -19,10 +19,10 @@ from pytestqt.qtbot import QtBot
 from engine.project import Project
 from engine.read_alignment.parameters import ReadAlignmentParameters
 from engine.searches import search_of_kind
-from engine.views.finished_run import open_finished_run
-from gui.alignment.aligned_pair import IDENTICAL
+from engine.views.aligned_pair import IDENTICAL
+from engine.views.finished_run import open_run
+from engine.views.reads import read_row
 from gui.plots.histogram import HistogramPlot
-from gui.results.reads import read_row
 from gui.results.reads_view import ReadsView
 from gui.theme import Theme
 from tests.gui.read_projects import N_STRANGERS, project_with_reads
@@ -94,11 +94,11 @@ def test_the_first_row_is_drawn_and_the_header_counts(view: ReadsView, project: 
 def test_what_is_drawn_of_every_row_stands_in_the_files(which: str, request: pytest.FixtureRequest) -> None:
     project: Project = request.getfixturevalue(which)
     texts, patterns = files_of(project)
-    run = open_finished_run(project, search_of_kind("reads"), None, optional=("patterns",))
-    source, letters_of = run.tables.source("alignments"), run.tables.source("patterns")
+    run = open_run(project)
+    source = run.tables.source("alignments")
     strands: Counter[str] = Counter()
     for number, row in enumerate(rows_of(project, "alignments")):
-        found = read_row(source, letters_of, number, None)
+        found = read_row(source, number)
         if row["score"] is None:
             assert found.pair is None and found.said == f"{row['pattern']}: no alignment with {row['text']} with so few gaps."
             continue
@@ -115,7 +115,7 @@ def test_what_is_drawn_of_every_row_stands_in_the_files(which: str, request: pyt
         same = sum(one == two for one, two in zip(pair.query, pair.subject, strict=True))
         assert row["identity"] == pytest.approx(same / len(pair)) and found.letters == (row["text_start"], row["text_end"])
     assert min(strands["+"], strands["-"]) > 10
-    for held in (source, letters_of, run):
+    for held in (source, run):
         held.close()
 
 
@@ -253,10 +253,10 @@ def test_a_click_on_a_bar_filters_and_another_on_it_shows_all_again(view: ReadsV
         QTest.mouseClick(view.identity, Qt.MouseButton.LeftButton, pos=middle_of(view.identity, number))
         settle(view, qtbot)
         assert len(view.alignments.model.rows) == len(rows)
-    assert gaps.is_log and identity.is_log
+    assert view.gaps.is_log and view.identity.is_log
     view.log_axis.click()
     settle(view, qtbot)
-    assert view.gaps.histogram is not None and not view.gaps.histogram.is_log
+    assert view.gaps.histogram is not None and not view.gaps.is_log
     QTest.mouseClick(view.gaps, Qt.MouseButton.LeftButton, pos=middle_of(view.gaps, 1))
     settle(view, qtbot)
     assert shown(view.alignments, "gaps") == [1] * int(gaps.series[0][1][1])

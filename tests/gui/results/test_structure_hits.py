@@ -22,8 +22,8 @@ from engine.jobs import Progress
 from engine.project import Project
 from engine.structures.reading import read_structure
 from engine.views.structure_hits import BOUNDED, StructureFilter, structure_conditions, threshold_columns
+from engine.views.structure_pair import StructurePair
 from engine.views.tables import ResultTables, TableSource
-from gui.alignment.structure_pair import StructurePair
 from gui.results.structure_filter import THRESHOLDS
 from gui.results.structure_view import StructureView
 from gui.tasks import SuperpositionTask

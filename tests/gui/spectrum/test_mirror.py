@@ -15,13 +15,13 @@ from pytestqt.qtbot import QtBot
 
 from engine.chemistry.peptidoforms import parse
 from engine.chemistry.tolerance import Tolerance
+from engine.views.annotation import IonSettings, annotate_peptidoform
+from engine.views.mirror import Half, MirroredSpectra, shared_peaks
+from engine.views.peaks import Peaks
+from engine.views.shown_peaks import SHARED, UNMATCHED
 from gui.plots.colours import plot_colours
-from gui.plots.ion_kinds import SHARED, UNMATCHED
-from gui.spectrum.annotated_spectrum import IonSettings, annotate_peptidoform
 from gui.spectrum.mirror_view import MirrorView
-from gui.spectrum.mirrored_spectra import Half, MirroredSpectra, shared_peaks
 from gui.spectrum.peak_plot import PeakPlace
-from gui.spectrum.spectra_reader import Peaks
 from gui.theme import Theme
 from tests.gui.spectrum.test_spectrum import made_peaks
 

@@ -23,10 +23,10 @@ from pytestqt.qtbot import QtBot
 from engine.chemistry.fragments import SERIES
 from engine.chemistry.tolerance import Tolerance
 from engine.errors import InputError, StorageError
-from gui.plots.ion_kinds import LOSS
+from engine.views.annotation import IonSettings, annotate_match
+from engine.views.peaks import Peaks, SpectraReader
+from engine.views.shown_peaks import LOSS
 from gui.plots.label_layout import place_labels
-from gui.spectrum.annotated_spectrum import IonSettings, annotate_match
-from gui.spectrum.spectra_reader import Peaks, SpectraReader
 from gui.spectrum.spectrum_view import SpectrumView
 from gui.theme import Theme
 from tests.gui.result_projects import fragment_mz

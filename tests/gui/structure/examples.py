@@ -12,8 +12,8 @@ from engine.sequences.matrices import LETTERS
 from engine.structure_search.hit_chains import FoundChain
 from engine.structures.chains import Chains
 from engine.structures.outputs import cigar
+from engine.views.traces import Trace, trace_of_hit, trace_of_query
 from gui.structure.scene import Scene
-from gui.structure.traces import Trace, trace_of_hit, trace_of_query
 from kernels.cpu.secondary_structure import states_by_distances
 from tests.gui.structure_projects import bundle
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from engine.structures.colouring import CHAIN_COLOURS, SCHEMES
+from engine.views.traces import Trace, moved, trace_of_hit, trace_of_query, transformation
 from gui.structure.scene import MOST_HITS, STYLES, Pick, Scene, _detail
-from gui.structure.traces import Trace, moved, trace_of_hit, trace_of_query, transformation
 from tests.gui.structure.examples import chain, fold, hit_row, query_and_hits, scene_of
 
 

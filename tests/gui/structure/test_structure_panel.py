@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from engine.project import Project
-from gui.alignment.structure_pair import StructurePair
+from engine.views.structure_pair import StructurePair
 from gui.results.structure_view import StructureView
 from gui.structure.canvas import BACKGROUNDS
 from gui.structure.drawn_renderer import DrawnRenderer
