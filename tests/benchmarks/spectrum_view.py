@@ -28,7 +28,7 @@ from engine.project import Project
 from engine.views.peaks import SpectraReader
 from gui.results.identification_view import IdentificationView
 from tests.engine.identification_tables import identification
-from tests.gui.result_projects import PARAMETERS, spectra_table
+from tests.engine.views.result_projects import PARAMETERS, spectra_table
 
 
 def emit(figure: str, milliseconds: Iterable[float], **more: Any) -> None:

@@ -26,7 +26,6 @@ from engine.sequences.alignment import align_pair
 from engine.sequences.database import read_sequences
 from engine.sequences.matrices import read_matrix
 from engine.sequences.scheme import ScoringScheme
-from engine.views.finished_run import open_run
 from engine.views.hits import Bar, Bars
 from gui.forms.field import Outlined
 from gui.plots.colours import PAPER, plot_colours
@@ -35,17 +34,18 @@ from gui.plots.histogram import paint_histogram
 from gui.plots.hit_bars import HitBars
 from gui.results.hits_view import HitsView
 from gui.theme import Theme
+from tests.engine.views.search_projects import project_with_search, search_files
 from tests.gui.result_views import click_row, cut_off, overlapping, settle, shown
-from tests.gui.search_projects import project_with_search, search_files
 from tests.searching import align
-
-Opener = Callable[..., tuple[HitsView, Project]]
 
 
 @pytest.fixture(scope="session")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project whose run searched with three queries."""
     return project_with_search(tmp_path_factory.mktemp("searched") / "project").folder
+
+
+Opener = Callable[..., tuple[HitsView, Project]]
 
 
 @pytest.fixture(scope="session")
@@ -499,19 +499,6 @@ def test_a_query_with_a_name_of_hundreds_of_letters_makes_nothing_wider(open_hit
     assert view.width() == 1300 and view.minimumSizeHint().width() < 700
     view._fail(ValueError("/" + "x" * 400))
     assert view.minimumSizeHint().width() < 700
-
-
-def test_warnings_of_a_run_stand_before_what_it_said_else(searched: Path, tmp_path: Path) -> None:
-    shutil.copytree(searched, tmp_path / "project")
-    project = Project.open(tmp_path / "project")
-    with project.run("align", project.runs()[-1].parameters, [], version="1", device="cpu") as run:
-        for level, text in (("info", "read"), ("warning", "few pairs"), ("info", "fitted"), ("warning", "do not trust")):
-            run.log(level, text)
-        for name in ("queries", "hits", "score_counts"):
-            run.write_table(name, pq.read_table(project.table(name, "align-0001")))
-    opened = open_run(project, run.id)
-    opened.close()
-    assert opened.messages == ("few pairs", "do not trust", "read", "fitted")
 
 
 def test_clear_lets_go_at_once(open_hits: Opener, qtbot: QtBot) -> None:
