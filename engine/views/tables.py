@@ -160,8 +160,10 @@ class TableSource:
         ------
         InputError : the file is damaged or lacks a column.
         """
+        # DuckDB does not take NumPy's own numbers, which places of rows often are.
+        values = [one.item() if isinstance(one, np.generic) else one for one in parameters]
         with _readable(self.path):
-            return self._cursor.sql(sql, params=list(parameters)).to_arrow_table()
+            return self._cursor.sql(sql, params=values).to_arrow_table()
 
     def interrupt(self) -> None:
         """Make the query that is running fail soon; from any thread."""
