@@ -1,4 +1,4 @@
-"""Projects with a clustering, or with an explanation of an identification, for tests of the window: tables as the engine writes them."""
+"""Projects with a clustering, or with an explanation of an identification, for tests of views: tables as the engine writes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Projects with alignments of reads for tests of the window: reads cut from a genome, with errors and gaps, really aligned."""
+"""Projects with alignments of reads for tests of views: reads cut from a genome, with errors and gaps, really aligned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Projects with results for tests of the window: tables made from random proteins, and spectra made with pyteomics' masses."""
+"""Projects with results for tests of views: tables made from random proteins, and spectra made with pyteomics' masses."""
 
 from __future__ import annotations
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from engine.errors import InputError, ParameterError
 from engine.project import Project
+from engine.views.conditions import Is
 from engine.views.finished_run import open_run
 from tests.engine.views.search_projects import project_with_search
 
@@ -30,3 +33,28 @@ def test_warnings_of_a_run_stand_before_what_it_said_else(searched: Path, tmp_pa
     opened = open_run(project, run.id)
     opened.close()
     assert opened.messages == ("few pairs", "do not trust", "read", "fitted")
+
+
+def test_the_last_run_or_one_by_its_id_is_opened(searched: Path) -> None:
+    with open_run(searched) as run:
+        assert run.run.id == "align-0001" and set(run.tables.paths) == {"queries", "hits", "score_counts", "score_expectations"}
+        assert run.parameters["matrix"] == "BLOSUM62" and [kind for kind, _ in run.inputs] == ["queries", "database"]
+        hits = run.tables.source("hits")
+        assert hits.beside("queries").total == 3 == hits.query("SELECT count(*) AS n FROM queries")["n"][0].as_py()
+        assert hits.beside("hits").rows([Is("query_index", "=", np.int64(0))]).tolist() == hits.rows([Is("query_index", "=", 0)]).tolist()
+        with pytest.raises(ParameterError, match="has no table 'psms'; it has queries, hits"):
+            run.tables.source("psms")
+    with open_run(str(searched), "align-0001") as again:
+        assert again.run == run.run
+
+
+def test_what_is_not_there_is_said(searched: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no run 'align-0009'"):
+        open_run(searched, "align-0009")
+    empty = Project.create_or_open(tmp_path / "empty")
+    with pytest.raises(InputError, match="holds no finished run"):
+        open_run(empty)
+    with empty.run("fortune-telling", {}) as run:
+        run.write_json("run", {})
+    with pytest.raises(ParameterError, match="there is no search 'fortune-telling'"):
+        open_run(empty)
