@@ -50,7 +50,7 @@ from gui.theme import Theme, ThemeChoice
 __all__ = ["MainWindow"]
 
 _LAYOUT_VERSION = 1
-_MOST_MS_TO_STOP = 10_000
+_MAXIMUM_MS_TO_STOP = 10_000
 _MESSAGE_MS = 8_000
 
 
@@ -470,7 +470,7 @@ class MainWindow(QMainWindow):
             self.close()
         else:
             # A job that hears nothing must not keep the window: its thread ends with the program.
-            self._patience.start(_MOST_MS_TO_STOP)
+            self._patience.start(_MAXIMUM_MS_TO_STOP)
 
     # What is remembered
 

@@ -13,13 +13,13 @@ from engine.execution.resources import Resources
 from engine.execution.threads import run_on_threads
 from engine.spectra.columns import Spectra
 from engine.spectra.vectors import SpectrumVectors
-from kernels.cpu.consensus import BEST, MEAN, MOST_SIMILAR, count_mean_peaks, describe_clusters, mean_peaks
+from kernels.cpu.consensus import BEST, MAXIMUM_SIMILAR, MEAN, count_mean_peaks, describe_clusters, mean_peaks
 from kernels.partitions import Partition, equal_partitions
 
 __all__ = ["ConsensusSpectra", "SpectrumClusters", "consensus_spectra", "described_clusters"]
 
-_CHOICES = {"most-similar": MOST_SIMILAR, "best": BEST, "mean": MEAN}
-_LEAST_SHARE = 0.25
+_CHOICES = {"most-similar": MAXIMUM_SIMILAR, "best": BEST, "mean": MEAN}
+_MINIMUM_SHARE = 0.25
 """Of its members that a peak of a mean spectrum is seen in."""
 
 
@@ -107,7 +107,7 @@ def consensus_spectra(
         return ConsensusSpectra(offsets, mz, take_runs(spectra.intensity, spectra.offsets, chosen)[0].astype(np.float64))
     members, member_offsets = take_runs(clusters.members, clusters.member_offsets, which)
     count, threads, progress = np.zeros(len(which), np.int64), resources.threads, resources.progress
-    settings = spectra.offsets, spectra.mz, spectra.intensity, member_offsets, members, parameters.bin_width, _LEAST_SHARE
+    settings = spectra.offsets, spectra.mz, spectra.intensity, member_offsets, members, parameters.bin_width, _MINIMUM_SHARE
     parts = equal_partitions(np.diff(member_offsets), threads)
     progress.stage("Making mean spectra", 2 * len(which))
     run_on_threads(

@@ -32,7 +32,7 @@ from kernels.vector_layouts import VectorArrays
 
 __all__ = ["Explained", "Library", "Queries", "explained", "library_of"]
 
-_MOST_CHARGE = 31
+_MAXIMUM_CHARGE = 31
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def library_of(
     joined = offsets_of(np.concatenate([np.diff(one.arrays.offsets) for one in made]))
     bins, offsets = take_runs(np.concatenate([one.arrays.bins for one in made]), joined, order)
     weights, _ = take_runs(np.concatenate([one.arrays.weights for one in made]), joined, order)
-    starts = np.searchsorted(charge[order], np.arange(_MOST_CHARGE + 2))
+    starts = np.searchsorted(charge[order], np.arange(_MAXIMUM_CHARGE + 2))
     return Library(row[order], is_decoy[order], charge[order], mz[order], VectorArrays(offsets, bins, weights), factor, starts)
 
 

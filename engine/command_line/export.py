@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_export"]
 
-_MOST_PROBLEMS = 3  # of a damaged project that are told
+_MAXIMUM_PROBLEMS = 3  # of a damaged project that are told
 
 
 def add_export(commands: Any) -> None:
@@ -53,7 +53,7 @@ def _export(options: argparse.Namespace) -> None:
     if options.spreadsheet_safe and options.format != "tsv":
         raise ParameterError("--spreadsheet-safe is for --format tsv")
     project = Project.open(options.project)
-    for problem in project.problems[:_MOST_PROBLEMS]:
+    for problem in project.problems[:_MAXIMUM_PROBLEMS]:
         print(f"proteoscope: {printable(problem)}", file=sys.stderr)
     progress = Progress()
     run = _run(project, options)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_demo", "add_search", "add_search_options", "run_search"]
 
-_MOST_THREADS = 1024
+_MAXIMUM_THREADS = 1024
 PUBLISHED = "published"
 """The preset with the settings of a paper, where a search has one."""
 
@@ -100,6 +100,8 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
         if name in described:
             text = f"{described[name].help} The same as --set {name}=VALUE (default: {described[name].default})".replace("%", "%%")
         parser.add_argument(flag, dest=f"parameter_{name}", metavar="VALUE", help=text)
+    for former, name in search.former_shortcuts.items():
+        parser.add_argument(f"--{former.replace('_', '-')}", dest=f"parameter_{name}", help=argparse.SUPPRESS)
     parser.add_argument(
         "--device", default="auto", metavar="auto|cpu|cuda|cuda:N|all",
         help="what computes: auto, all usable GPUs or else the processor; cuda, the first usable GPU; all, the GPUs and the processor"
@@ -132,8 +134,8 @@ def add_demo(commands: Any, search: Search, demo: Demo) -> None:
 
 
 def _thread_count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= _MOST_THREADS:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of threads; expected 1 to {_MOST_THREADS}")
+    if not text.isdecimal() or not 1 <= int(text) <= _MAXIMUM_THREADS:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of threads; expected 1 to {_MAXIMUM_THREADS}")
     return int(text)
 
 

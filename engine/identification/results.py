@@ -92,6 +92,6 @@ class Results:
         """What the run tells."""
         numbers: dict[str, Any] = {f"n_{name}": number for name, number in counts.items()}
         return IdentificationSummary(
-            **run.told, **numbers, certainty=self.certainty, top_proteins=self.tables.best_proteins, fdr=self._parameters.fdr,
+            **run.summary_fields, **numbers, certainty=self.certainty, top_proteins=self.tables.best_proteins, fdr=self._parameters.fdr,
             passes=passes,
         )  # fmt: skip

@@ -47,7 +47,7 @@ _NETWORK = ("fragmentation", "intensities.npz")
 _LARGEST_WEIGHT = 1e3
 _FOLDS, _SEED = 5, 0  # rescoring divides by other seeds
 FEWEST_PEPTIDES = 40  # with fewer, what is learnt is rather worse than what ships
-_MOST_MATCHES = 4000  # learnt from: more change eight numbers no further
+_MAXIMUM_MATCHES = 4000  # learnt from: more change eight numbers no further
 _PRIOR_BONDS = 30.0  # that the shipped scale and shift are worth
 _LOW_RESOLUTION = 0.1  # thomson: as wide a fragment tolerance is that of an ion trap, where ions break otherwise than in the shipped model
 _LABELS = ("TMT", "iTRAQ")
@@ -155,7 +155,7 @@ def _learnt_from(judged: MatchColumns) -> Integers:
     rows = rows[np.lexsort((rows, -judged.score[rows]))]
     pairs = np.stack((judged.peptide[rows], judged.charge[rows]), axis=1)
     first = np.sort(np.unique(pairs, axis=0, return_index=True)[1])
-    return np.sort(rows[first[:_MOST_MATCHES]])
+    return np.sort(rows[first[:_MAXIMUM_MATCHES]])
 
 
 def _corrected(network: Network, bonds: MatchedBonds, charge: Integers, chosen: Integers, fold: Integers) -> NDArray[np.float32]:

@@ -25,8 +25,8 @@ __all__ = ["PassSettings", "SearchPass", "asked_passes", "passes_of_record", "pa
 SearchedProteins = Literal["all", "found"]
 """Whether all proteins of the databases were searched, or those alone that an earlier pass or run had found."""
 
-_MOST_PASSES, _MOST_VALUES, _MOST_LETTERS = 20, 1000, 10_000
-_MOST_JSON = 16 << 20
+_MAXIMUM_PASSES, _MAXIMUM_VALUES, _MAXIMUM_LETTERS = 20, 1000, 10_000
+_MAXIMUM_JSON = 16 << 20
 _USUAL_MASS = 1500.0  # dalton, of a peptide
 
 
@@ -156,7 +156,7 @@ def passes_of_record(record: Mapping[str, Any]) -> tuple[SearchPass, ...]:
     """
     parameters, recorded = record.get("parameters"), record.get("passes")
     if isinstance(recorded, list):
-        if len(recorded) > _MOST_PASSES:
+        if len(recorded) > _MAXIMUM_PASSES:
             raise ParameterError(f"there are {len(recorded):,} passes")
         return tuple(_pass(one) for one in recorded)
     if not isinstance(parameters, dict):
@@ -189,7 +189,7 @@ def read_passes(path: Path) -> tuple[SearchPass, ...]:
     """
     try:
         with path.open("rb") as file:
-            record = json.loads(file.read(_MOST_JSON))
+            record = json.loads(file.read(_MAXIMUM_JSON))
         if not isinstance(record, dict):
             raise ParameterError("is no record of a run")
         return passes_of_record(record)
@@ -227,13 +227,13 @@ def _pass(values: Any) -> SearchPass:
 
 
 def _list(value: Any) -> Sequence[Any]:
-    if not isinstance(value, list | tuple) or len(value) > _MOST_VALUES:
+    if not isinstance(value, list | tuple) or len(value) > _MAXIMUM_VALUES:
         raise ParameterError("a list is none, or too long")
     return value
 
 
 def _text(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > _MOST_LETTERS:
+    if not isinstance(value, str) or len(value) > _MAXIMUM_LETTERS:
         raise ParameterError("a text is none, or too long")
     value.encode()  # half a character, which JSON can hold, no file can
     return value

@@ -67,7 +67,7 @@ _NEWEST = 1 << 20
 _ANY = 26  # a letter that stands for all
 _NEAR = 1.5  # of hyperscore: a name may draw a shift to a place that scores so little less than the best
 _ROWS_AT_ONCE = 8192
-_MOST_ADDED = 8  # residues
+_MAXIMUM_ADDED = 8  # residues
 _PHOSPHATE, _SULFATE = "Phospho", "Sulfo"
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
@@ -357,7 +357,7 @@ def _ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64]) -> Iterator[_End]:
     stop = shifts.position + shifts.length
     longest = int(shifts.length.max(initial=0))
     for is_start in (True, False):
-        for sign, most in ((1, _MOST_ADDED), (-1, longest - shifts.shortest)):
+        for sign, most in ((1, _MAXIMUM_ADDED), (-1, longest - shifts.shortest)):
             total = np.zeros(len(shifts.shift))
             for k in range(1, most + 1):
                 if is_start:

@@ -24,9 +24,9 @@ from engine.execution.threads import available_threads, run_on_threads
 from engine.peptides.digestion import Digestion
 from engine.peptides.protein_index import ProteinIndex
 from engine.project.columns import open_column, require
+from kernels.cpu.peptide_validation import peptides_are_valid
 from kernels.cpu.peptides import SIGNATURE_TAIL, digest_proteins, merge_peptides
 from kernels.cpu.processor import Processor
-from kernels.cpu.soundness import peptides_are_sound
 from kernels.device import Device, DeviceError, DeviceMemoryError, twin
 from kernels.layouts import PeptideArrays
 
@@ -178,15 +178,16 @@ def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestio
     require(pointer[0] == 0 and pointer[-1] == len(occurrence), f"{folder}: the lists of the peptides do not lead from start to end")
     if n:
         least, most = columns["mass"][[0, -1]].tolist()
-        inside = digestion.min_mass - 1 / _UNIT <= least and most <= digestion.max_mass + 1 / _UNIT
+        inside = digestion.minimum_mass - 1 / _UNIT <= least and most <= digestion.maximum_mass + 1 / _UNIT
         require(inside, f"{folder}: a peptide's mass is not within its bounds")
         n_pieces = 1 + n // _PEPTIDES_OF_A_LOOK
         bounds = [(n * k // n_pieces, len(occurrence) * k // n_pieces) for k in range(n_pieces + 1)]
 
         def is_sound(k: int) -> bool:
             (first, first_place), (last, last_place) = bounds[k], bounds[k + 1]
-            return peptides_are_sound(
-                *columns.values(), len(proteins.proteins.residues), digestion.min_length, digestion.max_length, first, last, first_place,
+            return peptides_are_valid(
+                *columns.values(), len(proteins.proteins.residues), digestion.minimum_length, digestion.maximum_length, first, last,
+                first_place,
                 last_place,
             )  # fmt: skip
 
@@ -234,15 +235,15 @@ class _Digest:
             np.where(np.isnan(masses), -1, np.rint(np.nan_to_num(masses) * _UNIT)).astype(np.int64),
             round(terminal * _UNIT),
             digestion.required_ends,
-            digestion.max_missed,
-            digestion.min_length,
-            digestion.max_length,
+            digestion.maximum_missed,
+            digestion.minimum_length,
+            digestion.maximum_length,
             digestion.clip_methionine,
-            round(digestion.min_mass * _UNIT),
-            round(digestion.max_mass * _UNIT),
+            round(digestion.minimum_mass * _UNIT),
+            round(digestion.maximum_mass * _UNIT),
             _BUCKET_WIDTH,
         )
-        self.n_buckets = round(digestion.max_mass * _UNIT) // _BUCKET_WIDTH + 1
+        self.n_buckets = round(digestion.maximum_mass * _UNIT) // _BUCKET_WIDTH + 1
         cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], 16 * self._threads + 1).astype(np.int64)[1:-1]).tolist()
         self._counts = np.zeros((0, self.n_buckets), np.int64)
         self._shares = list(zip([0, *cuts], [*cuts, len(offsets) - 1], strict=True))

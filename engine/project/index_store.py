@@ -41,7 +41,7 @@ DEFAULT_BYTE_LIMIT = 20 << 30
 _FORMAT = 1
 _MANIFEST = "manifest.json"
 _CHUNK = 16 << 20
-_MOST_MANIFEST = 1 << 20
+_MAXIMUM_MANIFEST = 1 << 20
 _INDEX = re.compile(r"([a-z]+)-[0-9a-f]{64}")
 _TEMPORARY = re.compile(r"\.[a-z]+-[0-9a-f]{64}\.[0-9a-f]{12}\.partial(?:\.lock)?")
 
@@ -261,7 +261,7 @@ def _title(manifest: Path) -> str:
     """What an index's manifest says of it."""
     try:
         with manifest.open("rb") as file:
-            title = json.loads(file.read(_MOST_MANIFEST))["title"]
+            title = json.loads(file.read(_MAXIMUM_MANIFEST))["title"]
         return title if isinstance(title, str) else ""
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return ""
@@ -291,7 +291,7 @@ def _seal(folder: Path, key: str, parts: Mapping[str, Any], title: str) -> None:
 
 def _is_whole(folder: Path, key: str) -> bool:
     try:
-        if folder.is_symlink() or not _is_file(folder / _MANIFEST) or (folder / _MANIFEST).stat().st_size > _MOST_MANIFEST:
+        if folder.is_symlink() or not _is_file(folder / _MANIFEST) or (folder / _MANIFEST).stat().st_size > _MAXIMUM_MANIFEST:
             return False
         manifest = json.loads((folder / _MANIFEST).read_bytes())
         if manifest["format"] != _FORMAT or manifest["key"] != key or parts_digest(manifest["parts"]) != key:

@@ -51,7 +51,7 @@ from engine.project.run import Run
 __all__ = ["Project", "is_project"]
 
 _OPENING_SECONDS = 1.0
-_MOST_JSON = 16 << 20
+_MAXIMUM_JSON = 16 << 20
 _INTERRUPTED = "interrupted: the program ended before the run was finished"
 
 Record = TypeVar("Record")
@@ -279,7 +279,7 @@ class Project:
         """What a finished run wrote down of itself (``run.json``); empty where there is none that can be read."""
         try:
             with self.table("run", run).open("rb") as file:
-                found = json.loads(file.read(_MOST_JSON))
+                found = json.loads(file.read(_MAXIMUM_JSON))
         except (InputError, StorageError, OSError, ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}

@@ -279,7 +279,7 @@ def _fill_mates(
 
 def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
     """Lines of rows that have a place."""
-    from kernels.cpu.alignment_lines import MOST_NUMBERS, write_paf_lines
+    from kernels.cpu.alignment_lines import MAXIMUM_NUMBERS, write_paf_lines
 
     piece = rows.take(np.flatnonzero(~_is_none(rows))).combine_chunks()
     text = _numbers(piece, "text_row", -1)
@@ -290,7 +290,7 @@ def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
     ]  # fmt: skip
     names, cigars = _texts(piece, "pattern"), _texts(piece, "cigar")
     longest = int(np.diff(aligned.text_names.offsets).max(initial=0))
-    room = len(names.own) + len(cigars.own) + len(piece) * (MOST_NUMBERS + longest)
+    room = len(names.own) + len(cigars.own) + len(piece) * (MAXIMUM_NUMBERS + longest)
     lines, ends = np.empty(room, np.uint8), np.zeros(len(piece), np.int64)
     write_paf_lines(
         names.letters, names.offsets, aligned.text_names.letters, aligned.text_names.offsets, _is_reverse(piece),

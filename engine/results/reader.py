@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from engine.errors import InputError, ProteoscopeError, StorageError, shortened
 from engine.project import Project
+from engine.results.arrow import in_one, is_list, is_text
 from engine.results.columns import Column, Rule, Table, arrow_type
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ __all__ = ["CHECKED_ROWS", "TableFile", "checked", "number_columns", "read_store
 
 CHECKED_ROWS = 1 << 16
 """Rows of a table in memory, unless somebody wants fewer."""
-_MOST_NAMES = 5  # that an error tells
+_MAXIMUM_NAMES = 5  # that an error tells
 _PIECE_BYTES = 1 << 26  # about as many of a piece in memory
 _AGAIN = "Do the search again"
 _MOST_REMEMBERED = 4096
@@ -177,7 +178,7 @@ class TableFile:
         # DuckDB takes names for the same whose letters differ in case alone.
         doubled = [name for name, n in Counter(name.casefold() for name in names).items() if n > 1]
         if doubled:
-            raise self.damaged(f"holds the columns {', '.join(map(shortened, doubled[:_MOST_NAMES]))} twice")
+            raise self.damaged(f"holds the columns {', '.join(map(shortened, doubled[:_MAXIMUM_NAMES]))} twice")
         more = {one.name: one for one in number_columns(names) if self.table.more and re.fullmatch(self.table.more, one.name)}
         known = {name: described.get(name) or more[name] for name in names if name in described or name in more}
         for name, one in known.items():
@@ -283,7 +284,7 @@ def checked(
         one, column = columns[name], found[name]
         try:
             column.validate(full=True)
-            array = _as(_in_one(column), arrow_type(one.type_name))
+            array = _as(in_one(column), arrow_type(one.type_name))
             reason = _fault(array, one, n_rows_of)
         except (pa.ArrowException, ValueError) as error:
             reason = f"cannot be read ({shortened(' '.join(str(error).split()), 200)})"
@@ -347,27 +348,6 @@ def row_count(path: Path) -> int | None:
         return None
 
 
-def _in_one(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one array."""
-    import pyarrow as pa
-
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
-
-
 def _means(stored: pa.DataType, wanted: pa.DataType, column: Column) -> bool:
     """Whether a type may become the described one without another meaning."""
     import pyarrow as pa
@@ -376,12 +356,12 @@ def _means(stored: pa.DataType, wanted: pa.DataType, column: Column) -> bool:
         stored = stored.value_type
     if pa.types.is_null(stored):
         return True
-    if _is_list(wanted):
-        if pa.types.is_fixed_size_list(wanted) and _is_text(stored):
+    if is_list(wanted):
+        if pa.types.is_fixed_size_list(wanted) and is_text(stored):
             return True  # numbers with commas between, as runs of earlier versions have them
-        return _is_list(stored) and _means(stored.value_type, wanted.value_type, column)
-    if _is_text(wanted):
-        return _is_text(stored)
+        return is_list(stored) and _means(stored.value_type, wanted.value_type, column)
+    if is_text(wanted):
+        return is_text(stored)
     if pa.types.is_boolean(wanted):
         return bool(pa.types.is_boolean(stored))
     if pa.types.is_integer(wanted):
@@ -394,9 +374,9 @@ def _shown_type(kind: pa.DataType) -> str:
 
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    if _is_list(kind):
+    if is_list(kind):
         return f"lists of {_shown_type(kind.value_type)}"
-    if _is_text(kind):
+    if is_text(kind):
         return "texts"
     if pa.types.is_boolean(kind):
         return "truths"
@@ -414,12 +394,12 @@ def _as(column: pa.Array, wanted: pa.DataType) -> pa.Array:
         return column
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if pa.types.is_fixed_size_list(wanted) and _is_text(column.type):
+    if pa.types.is_fixed_size_list(wanted) and is_text(column.type):
         parts = pc.split_pattern(column, ",")
         if pc.any(pc.not_equal(pc.list_value_length(parts), wanted.list_size)).as_py():
             raise pa.ArrowInvalid(f"a text is not {wanted.list_size} numbers with commas between")
         column = parts
-    if _is_list(column.type) and _is_list(wanted):
+    if is_list(column.type) and is_list(wanted):
         return _as_list(column, wanted)
     return column.cast(wanted)
 
@@ -449,11 +429,11 @@ def _fault(array: pa.Array, one: Column, n_rows_of: Mapping[str, int]) -> str:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if _is_list(array.type):
+    if is_list(array.type):
         if array.null_count:
             return "holds a list that is missing"
         array = array.flatten()
-        if _is_list(array.type):
+        if is_list(array.type):
             return "holds lists of lists"
     if not one.is_nullable:
         if array.null_count:

@@ -112,12 +112,12 @@ def sam_header(names: Iterable[str], lengths: Iterable[int], *, is_sorted: bool 
 
 def sam_lines(records: SamRecords, references: Texts, sequences: SamSequences) -> tuple[bytes, NDArray[np.int64]]:
     """The lines of records, and where each ends. `references` : names, by the numbers of the records."""
-    from kernels.cpu.alignment_lines import MOST_NUMBERS, write_sam_lines
+    from kernels.cpu.alignment_lines import MAXIMUM_NUMBERS, write_sam_lines
 
     names, flags, places, cigars, clips, tags, rows = records
     n, longest = len(flags), int(np.diff(references.offsets).max(initial=0))
     own = np.diff(sequences.offsets)[rows]
-    room = sum(len(one.own) for one in (names, cigars, tags)) + 2 * int(own.sum()) + n * (MOST_NUMBERS + 2 * longest)
+    room = sum(len(one.own) for one in (names, cigars, tags)) + 2 * int(own.sum()) + n * (MAXIMUM_NUMBERS + 2 * longest)
     lines, ends = np.empty(room, np.uint8), np.zeros(n, np.int64)
     qualities = sequences.letters[:0] if sequences.qualities is None else sequences.qualities
     write_sam_lines(

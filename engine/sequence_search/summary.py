@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from engine.results.counts import Count
 from engine.summary import Summary
 
-__all__ = ["SequenceSearchSummary", "Share", "hit_counts"]
+__all__ = ["DeviceShare", "SequenceSearchSummary", "hit_counts"]
 
 
 @dataclass(frozen=True)
-class Share:
+class DeviceShare:
     """What a device did of a search: its share of the cells, and thousand million cells in a second while it worked.
 
     `with_start`: too little was done to leave out what a device does once, such as compiling.
@@ -41,7 +41,7 @@ class SequenceSearchSummary(Summary):
     K: float
     statistics: str
     best: tuple[tuple[str, str, float, str], ...]
-    shares: tuple[Share, ...] = ()
+    shares: tuple[DeviceShare, ...] = ()
 
     def counts(self) -> list[Count]:
         """Hits, and queries that have some where there are several."""

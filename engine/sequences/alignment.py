@@ -263,7 +263,7 @@ def align_pairs(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Pro
     """
     whole, pairs = pairs, _narrowed(pairs, scheme, threads, progress)
     query_lengths, subject_lengths = pairs.lengths
-    tasks = equal_partitions(query_lengths * subject_lengths, threads, most_cost=_CELLS_OF_A_TASK)
+    tasks = equal_partitions(query_lengths * subject_lengths, threads, maximum_cost=_CELLS_OF_A_TASK)
 
     def work(task: int) -> tuple[NDArray, ...]:
         return _drawn(pairs.part(tasks[task].first, tasks[task].last), scheme, progress, cells_kept)

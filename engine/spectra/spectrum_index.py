@@ -26,7 +26,7 @@ from kernels.partitions import Partition, equal_partitions
 __all__ = ["PreprocessingSettings", "SpectrumIndex", "absolute_and_relative", "build_spectrum_index", "nothing_to_search"]
 
 _TRANSFORMS = ("none", "square-root", "logarithm", "rank")
-_MOST_CHARGE = 31
+_MAXIMUM_CHARGE = 31
 
 
 class PreprocessingSettings(Protocol):
@@ -117,7 +117,7 @@ def nothing_to_search(spectra: Spectra, minimum_peaks: int) -> InputError:
 
 def _charges(mask: NDArray[np.uint32], settings: PreprocessingSettings) -> NDArray[np.bool_]:
     """(n, charges) bool: the charges that the file gives, or those to try where it gives none."""
-    table = (mask[:, None] >> np.arange(_MOST_CHARGE, dtype=np.uint32)[None, :]) & 1 > 0
+    table = (mask[:, None] >> np.arange(_MAXIMUM_CHARGE, dtype=np.uint32)[None, :]) & 1 > 0
     table[:, 0] = False
     table[~table.any(axis=1), settings.minimum_charge : settings.maximum_charge + 1] = True
     return table

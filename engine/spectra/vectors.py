@@ -53,7 +53,7 @@ class VectorSettings(Protocol):
     maximum_precursor_mz: float
     minimum_charge: int
     maximum_charge: int
-    most_peaks: int
+    maximum_peaks: int
     minimum_peaks: int
 
 
@@ -96,7 +96,8 @@ def spectrum_vectors(
     def fill(part: Partition) -> None:
         fill_vectors(
             spectra.offsets, spectra.mz, spectra.intensity, spectra.precursor_mz, part.first, part.last, settings.bin_width,
-            settings.minimum_mz, settings.maximum_mz, settings.precursor_removal, settings.peaks_per_window, _WINDOW, settings.most_peaks,
+            settings.minimum_mz, settings.maximum_mz, settings.precursor_removal, settings.peaks_per_window, _WINDOW,
+            settings.maximum_peaks,
             settings.minimum_peaks, _TRANSFORMS.index(settings.intensity_transform), _MERGINGS.index(settings.peak_merging),
             settings.bin_spread, factor, count, bins, weights,
         )  # fmt: skip

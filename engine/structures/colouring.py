@@ -20,14 +20,14 @@ from engine.structures.chains import COIL, HELIX, STRAND, Chains
 
 __all__ = [
     "CHAIN_COLOURS",
-    "MOST_HITS",
+    "MAXIMUM_HITS",
     "SCALE",
     "SCHEMES",
     "UNALIGNED",
     "Coloured",
+    "ColouredScene",
     "Legend",
     "Scale",
-    "Scene",
     "Scheme",
     "ShownChain",
     "coloured",
@@ -39,7 +39,7 @@ __all__ = [
 Colours = NDArray[np.uint8]
 Colour = tuple[int, int, int]
 
-MOST_HITS = 20
+MAXIMUM_HITS = 20
 """In one picture; as many colours are told apart."""
 UNALIGNED: Colour = (0xB8, 0xB8, 0xB8)
 """Of residues that a scheme says nothing of."""
@@ -68,7 +68,7 @@ _BANDS: tuple[tuple[float, Colour, str], ...] = (
     (50.0, _colour("ffdb13"), "50 to 70"),
     (-np.inf, _colour("ff7d45"), "under 50"),
 )
-_MOST_DISTANCE = 8.0
+_MAXIMUM_DISTANCE = 8.0
 """Å, where the scale of distances ends: what lies farther apart is aligned, but not alike."""
 _X = LETTERS.index("X")
 _B_FACTORS = (5.0, 95.0)  # percentiles that the scale spans
@@ -103,7 +103,7 @@ class ShownChain:
 
 
 @dataclass(frozen=True)
-class Scene:
+class ColouredScene:
     """What a picture shows.
 
     Attributes
@@ -165,8 +165,8 @@ class Scheme:
     name: str
     title: str
     help: str
-    colour: Callable[[Scene], Coloured]
-    needs: Callable[[Scene], str] = lambda scene: ""
+    colour: Callable[[ColouredScene], Coloured]
+    needs: Callable[[ColouredScene], str] = lambda scene: ""
 
 
 def scale_colours(value: NDArray[np.floating], low: float, high: float, stops: Sequence[Colour] = SCALE) -> Colours:
@@ -222,7 +222,7 @@ def _paler(colour: Colour) -> Colour:
     return r, g, b
 
 
-def _by_partner(scene: Scene) -> Coloured:
+def _by_partner(scene: ColouredScene) -> Coloured:
     colours, entries = [], []
     for one in scene.chains:
         own = CHAIN_COLOURS[one.hit % len(CHAIN_COLOURS)]
@@ -233,7 +233,7 @@ def _by_partner(scene: Scene) -> Coloured:
     return Coloured(tuple(colours), Legend("Query and hits", tuple(entries), note=note))
 
 
-def _by_chain(scene: Scene) -> Coloured:
+def _by_chain(scene: ColouredScene) -> Coloured:
     own = [CHAIN_COLOURS[i % len(CHAIN_COLOURS)] for i in range(len(scene.chains))]
     note = f"The colours begin anew after {len(CHAIN_COLOURS)} chains." if len(own) > len(CHAIN_COLOURS) else ""
     entries = tuple((colour, one.name) for colour, one in zip(own, scene.chains, strict=True))
@@ -242,13 +242,13 @@ def _by_chain(scene: Scene) -> Coloured:
     )
 
 
-def _by_state(scene: Scene) -> Coloured:
+def _by_state(scene: ColouredScene) -> Coloured:
     table = np.array([_STATES[code][0] for code in (COIL, HELIX, STRAND)], np.uint8)
     colours = tuple(table[np.minimum(one.chains.secondary, STRAND)] for one in scene.chains)
     return Coloured(colours, Legend("Secondary structure", tuple(_STATES.values())))
 
 
-def _compared(scene: Scene, values: Callable[[ShownChain], NDArray], nothing: float) -> list[NDArray]:
+def _compared(scene: ColouredScene, values: Callable[[ShownChain], NDArray], nothing: float) -> list[NDArray]:
     """What pairs have, on the rows of each chain: of hits by their own pairs, of the query by those of the chosen hit."""
     found = []
     for one in scene.chains:
@@ -260,17 +260,17 @@ def _compared(scene: Scene, values: Callable[[ShownChain], NDArray], nothing: fl
     return found
 
 
-def _chosen_note(scene: Scene, told: str) -> str:
+def _chosen_note(scene: ColouredScene, told: str) -> str:
     partner = scene.partner
     n = len({one.hit for one in scene.chains if one.hit})
     return f"The query {told} {partner.name}." if partner is not None and n > 1 else ""
 
 
-def _by_distance(scene: Scene) -> Coloured:
+def _by_distance(scene: ColouredScene) -> Coloured:
     values = _compared(scene, lambda one: one.distance, np.nan)
-    scale = Scale(SCALE, 0.0, _MOST_DISTANCE, "Å", "0 Å", f"{_MOST_DISTANCE:g} Å or more")
+    scale = Scale(SCALE, 0.0, _MAXIMUM_DISTANCE, "Å", "0 Å", f"{_MAXIMUM_DISTANCE:g} Å or more")
     legend = Legend("Distance to the partner", ((UNALIGNED, "not aligned"),), (scale,), _chosen_note(scene, "by its distance to"))
-    return Coloured(tuple(scale_colours(one, 0.0, _MOST_DISTANCE) for one in values), legend)
+    return Coloured(tuple(scale_colours(one, 0.0, _MAXIMUM_DISTANCE) for one in values), legend)
 
 
 @lru_cache(maxsize=1)
@@ -280,7 +280,7 @@ def _are_similar() -> NDArray[np.bool_]:
     return similar
 
 
-def _by_identity(scene: Scene) -> Coloured:
+def _by_identity(scene: ColouredScene) -> Coloured:
     query = scene.query.chains.residue
 
     def kinds(one: ShownChain) -> NDArray:
@@ -294,7 +294,7 @@ def _by_identity(scene: Scene) -> Coloured:
     return Coloured(colours, Legend("Sequence identity", entries, note=_chosen_note(scene, "compared with")))
 
 
-def _by_conservation(scene: Scene) -> Coloured:
+def _by_conservation(scene: ColouredScene) -> Coloured:
     shares = scene.conservation
     found = []
     for one in scene.chains:
@@ -311,7 +311,7 @@ def _by_conservation(scene: Scene) -> Coloured:
     return Coloured(tuple(found), Legend("Conservation among hits", ((UNALIGNED, "not aligned"),), (scale,), note))
 
 
-def _by_confidence(scene: Scene) -> Coloured:
+def _by_confidence(scene: ColouredScene) -> Coloured:
     table = np.array([colour for _, colour, _ in _BANDS], np.uint8)
     bounds = np.array([bound for bound, _, _ in _BANDS[:-1]])
     measured = [one.b_factor for one in scene.chains if one.b_factor is not None and np.isnan(one.chains.confidence).all()]
@@ -337,20 +337,20 @@ def _by_confidence(scene: Scene) -> Coloured:
     return Coloured(tuple(colours), Legend("Confidence", entries, scales))
 
 
-def _by_place(scene: Scene) -> Coloured:
+def _by_place(scene: ColouredScene) -> Coloured:
     colours = [scale_colours(np.arange(len(one), dtype=np.float64), 0.0, max(1, len(one) - 1), _RAINBOW) for one in scene.chains]
     return Coloured(tuple(colours), Legend("Place along the chain", (), (Scale(_RAINBOW, 0.0, 1.0, "", "N-terminus", "C-terminus"),)))
 
 
-def _needs_partner(scene: Scene) -> str:
+def _needs_partner(scene: ColouredScene) -> str:
     return "" if scene.partner is not None else "There is no hit to compare the query with."
 
 
-def _needs_conservation(scene: Scene) -> str:
+def _needs_conservation(scene: ColouredScene) -> str:
     return "" if scene.conservation is not None and scene.n_hits else "There are no hits whose residues can be counted."
 
 
-def _needs_confidence(scene: Scene) -> str:
+def _needs_confidence(scene: ColouredScene) -> str:
     is_told = any(np.isfinite(one.chains.confidence).any() or one.b_factor is not None for one in scene.chains)
     return "" if is_told else "The files tell neither pLDDT nor B-factors."
 
@@ -385,6 +385,6 @@ def scheme_named(name: str) -> Scheme:
     return {one.name: one for one in SCHEMES}[name]
 
 
-def coloured(scene: Scene, scheme: str) -> Coloured:
+def coloured(scene: ColouredScene, scheme: str) -> Coloured:
     """Colours of a scene's chains by a scheme, and their legend. Where it needs what is not there, residues are grey (`needs` says why)."""
     return scheme_named(scheme).colour(scene)

@@ -128,7 +128,7 @@ def describe(
         )  # fmt: skip
 
     # Each residue looks at all others of its chain.
-    parts = equal_partitions(chains.lengths.astype(np.float64) ** 2, threads, most_cost=_PAIRS_OF_PART)
+    parts = equal_partitions(chains.lengths.astype(np.float64) ** 2, threads, maximum_cost=_PAIRS_OF_PART)
     run_on_threads(work, parts, threads, progress or Progress(), steps=lambda part: part.last - part.first)
     state = np.zeros(n, np.uint32)
     for alphabet, codes in zip(ALPHABETS, (chains.residue, chains.secondary, *states), strict=True):

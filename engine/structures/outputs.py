@@ -49,7 +49,7 @@ ROW_COLUMNS = (
 )  # fmt: skip
 _LINE = 60
 _X = LETTERS.index("X")
-_MOST_PDB_ATOMS = 99_999
+_MAXIMUM_PDB_ATOMS = 99_999
 _PDB_NUMBERS, _PDB_PLACES, _B_FACTORS = (-999, 1_223_055), (-999.999, 9999.999), (-99.0, 999.0)
 """What PDB's columns of four, eight and six letters have room for; numbers from 10,000 on are hybrid-36."""
 
@@ -348,7 +348,7 @@ def _write_coordinates(folder: Path, name: str, structure: gemmi.Structure) -> l
 
 def _fits_pdb(structure: gemmi.Structure) -> bool:
     """Whether the columns of PDB have room for the atoms, their places and the numbers of their residues."""
-    if structure[0].count_atom_sites() > _MOST_PDB_ATOMS:
+    if structure[0].count_atom_sites() > _MAXIMUM_PDB_ATOMS:
         return False
     numbers = [residue.seqid.num for chain in structure[0] for residue in chain if residue.seqid.num is not None]
     box = structure.calculate_box()

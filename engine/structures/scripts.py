@@ -21,7 +21,7 @@ Program = Literal["PyMOL", "ChimeraX"]
 Style = Literal["ribbon", "tube", "line", "spheres"]
 Colour = tuple[int, int, int]
 
-_MOST_LETTERS = 700
+_MAXIMUM_LETTERS = 700
 """Of a selection: PyMOL reads lines of a thousand."""
 _PYMOL_STATES = {"C": "L", "H": "H", "E": "S"}
 _PYMOL_STYLES: dict[Style, tuple[str, ...]] = {
@@ -80,7 +80,7 @@ def _selections(chains: Chains, rows: NDArray[np.integer], program: Program) -> 
     between = "+" if program == "PyMOL" else ","
     text = ""
     for part in parts:
-        if text and len(text) + len(part) > _MOST_LETTERS:
+        if text and len(text) + len(part) > _MAXIMUM_LETTERS:
             yield text
             text = ""
         text = f"{text}{between}{part}" if text else part
@@ -91,9 +91,9 @@ def _selections(chains: Chains, rows: NDArray[np.integer], program: Program) -> 
 def _with_insertions_last(chains: Chains, groups: Sequence[tuple[str, NDArray[np.integer]]], program: Program) -> Iterator[tuple[str, str]]:
     """What is said of groups of residues, those with insertion codes after all others."""
     for has_code in (False, True):
-        for told, rows in groups:
+        for colour, rows in groups:
             for text in _selections(chains, rows[(chains.insertion[rows] != 0) == has_code], program):
-                yield told, text
+                yield colour, text
 
 
 def _colour_groups(one: ScriptedChain) -> list[tuple[str, NDArray[np.integer]]]:

@@ -182,12 +182,12 @@ def annotate_peptidoform(
         sequence,
         deltas,
         series=settings.series,
-        max_charge=max(1, min(settings.maximum_charge, charge - 1)),
+        maximum_charge=max(1, min(settings.maximum_charge, charge - 1)),
         neutral_losses=losses,
         losses_of_modifications=lost,
     )
     if settings.shows_precursor:
-        whole = fragment_ions(sequence, deltas, series="p", max_charge=charge, neutral_losses=losses, losses_of_modifications=lost)
+        whole = fragment_ions(sequence, deltas, series="p", maximum_charge=charge, neutral_losses=losses, losses_of_modifications=lost)
         ions = _joined(ions, whole, charge)
     every = annotate(peaks.mz, peaks.intensity, ions, settings.tolerance)
     found = np.zeros(len(ions), np.bool_)

@@ -31,7 +31,7 @@ class ClusterFilter:
     """Which clusters and spectra to see; None bounds nothing. `lowest_mz`, `highest_mz`: of the precursor, in thomson."""
 
     text: str = ""
-    least_spectra: int = 1
+    minimum_spectra: int = 1
     lowest_mz: float | None = None
     highest_mz: float | None = None
 
@@ -39,8 +39,8 @@ class ClusterFilter:
 def cluster_conditions(chosen: ClusterFilter, table: str) -> list[Condition]:
     """The conditions that a filter puts on the rows of ``clusters`` or ``members``. A cluster has the text that one of its spectra has."""
     conditions: list[Condition] = []
-    if chosen.least_spectra > 1:
-        conditions.append(Is("n_members", ">=", chosen.least_spectra))
+    if chosen.minimum_spectra > 1:
+        conditions.append(Is("n_members", ">=", chosen.minimum_spectra))
     if chosen.lowest_mz is not None:
         conditions.append(Is("precursor_mz", ">=", chosen.lowest_mz))
     if chosen.highest_mz is not None:

@@ -14,7 +14,8 @@ from engine.results.columns import Column
 from engine.results.queries import identifier
 
 __all__ = [
-    "AllOf", "Among", "AnyOf", "Condition", "Contains", "Equal", "HasAny", "Is", "IsEmpty", "IsFinite", "IsMissing", "Matches", "Not",
+    "AllOf", "Among", "AnyOf", "Condition", "Contains", "Equal", "HasAny", "Is", "IsEmpty", "IsFinite", "IsMissing", "MatchesPattern",
+    "Not",
     "RoundsTo", "Selected", "Sign", "accepted_at", "contains_in", "text_in_columns", "where_clause",
 ]  # fmt: skip
 
@@ -76,7 +77,7 @@ class Contains:
 
 
 @dataclass(frozen=True)
-class Matches:
+class MatchesPattern:
     """Part of a column's text matches a regular expression (RE2)."""
 
     column: str
@@ -139,7 +140,7 @@ class AnyOf:
 
 
 Condition = (
-    Is | Equal | IsMissing | IsFinite | IsEmpty | Contains | Matches | RoundsTo | Among | HasAny | Not | AllOf | AnyOf
+    Is | Equal | IsMissing | IsFinite | IsEmpty | Contains | MatchesPattern | RoundsTo | Among | HasAny | Not | AllOf | AnyOf
 )  # fmt: skip
 
 
@@ -197,7 +198,7 @@ def _sql(condition: Condition) -> tuple[str, list[Any]]:
             return f"{identifier(column)} {sign} ?", [value]
         case RoundsTo(column, factor, value):
             return f"round_even({identifier(column)} * ?, 0) = ?", [factor, value]
-        case Matches(column, pattern):
+        case MatchesPattern(column, pattern):
             return f"regexp_matches({identifier(column)}, ?)", [pattern]
         case IsMissing(column):
             return f"{identifier(column)} IS NULL", []

@@ -15,17 +15,17 @@ from engine.views.histograms import Histogram
 from engine.views.tables import TableSource
 
 __all__ = [
-    "Bar", "Bars", "HitFilter", "HitSummary", "aligned_pair", "bars_of_query", "hit_conditions", "hits_of_query", "score_histogram",
+    "Bar", "HitFilter", "HitSummary", "QueryBars", "aligned_pair", "bars_of_query", "hit_conditions", "hits_of_query", "score_histogram",
     "summary",
 ]  # fmt: skip
 
-_MOST_BARS = 500
+_MAXIMUM_BARS = 500
 _PAIR = (
     *("query", "subject", "description", "query_start", "subject_start", "aligned_query", "aligned_middle", "aligned_subject"),
     *("score", "bit_score", "e_value", "identity", "positives", "gap_openings", "alignment_length", "query_coverage"),
 )
-_BINS, _LEAST_BINS = 60, 10
-_LEAST_SEEN = 0.05
+_BINS, _MINIMUM_BINS = 60, 10
+_MINIMUM_SEEN = 0.05
 """Subjects expected at a score, up to which a curve is worth drawing."""
 _BEYOND = 1.6
 
@@ -110,7 +110,7 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Bars:
+class QueryBars:
     """A query and the hits that are drawn along it, best first; `total` says how many there are in all."""
 
     query: str
@@ -119,17 +119,17 @@ class Bars:
     total: int
 
 
-def bars_of_query(source: TableSource, index: int, conditions: Sequence[Condition] = ()) -> Bars:
+def bars_of_query(source: TableSource, index: int, conditions: Sequence[Condition] = ()) -> QueryBars:
     """The best hits of the query of an index that satisfy conditions, to be drawn along it. `source`: any table of the run."""
     query, length = _query(source, index)
     where, parameters = where_clause([*hits_of_query(index), *conditions])
     rows = source.query(
         'SELECT file_row_number AS row, subject AS name, description, query_start AS start, query_end AS "end", bit_score, e_value, '
-        f"identity, count(*) OVER () AS total FROM hits{where} ORDER BY row LIMIT {_MOST_BARS}",
+        f"identity, count(*) OVER () AS total FROM hits{where} ORDER BY row LIMIT {_MAXIMUM_BARS}",
         parameters,
     ).to_pylist()
     total = rows[0]["total"] if rows else 0
-    return Bars(query, length, tuple(Bar(**{name: row[name] for name in row if name != "total"}) for row in rows), total)
+    return QueryBars(query, length, tuple(Bar(**{name: row[name] for name in row if name != "total"}) for row in rows), total)
 
 
 def _query(source: TableSource, index: int) -> tuple[str, int]:
@@ -160,7 +160,7 @@ def score_histogram(source: TableSource, index: int) -> Histogram:
     if "score_expectations" in source.paths:
         chance = source.query(
             "SELECT score, n_expected FROM score_expectations WHERE query_index = ? AND n_expected >= ? ORDER BY score",
-            [index, _LEAST_SEEN],
+            [index, _MINIMUM_SEEN],
         )
         places, expected = chance["score"].to_numpy().astype(np.float64), chance["n_expected"].to_numpy()
     title, x_title, y_title = f"Scores of {_query(source, index)[0]}", "Score", "Sequences"
@@ -169,7 +169,7 @@ def score_histogram(source: TableSource, index: int) -> Histogram:
     low = int(min(scores[0], places[0] if len(places) else scores[0]))
     by_chance = float(places[-1]) if len(places) else float(np.percentile(np.repeat(scores, np.minimum(counts, 1000)), 99))
     high = min(int(scores[-1]), low + int(_BEYOND * (by_chance - low)))
-    high = max(high, low + _LEAST_BINS - 1)
+    high = max(high, low + _MINIMUM_BINS - 1)
     width = max(1, -(-(high + 1 - low) // _BINS))
     edges = np.arange(low, high + width + 1, width, dtype=np.float64)
     within = scores < edges[-1]

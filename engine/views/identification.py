@@ -36,7 +36,6 @@ __all__ = [
     "Counts",
     "Facets",
     "RowFilter",
-    "Summary",
     "accepted_counts",
     "annotated_psm",
     "coverage_of_group",
@@ -101,7 +100,7 @@ def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0) -
 
 
 @dataclass(frozen=True)
-class Summary:
+class IdentificationOverview:
     """What an identification found at its false discovery rate; `n_spectra` is None where the spectra were not kept."""
 
     counts: Counts
@@ -113,9 +112,9 @@ class Summary:
         return self.counts.psms.number / self.n_spectra if self.n_spectra else None
 
 
-def summary(source: TableSource, run: FinishedRun) -> Summary:
+def summary(source: TableSource, run: FinishedRun) -> IdentificationOverview:
     """Count what is accepted, and the spectra. `source`: any table of the run."""
-    return Summary(accepted_counts(source, run.fdr, run.decoy_ratio), run.peaks().count())
+    return IdentificationOverview(accepted_counts(source, run.fdr, run.decoy_ratio), run.peaks().count())
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from engine.chemistry.modifications import parse_modification, unimod
 from engine.errors import ParameterError
 from engine.views.annotation import annotate_match, ions_to_show
-from engine.views.conditions import AllOf, AnyOf, Condition, Contains, Is, Matches, Not, RoundsTo, accepted_at, where_clause
+from engine.views.conditions import AllOf, AnyOf, Condition, Contains, Is, MatchesPattern, Not, RoundsTo, accepted_at, where_clause
 from engine.views.finished_run import FinishedRun
 from engine.views.identification import PSM_DETAILS
 from engine.views.mirror import Half, MirroredSpectra
@@ -146,7 +146,7 @@ def of_modifications(rows: Iterable[ModificationRow]) -> list[Condition]:
 
 def _has_modification(row: ModificationRow) -> Condition:
     """The same as that `_KEY_NAME` and `_KEY_MASS` are those of the row."""
-    binned = (Is("shift_kind", "=", "unnamed"), Matches("modification", "^[+-]"))
+    binned = (Is("shift_kind", "=", "unnamed"), MatchesPattern("modification", "^[+-]"))
     if not row.key_name:
         return AllOf((*binned, RoundsTo("carried_mass", 100, row.key_mass)))
     return AllOf((Not(AllOf(binned)), Is("modification", "=", row.key_name), RoundsTo("carried_mass", 1e6, row.key_mass)))

@@ -21,7 +21,7 @@ __all__ = ["DIFFERENT", "UNSURE_DIFFERENT", "UNSURE_IDENTICAL", "ReadPair", "lin
 
 DIFFERENT, UNSURE_IDENTICAL, UNSURE_DIFFERENT = 20, 21, 22
 """Kinds of columns: other letters; the same or others where the quality of the read's letter is low."""
-_LEAST_QUALITY = 20
+_MINIMUM_QUALITY = 20
 """One wrong letter in a hundred."""
 _FIRST_QUALITY = ord("!")
 _DASH = ord("-")
@@ -126,14 +126,14 @@ class ReadPair(AlignedPair):
         known: tuple[tuple[int, str], ...] = ((IDENTICAL, "identical"), *positive, (DIFFERENT, "different"), (GAP, "gap (-)"))
         if not self.has_qualities:
             return known
-        return (*known, (UNSURE_IDENTICAL, f"paler: quality below {_LEAST_QUALITY}"))
+        return (*known, (UNSURE_IDENTICAL, f"paler: quality below {_MINIMUM_QUALITY}"))
 
     @cached_property
     def kinds(self) -> NDArray[np.uint8]:
         """(columns,) `IDENTICAL`, `POSITIVE`, `DIFFERENT`, `GAP`, or what is unsure."""
         kinds = super().kinds.copy()
         kinds[~np.isin(kinds, (IDENTICAL, POSITIVE, GAP))] = DIFFERENT
-        is_low = (self.quality >= 0) & (self.quality < _LEAST_QUALITY)
+        is_low = (self.quality >= 0) & (self.quality < _MINIMUM_QUALITY)
         for kind, unsure in ((IDENTICAL, UNSURE_IDENTICAL), (DIFFERENT, UNSURE_DIFFERENT)):
             kinds[is_low & (kinds == kind)] = unsure
         return kinds

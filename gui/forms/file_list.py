@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FileList", "count_text", "nucleotide_text", "structure_text"]
 
-_MOST_ROWS = 7
+_MAXIMUM_ROWS = 7
 _COUNTED = ("proteins", "reads")
 """Sorts of files whose sequences are counted."""
 _MOSTLY = 0.9
@@ -319,7 +319,7 @@ class _Lines(QListWidget):
 
     def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         row = self.sizeHintForRow(0) if self.count() else self.fontMetrics().height() + 4
-        return QSize(260, row * min(max(self.count(), 3), _MOST_ROWS) + 2 * self.frameWidth() + 4)
+        return QSize(260, row * min(max(self.count(), 3), _MAXIMUM_ROWS) + 2 * self.frameWidth() + 4)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         return QSize(160, self.sizeHint().height())

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SORTS", "FileKind", "FileSurvey", "SearchedRun", "SortOfFiles", "Survey", "file_kind"]
 
-_MOST_FILES = 5000
-_MOST_LOOKED_INTO = 200
+_MAXIMUM_FILES = 5000
+_MAXIMUM_LOOKED_INTO = 200
 """Files of structures of a folder or a list that are looked into before a search reads them all."""
 
 
@@ -240,7 +240,7 @@ def _structure_count(found: FileKind, is_wanted: Callable[[], bool]) -> Structur
         files = [(one.path, one.chain) for one in sources_of([found.path])]
     except InputError:
         return None
-    return count_structures(files, most=_MOST_LOOKED_INTO, is_wanted=is_wanted)
+    return count_structures(files, most=_MAXIMUM_LOOKED_INTO, is_wanted=is_wanted)
 
 
 def _survey(paths: Sequence[Path]) -> Survey:
@@ -280,6 +280,6 @@ def _files_below(folder: Path) -> list[Path]:
             # It stands for the structures in the folders below it too.
             found.append(covered := here)
         found += [here / name for name, ending in bare if ending.endswith(others)]
-        if len(found) >= _MOST_FILES:
-            return found[:_MOST_FILES]
+        if len(found) >= _MAXIMUM_FILES:
+            return found[:_MAXIMUM_FILES]
     return found

@@ -28,7 +28,7 @@ from gui.forms.path_line import FileLine, FolderLine, PathLine, ProjectLine
 from gui.forms.prefill import NOTHING, FormPrefill
 from gui.forms.preset_files import write_preset
 from gui.forms.problems import find_problems
-from gui.forms.sections import Card, Columns
+from gui.forms.sections import Columns, Section
 from gui.forms.wheel import ChoiceBox
 from gui.icons import set_icon
 from gui.labels import heading, toned_label
@@ -246,7 +246,8 @@ class SearchForm(QWidget):
         for name, paths in prefill.inputs.items():
             self.file_lists[name].clear()
             self.file_lists[name].add(paths)
-        values = {name: value for name, value in prefill.parameters.items() if name in self._model.model_fields}
+        given = self._model.with_current_names(prefill.parameters)
+        values = {name: value for name, value in given.items() if name in self._model.model_fields}
         refused = find_problems(self._model, {**self.parameters.values(), **values})[1]
         self.parameters.set_values({name: value for name, value in values.items() if name not in refused})
         self._choose_run(run_id)
@@ -541,13 +542,13 @@ class SearchForm(QWidget):
     def _lay_out(self) -> None:
         cards = Columns(400)
         for one in self.inputs.values():
-            card = Card(one.asked.title)
+            card = Section(one.asked.title)
             card.grid.addWidget(one, 0, 0, 1, 3)
             cards.add(card)
         if self.given_project is None or self.options or self._paths:
             cards.add(self._project_card())
         cards.add(self._preset_card())
-        device_card = Card("Device")
+        device_card = Section("Device")
         device_card.grid.addWidget(self.device, 0, 0, 1, 3)
         cards.add(device_card)
         content = QWidget()
@@ -583,8 +584,8 @@ class SearchForm(QWidget):
         whole.addWidget(line)
         whole.addLayout(bottom)
 
-    def _project_card(self) -> Card:
-        card = Card("Project" if self.given_project is None else "Options")
+    def _project_card(self) -> Section:
+        card = Section("Project" if self.given_project is None else "Options")
         if self.given_project is None:
             row = QHBoxLayout()
             row.addWidget(self.project_frame, 1)
@@ -600,7 +601,7 @@ class SearchForm(QWidget):
         self.project.setAccessibleName("Project folder")
         return card
 
-    def _place_run(self, card: Card, option: Option) -> None:
+    def _place_run(self, card: Section, option: Option) -> None:
         """The choice of a run, below the project that it is of."""
         editor, row = self.runs[option.name], card.grid.rowCount()
         label = QLabel(option.title)
@@ -609,8 +610,8 @@ class SearchForm(QWidget):
         card.grid.addWidget(label, row, 0)
         card.grid.addWidget(editor, row, 1, 1, 2)
 
-    def _preset_card(self) -> Card:
-        card = Card("Preset")
+    def _preset_card(self) -> Section:
+        card = Section("Preset")
         row = QHBoxLayout()
         row.addWidget(self.preset, 1)
         row.addWidget(tool_button("open", "Load a preset file", self.ask_for_preset))

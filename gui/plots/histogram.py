@@ -24,7 +24,7 @@ from engine.views.histograms import Histogram
 from gui.labels import answer_tooltip
 from gui.plots.axes import Axes, AxisTitles, draw_axes
 from gui.plots.colours import PAPER, PlotColours, plot_colours
-from gui.plots.export import ExportAction, Figure, figure_font
+from gui.plots.export import ExportAction, ExportFigure, figure_font
 
 __all__ = ["HistogramPlot", "log_counts_box", "logarithmic_page", "paint_histogram", "paint_steps"]
 
@@ -269,8 +269,8 @@ class HistogramPlot(QWidget):
             painter.drawText(self.rect().adjusted(20, 20, -20, -20), Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, self._text)
         painter.end()
 
-    def _figure(self) -> Figure | None:
-        return None if self.histogram is None else Figure(self._name, _FIGURE_SIZE, self._paint_figure)
+    def _figure(self) -> ExportFigure | None:
+        return None if self.histogram is None else ExportFigure(self._name, _FIGURE_SIZE, self._paint_figure)
 
     def _paint_figure(self, painter: QPainter, area: QRectF) -> None:
         if self.histogram is not None:

@@ -15,7 +15,7 @@ from engine.views.run_map import STATUS_NAMES, MapPoints
 
 __all__ = ["MapView", "draw_points", "nearest_point"]
 
-_MOST_LARGE, _MOST_SMALL = 3_000, 60_000
+_MAXIMUM_LARGE, _MAXIMUM_SMALL = 3_000, 60_000
 """So many points in sight are drawn as large dots, or as small ones; of more, each pixel is coloured by the points in it."""
 _LARGE, _SMALL = 2.8, 1.5
 """Radius of the dots, in pixels of the window."""
@@ -23,7 +23,7 @@ _PIXELS_AT_ONCE = 1 << 15
 """That are counted together."""
 _FULL_AFTER = 8
 """Points in a pixel that give it its full colour."""
-_LEAST_COLOUR = 0.55
+_MINIMUM_COLOUR = 0.55
 """Part of the colour that a single point gives to a pixel."""
 
 
@@ -80,10 +80,10 @@ def draw_points(
     of_statuses = [_InSight(*points.by_status[one], edges) for one in range(len(STATUS_NAMES)) if one in shown]
     kinds = [one for one in range(len(STATUS_NAMES)) if one in shown]
     n = sum(one.count(view) for one in of_statuses)
-    if n > _MOST_SMALL:
+    if n > _MAXIMUM_SMALL:
         return _densities(view, of_statuses, kinds, colours)
     pixels = [one.pixels(view, 0, view.width) for one in of_statuses]
-    return _dots(view, pixels, [colours[kind] for kind in kinds], (_LARGE if n <= _MOST_LARGE else _SMALL) * scale)
+    return _dots(view, pixels, [colours[kind] for kind in kinds], (_LARGE if n <= _MAXIMUM_LARGE else _SMALL) * scale)
 
 
 class _InSight:
@@ -144,7 +144,7 @@ def _densities(view: MapView, points: list[_InSight], kinds: list[int], colours:
 
 def _shades(colours: tuple[int, ...]) -> NDArray[np.uint32]:
     """The colour of each status for 0, 1 ... `_FULL_AFTER` points, one after the other."""
-    strength = np.concatenate(([0.0], np.linspace(_LEAST_COLOUR, 1.0, _FULL_AFTER)))
+    strength = np.concatenate(([0.0], np.linspace(_MINIMUM_COLOUR, 1.0, _FULL_AFTER)))
     alpha = np.round(255 * strength).astype(np.uint32)
     shades = []
     for colour in colours:

@@ -25,7 +25,7 @@ from engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINE
 from engine.views.shown_peaks import UNMATCHED
 from gui.plots.axes import Axes, AxisTitles, draw_axes
 from gui.plots.colours import PAPER, PlotColours, plot_colours
-from gui.plots.export import ExportAction, Figure, figure_font
+from gui.plots.export import ExportAction, ExportFigure, figure_font
 from gui.plots.map_picture import MapView, draw_points, nearest_point
 from gui.plots.zoomed import Ranges, ZoomedPlot
 
@@ -36,7 +36,7 @@ _PRINTED = 4
 """Pixels of a figure's points for one of the page (1/72 inch)."""
 _NEAR = 8.0
 """Pixels from the pointer within which a point is meant."""
-_LEAST_RANGE = (0.002, 0.02)
+_MINIMUM_RANGE = (0.002, 0.02)
 """Minutes and thomson that are shown at least."""
 _LEGEND = (IDENTIFIED, EXPLAINED, UNEXPLAINED)
 
@@ -150,8 +150,8 @@ class RunMap(QWidget):
     def _choose_shown(self) -> None:
         self.canvas.show_statuses(frozenset(status for status, box in self.boxes.items() if box.isChecked()))
 
-    def _figure(self) -> Figure | None:
-        return None if self.points is None else Figure("Map of the run", _FIGURE_SIZE, self._paint)
+    def _figure(self) -> ExportFigure | None:
+        return None if self.points is None else ExportFigure("Map of the run", _FIGURE_SIZE, self._paint)
 
     def _paint(self, painter: QPainter, area: QRectF) -> None:
         font = figure_font(8)
@@ -283,7 +283,7 @@ class _Canvas(ZoomedPlot):
         return None if self.points is None else self.points.whole
 
     def _least(self) -> tuple[float, ...]:
-        return _LEAST_RANGE
+        return _MINIMUM_RANGE
 
     def _can_be_clicked(self, at: QPointF) -> bool:
         return self.point_at(at) is not None

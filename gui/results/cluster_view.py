@@ -18,7 +18,7 @@ from engine.views.tables import TableSource
 from gui.results.cluster_filter import ClusterFilterBar
 from gui.results.facts import files_facts, time_facts
 from gui.results.run_view import RunView
-from gui.results.summary_header import Figure
+from gui.results.summary_header import SummaryNumber
 from gui.spectrum.mirror_view import MirrorView
 
 __all__ = ["ClusterView"]
@@ -72,7 +72,7 @@ class ClusterView(RunView):
         alone, share = found.n_spectra - found.n_clustered, found.n_clustered / found.n_spectra if found.n_spectra else 0.0
         locale = QLocale()
         self.header.show_counts(
-            [Figure(found.n_clusters, "cluster", "clusters")],
+            [SummaryNumber(found.n_clusters, "cluster", "clusters")],
             f"with {locale.toString(found.n_clustered)} spectra ({locale.toString(100 * share, 'f', 1)} %), {locale.toString(alone)} alone",
         )
         if found.has_labels and self.clusters.hidden_columns() is None:
@@ -152,7 +152,7 @@ def _method(parameters: Mapping[str, Any]) -> str:
     if parameters["method"] == "k-means":
         return method
     linkage = f", {parameters['linkage']} linkage" if parameters["method"] == "hierarchical" else ""
-    distance = QLocale().toString(float(parameters["max_distance"]), "g", 3)
+    distance = QLocale().toString(float(parameters["maximum_distance"]), "g", 3)
     return f"{method}{linkage} up to a distance of {distance}, precursors within {parameters['precursor_tolerance']}"
 
 

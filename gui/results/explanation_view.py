@@ -28,7 +28,7 @@ from gui.plots.run_map import RunMap
 from gui.results.explanation_filter import ExplanationFilterBar
 from gui.results.facts import time_facts
 from gui.results.run_view import RunView
-from gui.results.summary_header import Figure
+from gui.results.summary_header import SummaryNumber
 from gui.spectrum.mirror_view import MirrorView
 from gui.tables.panel import TablePanel
 
@@ -92,8 +92,8 @@ class ExplanationView(RunView):
         assert run is not None
         self._spectrum_of_row = found.spectrum
         counts, locale = found.counts, QLocale()
-        figures = [Figure(counts["explained"], "spectrum explained", "spectra explained", _modified(counts["modified"], locale))]
-        figures.append(Figure(counts["peptides"], "peptide", "peptides"))
+        figures = [SummaryNumber(counts["explained"], "spectrum explained", "spectra explained", _modified(counts["modified"], locale))]
+        figures.append(SummaryNumber(counts["peptides"], "peptide", "peptides"))
         ending = f"at {locale.toString(100 * run.fdr, 'g', 3)} % FDR"
         if found.points is not None:
             n_unidentified = counts["spectra"] - counts["identified"]
@@ -163,7 +163,7 @@ class ExplanationView(RunView):
 
 def _facts(parameters: Mapping[str, Any]) -> tuple[str, ...]:
     locale = QLocale()
-    least = f"cosine of at least {locale.toString(float(parameters['min_similarity']), 'g', 3)}"
+    least = f"cosine of at least {locale.toString(float(parameters['minimum_similarity']), 'g', 3)}"
     difference = float(parameters["mass_difference"])
     mass = f"up to {locale.toString(difference, 'g', 6)} Da lighter or heavier" if difference else "of the same mass"
     return f"peptides {mass}", least, f"precursors within {parameters['precursor_tolerance']}"

@@ -13,7 +13,7 @@ from engine.views.aligned_pair import AlignedPair
 from engine.views.conditions import Condition
 from engine.views.finished_run import FinishedRun
 from engine.views.histograms import Histogram
-from engine.views.hits import Bars, HitSummary, aligned_pair, bars_of_query, hit_conditions, score_histogram, summary
+from engine.views.hits import HitSummary, QueryBars, aligned_pair, bars_of_query, hit_conditions, score_histogram, summary
 from engine.views.tables import TableSource
 from gui.alignment.alignment_view import AlignmentView
 from gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
@@ -58,7 +58,7 @@ class HitsView(QueryHitsView):
         self.scores.show_histogram(None)
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
-        self.filters.open(float(run.parameters["max_e_value"]))
+        self.filters.open(float(run.parameters["maximum_e_value"]))
         self.bars.show_bars(None, "")
         self.scores.show_histogram(None, "Counting…")
         self._begin_with_queries()
@@ -99,7 +99,7 @@ class HitsView(QueryHitsView):
             lambda error: self.bars.show_bars(None, str(error)),
         )
 
-    def _show_bars(self, bars: Bars) -> None:
+    def _show_bars(self, bars: QueryBars) -> None:
         has_hits = self._query is not None and self._query.n_hits > 0
         self.bars.show_bars(bars, "" if bars.bars else "No hits pass the filter." if has_hits else "This query has no hits.")
         self.bars.mark(self.hits.view.chosen)

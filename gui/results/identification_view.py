@@ -19,7 +19,7 @@ from engine.views.finished_run import FinishedRun
 from engine.views.histograms import Histogram
 from engine.views.identification import (
     Facets,
-    Summary,
+    IdentificationOverview,
     coverage_of_group,
     facets,
     filter_conditions,
@@ -49,7 +49,7 @@ _PARTS = (9, 11)
 
 
 class _Overview(NamedTuple):
-    summary: Summary
+    summary: IdentificationOverview
     facets: Facets
     scores: Histogram
     mass_errors: Histogram
@@ -165,7 +165,7 @@ class IdentificationView(RunView):
         self.scores.show_histogram(overview.scores)
         self.mass_errors.show_histogram(overview.mass_errors)
 
-    def _tell_summary(self, found: Summary, fdr: float) -> None:
+    def _tell_summary(self, found: IdentificationOverview, fdr: float) -> None:
         self.header.show_counts(figures_of(found.counts), summary_ending(found, fdr), certainty_help(found.counts))
 
     def _fail_overview(self, error: Exception) -> None:

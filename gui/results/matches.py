@@ -10,9 +10,9 @@ from PySide6.QtCore import QLocale
 
 from engine.results.columns import Column
 from engine.results.counts import Count
-from engine.views.identification import Counts, Summary
+from engine.views.identification import Counts, IdentificationOverview
 from gui.certainty import certainty_text
-from gui.results.summary_header import Figure
+from gui.results.summary_header import SummaryNumber
 from gui.tables.columns import shown_text
 
 __all__ = ["certainty_help", "figures_of", "spectrum_title", "summary_ending"]
@@ -20,14 +20,14 @@ __all__ = ["certainty_help", "figures_of", "spectrum_title", "summary_ending"]
 _Q_VALUE = Column("q_value", "", "", "probability")
 
 
-def figures_of(counts: Counts) -> list[Figure]:
+def figures_of(counts: Counts) -> list[SummaryNumber]:
     """PSMs, peptides and protein groups, each with the decoys beside them."""
     locale = QLocale()
     every = (counts.psms, counts.peptides, counts.proteins)
-    return [Figure(one.number, one.one, one.several, _note(one, locale)) for one in every]
+    return [SummaryNumber(one.number, one.one, one.several, _note(one, locale)) for one in every]
 
 
-def summary_ending(found: Summary, fdr: float) -> str:
+def summary_ending(found: IdentificationOverview, fdr: float) -> str:
     """At which rate they are counted, and of how many spectra."""
     locale = QLocale()
     ending = f"at {locale.toString(fdr * 100, 'g', 3)} % FDR"

@@ -16,7 +16,7 @@ from engine.errors import ProteoscopeError
 from engine.modified_search.parameters import shift_range
 from engine.views.annotation import ions_to_show
 from engine.views.finished_run import FinishedRun
-from engine.views.identification import Summary, rows_of_group, summary
+from engine.views.identification import IdentificationOverview, rows_of_group, summary
 from engine.views.modified import (
     ComparedMatch,
     ModificationRow,
@@ -49,7 +49,7 @@ _SCALES = (("square root", "square-root"), ("logarithmic", "logarithmic"), ("lin
 
 class _Found(NamedTuple):
     overview: ModifiedOverview
-    summary: Summary
+    summary: IdentificationOverview
 
 
 class ModifiedView(RunView):

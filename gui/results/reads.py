@@ -52,7 +52,7 @@ def _facts_of(values: Mapping[str, Any], locale: QLocale) -> tuple[str, ...]:
 def read_facts(run: FinishedRun) -> tuple[str, ...]:
     """What was aligned with what, how, and how long it took."""
     asked, locale = run.parameters, QLocale()
-    gaps = f"at most {locale.toString(asked['max_gaps'])} gap{'' if asked['max_gaps'] == 1 else 's'}"
+    gaps = f"at most {locale.toString(asked['maximum_gaps'])} gap{'' if asked['maximum_gaps'] == 1 else 's'}"
     scores = asked["matrix"] or f"match {asked['match']}, mismatch {asked['mismatch']}"
     costs = f"gaps {asked['gap_open']} + {asked['gap_extend']} a letter"
     strands = ", both strands" if asked["strands"] == "both" else ""

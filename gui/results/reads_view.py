@@ -35,7 +35,7 @@ from gui.plots.zoomed import zoom_buttons
 from gui.results.reads import read_facts, told_missing, with_facts
 from gui.results.reads_filter import ReadFilterBar
 from gui.results.run_view import RunView
-from gui.results.summary_header import Figure
+from gui.results.summary_header import SummaryNumber
 from gui.tables.elided_label import ElidedLabel
 
 __all__ = ["ReadsView"]
@@ -149,7 +149,7 @@ class ReadsView(RunView):
         texts = f"{locale.toString(found.n_texts)} text{'' if found.n_texts == 1 else 's'}"
         n_without = found.n_rows - found.n_aligned
         without = f", {locale.toString(n_without)} without an alignment" if n_without else ""
-        self.header.show_counts([Figure(found.n_aligned, "alignment", "alignments")], f"of {patterns} with {texts}{without}")
+        self.header.show_counts([SummaryNumber(found.n_aligned, "alignment", "alignments")], f"of {patterns} with {texts}{without}")
         if found.known and self.alignments.hidden_columns() is None:
             hidden = [column.name for column in self.alignments.model.columns if not column.is_shown]
             self.alignments.view.hide_columns([name for name in hidden if name not in found.known])

@@ -24,7 +24,7 @@ from gui.results.export import ExportDialog, fitted
 from gui.results.filter_bar import FilterBar
 from gui.results.summary_header import SummaryHeader
 from gui.tables.panel import TablePanel
-from gui.tables.worker import Worker
+from gui.tables.worker import TableWorker
 from gui.tasks import ExportTask
 from gui.words import with_article
 
@@ -68,9 +68,9 @@ class RunView(QWidget):
         self._finished: FinishedRun | None = None
         self._statistics: TableSource | None = None
         self._project: Project | None = None
-        self._opener = Worker(None, self)
-        self._statistician = Worker(self._interrupt_statistics, self)
-        self._reader = Worker(None, self)
+        self._opener = TableWorker(None, self)
+        self._statistician = TableWorker(self._interrupt_statistics, self)
+        self._reader = TableWorker(None, self)
         self._splitters: dict[str, QSplitter] = {}
         # A search writes the best first, so that the files' order is the one to begin with.
         self.panels = {one.name: TablePanel(one.title, one.columns, one.links) for one in search.result_tables}

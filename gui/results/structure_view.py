@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 
 __all__ = ["StructureView"]
 
-_MOST_NAME_LETTERS = 40
-_MOST_KEPT = 64
+_MAXIMUM_NAME_LETTERS = 40
+_MAXIMUM_KEPT = 64
 """Hits whose chains stay in memory: those looked at last."""
-_MOST_SUPERPOSED = 20
+_MAXIMUM_SUPERPOSED = 20
 
 
 class StructureView(QueryHitsView):
@@ -116,13 +116,13 @@ class StructureView(QueryHitsView):
         self.structures_action.setChecked(True)
         rows = self.hits.view.selected_rows()
         if len(rows) < 2:
-            rows = self.hits.model.rows[:_MOST_SUPERPOSED]
+            rows = self.hits.model.rows[:_MAXIMUM_SUPERPOSED]
 
         def read() -> tuple[list[Trace], list[str]]:
             if self._reads is None:
                 self._reads = run.tables.source("hits")
             traces, told = [], []
-            for row in rows[:_MOST_SUPERPOSED].tolist():
+            for row in rows[:_MAXIMUM_SUPERPOSED].tolist():
                 pair = self._pair(run, self._reads, row)
                 if pair.hit["query_index"] != query.number:
                     told.append(f"{pair.subject_name} is a hit of another query")
@@ -130,8 +130,8 @@ class StructureView(QueryHitsView):
                     told.append(f"{pair.subject_name}: {pair.note}")
                 else:
                     traces.append(trace_of_hit(pair.hit, *pair.found))
-            if len(rows) > _MOST_SUPERPOSED:
-                told.append(f"of {len(rows)} hits the first {_MOST_SUPERPOSED} are shown")
+            if len(rows) > _MAXIMUM_SUPERPOSED:
+                told.append(f"of {len(rows)} hits the first {_MAXIMUM_SUPERPOSED} are shown")
             return traces, told
 
         self._reader.submit("hits", read, self._add_hits, self._fail_softly)
@@ -169,7 +169,7 @@ class StructureView(QueryHitsView):
     def superposition(self, folder: Path, pair: StructurePair) -> SuperpositionTask | None:
         """What writes a hit of the run that is shown into a folder."""
         run = self._finished
-        return None if run is None else SuperpositionTask(run.inputs, float(run.parameters["least_confidence"]), pair.hit, folder)
+        return None if run is None else SuperpositionTask(run.inputs, float(run.parameters["minimum_confidence"]), pair.hit, folder)
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self.filters.open()
@@ -207,7 +207,7 @@ class StructureView(QueryHitsView):
             if self._chains is None:
                 self._chains = chains_of_run(run)
             self._pairs[row] = with_facts(structure_pair(hit_of_row(source, row), self._chains))
-            while len(self._pairs) > _MOST_KEPT:
+            while len(self._pairs) > _MAXIMUM_KEPT:
                 self._pairs.popitem(last=False)
         self._pairs.move_to_end(row)
         return self._pairs[row]
@@ -305,4 +305,4 @@ class StructureView(QueryHitsView):
 
 def _file_name(name: str) -> str:
     # Names of chains may hold what a disk does not take.
-    return "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in name[: 2 * _MOST_NAME_LETTERS])
+    return "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in name[: 2 * _MAXIMUM_NAME_LETTERS])

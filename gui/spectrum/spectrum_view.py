@@ -16,7 +16,7 @@ from engine.errors import ProteoscopeError
 from engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_match
 from engine.views.peaks import Peaks
 from gui.forms.wheel import ChoiceBox
-from gui.plots.export import ExportAction, Figure
+from gui.plots.export import ExportAction, ExportFigure
 from gui.spectrum.figure import FIGURE_SIZE, ErrorUnit, hover_text, paint_figure
 from gui.spectrum.ion_table import IonTableView
 from gui.spectrum.peptide_ladder import PeptideLadder
@@ -221,8 +221,8 @@ class SpectrumView(QWidget):
         elif not is_shown:
             self.ion_table.hide()
 
-    def _figure(self) -> Figure | None:
-        return None if self.spectrum is None else Figure(_file_name(self.spectrum), FIGURE_SIZE, self._paint)
+    def _figure(self) -> ExportFigure | None:
+        return None if self.spectrum is None else ExportFigure(_file_name(self.spectrum), FIGURE_SIZE, self._paint)
 
     def _paint(self, painter: QPainter, area: QRectF) -> None:
         if self.spectrum is not None:

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 
 from engine.errors import InputError
 from engine.jobs import Progress
-from engine.structures.colouring import MOST_HITS, SCHEMES
+from engine.structures.colouring import MAXIMUM_HITS, SCHEMES
 from engine.structures.projection import DRAWING_KERNELS
 from engine.structures.residue_atoms import Atoms, b_factors
 from engine.structures.scripts import Style
@@ -140,7 +140,7 @@ class StructurePanel(QWidget):
         """Superpose more hits, which stay when another one is chosen."""
         left_out = self.scene.add(hits)
         if left_out:
-            self.message.emit(f"{MOST_HITS} hits are superposed at most; {left_out} more were left out.")
+            self.message.emit(f"{MAXIMUM_HITS} hits are superposed at most; {left_out} more were left out.")
         self._changed()
         self.canvas.fit(self.scene.points())
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["MOST_NUMBERS", "write_paf_lines", "write_sam_lines"]
+__all__ = ["MAXIMUM_NUMBERS", "write_paf_lines", "write_sam_lines"]
 
-MOST_NUMBERS = 256
+MAXIMUM_NUMBERS = 256
 """Bytes of a line that its numbers, tabs and the names of its tags take at the most."""
 _TAB, _NEWLINE, _STAR, _EQUAL, _MINUS, _PLUS, _ZERO = ord("\t"), ord("\n"), ord("*"), ord("="), ord("-"), ord("+"), ord("0")
 _CLIPPED, _OTHER, _PATTERN_ALONE, _TEXT_ALONE = ord("S"), ord("X"), ord("I"), ord("D")
 _IS_REVERSE, _IS_UNPLACED = 16, 4
-_LEAST_QUALITY = 33
+_MINIMUM_QUALITY = 33
 _EDITS = np.frombuffer(b"\tNM:i:", np.uint8)
 _SCORE = np.frombuffer(b"\tAS:i:", np.uint8)
 _STEPS = np.frombuffer(b"\tcg:Z:", np.uint8)
@@ -33,7 +33,7 @@ def write_sam_lines(
         position; length of the fragment. clips : (n, 2) int64, letters left out at both ends, in the text's direction.
     rows : (n,) int64, which pattern each is. letters : uint8, of all patterns, qualities : uint8, empty where there are none; offsets.
     complement : (256,) uint8. quality_shift : taken from each quality.
-    lines : uint8, to fill, with `MOST_NUMBERS` for each line besides its texts. ends : (n,) int64, filled: where each line ends.
+    lines : uint8, to fill, with `MAXIMUM_NUMBERS` for each line besides its texts. ends : (n,) int64, filled: where each line ends.
     """
     place = 0
     for k in range(len(flags)):
@@ -81,7 +81,7 @@ def write_sam_lines(
                 place += 1
             for j in range(end - begin if len(qualities) else 0):
                 quality = np.int64(qualities[end - 1 - j if is_reverse else begin + j]) - quality_shift
-                lines[place] = max(quality, _LEAST_QUALITY)
+                lines[place] = max(quality, _MINIMUM_QUALITY)
                 place += 1
         place = _write_text(tags, tag_offsets[k], tag_offsets[k + 1], lines, place)
         lines[place] = _NEWLINE

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["BEST", "MEAN", "MOST_SIMILAR", "count_mean_peaks", "describe_clusters", "mean_peaks"]
+__all__ = ["BEST", "MAXIMUM_SIMILAR", "MEAN", "count_mean_peaks", "describe_clusters", "mean_peaks"]
 
-MOST_SIMILAR, BEST, MEAN = 0, 1, 2
+MAXIMUM_SIMILAR, BEST, MEAN = 0, 1, 2
 
 
 @njit(nogil=True, cache=True)
@@ -18,8 +18,8 @@ def describe_clusters(offsets, bins, weights, n_bins, member_offsets, members, c
     ----------
     offsets, bins, weights : the vectors, CSR. n_bins : none of the bins is as large.
     member_offsets, members : int64, CSR, the vectors of each cluster, ascending.
-    choice : MOST_SIMILAR, the member whose cosine with the sum of all is largest; BEST, the brightest; MEAN, members are compared with the
-        sum of all, and the most similar is named. Of equal ones the first. brightness : (n,) float64.
+    choice : MAXIMUM_SIMILAR, the member whose cosine with the sum of all is largest; BEST, the brightest; MEAN, members are compared with
+        the sum of all, and the most similar is named. Of equal ones the first. brightness : (n,) float64.
     representative : (clusters,) int64, to fill. similarity : (n,) float64, by vector, to fill; 1 where a vector is alone.
     """
     table = np.zeros(n_bins, np.int64)

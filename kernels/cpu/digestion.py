@@ -29,12 +29,12 @@ def count_peptides(
     residue_mass: NDArray[np.int64],
     terminal_mass: int,
     required_ends: int,
-    max_missed: int,
-    min_length: int,
-    max_length: int,
+    maximum_missed: int,
+    minimum_length: int,
+    maximum_length: int,
     clip_methionine: bool,
-    min_mass: int,
-    max_mass: int,
+    minimum_mass: int,
+    maximum_mass: int,
     bucket_width: int,
     counts: NDArray[np.int64],
 ) -> Generator[int, None, None]:
@@ -62,8 +62,9 @@ def count_peptides(
             while begun < end and not stop[0]:
                 some = max(begun + 1, int(np.searchsorted(offsets, offsets[begun] + _RESIDUES_OF_LOOK, side="right")) - 1)
                 digest_proteins(
-                    residues, offsets, begun, min(some, end), cleaves, residue_mass, terminal_mass, required_ends, max_missed, min_length,
-                    max_length, clip_methionine, min_mass, max_mass, bucket_width, every_bucket, found[share], False, *nothing,
+                    residues, offsets, begun, min(some, end), cleaves, residue_mass, terminal_mass, required_ends, maximum_missed,
+                    minimum_length,
+                    maximum_length, clip_methionine, minimum_mass, maximum_mass, bucket_width, every_bucket, found[share], False, *nothing,
                 )  # fmt: skip
                 begun = some
 

@@ -97,7 +97,7 @@ def _align_lanes(
 ):  # fmt: skip
     """Scores and ends of at most as many pairs as a vector has lanes, and the directions in which they are traced; see `align_groups`."""
     lanes = len(letters)
-    most_gaps, mode, seed, is_published = settings[0], settings[1], settings[2], settings[3] != 0
+    maximum_gaps, mode, seed, is_published = settings[0], settings[1], settings[2], settings[3] != 0
     traces = len(directions) > 0
     is_plain = not traces and not is_published
     least, zero = spread(g, np.iinfo(g.dtype).min), spread(g, 0)
@@ -116,7 +116,7 @@ def _align_lanes(
     rows, width, shortest = text_lengths[longest], pattern_lengths.max(), pattern_lengths.min()
     layer = (width + 1) * lanes
     profile_row = _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, width, lanes, profile, columns)
-    for place in range(0, (most_gaps + 1) * layer, lanes):
+    for place in range(0, (maximum_gaps + 1) * layer, lanes):
         store(g, place, least)
         store(e, place, least)
     for place in range(0, layer, lanes):
@@ -127,8 +127,8 @@ def _align_lanes(
         ends[4, pair] = 0
     band_rows, each = _BAND_ROWS, _BAND_ROWS * lanes
     begins, band_letters = bands[:each], bands[each : 2 * each]
-    diagonals = bands[2 * each : (3 + most_gaps) * each]
-    f_left = bands[(3 + most_gaps) * each : (4 + 2 * most_gaps) * each]
+    diagonals = bands[2 * each : (3 + maximum_gaps) * each]
+    f_left = bands[(3 + maximum_gaps) * each : (4 + 2 * maximum_gaps) * each]
     codes, n_codes = np.zeros((band_rows, LETTERS + 4), np.int64), np.zeros(band_rows, np.int64)
     for band in range(0, rows + 1, band_rows):
         if stop[0]:
@@ -159,11 +159,11 @@ def _align_lanes(
                     _fill_scores(
                         codes[i - band], n_codes[i - band], load(band_letters, place), first, tile_end, profile_row, profile, s, lanes
                     )
-                for q in range(most_gaps + 1):
+                for q in range(maximum_gaps + 1):
                     start = q * layer
                     below = start - layer
-                    left = ((i - band) * (most_gaps + 1) + q) * lanes
-                    traced = (i * (most_gaps + 1) + q) * layer
+                    left = ((i - band) * (maximum_gaps + 1) + q) * lanes
+                    traced = (i * (maximum_gaps + 1) + q) * layer
                     if tile == seed:
                         place = start + seed * lanes
                         begun = load(begins, (i - band) * lanes)
@@ -233,7 +233,7 @@ def _align_lanes(
                 if mode == LOCAL:
                     top = least
                     for j in range(tile, tile_end):
-                        top = maximum(top, load(g, most_gaps * layer + j * lanes))
+                        top = maximum(top, load(g, maximum_gaps * layer + j * lanes))
                     store(letters, 0, top)
                 if mode != LOCAL and (width < tile or shortest >= tile_end):
                     continue
@@ -241,14 +241,14 @@ def _align_lanes(
                     pair, n, m = pairs[lane], text_lengths[lane], pattern_lengths[lane]
                     if i > n or m < tile or (mode != LOCAL and m >= tile_end):
                         continue
-                    found = np.int64(letters[lane] if mode == LOCAL else g[most_gaps * layer + m * lanes + lane])
+                    found = np.int64(letters[lane] if mode == LOCAL else g[maximum_gaps * layer + m * lanes + lane])
                     # Tiles come one after the other: a later one may have the score in an earlier row.
                     if found > score[pair] or (found == score[pair] and i < ends[1, pair]):
                         score[pair] = found
                         ends[1, pair] = i
                         # Of a local alignment the text was cut at its end: the last row tells where it ends in the pattern.
                         if traces and (mode != LOCAL or i == n):
-                            _note_end(g, layer, lanes, lane, most_gaps, found, tile if mode == LOCAL else m, pair, ends)
+                            _note_end(g, layer, lanes, lane, maximum_gaps, found, tile if mode == LOCAL else m, pair, ends)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -329,9 +329,9 @@ def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, begi
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _note_end(g, layer, lanes, lane, most_gaps, found, j, pair, ends):
+def _note_end(g, layer, lanes, lane, maximum_gaps, found, j, pair, ends):
     """Where in the pattern, from column `j` on, and with how many gaps at the least a lane's score is reached."""
-    while g[most_gaps * layer + j * lanes + lane] != found:
+    while g[maximum_gaps * layer + j * lanes + lane] != found:
         j += 1
     q = 0
     while g[q * layer + j * lanes + lane] != found:
@@ -343,12 +343,12 @@ def _note_end(g, layer, lanes, lane, most_gaps, found, j, pair, ends):
 @njit(nogil=True, cache=True, error_model="numpy")
 def _walk(text_places, pattern_places, pairs, lanes, settings, directions, score, ends, runs):
     """Follow the directions of a group from each end to the beginning."""
-    most_gaps, seed = settings[0], settings[2]
+    maximum_gaps, seed = settings[0], settings[2]
     width = 0
     for pair in pairs:
         width = max(width, pattern_places[pair, 1] - pattern_places[pair, 0])
     layer = (width + 1) * lanes
-    row = (most_gaps + 1) * layer
+    row = (maximum_gaps + 1) * layer
     for lane in range(len(pairs)):
         pair = pairs[lane]
         i, j, q = np.int64(ends[1, pair]), np.int64(ends[3, pair]), np.int64(ends[4, pair])
@@ -419,7 +419,7 @@ class ReadSearch:
         """
         last = len(text_of) if last is None else last
         cells = (self._text_lengths[text_of[first:last]] + 1.0) * (self._pattern_lengths[pattern_of[first:last]] + 1.0)
-        cells *= self._rules.most_gaps + 1
+        cells *= self._rules.maximum_gaps + 1
         marks = np.concatenate([[0.0], np.cumsum(cells)])
         most = _CELLS_OF_BLOCK * self._processor.threads
         begin = 0
@@ -442,12 +442,12 @@ class _Block:
         self._text_places, self._pattern_places = _places(search._texts, text_of), _places(search._patterns, pattern_of)
         n = len(text_of)
         self._score, self._ends = np.full(n, NO_ALIGNMENT, np.int32), np.full((5, n), -1, np.int32)
-        self._runs = np.zeros((n, 2 * self._rules.most_gaps + 1), np.int32)
-        self._lowest = -int(self._rules.most_loss(int(_lengths(self._pattern_places).max(initial=0)))) - 1
+        self._runs = np.zeros((n, 2 * self._rules.maximum_gaps + 1), np.int32)
+        self._lowest = -int(self._rules.maximum_loss(int(_lengths(self._pattern_places).max(initial=0)))) - 1
         if self._rules.mode == PREFIX and self._rules.gap_extend:
             # So many letters of the text alone cost more than they can be worth.
             lengths = _lengths(self._pattern_places)
-            reach = lengths + (lengths * self._rules.most_gain + self._rules.most_loss(lengths)) // self._rules.gap_extend
+            reach = lengths + (lengths * self._rules.maximum_gain + self._rules.maximum_loss(lengths)) // self._rules.gap_extend
             self._text_places[:, 1] = np.minimum(self._text_places[:, 1], self._text_places[:, 0] + reach)
 
     def align(self, traces: bool) -> Generator[None, None, None]:
@@ -479,7 +479,7 @@ class _Block:
         if not len(groups):
             return
         longest = np.maximum.reduceat(text, groups) + 1.0, np.maximum.reduceat(pattern, groups) + 1.0
-        cells = longest[0] * longest[1] * (self._rules.most_gaps + 1) * lanes
+        cells = longest[0] * longest[1] * (self._rules.maximum_gaps + 1) * lanes
         if traces and cells.max() > _TRACED_BYTES:
             worst = int(cells.argmax())
             n, m = int(longest[0][worst]) - 1, int(longest[1][worst]) - 1
@@ -487,18 +487,18 @@ class _Block:
 
         def work(first: int, last: int, stop: StopFlag) -> None:
             width = int(longest[1][first:last].max()) * lanes
-            layers = (self._rules.most_gaps + 1) * width
+            layers = (self._rules.maximum_gaps + 1) * width
             directions = np.empty(int(cells[first:last].max()) if traces else 0, np.uint8)
             dtype = of._table.dtype
             align_groups(
                 of._texts.codes, self._text_places, of._patterns.codes, self._pattern_places, order[first * lanes : last * lanes],
                 of._table, _costs(self._rules), _settings(self._rules), self._lowest, aligned(layers, dtype), aligned(layers, dtype),
                 aligned(width, dtype), aligned(LETTERS * width, dtype), aligned(lanes, dtype),
-                aligned((4 + 2 * self._rules.most_gaps) * _BAND_ROWS * lanes, dtype), aligned(width, dtype), directions,
+                aligned((4 + 2 * self._rules.maximum_gaps) * _BAND_ROWS * lanes, dtype), aligned(width, dtype), directions,
                 self._score, self._ends, self._runs, stop,
             )  # fmt: skip
 
-        pieces = equal_partitions(cells, of._processor.threads, most_cost=_CELLS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        pieces = equal_partitions(cells, of._processor.threads, maximum_cost=_CELLS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
         for _ in of._processor.run(work, pieces, 0):
             yield
 
@@ -526,7 +526,7 @@ def _costs(rules: GapRules) -> NDArray[np.int64]:
 
 
 def _settings(rules: GapRules) -> NDArray[np.int64]:
-    return np.array([rules.most_gaps, rules.mode, rules.seed_length, rules.is_published], np.int64)
+    return np.array([rules.maximum_gaps, rules.mode, rules.seed_length, rules.is_published], np.int64)
 
 
 def _table(matrix: NDArray[np.int32], bits: int) -> NDArray[Any]:

@@ -52,9 +52,9 @@ _ROUNDING = 2.0**-24
 _ITEMS_OF_LOOK = 256  # between two looks at the flag
 _QUICK = {"contract", "nnan", "nsz"}
 _ALL_BUT_SIGN = (1 << 63) - 1
-_LEAST_BITS = ~(0x7FF << 52)  # of minus infinity, in the order of the numbers
-_LEAST_SHARE = 16  # one in so many clusters has something in a bin that gets a row: a vector holds eight products, and waits for none
-_MOST_FLOAT32 = 1 << 24  # a whole number that float32 holds
+_MINIMUM_BITS = ~(0x7FF << 52)  # of minus infinity, in the order of the numbers
+_MINIMUM_SHARE = 16  # one in so many clusters has something in a bin that gets a row: a vector holds eight products, and waits for none
+_MAXIMUM_FLOAT32 = 1 << 24  # a whole number that float32 holds
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -162,7 +162,7 @@ def _greatest_value(products, factor, square):
     """Products become values; the greatest of them. As whole numbers in the same order, which are compared a vector at a time."""
     for j in range(len(products)):
         products[j] = products[j] * factor[j] - square[j]
-    bits, best = products.view(np.int64), np.int64(_LEAST_BITS)
+    bits, best = products.view(np.int64), np.int64(_MINIMUM_BITS)
     for j in range(len(bits)):
         best = max(best, bits[j] ^ ((bits[j] >> 63) & _ALL_BUT_SIGN))
     return np.int64(best ^ ((best >> 63) & _ALL_BUT_SIGN)).view(np.float64)
@@ -188,8 +188,8 @@ class _Lists(NamedTuple):
         k = len(centroids.counts)
         starts = np.searchsorted(centroids.keys, np.arange(n_bins + 1) * k)
         clusters, lengths, rows = (centroids.keys % k).astype(np.int32), np.diff(starts), np.full(n_bins, -1, np.int32)
-        is_dense = lengths * _LEAST_SHARE >= k
-        if int(centroids.sums.max(initial=0)) > _MOST_FLOAT32:
+        is_dense = lengths * _MINIMUM_SHARE >= k
+        if int(centroids.sums.max(initial=0)) > _MAXIMUM_FLOAT32:
             is_dense[:] = False
         rows[is_dense] = np.arange(np.count_nonzero(is_dense))
         dense = np.zeros((np.count_nonzero(is_dense), k), np.float32)
@@ -309,7 +309,7 @@ class PointMeans:
             _assign_points(self._points, columns, centroids, labels, distances, begin, end, stop)
 
         costs = np.full(-(-(last - first) // POINTS_OF_RUN), float(POINTS_OF_RUN * k * (d + 2)))
-        pieces = equal_partitions(costs, self._device.threads, most_cost=_OPERATIONS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        pieces = equal_partitions(costs, self._device.threads, maximum_cost=_OPERATIONS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
         begun = first
         for done in self._device.run(work, pieces, 0):
             end, sums = min(last, first + done * POINTS_OF_RUN), None
@@ -383,7 +383,9 @@ class VectorMeans:
         elements = np.diff(vectors.offsets[first : last + 1])
         # Half the vectors, it may be, walk the lists of all clusters; each looks at all of them.
         steps = float(self._in_bin @ np.diff(lists.starts)) / max(1, len(vectors.bins))
-        pieces = equal_partitions(elements * steps + k / 4.0, self._device.threads, most_cost=_STEPS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        pieces = equal_partitions(
+            elements * steps + k / 4.0, self._device.threads, maximum_cost=_STEPS_OF_PIECE, per_worker=_PIECES_OF_THREAD
+        )
         begun = added = first
         for done in self._device.run(work, pieces, 0):
             end, sums = first + done, None

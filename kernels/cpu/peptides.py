@@ -42,12 +42,12 @@ def digest_proteins(
     residue_mass,
     terminal_mass,
     required_ends,
-    max_missed,
-    min_length,
-    max_length,
+    maximum_missed,
+    minimum_length,
+    maximum_length,
     clip_methionine,
-    min_mass,
-    max_mass,
+    minimum_mass,
+    maximum_mass,
     bucket_width,
     run_of_bucket,
     cursor,
@@ -68,9 +68,9 @@ def digest_proteins(
     residue_mass : (26,) int64, 1e-9 Da with fixed modifications, negative for letters that have no mass.
     terminal_mass : int64, 1e-9 Da, water and fixed terminal modifications.
     required_ends : 2 for specific, 1 for semi-specific, 0 for non-specific digestion.
-    max_missed : missed cleavages allowed inside a peptide (counted but not limited for non-specific digestion).
+    maximum_missed : missed cleavages allowed inside a peptide (counted but not limited for non-specific digestion).
     clip_methionine : whether the initial methionine may be lost.
-    min_mass, max_mass, bucket_width : int64, 1e-9 Da; bucket b holds masses from b * bucket_width.
+    minimum_mass, maximum_mass, bucket_width : int64, 1e-9 Da; bucket b holds masses from b * bucket_width.
     run_of_bucket : (buckets,) int64, the run that each bucket belongs to, negative for buckets that do not count.
     cursor : (runs,) int64. Counting adds to it; filling takes the place it names and moves it on.
     fill : False to count, True to write the out arrays.
@@ -91,13 +91,13 @@ def digest_proteins(
             signature = np.uint64(0)
             letters = np.uint32(0)
             missed = 0
-            stop = min(end, start + max_length)
+            stop = min(end, start + maximum_length)
             for last in range(start, stop):
                 letter = residues[last] - 65
                 if residue_mass[letter] < 0:
                     break
                 mass += residue_mass[letter]
-                if mass > max_mass:
+                if mass > maximum_mass:
                     break
                 signature = (signature ^ np.uint64(letter + 1)) * _SIGNATURE_FACTOR
                 signature ^= signature >> np.uint64(29)
@@ -106,7 +106,7 @@ def digest_proteins(
                 cut = at_protein_end or cleaves[letter, residues[last + 1] - 65]
                 length = last - start + 1
                 ends = (1 if start_is_end else 0) + (1 if cut else 0)
-                if length >= min_length and mass >= min_mass and ends >= required_ends:
+                if length >= minimum_length and mass >= minimum_mass and ends >= required_ends:
                     run = run_of_bucket[mass // bucket_width]
                     if run >= 0:
                         if fill:
@@ -125,7 +125,7 @@ def digest_proteins(
                         cursor[run] += 1
                 if cut:
                     missed += 1
-                    if missed > max_missed and required_ends > 0:
+                    if missed > maximum_missed and required_ends > 0:
                         break
 
 

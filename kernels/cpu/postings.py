@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from kernels.cpu.arrangements import add_modifications, find_arrangement, first_arrangement, next_arrangement
 from kernels.cpu.candidates import bin_of_rounded, lower_bound
-from kernels.cpu.forms import arrangement_room, form_code
+from kernels.cpu.peptidoforms import arrangement_room, peptidoform_code
 from kernels.cpu.scores import PROTON_MASS
 from kernels.cpu.segments import HEAVIEST_END, LAST_KEY, key_of
 from kernels.layouts import (
     C_TERMINAL,
-    FORMS_OF_CHUNK,
     ISOTOPE_BITS,
     KEYS_OF_DALTON,
+    PEPTIDOFORMS_OF_CHUNK,
     FragmentIndexArrays,
     ModificationArrays,
     PeptideArrays,
@@ -47,12 +47,12 @@ def empty_index(
     *,
     bin_shift: int = BIN_SHIFT,
 ) -> FragmentIndexArrays:
-    """The index of forms, in order of mass as `list_forms` gives them, with room for the postings; `build_chunks` fills it."""
-    code = form_code(peptides, modifications)
-    n_chunks = -(-len(form_mass) // FORMS_OF_CHUNK)
+    """The index of forms, in order of mass as `list_peptidoforms` gives them, with room for the postings; `build_chunks` fills it."""
+    code = peptidoform_code(peptides, modifications)
+    n_chunks = -(-len(form_mass) // PEPTIDOFORMS_OF_CHUNK)
     peptide = (form_codes >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
     ions = (peptides.length[peptide].astype(np.int64) - 1) * (len(settings.n_term_series) + len(settings.c_term_series))
-    of_chunk = np.add.reduceat(ions, np.arange(n_chunks) * FORMS_OF_CHUNK) if n_chunks else np.zeros(0, np.int64)
+    of_chunk = np.add.reduceat(ions, np.arange(n_chunks) * PEPTIDOFORMS_OF_CHUNK) if n_chunks else np.zeros(0, np.int64)
     chunk_start = np.concatenate((np.zeros(1, np.int64), np.cumsum(of_chunk)))
     heaviest = (float(form_mass[-1]) if n_chunks else 0.0) + HEAVIEST_END
     n_bins = (min(LAST_KEY, int(heaviest * KEYS_OF_DALTON)) >> bin_shift) + 1
@@ -98,8 +98,8 @@ def _list_ions(chunk, peptides, modifications, settings, code, index, room, shif
     n_term_series, c_term_series = settings.n_term_series, settings.c_term_series
     n, slots, previous = 0, np.int64(0), np.int64(-2)
     length, position = np.int64(0), np.int64(0)
-    start = chunk * FORMS_OF_CHUNK
-    for i in range(start, min(len(index.form_mass), start + FORMS_OF_CHUNK)):
+    start = chunk * PEPTIDOFORMS_OF_CHUNK
+    for i in range(start, min(len(index.form_mass), start + PEPTIDOFORMS_OF_CHUNK)):
         number = index.form_code[i]
         arrangement = number & ((1 << code.arrangement_bits) - 1)
         if arrangement > 0 and number == previous + 1:
@@ -201,7 +201,7 @@ def _room(segments, tables, bins):
         for n in range(len(tables.of_count)):
             of_counts[c << 8 | n] = tables.of_count[n] + tables.of_count[c]
     return _Room(
-        np.zeros(FORMS_OF_CHUNK, np.uint32),
+        np.zeros(PEPTIDOFORMS_OF_CHUNK, np.uint32),
         np.empty(most, np.int64),
         np.empty(most, np.int64),
         of_counts,
@@ -225,8 +225,8 @@ def search_chunks(
     flag = np.zeros(1, np.uint8) if stop is None else stop
     room = _room(segments, tables, histogram.shape[1])
     for chunk in range(len(index.chunk_start) - 1):
-        start = chunk * FORMS_OF_CHUNK
-        stop = min(len(index.form_mass), start + FORMS_OF_CHUNK)
+        start = chunk * PEPTIDOFORMS_OF_CHUNK
+        stop = min(len(index.form_mass), start + PEPTIDOFORMS_OF_CHUNK)
         for q in range(last - first):
             if flag[0]:
                 return
@@ -240,7 +240,8 @@ def search_chunks(
                 # Forms outside the windows scored nothing.
                 histogram[first + q, 0] -= high - low - inside
                 _rank(
-                    first + q, low, high, start, windows[q], index.form_code, tables.of_dot, code.isotope_shift, settings.min_matched_ions,
+                    first + q, low, high, start, windows[q], index.form_code, tables.of_dot, code.isotope_shift,
+                    settings.minimum_matched_ions,
                     room, best, histogram, histogram_width,
                 )  # fmt: skip
                 room.counter[:] = 0
@@ -290,7 +291,7 @@ def _clear_outside(windows, start, stop, counter):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _rank(
-    q, low, high, start, windows, form_code, of_dot, isotope_shift, min_matched_ions, room, best, histogram, histogram_width
+    q, low, high, start, windows, form_code, of_dot, isotope_shift, minimum_matched_ions, room, best, histogram, histogram_width
 ):  # fmt: skip
     """Scores of the forms `low:high` (whole groups) of a chunk into the histogram of query q, and the best ones among its best.
 
@@ -323,7 +324,7 @@ def _rank(
             if good[g] > 0:
                 for i in range(g * _GROUP, (g + 1) * _GROUP):
                     value = np.int64(counter[block + i])
-                    if score[i] >= best.score[q, k - 1] and (value & 0xFF) + ((value >> 8) & 0xFF) >= min_matched_ions:
+                    if score[i] >= best.score[q, k - 1] and (value & 0xFF) + ((value >> 8) & 0xFF) >= minimum_matched_ions:
                         e = 0
                         while start + block + i >= windows[e, 1] or start + block + i < windows[e, 0]:
                             e += 1

@@ -29,7 +29,7 @@ def preprocess_spectra(
     tolerance_relative,
     deisotope,
     transform,
-    min_mz,
+    minimum_mz,
     out_count,
     out_mz,
     out_weight,
@@ -46,7 +46,7 @@ def preprocess_spectra(
     tolerance_absolute, tolerance_relative : fragment tolerance, for finding isotope peaks.
     deisotope : remove a peak that stands one isotope spacing (for charge 1 or 2) above a more intense one that explains it.
     transform : of intensities, one of the TRANSFORM constants.
-    min_mz : peaks below are dropped.
+    minimum_mz : peaks below are dropped.
     out_count : (n,) int64, peaks kept; out_mz, out_weight, out_correlation : written at the input's offsets. Weights of a spectrum have
         unit length (their squares add up to 1); the correlation weights are Comet's: square roots, scaled to 50 in each of ten equal
         windows.
@@ -60,7 +60,7 @@ def preprocess_spectra(
         low, high = offsets[s], offsets[s + 1]
         n = high - low
         for i in range(n):
-            keep[i] = mz[low + i] >= min_mz
+            keep[i] = mz[low + i] >= minimum_mz
         if removal_width > 0:
             charge = max(1, precursor_charge[s])
             for z in range(1, charge + 1):

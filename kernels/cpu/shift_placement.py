@@ -28,7 +28,7 @@ from kernels.cpu.scores import (
     list_rows,
     look_up_ions,
     match_ions,
-    most_peaks,
+    maximum_peaks,
     new_scratch,
     sum_masses,
 )
@@ -174,7 +174,7 @@ def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first,
     `candidate` (q, k) int64, peptides, -1 for none; `placed` is filled; `stop` (1,) uint8, read between queries.
     """
     flag = np.zeros(1, np.uint8) if stop is None else stop
-    scratch = new_scratch(settings, 0, 1, False, most_peaks(spectra, queries.spectrum, first, last))
+    scratch = new_scratch(settings, 0, 1, False, maximum_peaks(spectra, queries.spectrum, first, last))
     base, score, counts, sides = np.zeros(PLACES, np.float64), np.zeros(PLACES, np.float64), np.zeros(PLACES, np.int64), _new_sides()
     previous, indexed = np.int64(-1), IndexedSpectrum(0, 0, 0, 0)
     for q in range(first, last):
@@ -184,7 +184,7 @@ def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first,
         if s != previous:
             indexed = index_spectrum(s, spectra, settings, False, False, scratch)
             previous = s
-        charges = max(1, min(settings.max_fragment_charge, queries.charge[q] - 1))
+        charges = max(1, min(settings.maximum_fragment_charge, queries.charge[q] - 1))
         n_rows, n_n_rows = list_rows(settings, charges, scratch.rows)
         for k in range(candidate.shape[1]):
             placed.plain[q, k], placed.plain_isotope[q, k] = -np.inf, 0
@@ -206,7 +206,7 @@ def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first,
                 count_n, count_c, dot = _score_form(
                     base, length, peptides.n_term_mass, peptides.c_term_mass, n_rows, n_n_rows, indexed, spectra, settings, False, scratch
                 )  # fmt: skip
-                if count_n + count_c >= settings.min_matched_ions:
+                if count_n + count_c >= settings.minimum_matched_ions:
                     placed.plain[q, k] = hyperscore(count_n, count_c, dot)
             highest = -np.inf
             for e in range(len(settings.isotope_errors)):
@@ -224,7 +224,7 @@ def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first,
                     value += _USUAL - _RARE * abs(isotope)
                 elif isotope != 0:
                     value -= shifts.isotope_lead
-                if counts[best] >= settings.min_matched_ions and value > highest:
+                if counts[best] >= settings.minimum_matched_ions and value > highest:
                     highest = value
                     placed.shifted[q, k], placed.shifted_isotope[q, k], placed.place[q, k] = score[best], isotope, best + 1
 
@@ -237,14 +237,14 @@ def score_places(spectra, spectrum, charge, peptides, peptide, shift, settings, 
     p in column p - 1; behind the last residue -inf and 0. `stop` as in `place_shifts`.
     """
     flag = np.zeros(1, np.uint8) if stop is None else stop
-    scratch = new_scratch(settings, 0, 1, False, most_peaks(spectra, spectrum, first, last))
+    scratch = new_scratch(settings, 0, 1, False, maximum_peaks(spectra, spectrum, first, last))
     base, score, counts, sides = np.zeros(PLACES, np.float64), np.zeros(PLACES, np.float64), np.zeros(PLACES, np.int64), _new_sides()
     for row in range(first, last):
         if flag[0]:
             return
         s = spectrum[row]
         indexed = index_spectrum(s, spectra, settings, False, False, scratch)
-        charges = max(1, min(settings.max_fragment_charge, charge[row] - 1))
+        charges = max(1, min(settings.maximum_fragment_charge, charge[row] - 1))
         n_rows, n_n_rows = list_rows(settings, charges, scratch.rows)
         position, length = np.int64(peptides.position[peptide[row]]), np.int64(peptides.length[peptide[row]])
         for i in range(length):

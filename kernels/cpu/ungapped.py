@@ -18,7 +18,7 @@ __all__ = ["align_where_sure", "best_without_gaps"]
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def best_without_gaps(
-    texts, text_offsets, patterns, pattern_offsets, text_of, pattern_of, losses, gains, shortest_gap, least_gain, score, starts
+    texts, text_offsets, patterns, pattern_offsets, text_of, pattern_of, losses, gains, shortest_gap, minimum_gain, score, starts
 ):
     """The best alignments without gaps, where they are the best of all.
 
@@ -26,7 +26,7 @@ def best_without_gaps(
     ----------
     text_of, pattern_of : (n,) int64. losses : (letters, letters) int64, by the pattern's and the text's code, what a pair scores less than
         the pattern's letter gains at the most; gains : (letters,) int64. shortest_gap : what has lost so much is not sure.
-    least_gain : a pattern with a letter that gains less is left.
+    minimum_gain : a pattern with a letter that gains less is left.
     score, starts : (n,) int64, filled; `starts` is -1 where none is sure.
     """
     for k in range(len(text_of)):
@@ -49,7 +49,7 @@ def best_without_gaps(
         gain = 0
         for j in range(first, first + length):
             gain += gains[patterns[j]]
-            if gains[patterns[j]] < least_gain:
+            if gains[patterns[j]] < minimum_gain:
                 starts[k] = -1
         score[k] = gain - least
 
@@ -59,7 +59,7 @@ def align_where_sure(
 ) -> tuple[Alignments, NDArray[np.bool_]]:
     """Alignments of pairs, and which of them are known to be those of the definition, mode WITHIN or LOCAL; the others are none."""
     n = len(text_of)
-    found, score, starts = Alignments.none(n, rules.most_gaps), np.zeros(n, np.int64), np.full(n, -1, np.int64)
+    found, score, starts = Alignments.none(n, rules.maximum_gaps), np.zeros(n, np.int64), np.full(n, -1, np.int64)
     is_local = rules.mode == LOCAL
     if rules.seed_length == 0 and not rules.is_published and rules.mode in (WITHIN, LOCAL):
         size = max(LETTERS, len(rules.matrix))

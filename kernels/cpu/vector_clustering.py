@@ -373,9 +373,9 @@ class VectorClustering:
             with self._adding:
                 neighbours[begin:reach] += found
 
-        if linkage.least_neighbours > 2:  # else whoever has a neighbour is a core point
+        if linkage.minimum_neighbours > 2:  # else whoever has a neighbour is a core point
             yield from self._in_pieces(count, costs)
-            is_core = neighbours >= linkage.least_neighbours
+            is_core = neighbours >= linkage.minimum_neighbours
         parents, highest, nearest_core = np.arange(n), np.zeros(n), np.full(n, -1)
 
         def join(begin: int, end: int, stop: StopFlag) -> None:
@@ -392,7 +392,7 @@ class VectorClustering:
 
     def _linked(self, linkage: Linkage, first: int, last: int, labels: NDArray[np.int64]) -> Generator[None, None, None]:
         """Fill the labels of COMPLETE and AVERAGE."""
-        yield from self._joined(linkage._replace(method=SINGLE, least_neighbours=2), first, last, labels)
+        yield from self._joined(linkage._replace(method=SINGLE, minimum_neighbours=2), first, last, labels)
         rounds = LinkageRounds(self._vectors, self._ends, labels, first, linkage)
         while (groups := rounds.groups()) is not None:
             places = np.arange(len(groups.members))
@@ -417,7 +417,7 @@ class VectorClustering:
 
     def _in_pieces(self, work: Callable[[int, int, StopFlag], None], costs: NDArray[np.floating]) -> Generator[None, None, None]:
         """Do the work of items that cost so much, by all threads."""
-        pieces = equal_partitions(costs, self._device.threads, most_cost=_PRODUCTS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        pieces = equal_partitions(costs, self._device.threads, maximum_cost=_PRODUCTS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
         for _ in self._device.run(work, pieces, 0):
             yield
 

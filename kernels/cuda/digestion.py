@@ -24,7 +24,8 @@ _LIMITS = np.dtype(
         *[
             (name, np.int64)
             for name in (
-                "terminal_mass", "min_mass", "max_mass", "bucket_width", "required_ends", "max_missed", "min_length", "max_length",
+                "terminal_mass", "minimum_mass", "maximum_mass", "bucket_width", "required_ends", "maximum_missed", "minimum_length",
+                "maximum_length",
                 "clip_methionine", "n_proteins", "n_shares", "n_buckets",
             )
         ],
@@ -42,12 +43,12 @@ def count_peptides(
     residue_mass: NDArray[np.int64],
     terminal_mass: int,
     required_ends: int,
-    max_missed: int,
-    min_length: int,
-    max_length: int,
+    maximum_missed: int,
+    minimum_length: int,
+    maximum_length: int,
     clip_methionine: bool,
-    min_mass: int,
-    max_mass: int,
+    minimum_mass: int,
+    maximum_mass: int,
     bucket_width: int,
     counts: NDArray[np.int64],
 ) -> Generator[int, None, None]:
@@ -62,9 +63,11 @@ def count_peptides(
     first, last = int(offsets[bounds[0]]), int(offsets[bounds[-1]])
     limits = np.zeros(1, _LIMITS)
     for name, value in (
-        ("residue_mass", residue_mass), ("terminal_mass", terminal_mass), ("min_mass", min_mass), ("max_mass", max_mass),
-        ("bucket_width", bucket_width), ("required_ends", required_ends), ("max_missed", max_missed), ("min_length", min_length),
-        ("max_length", max_length), ("clip_methionine", clip_methionine), ("n_proteins", len(offsets) - 1), ("n_shares", len(counts)),
+        ("residue_mass", residue_mass), ("terminal_mass", terminal_mass), ("minimum_mass", minimum_mass), ("maximum_mass", maximum_mass),
+        ("bucket_width", bucket_width), ("required_ends", required_ends), ("maximum_missed", maximum_missed), ("minimum_length",
+        minimum_length),
+        ("maximum_length", maximum_length), ("clip_methionine", clip_methionine), ("n_proteins", len(offsets) - 1), ("n_shares",
+        len(counts)),
         ("n_buckets", counts.shape[1]),
     ):  # fmt: skip
         limits[name] = value

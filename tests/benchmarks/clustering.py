@@ -40,7 +40,7 @@ from kernels.cpu.nearest_vectors import nearest_vectors
 from tests.benchmarks.figures import emit
 
 _PPM = 3000
-_MOST_INCORRECT = 0.036
+_MAXIMUM_INCORRECT = 0.036
 _DISTANCES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55)
 
 
@@ -137,14 +137,14 @@ def massbank_figures(folder: Path) -> None:
         return cluster_quality(found.cluster[some], labels[some])
 
     for settings in ({"linkage": "average"}, {"linkage": "complete"}, {"method": "dbscan"}):
-        of_half = {d: quality(~half, max_distance=d, **settings) for d in _DISTANCES}
-        chosen = max((d for d, one in of_half.items() if one.incorrect <= _MOST_INCORRECT), default=_DISTANCES[0])
+        of_half = {d: quality(~half, maximum_distance=d, **settings) for d in _DISTANCES}
+        chosen = max((d for d, one in of_half.items() if one.incorrect <= _MAXIMUM_INCORRECT), default=_DISTANCES[0])
         told = {
-            name: [round(value, 4) for value in quality(some, max_distance=chosen, **settings)[1:]]
+            name: [round(value, 4) for value in quality(some, maximum_distance=chosen, **settings)[1:]]
             for name, some in (("chosen_on", ~half), ("other", half), ("all", np.ones_like(half)))
         }
         emit(
-            {"what": "massbank", **settings, "max_distance": chosen},
+            {"what": "massbank", **settings, "maximum_distance": chosen},
             columns=Quality._fields[1:],
             **told,
         )

@@ -31,12 +31,12 @@ SETS = (*INDEPENDENT, "bench")
 ESTIMATORS: dict[str, Callable[[NDArray[np.float64]], float]] = {"lower": lower, "combined": combined, "paired": paired}
 OURS = "proteoscope"
 EQUAL_SHARES = (0.01, 0.02, 0.03)
-MOST_FALSE = {"psm": 0.013, "peptide": 0.014, "group": 0.015}
+MAXIMUM_FALSE = {"psm": 0.013, "peptide": 0.014, "group": 0.015}
 """Combined share at a reported 1 %, all sets together."""
-MOST_FALSE_OF_FEW = 0.015
-MOST_FALSE_OF_NULLS = 1.0
+MAXIMUM_FALSE_OF_FEW = 0.015
+MAXIMUM_FALSE_OF_NULLS = 1.0
 """False PSMs accepted in a search of few spectra without a right answer, on average."""
-MOST_SMALL_E_VALUES = 0.015
+MAXIMUM_SMALL_E_VALUES = 0.015
 """Of spectra without a right answer, those with E <= 0.01."""
 LOSS = 2.0
 """A set loses by a change where its difference is below zero by more than so many standard errors."""
@@ -71,16 +71,16 @@ def exceeded(records: Sequence[Record]) -> list[str]:
     discoveries = [one for one in _chosen(records, "discoveries", program=OURS, reported=0.01) if one["set"] in INDEPENDENT]
     for part, level in dict.fromkeys((one["part"], one["level"]) for one in discoveries if one["part"] != "small null"):
         spread = _spread([one for one in discoveries if (one["part"], one["level"]) == (part, level)])
-        bound = MOST_FALSE_OF_FEW if part in ("small", "incomplete 50%") else MOST_FALSE[level]
+        bound = MAXIMUM_FALSE_OF_FEW if part in ("small", "incomplete 50%") else MAXIMUM_FALSE[level]
         if spread.low > bound:
             found.append(f"{part}, {level}: {_with_interval(spread)} % false, at most {_percent(bound)}")
     nulls = [one["entrapped"] for one in discoveries if (one["part"], one["level"]) == ("small null", "psm")]
-    if nulls and np.mean(nulls) - 2 * np.std(nulls) / np.sqrt(len(nulls)) > MOST_FALSE_OF_NULLS:
-        found.append(f"small null: {np.mean(nulls):.2f} false PSMs in a search, at most {MOST_FALSE_OF_NULLS:g}")
+    if nulls and np.mean(nulls) - 2 * np.std(nulls) / np.sqrt(len(nulls)) > MAXIMUM_FALSE_OF_NULLS:
+        found.append(f"small null: {np.mean(nulls):.2f} false PSMs in a search, at most {MAXIMUM_FALSE_OF_NULLS:g}")
     of_null = _chosen(records, "null")
     matched = sum(one["matched"] for one in of_null)
     small = sum(round(one["share"]["0.01"] * one["matched"]) for one in of_null)
-    if small > MOST_SMALL_E_VALUES * matched + 3 * np.sqrt(MOST_SMALL_E_VALUES * matched):
+    if small > MAXIMUM_SMALL_E_VALUES * matched + 3 * np.sqrt(MAXIMUM_SMALL_E_VALUES * matched):
         found.append(f"null: {small} of {matched} without a right answer have E <= 0.01")
     accepted = sum(one["accepted"] for one in of_null)
     if accepted > len(of_null):

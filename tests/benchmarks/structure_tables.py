@@ -41,7 +41,7 @@ BASELINE, GAP_FIRST, GAP_NEXT = 0.2, 6.7, 0.7
 
 _CONFORMATIONS, _NEIGHBOURS, _BURIALS = 24, 30, 12
 _SEPARATIONS = [2, 3, 4, 8, 15, 30, 60]
-_NEAR, _LEAST_TM_SCORE, _FEWEST_NEAR = 5.0, 0.5, 30  # Å; of chains that are examples
+_NEAR, _MINIMUM_TM_SCORE, _FEWEST_NEAR = 5.0, 0.5, 30  # Å; of chains that are examples
 _ROUNDS, _PSEUDO_COUNT, _RANDOM_PAIRS, _LEARNED_PAIRS = 60, 200.0, 60_000, 30_000
 
 
@@ -83,7 +83,7 @@ def aligned_residues(chains: DescribedChains, fold: NDArray, threads: int) -> Al
             pairs = superposed.pairs[superposed.pair_offsets[k] : superposed.pair_offsets[k + 1]].astype(np.int64)
             moved = superposed.moved(k, position[offsets[target] : offsets[target + 1]])
             near = np.linalg.norm(own[pairs[:, 0]] - moved[pairs[:, 1]], axis=1) < _NEAR
-            if max(superposed.tm_score_query[k], superposed.tm_score_target[k]) >= _LEAST_TM_SCORE and near.sum() >= _FEWEST_NEAR:
+            if max(superposed.tm_score_query[k], superposed.tm_score_target[k]) >= _MINIMUM_TM_SCORE and near.sum() >= _FEWEST_NEAR:
                 found.append((pairs[near, 0] + offsets[i], pairs[near, 1] + offsets[target]))
     return AlignedResidues(
         np.concatenate([first for first, _ in found]), np.concatenate([second for _, second in found]),

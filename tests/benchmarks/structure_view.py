@@ -58,7 +58,7 @@ def measure_frames(n_chains: int, n_residues: int) -> None:
     for renderer in renderers:
         for style in ("ribbon", "tube", "line", "sphere"):
             scene.style = style
-            bodies = scene.bodies(renderer.most_triangles)
+            bodies = scene.bodies(renderer.maximum_triangles)
             n_triangles = sum(len(one.mesh.triangles) for one in bodies)
             camera = Camera().facing(scene.points()).fitted(scene.points(), SIZE.width() / SIZE.height())
             for is_smooth in (False, True):
@@ -67,7 +67,7 @@ def measure_frames(n_chains: int, n_residues: int) -> None:
                     camera = camera.turned(3.0, 1.0)
                     started = time.perf_counter()
                     look = Look(QColor("white"))
-                    renderer.picture(scene.bodies(renderer.most_triangles), camera, scene.sphere(), look, SIZE, is_smooth=is_smooth)
+                    renderer.picture(scene.bodies(renderer.maximum_triangles), camera, scene.sphere(), look, SIZE, is_smooth=is_smooth)
                     times.append((time.perf_counter() - started) * 1000)
                 emit(
                     "frame", times[1:], by=renderer.name, style=style, at_rest=is_smooth, chains=n_chains, residues=n_residues,

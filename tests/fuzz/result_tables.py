@@ -53,7 +53,7 @@ from tests.engine.views.search_projects import project_with_search
 from tests.engine.views.structure_projects import project_with_structures
 
 KINDS = tuple(one.kind for one in SEARCHES)
-MOST_KILOBYTES = 2 << 20
+MAXIMUM_KILOBYTES = 2 << 20
 N_SPECTRA = 40
 TEXTS = [
     "", "x", "é" * 300, "a\0b", "a\tb\nc\rd", "=1+1", '"', "-" * 5000, "1e999", "nan", "[" * 200, "A[+1", "PEPTIDE/2", "M 40; W x",
@@ -411,7 +411,7 @@ def run(n: int, seed: int, folder: Path, kinds: tuple[str, ...] = KINDS, *, wind
                 try:
                     refused[kind] += looked.use(project, kind) if looked else use(project, kind, out)
                     used = _peak_kilobytes()
-                    assert used - before < MOST_KILOBYTES // 2, f"{used - before:,} kilobytes more"
+                    assert used - before < MAXIMUM_KILOBYTES // 2, f"{used - before:,} kilobytes more"
                 except Exception as error:
                     where = traceback.extract_tb(error.__traceback__)[-1]
                     fault = f"{kind}: {type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[-300:]}"
@@ -425,7 +425,7 @@ def run(n: int, seed: int, folder: Path, kinds: tuple[str, ...] = KINDS, *, wind
             looked.close()
     assert not faults, "\n".join(faults.values()) + "\n".join(["", *faults])
     used = _peak_kilobytes()
-    assert used < MOST_KILOBYTES, f"{used:,} kilobytes"
+    assert used < MAXIMUM_KILOBYTES, f"{used:,} kilobytes"
     return refused
 
 

@@ -24,7 +24,7 @@ from engine.execution.threads import available_threads
 from engine.formats import read_spectra
 from engine.identification.parameters import IdentificationParameters
 from engine.jobs.progress import Progress
-from engine.matches.fragment_index import FragmentSearch
+from engine.matches.fragment_index import FragmentIndexSearch
 from engine.parameters import preset_names, read_preset
 from tests.searching import identify
 
@@ -145,11 +145,11 @@ def test_every_score_gives_the_same_tables_on_all_devices(preset, runs, sample_f
 def test_a_fragment_index_gives_the_same_tables_on_all_devices(preset, runs, sample_files, tmp_path, monkeypatch):
     used = []
 
-    def is_worthwhile(search: FragmentSearch, *_: object) -> bool:
+    def is_worthwhile(search: FragmentIndexSearch, *_: object) -> bool:
         used.append(search)
         return True
 
-    monkeypatch.setattr(FragmentSearch, "is_worthwhile", is_worthwhile)
+    monkeypatch.setattr(FragmentIndexSearch, "is_worthwhile", is_worthwhile)
     spectra, database = sample_files[preset]
     for memory in (2000, 256):
         parameters = parameters_of(preset, index_memory=memory)

@@ -18,7 +18,7 @@ from kernels.cpu.processor import Processor
 from kernels.cuda import digestion as cuda_digestion
 from kernels.cuda import vector_clustering as cuda_vector_clustering
 from kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
-from kernels.cuda.gapsmis_plan import FOUR, MANY_TEXTS, NARROW, ONE_TEXT, PROFILE, WIDE, Shape
+from kernels.cuda.gapsmis_plan import FOUR, MANY_TEXTS, NARROW, ONE_TEXT, PROFILE, WIDE, GapsMisShape
 from kernels.cuda.match_scores import MatchScores
 from kernels.cuda.scoring import SpectrumSearch
 from kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
@@ -58,7 +58,7 @@ def test_queries_one_by_one(score, device):
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 def test_queries_in_tiles(score, device):
     inputs = random_search(610 + score, score, fragment=(0.5, 0.0), precursor=(3.0, 0.0), n_queries=70, n_peptides=600, which=(0, 1))
-    check_search(device, inputs, least_sharing=0.0, dense_candidates_of_item=64)
+    check_search(device, inputs, minimum_sharing=0.0, dense_candidates_of_item=64)
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
@@ -122,7 +122,7 @@ def test_means_of_vectors(device):
 def test_reads_with_gaps(mode, device):
     texts, patterns = damaged_reads(40, 670, most=90)
     every, matrix = np.arange(40), np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32)
-    forms = Shape(MANY_TEXTS, 4, 4, NARROW, FOUR, 64), Shape(ONE_TEXT, 8, 16, NARROW, PROFILE)
+    forms = GapsMisShape(MANY_TEXTS, 4, 4, NARROW, FOUR, 64), GapsMisShape(ONE_TEXT, 8, 16, NARROW, PROFILE)
     for options in ({}, {"numbers": WIDE}, *({"shape": shape} for shape in forms)):
         rules = GapRules(matrix, 5, 2, 2, mode)
         expected = expected_alignments(texts, patterns, rules, every, every)

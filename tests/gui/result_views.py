@@ -17,9 +17,9 @@ from gui.tables.panel import TablePanel
 
 def settle(view: RunView, qtbot: QtBot) -> None:
     qtbot.wait(20)
-    qtbot.waitUntil(lambda: not view.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: not view.is_busy)
     qtbot.wait(20)
-    qtbot.waitUntil(lambda: not view.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: not view.is_busy)
 
 
 def shown(panel: TablePanel, name: str) -> list[Any]:

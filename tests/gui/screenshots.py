@@ -209,7 +209,7 @@ class Photographer:
         nucleotides.write_text(">transcript\n" + "ACGTTGCAAGCT" * 40 + "\n", encoding="utf-8")
         form.file_lists["queries"].add([SAMPLES / "BSA1.mzML.gz", nucleotides])
         form.inputs["queries"].box.text.setPlainText(">my protein\nMKWVTFISLLLLFSSAYS\nRGVFRR@THKSEIAHRFKDLGE")
-        form.parameters.set_values({"gap_open": -3, "max_e_value": 1e12})
+        form.parameters.set_values({"gap_open": -3, "maximum_e_value": 1e12})
         form.device.choose("cuda:7")
         window.devices.look()
         self.wait(lambda: window.devices.is_known and form.inputs["queries"].is_examined and form.file_lists["queries"].counts)

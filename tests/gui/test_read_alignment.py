@@ -67,7 +67,7 @@ def test_reads_in_more_lines_than_four_or_cut_off_are_not_counted(tmp_path: Path
 def test_a_large_file_of_reads_is_counted_in_part(tmp_path: Path) -> None:
     path = tmp_path / "large.fastq"
     path.write_text("@r\nACGTACGTACGTACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIIIIIIIIIIIIIII\n" * 60_000, encoding="utf-8")
-    found = count_sequences(path, most_bytes=1 << 20)
+    found = count_sequences(path, maximum_bytes=1 << 20)
     assert found is not None and not found.is_whole and 0 < found.n_sequences < 60_000
     assert found == SequenceCount(found.n_sequences, 32 * found.n_sequences, found.n_sequences, False)
 
@@ -164,7 +164,7 @@ def test_a_run_ends_with_its_alignments_which_are_exported(
     assert dialog is not None
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
     dialog.selectNameFilter(next(one for one in dialog.nameFilters() if "tsv" in one))
-    with qtbot.waitSignal(window.bridge.finished, timeout=20_000) as finished:
+    with qtbot.waitSignal(window.bridge.finished) as finished:
         dialog.fileSelected.emit(str(tmp_path / "mine"))
         dialog.close()
     assert finished.args[0].state == "done", finished.args[0].error

@@ -25,7 +25,7 @@ TWINS = sorted(
 every_twin = pytest.mark.parametrize("name", TWINS)
 every_source = pytest.mark.parametrize("file", SOURCES)
 
-MOST_LINES, MOST_ARGUMENTS = 95, 8
+MAXIMUM_LINES, MAXIMUM_ARGUMENTS = 95, 8
 """Of a function in CUDA, and of a kernel."""
 
 STRUCTS = [
@@ -66,13 +66,14 @@ STRUCTS = [
 
 SIZES = {
     "scoring": {
-        "_MOST_SLOTS": "kMostSlots", "_MOST_SERIES": "kMostSeries", "_MOST_ISOTOPE_ERRORS": "kMostIsotopeErrors",
-        "_MOST_FRAGMENT_CHARGE": "kMostFragmentCharge", "_NONE": "kNone", "_CORRELATION_HALF_WINDOW": "kCorrelationHalfWindow",
-        "_TILE": "kTile", "_DENSE_WARPS": "kDenseWarps", "_MOST_DENSE_KEPT": "kMostDenseKept", "_MOST_DENSE_WINDOWS": "kMostDenseWindows",
+        "_MAXIMUM_SLOTS": "kMostSlots", "_MAXIMUM_SERIES": "kMostSeries", "_MAXIMUM_ISOTOPE_ERRORS": "kMostIsotopeErrors",
+        "_MAXIMUM_FRAGMENT_CHARGE": "kMostFragmentCharge", "_NONE": "kNone", "_CORRELATION_HALF_WINDOW": "kCorrelationHalfWindow",
+        "_TILE": "kTile", "_DENSE_WARPS": "kDenseWarps", "_MAXIMUM_DENSE_KEPT": "kMostDenseKept",
+        "_MAXIMUM_DENSE_WINDOWS": "kMostDenseWindows",
         "_FINE_BINS": "kFineBins", "_DOT_BITS": "kDotBits", "_COUNT_BITS": "kCountBits",
     },
     "fragment_index": {
-        "_MOST_SERIES": "kMostSeries", "_MOST_WINDOWS": "kMostWindows", "_FOUND": "kFound", "_LETTERS": "kLetters", "_ENDS": "kEnds",
+        "_MAXIMUM_SERIES": "kMostSeries", "_MAXIMUM_WINDOWS": "kMostWindows", "_FOUND": "kFound", "_LETTERS": "kLetters", "_ENDS": "kEnds",
         "_NONE": "kNone", "_PROTON_MASS": "kProtonMass",
     },
     "gapsmis": {"_CODES": "kCodes", "_PADDING": "kPadding"},
@@ -205,7 +206,7 @@ def test_a_launcher_says_what_counts_its_work(name):
 
 @every_source
 def test_every_kernel_has_few_arguments(file):
-    assert {kernel: n for kernel, given in KERNEL.findall(source(file)) if (n := given.count(",") + 1) > MOST_ARGUMENTS} == {}
+    assert {kernel: n for kernel, given in KERNEL.findall(source(file)) if (n := given.count(",") + 1) > MAXIMUM_ARGUMENTS} == {}
 
 
 @every_source
@@ -215,7 +216,7 @@ def test_every_function_can_be_read_on_a_screen_or_two(file):
         if begun is None and re.match(r"(__device__|extern \"C\" __global__|__global__|static|template).*", line):
             begun = number
         if begun is not None and re.match(r"\}", line):
-            if number - begun >= MOST_LINES:
+            if number - begun >= MAXIMUM_LINES:
                 long[begun] = number - begun + 1
             begun = None
         elif (begun is not None and line.endswith(";") and not line.startswith(" ")) or (line.endswith("}") and begun == number):

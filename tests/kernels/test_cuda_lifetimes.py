@@ -127,7 +127,7 @@ def sparse(card):
 
 def dense(card):
     inputs = random_search(90, HYPERSCORE, n_queries=100, precursor=(3.0, 0.0), n_peptides=600, which=(0, 4), most=1)
-    return spectrum_search(card, inputs, least_sharing=0.0, dense_candidates_of_batch=1)[1]
+    return spectrum_search(card, inputs, minimum_sharing=0.0, dense_candidates_of_batch=1)[1]
 
 
 def open_search(card):
@@ -191,11 +191,11 @@ def test_a_search_that_is_done_leaves_nothing_running(begin):
 
 
 @pytest.mark.parametrize("refused", range(9, 60, 3))
-@pytest.mark.parametrize("least_sharing", [0.0, np.inf])
-def test_spectra_on_a_card_that_refuses_memory_at_any_moment(refused, least_sharing):
+@pytest.mark.parametrize("minimum_sharing", [0.0, np.inf])
+def test_spectra_on_a_card_that_refuses_memory_at_any_moment(refused, minimum_sharing):
     inputs = random_search(91, HYPERSCORE, n_queries=40, precursor=(3.0, 0.0), n_peptides=300, which=(0, 4), most=1)
     card = WatchingCard({refused, refused + 1})
-    hits, work = spectrum_search(card, inputs, least_sharing=least_sharing)
+    hits, work = spectrum_search(card, inputs, minimum_sharing=minimum_sharing)
     assert list(work)[-1] == 40
     expected = empty_hits(40, slots=3)
     cpu.search_queries(*inputs[:5], expected, 0, 40)

@@ -35,8 +35,8 @@ CHANGES = {
         "    }\n"
         "};\n\n"
         'extern "C" __global__ void __launch_bounds__(kMostThreads, kBlocks)\n'
-        "search_by_morpheus(const Settings* settings, const Inputs* inputs, int most_peaks) {\n"
-        "    search<Morpheus>(settings, inputs, most_peaks);\n"
+        "search_by_morpheus(const Settings* settings, const Inputs* inputs, int maximum_peaks) {\n"
+        "    search<Morpheus>(settings, inputs, maximum_peaks);\n"
         "}\n",
     ),
 }
@@ -82,7 +82,7 @@ print("the new score is searched by")
 
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
-def test_a_new_score_is_at_most_three_changed_files(tmp_path: Path) -> None:
+def test_a_new_score_is_at_maximum_three_changed_files(tmp_path: Path) -> None:
     shutil.copytree(REPOSITORY / "kernels", tmp_path / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
     for name, (place, text) in CHANGES.items():
         path = tmp_path / name

@@ -26,7 +26,7 @@ class Settings:
     tolerance: tuple[float, float] = (0.01, 0.0)
     deisotope: bool = False
     transform: int = TRANSFORM_NONE
-    min_mz: float = 0.0
+    minimum_mz: float = 0.0
 
 
 def run(spectra: list[Peaks], how: Settings, precursors: list[tuple[float, int]] | None = None) -> list[tuple[NDArray, NDArray, NDArray]]:
@@ -39,7 +39,8 @@ def run(spectra: list[Peaks], how: Settings, precursors: list[tuple[float, int]]
     weight, correlation = np.zeros_like(intensity), np.zeros_like(intensity)
     preprocess_spectra(
         offsets, mz, intensity, np.array([one[0] for one in precursors]), np.array([one[1] for one in precursors], np.int64), 0,
-        len(spectra), how.peaks_per_window, how.window_width, how.removal_width, *how.tolerance, how.deisotope, how.transform, how.min_mz,
+        len(spectra), how.peaks_per_window, how.window_width, how.removal_width, *how.tolerance, how.deisotope, how.transform,
+        how.minimum_mz,
         count, out_mz, weight, correlation,
     )  # fmt: skip
     slices = [slice(start, start + n) for start, n in zip(offsets, count, strict=False)]
@@ -65,7 +66,7 @@ def test_the_highest_peaks_of_each_window_stay_and_of_equal_ones_those_of_lower_
         if peak[0] >= lowest:
             windows.setdefault(int(peak[0] // width), []).append(peak)
     expected = sorted(mz for inside in windows.values() for mz, _ in sorted(inside, key=lambda peak: (-peak[1], peak[0]))[:most])
-    assert kept(peaks, Settings(peaks_per_window=most, window_width=width, min_mz=lowest)) == expected
+    assert kept(peaks, Settings(peaks_per_window=most, window_width=width, minimum_mz=lowest)) == expected
 
 
 def test_peaks_at_the_precursor_are_removed_to_the_edge_of_the_width() -> None:

@@ -65,15 +65,15 @@ class Case:
     queries: list[tuple[int, int, float]]
     modifications: tuple[Modification, ...] = ()
     most: int = 0
-    max_forms: int = 1000
+    maximum_forms: int = 1000
     precursor: tuple[float, float] = (0.0, 1e-5)
     isotope_errors: tuple[int, ...] = (0,)
     isotope_minimum: tuple[float, ...] = ()
     fragment: tuple[float, float] = (0.02, 0.0)
     series: str = "by"
-    max_charge: int = 2
+    maximum_charge: int = 2
     score: int = SDP
-    min_matched: int = 0
+    minimum_matched: int = 0
     kept: int = 6
     window: int = 5
     power: float = 3.0
@@ -101,7 +101,7 @@ def settings_of(case: Case) -> ScoringSettings:
         *case.fragment,
         np.array([SERIES[one] + PROTON for one in case.series if one in "abc"], np.float64),
         np.array([SERIES[one] + PROTON for one in case.series if one in "xyz"], np.float64),
-        case.max_charge,
+        case.maximum_charge,
         min(0.5, max(0.01, case.fragment[0] + 1000 * case.fragment[1])),
         largest + 2.0,
         case.correlation_bin,
@@ -109,7 +109,7 @@ def settings_of(case: Case) -> ScoringSettings:
         case.window,
         case.power,
         case.score,
-        case.min_matched,
+        case.minimum_matched,
     )
 
 
@@ -142,7 +142,7 @@ def arrays_of(case: Case) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, M
         np.array([one.place for one in case.modifications], np.int64),
         counts @ added,
         counts,
-        case.max_forms,
+        case.maximum_forms,
     )
     return spectra, queries, peptides, modifications
 
@@ -216,7 +216,7 @@ def match(case: Case, peptide: Peptide, form: Form, charge: int, peaks: list[tup
         True: added[0] + np.cumsum(residues)[:-1],
         False: added[-1] + np.cumsum(residues[::-1])[:-1],
     }
-    charges = range(1, max(1, min(case.max_charge, charge - 1)) + 1)
+    charges = range(1, max(1, min(case.maximum_charge, charge - 1)) + 1)
     ordered = [one for one in case.series if one in "abc"] + [one for one in case.series if one in "xyz"]
     rows = [((ladders[one in "abc"] + SERIES[one]) / z + PROTON, one in "abc") for one in ordered for z in charges]
     mz, is_n = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
@@ -293,10 +293,10 @@ def brute_force(case: Case, query: int) -> tuple[list[Hit], int, list[float]]:
                 if number in done or not abs(peptide.mass + added - observed) <= tolerance:
                     continue
                 done.add(number)
-                for form in islice(forms(case, peptide, counts), case.max_forms):
+                for form in islice(forms(case, peptide, counts), case.maximum_forms):
                     result, count_n, count_c = scores(case, match(case, peptide, form, charge, peaks), peaks, vector)
                     every.append(result[case.score])
-                    if count_n + count_c >= case.min_matched:
+                    if count_n + count_c >= case.minimum_matched:
                         found.append((result[case.score], number, error, form))
     return found, len(every), every
 
@@ -399,7 +399,7 @@ def test_ksdp_and_xcorr_are_those_of_their_papers(score: int, changes: dict[str,
 @pytest.mark.parametrize("series", ["b", "y", "by", "cz", "abcxyz", "ax"])
 @pytest.mark.parametrize("charge", [1, 2, 4])
 def test_ion_series_and_fragment_charges(series: str, charge: int) -> None:
-    assert check(random_case(3, series=series, max_charge=charge, precursor=(5.0, 0.0)), exact=True) > 6
+    assert check(random_case(3, series=series, maximum_charge=charge, precursor=(5.0, 0.0)), exact=True) > 6
 
 
 @pytest.mark.parametrize(
@@ -428,11 +428,11 @@ def test_modified_forms_with_the_other_scores(score: int) -> None:
     assert check(case, exact=False) > 10
 
 
-@pytest.mark.parametrize("max_forms", [1, 2, 5])
-def test_no_more_arrangements_of_one_combination_than_allowed(max_forms: int) -> None:
-    limited = random_case(6, modifications=(PHOSPHO, OXIDATION), most=3, max_forms=max_forms, precursor=(40.0, 0.0))
+@pytest.mark.parametrize("maximum_forms", [1, 2, 5])
+def test_no_more_arrangements_of_one_combination_than_allowed(maximum_forms: int) -> None:
+    limited = random_case(6, modifications=(PHOSPHO, OXIDATION), most=3, maximum_forms=maximum_forms, precursor=(40.0, 0.0))
     n = check(limited, exact=True)
-    assert n < check(replace(limited, max_forms=1000), exact=True)
+    assert n < check(replace(limited, maximum_forms=1000), exact=True)
 
 
 @pytest.mark.parametrize("errors", [(0, 1, 2, 3), (-1, 0, 1), (2,), (-3, 5)])
@@ -453,7 +453,7 @@ def test_isotope_errors_begin_at_their_mass() -> None:
 
 @pytest.mark.parametrize("least", [1, 4, 9])
 def test_candidates_with_too_few_matched_ions_count_but_are_not_kept(least: int) -> None:
-    case = random_case(9, precursor=(10.0, 0.0), min_matched=least)
+    case = random_case(9, precursor=(10.0, 0.0), minimum_matched=least)
     assert check(case, exact=True) > int((search(case).peptide >= 0).sum())
 
 
@@ -497,14 +497,16 @@ def test_the_fragment_tolerance_ends_where_it_says(fragment: tuple[float, float]
     b3 = pyteomics_mass.fast_mass("PEP", ion_type="b", charge=1)
     half = fragment[0] + fragment[1] * b3
     for offset, n in ((1 - 1e-6, 1), (1 + 1e-6, 0), (-1 + 1e-6, 1), (-1 - 1e-6, 0)):
-        hits = search(single("PEPTIDE", [(b3 + offset * half, 0.5, 1.0)], fragment=fragment, max_charge=1, series="b", min_matched=1))
+        hits = search(
+            single("PEPTIDE", [(b3 + offset * half, 0.5, 1.0)], fragment=fragment, maximum_charge=1, series="b", minimum_matched=1)
+        )
         assert int((hits.peptide[0] >= 0).sum()) == n, (offset, fragment)
 
 
 def test_an_ion_takes_the_heaviest_peak_within_the_tolerance() -> None:
     b3 = pyteomics_mass.fast_mass("PEP", ion_type="b", charge=1)
     peaks = [(b3 - 0.019, 0.25, 1.0), (b3, 0.125, 1.0), (b3 + 0.018, 0.5, 1.0), (b3 + 0.021, 0.9, 1.0)]
-    assert search(single("PEPTIDE", peaks, series="b", max_charge=1)).score[0, 0] == 0.5
+    assert search(single("PEPTIDE", peaks, series="b", maximum_charge=1)).score[0, 0] == 0.5
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE, KSDP, XCORR])
@@ -535,7 +537,7 @@ def test_a_search_leaves_off_inside_a_query_when_it_is_told_to_stop(sequences: l
     """One peptide with millions of forms; many peptides with some thousand."""
     case = Case(
         dictionary(sequences), [[(300.0 + 7.0 * i, 0.2, 1.0) for i in range(60)]], [(0, 2, 3000.0)], modifications=(PHOSPHO,), most=5,
-        max_forms=1 << 40, precursor=(5000.0, 0.0), score=KSDP,
+        maximum_forms=1 << 40, precursor=(5000.0, 0.0), score=KSDP,
     )  # fmt: skip
     sites = [sum(letter in PHOSPHO.residues for letter in one) for one in sequences]
     every = sum(math.comb(n, k) for n in sites for k in range(6))
@@ -651,7 +653,7 @@ def expected_features(case: Case, query: int, number: int, form: Form) -> dict[s
     "changes",
     [
         {},
-        {"fragment": (0.0, 2e-5), "series": "abcxyz", "max_charge": 3},
+        {"fragment": (0.0, 2e-5), "series": "abcxyz", "maximum_charge": 3},
         {"fragment": (0.5, 0.0), "correlation_bin": 1.0005079, "correlation_offset": 0.4},
         {"modifications": (OXIDATION, PHOSPHO, CARBAMYL, METHYL), "most": 3, "c_term": 17.5},
     ],
@@ -708,7 +710,7 @@ def test_many_ions_match_by_chance(charge: int) -> None:
     """62 bonds, six series and up to five charges: 1,860 ions; about half of the singly charged ones match here."""
     sequence = "ACDEFGHIKLMNPQRSTVWY" * 3 + "AAK"
     peaks = [(100.3 + 1.7 * i, 0.1, 1.0) for i in range(2500)]
-    case = single(sequence, peaks, series="abcxyz", max_charge=5, fragment=(0.3, 0.0))
+    case = single(sequence, peaks, series="abcxyz", maximum_charge=5, fragment=(0.3, 0.0))
     case = replace(case, queries=[(0, charge, case.queries[0][2])])
     found, expected = measured(case, [(0, 0, ())])[0], expected_features(case, 0, 0, ())
     assert found["total_ions"] == 62 * 6 * (charge - 1)
@@ -719,9 +721,9 @@ def test_many_ions_match_by_chance(charge: int) -> None:
     "changes",
     [
         {},
-        {"fragment": (0.5, 0.0), "series": "aybx", "max_charge": 3},
+        {"fragment": (0.5, 0.0), "series": "aybx", "maximum_charge": 3},
         {"modifications": (OXIDATION, PHOSPHO, CARBAMYL, METHYL), "most": 3, "c_term": 17.5},
-        {"max_charge": 1},
+        {"maximum_charge": 1},
     ],
 )
 def test_the_peaks_of_bonds_are_those_of_their_b_and_y_ions(changes: dict[str, Any]) -> None:
@@ -748,7 +750,7 @@ def test_the_peaks_of_bonds_are_those_of_their_b_and_y_ions(changes: dict[str, A
     for i, (query, number, form) in enumerate(rows):
         spectrum, charge, _ = case.queries[query]
         found = match(case, case.peptides[number], form, charge, case.spectra[spectrum])
-        charges = max(1, min(case.max_charge, charge - 1))
+        charges = max(1, min(case.maximum_charge, charge - 1))
         expected = np.zeros((offsets[i + 1] - offsets[i], 4), np.float32)
         for z in range(min(2, charges)):
             for series, place in ((n_term.index("b"), z), (len(n_term) + c_term.index("y"), 2 + z)):

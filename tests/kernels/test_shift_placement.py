@@ -141,7 +141,7 @@ def test_a_peak_is_listed_as_what_it_leaves_from_either_end(made):
     lists = ListSettings(100.0, 0.01, 5e-6, -150.0, 500.0)
     found = query_lists(spectra, queries, settings, lists)
     for q in range(len(queries.mass)):
-        mass, charges = queries.mass[q], max(1, min(settings.max_fragment_charge, queries.charge[q] - 1))
+        mass, charges = queries.mass[q], max(1, min(settings.maximum_fragment_charge, queries.charge[q] - 1))
         expected = set()
         for mz in spectra.mz[spectra.offsets[q] : spectra.offsets[q + 1]]:
             for z in range(1, charges + 1):

@@ -272,7 +272,18 @@ def test_gzipped_spectra_from_the_command_line(made, tmp_path):
     packed = tmp_path / "spectra.mgf.gz"
     packed.write_bytes(gzip.compress(made.spectra.read_bytes()))
     out = tmp_path / "p"
-    command = ["modified", str(packed), "--database", str(made.database), "--out", str(out), "--mass-shift=10..20", "--top", "2", "--json"]
+    command = [
+        "modified",
+        str(packed),
+        "--database",
+        str(made.database),
+        "--out",
+        str(out),
+        "--mass-shift=10..20",
+        "--hits-per-spectrum",
+        "2",
+        "--json",
+    ]
     assert main([*command, "--device", "cpu"]) == 0
     rows = rows_of(out)
     assert {row["rank"] for row in rows} == {"1", "2"}

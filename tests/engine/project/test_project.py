@@ -296,7 +296,7 @@ def test_a_second_writer_may_wait_and_is_queued_meanwhile(project):
     holder.start()
     assert inside.wait(10)
     waiter.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while len(project.runs()) < 2 and time.monotonic() < deadline:
         time.sleep(0.01)
     assert [record.status for record in project.runs()] == ["running", "queued"]

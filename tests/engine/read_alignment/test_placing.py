@@ -70,7 +70,7 @@ def test_what_is_sure_without_layers_changes_nothing(genome, tmp_path, monkeypat
     fast = align_reads(*files, tmp_path / "one.sam", WITHIN, format="sam", device="cpu")
 
     def never(texts, patterns, rules, text_of, pattern_of, *more):
-        return Alignments.none(len(text_of), rules.most_gaps), np.zeros(len(text_of), np.bool_)
+        return Alignments.none(len(text_of), rules.maximum_gaps), np.zeros(len(text_of), np.bool_)
 
     monkeypatch.setattr(ungapped, "align_where_sure", never)
     monkeypatch.setattr(banded, "align_where_near", never)
@@ -253,7 +253,7 @@ def test_fragments_may_be_given_and_are_assumed_of_few_pairs(genome, tmp_path):
     summary = align_reads(*files, tmp_path / "o.sam", WITHIN, **more)
     assert "Mates belong together from 0 to 1,000 letters, assumed: fewer than 20 pairs are placed well" in summary.messages
     assert all(one.flag & 2 for one in sam_check.read(tmp_path / "o.sam")[1])
-    align_reads(*files, tmp_path / "o.sam", WITHIN.changed(least_insert=100, most_insert=300), **more)
+    align_reads(*files, tmp_path / "o.sam", WITHIN.changed(minimum_insert=100, maximum_insert=300), **more)
     assert not any(one.flag & 2 for one in sam_check.read(tmp_path / "o.sam")[1])
 
 

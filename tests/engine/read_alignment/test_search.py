@@ -62,7 +62,7 @@ def test_with_gaps_enough_reads_score_as_biopython_aligns_them(genome, tmp_path,
         aligner.open_right_deletion_score = aligner.extend_right_deletion_score = 0
     if mode == "within":
         aligner.open_left_deletion_score = aligner.extend_left_deletion_score = 0
-    asked = ReadAlignmentParameters().changed(mode=mode, max_gaps=12, strands="forward")
+    asked = ReadAlignmentParameters().changed(mode=mode, maximum_gaps=12, strands="forward")
     out = tmp_path / "found.tsv"
     files = fasta(tmp_path / "t.fa", texts), fasta(tmp_path / "p.fa", patterns)
     assert align_reads(*files, out, asked, pairs=True, device="cpu").device == "cpu"
@@ -74,7 +74,7 @@ def test_with_gaps_enough_reads_score_as_biopython_aligns_them(genome, tmp_path,
 def test_every_pair_has_a_row_that_the_definition_gives(tmp_path):
     random = np.random.default_rng(SEED)
     texts, patterns = (["".join("ACGT"[k] for k in random.integers(0, 4, n)) for n in lengths] for lengths in ((4, 6, 5), (3, 5, 6, 4)))
-    out, asked = tmp_path / "found.tsv", ReadAlignmentParameters().changed(max_gaps=1)
+    out, asked = tmp_path / "found.tsv", ReadAlignmentParameters().changed(maximum_gaps=1)
     summary = align_reads(fasta(tmp_path / "t.fa", texts, "t"), fasta(tmp_path / "p.fa", patterns, "p"), out, asked, device="cpu")
     rows = rows_of(out)
     assert tuple(rows[0]) == ALIGNMENTS.saved
@@ -94,7 +94,7 @@ def test_every_pair_has_a_row_that_the_definition_gives(tmp_path):
 
 def test_a_pair_without_an_alignment_has_the_score_minus_infinity_and_no_places(tmp_path):
     texts, patterns = fasta(tmp_path / "t.fa", ["ACG", "ACGTACGT"]), fasta(tmp_path / "p.fa", ["ACGTACGT"])
-    out, asked = tmp_path / "found.tsv", ReadAlignmentParameters().changed(max_gaps=0)
+    out, asked = tmp_path / "found.tsv", ReadAlignmentParameters().changed(maximum_gaps=0)
     summary = align_reads(texts, patterns, out, asked, project_folder=tmp_path / "project", device="cpu")
     none, whole = rows_of(out)
     assert none["score"] == "-inf"
@@ -168,7 +168,7 @@ def test_a_run_of_a_project_exports_the_file_that_the_search_writes(tmp_path, ca
     patterns = fasta(tmp_path / "p.fa", ["ACGTTGCCAGT", "GGGGGGG"])
     out = tmp_path / "found.tsv"
     arguments = ["reads", str(tmp_path / "t.fa.gz"), str(patterns), "--out", str(out), "--project", str(tmp_path / "project")]
-    assert main([*arguments, "--device", "cpu", "--max-gaps", "0", "--json"]) == 0
+    assert main([*arguments, "--device", "cpu", "--maximum-gaps", "0", "--json"]) == 0
     run = Project.open(tmp_path / "project").runs()[-1]
     assert run.kind == "reads"
     capsys.readouterr()

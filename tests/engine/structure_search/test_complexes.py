@@ -20,7 +20,7 @@ from tests.searching import find_structures
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_matches_are_worth_the_most_that_any_are(seed):
+def test_matches_are_worth_the_maximum_that_any_are(seed):
     rng = np.random.default_rng(seed)
     n, m = rng.integers(1, 6, 2)
     worth = np.round(rng.normal(0, 3, (n, m)), seed % 2)  # ties in half of them
@@ -88,7 +88,7 @@ def test_a_database_groups_its_chains_by_file_and_pairs_beyond_the_hits_are_supe
     build_database([str(folder)], tmp_path / "database", processes=1)
     tables = []
     for number, (given, top) in enumerate(((folder, 100), (tmp_path / "database", 100), (folder, 2))):
-        parameters = StructureSearchParameters().changed(qualification_threshold=0, top=top)
+        parameters = StructureSearchParameters().changed(qualification_threshold=0, hits_per_query=top)
         out = tmp_path / f"{number}.tsv"
         find_structures([folder / "pair.pdb"], [given], None, parameters, complexes=out, device="cpu")
         tables.append([{name: row[name] for name in ("target", "matched_chains", "z_score", "tm_score_query")} for row in rows_of(out)])

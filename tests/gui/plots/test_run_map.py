@@ -46,7 +46,7 @@ def click(shown: RunMap, at: QPointF) -> None:
 
 @pytest.mark.parametrize("shown", [ALL, frozenset((UNEXPLAINED, EXPLAINED)), frozenset((IDENTIFIED,)), frozenset()])
 def test_of_many_points_each_pixel_has_the_colour_of_most_of_its_points(shown: frozenset[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(map_picture, "_MOST_SMALL", -1)
+    monkeypatch.setattr(map_picture, "_MAXIMUM_SMALL", -1)
     points = MapPoints.of_table(table(5000))
     view = MapView((10.0, 80.0), (500.0, 1200.0), 40, 30)
     picture = draw_points(points, view, COLOURS, shown)
@@ -73,7 +73,7 @@ def test_of_many_points_each_pixel_has_the_colour_of_most_of_its_points(shown: f
 
 
 def test_more_points_in_a_pixel_are_never_fainter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(map_picture, "_MOST_SMALL", -1)
+    monkeypatch.setattr(map_picture, "_MAXIMUM_SMALL", -1)
     alphas = []
     for n in range(1, 12):
         points = MapPoints(np.arange(n), np.full(n, 0.5, np.float32), np.full(n, 0.5, np.float32), np.zeros(n, np.uint8), True, 0)

@@ -89,7 +89,7 @@ def test_the_filter_shows_what_a_plain_loop_finds(
 ) -> None:
     view.members.all_button.click()
     view.filters.text.setText(text)
-    view.filters.least_spectra.setValue(least)
+    view.filters.minimum_spectra.setValue(least)
     for box, value in ((view.filters.lowest_mz, low), (view.filters.highest_mz, high)):
         if value is not None:
             box.setValue(value)

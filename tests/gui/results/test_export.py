@@ -39,7 +39,7 @@ def test_an_identification_is_exported_as_the_engine_does_it(
     assert dialog is not None
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
     dialog.selectNameFilter(next(one for one in dialog.nameFilters() if one.startswith(FORMATS[format].title)))
-    with qtbot.waitSignal(window.bridge.finished, timeout=30_000) as finished:
+    with qtbot.waitSignal(window.bridge.finished) as finished:
         dialog.fileSelected.emit(str(tmp_path / "mine"))
         dialog.close()
     job = finished.args[0]

@@ -26,7 +26,7 @@ from engine.sequences.alignment import align_pair
 from engine.sequences.database import read_sequences
 from engine.sequences.matrices import read_matrix
 from engine.sequences.scheme import ScoringScheme
-from engine.views.hits import Bar, Bars
+from engine.views.hits import Bar, QueryBars
 from gui.forms.field import Outlined
 from gui.plots.colours import PAPER, plot_colours
 from gui.plots.export import export_figure, figure_font
@@ -574,7 +574,7 @@ def bars(qtbot: QtBot, theme: Theme) -> HitBars:
         widget.show()
         widget.activateWindow()
     made = tuple(Bar(10 + i, f"S{i}", "a protein", 1 + 50 * i, 100 + 50 * i, bits, 1e-9, 0.5) for i, bits in enumerate(BITS))
-    widget.show_bars(Bars("Q", 400, made, len(made)))
+    widget.show_bars(QueryBars("Q", 400, made, len(made)))
     return widget
 
 
@@ -613,7 +613,7 @@ def test_the_pointer_tells_a_hit_and_a_click_chooses_it(bars: HitBars, qtbot: Qt
 
 def test_names_are_shown_letter_by_letter(bars: HitBars, qtbot: QtBot) -> None:
     bar = Bar(1, "<b>bold</b>&amp;", "d" * 600, 1, 100, 90.0, 1e-9, 0.5)
-    bars.show_bars(Bars("Q", 400, (bar,), 1))
+    bars.show_bars(QueryBars("Q", 400, (bar,), 1))
     box = bars.box_of(1)
     assert box is not None
     at = box.center().toPoint()
@@ -629,7 +629,7 @@ def test_names_are_shown_letter_by_letter(bars: HitBars, qtbot: QtBot) -> None:
 
 def test_a_chosen_bar_comes_into_sight(bars: HitBars) -> None:
     many = tuple(Bar(i, f"S{i}", "", 1, 50, 45.0, 1e-3, 0.3) for i in range(400))
-    bars.show_bars(Bars("Q", 60, many, 2000))
+    bars.show_bars(QueryBars("Q", 60, many, 2000))
     bars.mark(390)
     box = bars.box_of(390)
     assert box is not None and bars.viewport().rect().contains(box.toRect())
@@ -645,14 +645,14 @@ def test_the_bars_are_exported(bars: HitBars, tmp_path: Path) -> None:
     drawn = [part.strip() for part in ElementTree.fromstring(text).itertext() if part.strip()]
     assert "Hits of Q (400 residues)" in drawn and [part for part in drawn if re.fullmatch(r"S\d", part)] == [f"S{i}" for i in range(5)]
     assert bars.bars is not None
-    bars.show_bars(Bars("Q", 400, bars.bars.bars, 1234))
+    bars.show_bars(QueryBars("Q", 400, bars.bars.bars, 1234))
     bars.export_action.write(tmp_path / "hits.svg")
     assert "the best 5 of 1234 hits" in (tmp_path / "hits.svg").read_text(encoding="utf-8")
 
 
 def test_an_exported_figure_has_room_for_names_of_any_length(bars: HitBars, tmp_path: Path) -> None:
     many = tuple(Bar(i, f"{i:03d}{'W' * 300}", "", 1, 50, 45.0, 1e-3, 0.3) for i in range(150))
-    bars.show_bars(Bars("L" * 300, 60, many, 2000))
+    bars.show_bars(QueryBars("L" * 300, 60, many, 2000))
     figure = bars._figure()
     assert figure is not None and figure.size.width() == 480
     bars.export_action.write(tmp_path / "hits.svg")

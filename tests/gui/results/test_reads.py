@@ -78,9 +78,9 @@ def test_another_row_brings_its_alignment_and_its_text(view: ReadsView, project:
 Passes = Callable[[dict[str, Any]], bool]
 FILTERS: dict[str, tuple[dict[str, Any], Passes]] = {
     "score": ({"score": 40}, lambda row: (row["score"] or -1) >= 40),
-    "gaps": ({"least_gaps": 1, "most_gaps": 1}, lambda row: row["gaps"] == 1),
-    "no gaps": ({"most_gaps": 0}, lambda row: row["gaps"] == 0),
-    "identity": ({"least_identity": 95, "below_identity": 99.5}, lambda row: 0.95 <= (row["identity"] or 0) < 0.995),
+    "gaps": ({"minimum_gaps": 1, "maximum_gaps": 1}, lambda row: row["gaps"] == 1),
+    "no gaps": ({"maximum_gaps": 0}, lambda row: row["gaps"] == 0),
+    "identity": ({"minimum_identity": 95, "below_identity": 99.5}, lambda row: 0.95 <= (row["identity"] or 0) < 0.995),
     "strand": ({"rows": "-"}, lambda row: row["strand"] == "-"),
     "aligned": ({"rows": "aligned"}, lambda row: row["score"] is not None),
     "not aligned": ({"rows": "none"}, lambda row: row["score"] is None),
@@ -88,7 +88,7 @@ FILTERS: dict[str, tuple[dict[str, Any], Passes]] = {
     "name": ({"text": "part2"}, lambda row: row["text"] == "part2"),
     "cigar": ({"text": "1I"}, lambda row: "1I" in (row["cigar"] or "")),
     "both": (
-        {"text": "read", "most_gaps": 1, "rows": "+"},
+        {"text": "read", "maximum_gaps": 1, "rows": "+"},
         lambda row: row["strand"] == "+" and row["gaps"] <= 1 and "read" in row["pattern"],
     ),
 }  # fmt: skip
@@ -205,7 +205,7 @@ def test_a_click_on_a_bar_filters_and_another_on_it_shows_all_again(view: ReadsV
     QTest.mouseClick(view.gaps, Qt.MouseButton.LeftButton, pos=middle_of(view.gaps, 1))
     settle(view, qtbot)
     assert shown(view.alignments, "gaps") == [1] * int(gaps.series[0][1][1])
-    assert (view.filters.least_gaps.entered, view.filters.most_gaps.entered) == (1, 1)
+    assert (view.filters.minimum_gaps.entered, view.filters.maximum_gaps.entered) == (1, 1)
 
 
 def test_the_alignment_is_copied_and_qualities_are_pale(view: ReadsView, project: Project, qtbot: QtBot) -> None:

@@ -226,6 +226,6 @@ def test_nothing_is_cut_off(size: tuple[int, int], look: Any, view: StructureVie
     view.resize(*size)
     qtbot.wait(50)
     # Labels that fold ask for another height, which the layout gives when its turn comes.
-    qtbot.waitUntil(lambda: not cut_off(view.filters), timeout=10_000)
+    qtbot.waitUntil(lambda: not cut_off(view.filters))
     assert view.width() <= size[0]
     assert not overlapping(view.filters)

@@ -7,7 +7,7 @@ import pytest
 
 from engine.structures.colouring import CHAIN_COLOURS, SCHEMES
 from engine.views.traces import trace_of_hit, trace_of_query
-from gui.structure.scene import MOST_HITS, STYLES, Pick, Scene, _detail
+from gui.structure.scene import MAXIMUM_HITS, STYLES, Pick, Scene, _detail
 from tests.engine.views.trace_examples import chain, fold, hit_row, query_and_hits
 from tests.gui.structure.examples import scene_of
 
@@ -42,7 +42,7 @@ def test_twenty_hits_have_twenty_colours_and_more_are_left_out() -> None:
     query, hits = query_and_hits(23, 40)
     scene = Scene()
     scene.show(query, hits[0])
-    assert scene.add(hits) == 3 and len(scene.hits) == MOST_HITS
+    assert scene.add(hits) == 3 and len(scene.hits) == MAXIMUM_HITS
     tones = [tuple(one[0]) for one in scene.coloured("partner").colours]
     assert len(set(tones)) == 21 and tones[0] == CHAIN_COLOURS[0]
     # A hit that goes leaves its colour to the next, and the others keep theirs.

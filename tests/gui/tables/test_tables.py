@@ -22,7 +22,7 @@ from engine.views.tables import TableSource
 from gui.tables.columns import full_text, saved_text, shown_text
 from gui.tables.model import PAGE_ROWS, ParquetTableModel
 from gui.tables.view import TableView
-from gui.tables.worker import Worker
+from gui.tables.worker import TableWorker
 from gui.theme import Theme
 from tests.engine.identification_tables import identification, many_psms
 from tests.engine.views.test_tables import by_definition, opened
@@ -60,7 +60,7 @@ def view(source: TableSource, qtbot: QtBot, theme: Theme) -> Iterator[TableView]
 
 
 def settle(view: TableView, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: not view._model.is_busy, timeout=10_000)
+    qtbot.waitUntil(lambda: not view._model.is_busy)
 
 
 def shown(view: TableView, name: str, n: int | None = None) -> list[Any]:
@@ -296,7 +296,7 @@ def test_values_read_as_the_language_writes_them(column: Column, value: Any, eng
 
 class TestWorker:
     def test_results_arrive_in_the_window_s_thread(self, qtbot: QtBot) -> None:
-        worker, seen = Worker(), []
+        worker, seen = TableWorker(), []
         worker.submit("a", lambda: threading.get_ident(), lambda there: seen.append((there, threading.get_ident())), seen.append)
         qtbot.waitUntil(lambda: bool(seen))
         there, here = seen[0]
@@ -304,13 +304,13 @@ class TestWorker:
         assert not worker.is_busy
 
     def test_errors_arrive_too(self, qtbot: QtBot) -> None:
-        worker, seen = Worker(), []
+        worker, seen = TableWorker(), []
         worker.submit("a", lambda: 1 // 0, seen.append, lambda error: seen.append(type(error)))
         qtbot.waitUntil(lambda: bool(seen))
         assert seen == [ZeroDivisionError]
 
     def test_what_is_dropped_is_never_told(self, qtbot: QtBot) -> None:
-        worker, seen = Worker(), []
+        worker, seen = TableWorker(), []
         for i in range(20):
             worker.submit("same", lambda i=i: (time.sleep(0.01), i)[1], seen.append, seen.append)
         worker.submit("other", lambda: "last", seen.append, seen.append)
@@ -318,7 +318,7 @@ class TestWorker:
         assert sorted(map(str, seen)) == ["19", "last"]
 
     def test_close_ends_the_thread(self, qtbot: QtBot) -> None:
-        worker, seen = Worker(), []
+        worker, seen = TableWorker(), []
         worker.submit("a", lambda: time.sleep(0.05), seen.append, seen.append)
         worker.close()
         qtbot.wait(30)
@@ -326,7 +326,7 @@ class TestWorker:
         assert not worker.is_busy
 
     def test_what_has_run_and_is_on_its_way_is_dropped_too(self, qtbot: QtBot) -> None:
-        worker, seen = Worker(), []
+        worker, seen = TableWorker(), []
         has_run = threading.Event()
         worker.submit("a", has_run.set, seen.append, seen.append)
         assert has_run.wait(5)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["peptides_are_sound"]
+__all__ = ["peptides_are_valid"]
 
 
 @njit(nogil=True, cache=True)
-def peptides_are_sound(
-    mass, position, length, flags, letters, pointer, occurrence, n_residues, min_length, max_length, first, last, first_occurrence,
+def peptides_are_valid(
+    mass, position, length, flags, letters, pointer, occurrence, n_residues, minimum_length, maximum_length, first, last, first_occurrence,
     last_occurrence,
 ):  # fmt: skip
     """Whether the peptides `first:last` of a dictionary, and a share of its lists, are within bounds.
@@ -21,7 +21,8 @@ def peptides_are_sound(
     Parameters
     ----------
     mass (n,) float64, position (n,) uint32, length (n,) uint8, flags (n,) uint8, letters (n,) uint32, pointer (n + 1,) int64, occurrence
-    (o,) uint32 : the columns, see `kernels.cpu.peptides`. n_residues : of all proteins. min_length, max_length : residues of a peptide.
+    (o,) uint32 : the columns, see `kernels.cpu.peptides`. n_residues : of all proteins. minimum_length, maximum_length : residues of a
+        peptide.
 
     Required: no mass below the one before (nor not-a-number), lengths within their bounds, room for the residues behind each position,
     no more missed cleavages than bonds, no letter behind Z, a place at least in each list, all places among the residues.
@@ -33,7 +34,7 @@ def peptides_are_sound(
     for i in range(1, len(masses)):
         falls |= np.uint64(not (masses[i] >= masses[i - 1]))
     lengths, ends = length[first:last], flags[first:last]
-    shortest, longest, too_many = np.uint8(min_length), np.uint8(min(max_length, n_residues, 255)), np.uint8(0)
+    shortest, longest, too_many = np.uint8(minimum_length), np.uint8(min(maximum_length, n_residues, 255)), np.uint8(0)
     for i in range(len(lengths)):
         n = lengths[i]
         too_many |= np.uint8((n < shortest) | (n > longest) | (np.uint8(ends[i] >> np.uint8(2)) >= n))

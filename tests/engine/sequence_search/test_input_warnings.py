@@ -49,7 +49,7 @@ def test_empty_records_among_others_score_nothing_and_are_counted(searched, fast
 
 def test_one_letter_sequences_are_searched(searched, fasta):
     path = fasta("w.fasta", [("w", "W"), ("a", "A"), ("x", "X"), ("u", "u")])
-    code, rows, scores, _ = searched(path, path, "--max-e-value", "1e9")
+    code, rows, scores, _ = searched(path, path, "--maximum-e-value", "1e9")
     assert code == 0 and scores.tolist() == [[11, 0, 0, 0], [0, 4, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
     assert [(row["query"], row["subject"], row["cigar"], row["identity"]) for row in rows] == [
         ("w", "w", "1M", "1.0000"),
@@ -108,7 +108,7 @@ def test_sequences_of_one_name_are_each_searched(searched, fasta, random_protein
     protein = random_protein(1, 150)
     query = fasta("q.fasta", [("same", protein), ("same", protein[50:])])
     database = fasta("d.fasta", [("same first", protein), ("same second", protein[:100]), ("other", random_protein(2, 90))])
-    code, rows, scores, said = searched(query, database, "--max-e-value", "1e-9")
+    code, rows, scores, said = searched(query, database, "--maximum-e-value", "1e-9")
     assert code == 0 and scores.shape == (2, 3)
     assert [(row["query"], row["description"], row["alignment_length"]) for row in rows] == [
         ("same", "first", "150"), ("same", "second", "100"), ("same", "first", "100"), ("same", "second", "50"),

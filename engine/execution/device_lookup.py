@@ -7,12 +7,12 @@ import threading
 from engine.execution.devices import Device, chosen_device
 from engine.jobs.progress import Progress
 
-__all__ = ["DeviceLook"]
+__all__ = ["DeviceLookup"]
 
 _LOOK_SECONDS = 0.05
 
 
-class DeviceLook:
+class DeviceLookup:
     """Looks for the device of a wish (see `engine.execution.devices.chosen_device`) on a thread of its own, from now on."""
 
     def __init__(self, wish: str) -> None:

@@ -7,25 +7,25 @@ from numba import njit
 from numpy.typing import NDArray
 
 from kernels.cpu.arrangements import first_arrangement, is_possible, next_arrangement
-from kernels.layouts import ISOTOPE_BITS, FormCode, ModificationArrays, PeptideArrays
+from kernels.layouts import ISOTOPE_BITS, ModificationArrays, PeptideArrays, PeptidoformCode
 
-__all__ = ["arrangement_room", "arrangements_of", "count_forms", "form_code", "list_forms"]
+__all__ = ["arrangement_room", "arrangements_of", "count_peptidoforms", "list_peptidoforms", "peptidoform_code"]
 
 _LONGEST = 64
 _CODE_BITS = 63
 
 
-def form_code(peptides: PeptideArrays, modifications: ModificationArrays) -> FormCode:
+def peptidoform_code(peptides: PeptideArrays, modifications: ModificationArrays) -> PeptidoformCode:
     """How candidates of these peptides and modifications are numbered.
 
     Raises ValueError where the numbers would not fit 63 bits.
     """
     peptide_bits = max(1, (len(peptides.mass) - 1).bit_length())
-    arrangement_bits = max(1, (modifications.max_forms - 1).bit_length())
+    arrangement_bits = max(1, (modifications.maximum_forms - 1).bit_length())
     combination_bits = (len(modifications.combination_mass) - 1).bit_length()
     if peptide_bits + arrangement_bits + combination_bits + ISOTOPE_BITS > _CODE_BITS:
         raise ValueError("too many peptides, combinations and arrangements for one number")
-    return FormCode(peptide_bits, arrangement_bits, peptide_bits + arrangement_bits)
+    return PeptidoformCode(peptide_bits, arrangement_bits, peptide_bits + arrangement_bits)
 
 
 @njit(nogil=True, cache=True)
@@ -55,12 +55,12 @@ def _count_arrangements(c, peptide, peptides, modifications, sites, n_sites, slo
     forms = 0
     while True:
         forms += is_possible(slots, slot_modification, slot_choice, sites, slot_site)
-        if forms >= modifications.max_forms or not next_arrangement(slots, slot_modification, slot_choice, n_sites):
+        if forms >= modifications.maximum_forms or not next_arrangement(slots, slot_modification, slot_choice, n_sites):
             return forms
 
 
 @njit(nogil=True, cache=True)
-def count_forms(peptides, modifications, first, last, bucket_width, n_forms, n_residues):
+def count_peptidoforms(peptides, modifications, first, last, bucket_width, n_forms, n_residues):
     """Count the forms of peptides `first:last` by total mass, in buckets of `bucket_width` dalton: the pre-calculation of an index.
 
     Added to `n_forms` (b,) int64, and to `n_residues` (b,) int64 the places between residues of the forms: postings of each ion series.
@@ -87,11 +87,11 @@ def arrangements_of(peptides, modifications, c, first, last, out):
         )
 
 
-def list_forms(
+def list_peptidoforms(
     peptides: PeptideArrays, modifications: ModificationArrays, low: float, high: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Mass and number of every form whose mass is at least `low` and below `high` (dalton), in order of mass, then of number."""
-    code = form_code(peptides, modifications)
+    code = peptidoform_code(peptides, modifications)
     masses, codes, counts = [], [], []
     for c, added in enumerate(modifications.combination_mass.tolist()):
         # Rounding may move a mass across a border by a unit in the last place: look a little further, then compare sums.

@@ -9,10 +9,10 @@ from engine.jobs.progress import Progress
 from kernels.cuda.modules import Card, card
 from kernels.device import DeviceError
 
-__all__ = ["cards"]
+__all__ = ["open_cards"]
 
 
-def cards(device: Device, progress: Progress, *, memory_bytes: int = 0) -> list[Card]:
+def open_cards(device: Device, progress: Progress, *, memory_bytes: int = 0) -> list[Card]:
     """The cards of a device that the user chose; none for the processor. A card that cannot be opened is left out, and the user is told.
 
     No more than `memory_bytes` of each is used; 0: what is free.

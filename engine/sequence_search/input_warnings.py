@@ -8,10 +8,10 @@ from engine.sequences.database import SequenceDatabase
 from engine.sequences.scheme import ScoringScheme
 from engine.sequences.statistics import ungapped_lambda
 
-__all__ = ["warn_of_odd_input"]
+__all__ = ["warn_of_unusual_input"]
 
 
-def warn_of_odd_input(queries: SequenceDatabase, database: SequenceDatabase, scheme: ScoringScheme, progress: Progress) -> None:
+def warn_of_unusual_input(queries: SequenceDatabase, database: SequenceDatabase, scheme: ScoringScheme, progress: Progress) -> None:
     """Tell of nucleotides, empty sequences, repeated names and matrices that chance is good with."""
     for one, name, is_each_meant in ((queries, "The queries", True), (database, "The sequences of the database", False)):
         if worth_a_warning(one.n_nucleotides, len(one), is_each_meant=is_each_meant):
