@@ -30,7 +30,7 @@ CHECKED_ROWS = 1 << 16
 _MAXIMUM_NAMES = 5  # that an error tells
 _PIECE_BYTES = 1 << 26  # about as many of a piece in memory
 _AGAIN = "Do the search again"
-_MOST_REMEMBERED = 4096
+_MAXIMUM_REMEMBERED = 4096
 _SETTLED_NS = 2_000_000_000
 """A file that was changed less than this before may be changed once more within one tick of the disk's clock, and look the same."""
 _sound: set[tuple[object, ...]] = set()
@@ -161,7 +161,7 @@ class TableFile:
             is_wanted()
         # Opened after its state was asked for: where that is the same now, this is the file that was read.
         if self._state is not None and _state_of(self.path) == self._state and _is_settled(self._state):
-            if len(_sound) >= _MOST_REMEMBERED:
+            if len(_sound) >= _MAXIMUM_REMEMBERED:
                 _sound.clear()
             _sound.add(asked)
 

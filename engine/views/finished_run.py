@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from engine.entry import Search
-from engine.errors import InputError
+from engine.errors import InputError, ParameterError
 from engine.matches.search_passes import SearchPass, passes_of_run
 from engine.project import Project, RunRecord
 from engine.spectra.tables import PEAKS
@@ -53,7 +53,14 @@ class FinishedRun:
 
     @property
     def fdr(self) -> float:
-        """The false discovery rate that it counts at, of a search that has one."""
+        """The false discovery rate that it counts at.
+
+        Raises
+        ------
+        ParameterError : its search has none.
+        """
+        if "fdr" not in self.parameters:
+            raise ParameterError(f"run {self.run.id} has no false discovery rate: its search counts at none")
         return float(self.parameters["fdr"])
 
     @property

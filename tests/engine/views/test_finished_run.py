@@ -45,7 +45,9 @@ def test_the_last_run_or_one_by_its_id_is_opened(searched: Path) -> None:
         with pytest.raises(ParameterError, match="has no table 'psms'; it has queries, hits"):
             run.tables.source("psms")
     with open_run(str(searched), "align-0001") as again:
-        assert again.run == run.run
+        assert again.run == run.run and again.ions is None
+        with pytest.raises(ParameterError, match="run align-0001 has no false discovery rate"):
+            _ = again.fdr
 
 
 def test_what_is_not_there_is_said(searched: Path, tmp_path: Path) -> None:
