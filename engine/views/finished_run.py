@@ -1,8 +1,10 @@
 """A finished run of a project, its tables open to be looked at.
 
->>> with open_run("project", "align-0001") as run:  # doctest: +SKIP
-...     hits = run.tables.source("hits")
-...     hits.values(hits.rows([Is("e_value", "<=", 1e-3)]), ["query", "subject"])
+::
+
+    with open_run("project", "align-0001") as run:
+        hits = run.tables.source("hits")
+        table = hits.values(hits.rows([Is("e_value", "<=", 1e-3)]), ["query", "subject"])
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ class ReadPair(AlignedPair):
         known: tuple[tuple[int, str], ...] = ((IDENTICAL, "identical"), *positive, (DIFFERENT, "different"), (GAP, "gap (-)"))
         if not self.has_qualities:
             return known
-        return (*known, (UNSURE_IDENTICAL, f"paler: quality below {_MINIMUM_QUALITY}"))
+        return (*known, (UNSURE_IDENTICAL, f"quality below {_MINIMUM_QUALITY}"))
 
     @cached_property
     def kinds(self) -> NDArray[np.uint8]:

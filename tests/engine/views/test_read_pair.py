@@ -94,10 +94,10 @@ def test_of_a_reverse_complement_the_numbers_go_down_and_qualities_go_along() ->
     assert pair.column_text(0).startswith("Pattern A8, text A11: identical; quality 19 (one of 79 ")
 
 
-def test_letters_of_low_quality_are_paler() -> None:
+def test_letters_of_low_quality_are_of_a_kind_of_their_own() -> None:
     pair = pair_of(qualities="IIII+I5III")
     assert pair.kinds.tolist() == [IDENTICAL, IDENTICAL, UNSURE_DIFFERENT, DIFFERENT, GAP, IDENTICAL, IDENTICAL]
-    assert pair.legend[-1] == (UNSURE_IDENTICAL, "paler: quality below 20")
+    assert pair.legend[-1] == (UNSURE_IDENTICAL, "quality below 20")
     assert pair_of(qualities="IIII+I4III").kinds.tolist()[5] == UNSURE_IDENTICAL
 
 
