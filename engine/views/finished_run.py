@@ -79,7 +79,10 @@ class FinishedRun:
     def peaks(self, table: str = "spectra", run_id: str = "") -> PeaksOfRun:
         """The peaks in one of its tables of spectra, or of another run of the project. For one thread at a time."""
         key = run_id or self.run.id, table
-        return self._peaks.setdefault(key, open_peaks(self.project, *key)) if key not in self._peaks else self._peaks[key]
+        if key not in self._peaks:
+            # Of two threads that come here at once both get the first one's.
+            self._peaks.setdefault(key, open_peaks(self.project, *key))
+        return self._peaks[key]
 
     def close(self) -> None:
         """Let the files go."""
@@ -93,6 +96,7 @@ def open_run(project: str | Path | Project, run_id: str | None = None) -> Finish
 
     Raises
     ------
+    InputError, StorageError : there is no such run, or its tables are missing or damaged.
     ParameterError : the run is of a search that this version of the program has not.
     """
     from engine.searches import search_of_kind
