@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
+from engine.errors import ParameterError
 from engine.execution.kinds import register_kinds
 from engine.formats.registry import names_of
 
@@ -292,6 +293,22 @@ class Search:
         """Its parameters; loaded when first asked for."""
         model: type[SearchParameters] = _loaded(self.parameters)
         return model
+
+    def parameters_of(self, preset: str = "") -> SearchParameters:
+        """The parameters of a preset, by its name or its file; the defaults where it is empty.
+
+        Raises
+        ------
+        InputError, ParameterError : there is no such preset, or it holds what the search does not take.
+        """
+        from engine.parameters import read_preset
+
+        if not preset:
+            return self.model()
+        try:
+            return self.model.checked(read_preset(self.kind, preset))
+        except ParameterError as error:
+            raise ParameterError(f"preset {preset}: {error}") from None
 
     @property
     def result_tables(self) -> tuple[Table, ...]:

@@ -75,6 +75,23 @@ def test_the_window_asks_results_by_the_engines_views_alone():
     assert places(r"\bSELECT\b|\bORDER BY\b|\bGROUP BY\b|\bduckdb\b", "gui/") == []
 
 
+def test_what_pictures_of_spectra_and_alignments_show_lies_in_the_engine():
+    """In these folders of the window each module draws, and has no class that holds arrays, as models do, which are for scripts too."""
+    models = []
+    for path, tree in modules().items():
+        if not path.startswith(("gui/spectrum/", "gui/alignment/", "gui/results/")) or path.endswith("__init__.py"):
+            continue
+        if not any(isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "PySide6" for node in ast.walk(tree)):
+            models.append(path)
+        fields = (node for outer in ast.walk(tree) if isinstance(outer, ast.ClassDef) for node in outer.body)
+        models += [
+            f"{path}:{node.lineno}"
+            for node in fields
+            if isinstance(node, ast.AnnAssign) and re.search(r"NDArray|ndarray|pa\.Table", ast.unparse(node.annotation))
+        ]
+    assert models == []
+
+
 def test_nothing_is_left_to_do_and_nothing_tells_of_the_workshop():
     # Written in parts, so that this file does not hold them.
     assert places(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b") == []

@@ -21,7 +21,7 @@ from engine.command_line.cache import add_cache
 from engine.command_line.compile import add_compile
 from engine.command_line.export import add_export
 from engine.command_line.interruption import INTERRUPTED, INTERRUPTED_TEXT, end_on_interrupt
-from engine.command_line.search import add_demo, add_search, preset_of
+from engine.command_line.search import add_demo, add_search
 from engine.command_line.terminal import printable, say
 from engine.errors import ProteoscopeError
 from engine.jobs.progress import Cancelled
@@ -180,7 +180,7 @@ def _parameters(options: argparse.Namespace) -> None:
 
     search = search_of_kind(options.search)
     model = search.model
-    values = (preset_of(search, options.preset) if options.preset else model()).model_dump()
+    values = search.parameters_of(options.preset or "").model_dump()
     descriptions = model.describe()
     if options.json:
         print(json.dumps([{**asdict(one), "value": values[one.name]} for one in descriptions], indent=2))

@@ -20,9 +20,9 @@ from engine.jobs.progress import Progress
 from engine.summary import Summary
 
 if TYPE_CHECKING:
-    from engine.parameters import SearchParameters
+    pass
 
-__all__ = ["add_demo", "add_search", "add_search_options", "preset_of", "run_search"]
+__all__ = ["add_demo", "add_search", "add_search_options", "run_search"]
 
 _MAXIMUM_THREADS = 1024
 PUBLISHED = "published"
@@ -139,17 +139,6 @@ def _thread_count(text: str) -> int:
     return int(text)
 
 
-def preset_of(search: Search, name: str) -> SearchParameters:
-    """The parameters of a preset of a search; an error in them names it."""
-    from engine.parameters import read_preset
-
-    values = read_preset(search.kind, name)
-    try:
-        return search.model.checked(values)
-    except ParameterError as error:
-        raise ParameterError(f"preset {name}: {error}") from None
-
-
 def run_search(search: Search, options: argparse.Namespace) -> None:
     """Run a search as the arguments say, and print what it found."""
     if options.device != "cpu":
@@ -159,7 +148,7 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
         threading.Thread(target=gpus, daemon=True).start()
     shortcuts = {name: getattr(options, f"parameter_{name}") for name in search.shortcuts}
     changes = {name: value for name, value in shortcuts.items() if value is not None}
-    parameters = (preset_of(search, options.preset) if options.preset else search.model()).changed(options.set, **changes)
+    parameters = search.parameters_of(options.preset or "").changed(options.set, **changes)
     writes_file = search.writes == "file" or (search.writes == "given project" and options.out is not None)
     others = [getattr(options, one.name) for one in search.options if one.metavar]
     if writes_file and (STANDARD_OUTPUT in others or (options.json and options.out == STANDARD_OUTPUT)):

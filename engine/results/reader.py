@@ -8,11 +8,12 @@ narrower whole number, a dictionary of texts) becomes the described one.
 from __future__ import annotations
 
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.errors import InputError, ProteoscopeError, StorageError, shortened
 from engine.project import Project
@@ -29,6 +30,11 @@ CHECKED_ROWS = 1 << 16
 _MAXIMUM_NAMES = 5  # that an error tells
 _PIECE_BYTES = 1 << 26  # about as many of a piece in memory
 _AGAIN = "Do the search again"
+_MAXIMUM_REMEMBERED = 4096
+_SETTLED_NS = 2_000_000_000
+"""A file that was changed less than this before may be changed once more within one tick of the disk's clock, and look the same."""
+_sound: set[tuple[object, ...]] = set()
+"""Files that were found sound in this process, by their state and by what was asked of them."""
 
 
 class TableFile:
@@ -62,6 +68,7 @@ class TableFile:
         import pyarrow.parquet as pq
 
         self.path, self.table, self._remedy, self._n_rows_of = path, table, remedy, dict(n_rows_of or {})
+        self._state = _state_of(path)
         with self._read():
             self._file = pq.ParquetFile(path)
         try:
@@ -134,12 +141,29 @@ class TableFile:
     def check(self, names: Sequence[str] | None = None, is_wanted: Callable[[], object] = lambda: None) -> None:
         """Look at all rows, for those who read them without this class; `is_wanted` is called between pieces, and may raise.
 
+        What was found sound is not looked at again in this process while the file stays as it is. Nothing of that is written down, least of
+        all in the project, which may be a stranger's.
+
         Raises
         ------
         InputError : something in them is not as it should be.
         """
+        asked = (
+            self.path.absolute(),
+            self._state,
+            self.table,
+            None if names is None else tuple(names),
+            tuple(sorted(self._n_rows_of.items())),
+        )
+        if self._state is not None and asked in _sound:
+            return
         for _ in self.batches(names):
             is_wanted()
+        # Opened after its state was asked for: where that is the same now, this is the file that was read.
+        if self._state is not None and _state_of(self.path) == self._state and _is_settled(self._state):
+            if len(_sound) >= _MAXIMUM_REMEMBERED:
+                _sound.clear()
+            _sound.add(asked)
 
     def damaged(self, reason: str, name: str = "") -> InputError:
         """What is wrong with the table, or with a column of it."""
@@ -211,6 +235,28 @@ class TableFile:
             raise self.damaged(
                 f"cannot be read as a table ({shortened(' '.join(str(error).split()), 200) or type(error).__name__})"
             ) from error
+
+
+class _State(NamedTuple):
+    """What tells a changed file: the system sets `changed_ns` at every change, and nobody else can."""
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+
+
+def _state_of(path: Path) -> _State | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return _State(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def _is_settled(state: _State) -> bool:
+    return time.time_ns() - max(state.modified_ns, state.changed_ns) > _SETTLED_NS
 
 
 def number_columns(names: Iterable[str]) -> tuple[Column, ...]:

@@ -211,6 +211,9 @@ def _sql(condition: Condition) -> tuple[str, list[Any]]:
 def _has_any(condition: HasAny) -> tuple[str, list[Any]]:
     column, wanted = identifier(condition.column), condition.values
     if not isinstance(wanted, Selected):
+        if len(wanted) == 1:
+            # Twice as fast as asking for any of several.
+            return f"list_contains({column}, ?)", [wanted[0]]
         return f"list_has_any({column}, ?)", [list(wanted)]
     sql, values = _rows_of(wanted)
     return f"list_has_any({column}, (SELECT coalesce(flatten(list({identifier(wanted.column)})), []){sql}))", values
@@ -230,5 +233,8 @@ def _contains(condition: Contains) -> tuple[str, list[Any]]:
     column = identifier(condition.column)
     if condition.is_capital:
         return f"contains({column}, ?)", [condition.text.upper()]
-    text = f"array_to_string({column}, '; ')" if condition.is_list else column
-    return f"contains(translate(lower({text}), chr(9), ' '), ?)", [condition.text.lower()]
+    text = f"lower(array_to_string({column}, '; '))" if condition.is_list else f"lower({column})"
+    wanted = condition.text.lower().replace("\t", " ")
+    # A tab matters to a text with a blank alone; without it, a million rows are looked through in a fraction of the time.
+    looked_in = f"replace({text}, chr(9), ' ')" if " " in wanted else text
+    return f"contains({looked_in}, ?)", [wanted]

@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from engine.chemistry.tolerance import Tolerance
-from engine.entry import Search
-from engine.errors import ProteoscopeError
-from engine.project import Project
+import numpy as np
+
 from engine.results.counts import Count
-from engine.results.reader import row_count
+from engine.views.annotation import AnnotatedSpectrum, annotate_match, ions_to_show
 from engine.views.conditions import (
     Among,
     AnyOf,
@@ -29,24 +26,24 @@ from engine.views.conditions import (
     where_clause,
 )
 from engine.views.coverage import Coverage, cover
-from engine.views.finished_run import FinishedRun, open_finished_run
+from engine.views.finished_run import FinishedRun
 from engine.views.histograms import Histogram, bin_counts, bin_edges
+from engine.views.peaks import Peaks
 from engine.views.tables import TableSource
 
 __all__ = [
     "PSM_DETAILS",
     "Counts",
     "Facets",
-    "IdentificationOverview",
-    "IdentificationRun",
     "RowFilter",
     "accepted_counts",
+    "annotated_psm",
     "coverage_of_group",
     "facets",
     "filter_conditions",
     "mass_error_histogram",
-    "open_identification",
     "places_of",
+    "psm_of_row",
     "psms_of_peptide",
     "rows_of_group",
     "score_histogram",
@@ -58,56 +55,6 @@ PSM_DETAILS = (
     *("scan", "spectrum_id", "spectrum_file", "q_value", "retention_time"),
 )
 """What a spectrum needs of its PSM, read when one is chosen."""
-
-
-@dataclass(frozen=True)
-class IdentificationRun(FinishedRun):
-    """An identification that is looked at: its spectra, or why there are none, and those of its parameters that the views need."""
-
-    spectra_path: str
-    spectra_error: str
-    fdr: float
-    fragment_tolerance: Tolerance
-    ion_series: str
-    maximum_fragment_charge: int
-    decoy_ratio: float
-
-
-def open_identification(project: Project, search: Search, run_id: str | None = None) -> IdentificationRun:
-    """Open a finished identification, the last one where `run_id` is None. Checks the files' digests, hence takes its time.
-
-    Parameters
-    ----------
-    search : the entry of the identification, ``engine.identification.entry.IDENTIFICATION``.
-
-    Raises
-    ------
-    InputError, StorageError : there is none, or its tables are missing or damaged.
-    """
-    found = open_finished_run(project, search, run_id)
-    spectra_path, spectra_error = "", ""
-    try:
-        # Spectra are large, and each part of the file carries its own check.
-        spectra_path = str(project.table("spectra", found.run.id, verify=False))
-    except ProteoscopeError as error:
-        spectra_error = str(error)
-    stored = found.parameters
-    return IdentificationRun(
-        **vars(found),
-        spectra_path=spectra_path,
-        spectra_error=spectra_error,
-        fdr=float(stored["fdr"]),
-        fragment_tolerance=Tolerance.parse(str(stored["fragment_tolerance"])),
-        ion_series=str(stored["ion_series"]),
-        maximum_fragment_charge=int(stored["maximum_fragment_charge"]),
-        decoy_ratio=_decoy_ratio(project.record(found.run.id)),
-    )
-
-
-def _decoy_ratio(record: Mapping[str, Any]) -> float:
-    """Decoys for each target of the database, as the run counted them; 1 where they were made for it."""
-    stored = record.get("decoy_ratio", 1.0)
-    return float(stored) if isinstance(stored, int | float) and 0 < stored < float("inf") else 1.0
 
 
 _NAMES = {"psms": ("PSM", "PSMs"), "peptides": ("peptide", "peptides"), "proteins": ("protein group", "protein groups")}
@@ -165,10 +112,9 @@ class IdentificationOverview:
         return self.counts.psms.number / self.n_spectra if self.n_spectra else None
 
 
-def summary(source: TableSource, spectra_path: str, fdr: float, decoy_ratio: float = 1.0) -> IdentificationOverview:
-    """Count what is accepted, and the spectra."""
-    n_spectra = row_count(Path(spectra_path)) if spectra_path else None
-    return IdentificationOverview(accepted_counts(source, fdr, decoy_ratio), n_spectra)
+def summary(source: TableSource, run: FinishedRun) -> IdentificationOverview:
+    """Count what is accepted, and the spectra. `source`: any table of the run."""
+    return IdentificationOverview(accepted_counts(source, run.fdr, run.decoy_ratio), run.peaks().count())
 
 
 @dataclass(frozen=True)
@@ -269,6 +215,27 @@ def places_of(source: TableSource, row: Mapping[str, Any]) -> tuple[int | None, 
     )
     peptide = first("SELECT file_row_number AS row FROM peptides WHERE peptide = ? AND is_decoy = ? LIMIT 1", [row["peptide"], is_decoy])
     return protein, peptide
+
+
+def psm_of_row(source: TableSource, row: int, run: FinishedRun) -> tuple[dict[str, Any], Peaks]:
+    """A PSM by its place in the table of PSMs: the columns of `PSM_DETAILS`, and the peaks of its spectrum.
+
+    Raises
+    ------
+    ProteoscopeError : the run did not keep its spectra, or they are damaged.
+    """
+    details: dict[str, Any] = source.values(np.array([row]), PSM_DETAILS).to_pylist()[0]
+    return details, run.peaks().peaks(int(details["spectrum"]))
+
+
+def annotated_psm(source: TableSource, row: int, run: FinishedRun) -> AnnotatedSpectrum:
+    """The spectrum of a PSM with the ions that the search looked for, those that lost something, and the precursor's.
+
+    Raises
+    ------
+    ProteoscopeError : the run did not keep its spectra, or does not tell its ions, or the peptide has no masses.
+    """
+    return annotate_match(*psm_of_row(source, row, run), ions_to_show(run.parameters))
 
 
 def coverage_of_group(source: TableSource, row: int, fdr: float) -> Coverage:

@@ -9,13 +9,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.structure_search.hit_chains import HitChains
 from engine.views.conditions import AllOf, Condition, Is, IsFinite, contains_in
+from engine.views.finished_run import FinishedRun
 from engine.views.hits import hits_of_query
 from engine.views.tables import TableSource
 
 __all__ = [
-    "BOUNDED", "StructureFilter", "StructureSummary", "ThresholdColumns", "hit_of_row", "structure_conditions", "structure_summary",
-    "threshold_columns",
+    "BOUNDED", "StructureFilter", "StructureSummary", "ThresholdColumns", "chains_of_run", "hit_of_row", "structure_conditions",
+    "structure_summary", "threshold_columns",
 ]  # fmt: skip
 
 BOUNDED: dict[str, Literal[">=", "<="]] = {
@@ -96,6 +98,11 @@ def structure_summary(source: TableSource) -> StructureSummary:
         "sum(n_aligned) AS aligned FROM queries"
     ).to_pylist()[0]
     return StructureSummary(row["query"] or "", int(row["hits"] or 0), row["n"], row["found"], int(row["aligned"] or 0))
+
+
+def chains_of_run(run: FinishedRun) -> HitChains:
+    """What reads the chains of a run's hits again from the files that it names; for one thread."""
+    return HitChains(run.inputs, float(run.parameters["minimum_confidence"]))
 
 
 def hit_of_row(source: TableSource, row: int) -> dict[str, Any]:

@@ -27,10 +27,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
-from gui.alignment.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
-from gui.alignment.read_pair import DIFFERENT, UNSURE_DIFFERENT, UNSURE_IDENTICAL
+from engine.views.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
+from engine.views.read_pair import DIFFERENT, UNSURE_DIFFERENT, UNSURE_IDENTICAL
+from engine.views.structure_pair import BEYOND, WITHIN, StructurePair
 from gui.alignment.secondary_structure import paint_helix, paint_states, paint_strand, state_colours
-from gui.alignment.structure_pair import BEYOND, WITHIN, StructurePair
 from gui.labels import answer_tooltip
 from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, ExportFigure, figure_font

@@ -21,11 +21,12 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
 
-from engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints, MapView, draw_points
+from engine.views.run_map import EXPLAINED, IDENTIFIED, STATUS_NAMES, UNEXPLAINED, MapPoints
+from engine.views.shown_peaks import UNMATCHED
 from gui.plots.axes import Axes, AxisTitles, draw_axes
 from gui.plots.colours import PAPER, PlotColours, plot_colours
 from gui.plots.export import ExportAction, ExportFigure, figure_font
-from gui.plots.ion_kinds import UNMATCHED
+from gui.plots.map_picture import MapView, draw_points, nearest_point
 from gui.plots.zoomed import Ranges, ZoomedPlot
 
 __all__ = ["RunMap"]
@@ -231,7 +232,8 @@ class _Canvas(ZoomedPlot):
         inner = self.inner
         if self.points is None or not inner.adjusted(-_NEAR, -_NEAR, _NEAR, _NEAR).contains(at):
             return None
-        return self.points.nearest(_view(inner, self._ranges), (at.x() - inner.left(), at.y() - inner.top()), _NEAR, self.statuses)
+        place = at.x() - inner.left(), at.y() - inner.top()
+        return nearest_point(self.points, _view(inner, self._ranges), place, _NEAR, self.statuses)
 
     def text_at(self, at: QPointF) -> str:
         """The spectrum next to a place of this widget."""

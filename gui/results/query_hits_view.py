@@ -9,11 +9,11 @@ from PySide6.QtWidgets import QWidget
 
 from engine.entry import Search
 from engine.structures.sources import DATABASE_FILE
+from engine.views.aligned_pair import AlignedPair
 from engine.views.conditions import Condition
 from engine.views.finished_run import FinishedRun
 from engine.views.hits import hits_of_query
 from engine.views.tables import TableSource
-from gui.alignment.aligned_pair import AlignedPair
 from gui.alignment.alignment_view import AlignmentView
 from gui.results.filter_bar import FilterBar
 from gui.results.run_view import RunView

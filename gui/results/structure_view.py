@@ -18,18 +18,25 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from engine.entry import Search
 from engine.structure_search.entry import STRUCTURE_SEARCH
 from engine.structure_search.hit_chains import HitChains
+from engine.views.aligned_pair import AlignedPair
 from engine.views.conditions import Condition
 from engine.views.finished_run import FinishedRun
-from engine.views.structure_hits import StructureSummary, hit_of_row, structure_conditions, structure_summary, threshold_columns
+from engine.views.structure_hits import (
+    StructureSummary,
+    chains_of_run,
+    hit_of_row,
+    structure_conditions,
+    structure_summary,
+    threshold_columns,
+)
+from engine.views.structure_pair import StructurePair, structure_pair
 from engine.views.tables import TableSource
-from gui.alignment.aligned_pair import AlignedPair
+from engine.views.traces import Trace, trace_of_hit, trace_of_query
 from gui.alignment.alignment_view import AlignmentView
-from gui.alignment.structure_pair import StructurePair
 from gui.icons import set_icon
 from gui.results.query_hits_view import QueryHitsView
 from gui.results.structure_filter import StructureFilterBar
-from gui.results.structure_hits import structure_facts, structure_pair
-from gui.structure.traces import Trace, trace_of_hit, trace_of_query
+from gui.results.structure_hits import structure_facts, with_facts
 from gui.tasks import SuperpositionTask, WritingTask
 
 if TYPE_CHECKING:
@@ -120,7 +127,7 @@ class StructureView(QueryHitsView):
                 if pair.hit["query_index"] != query.number:
                     told.append(f"{pair.subject_name} is a hit of another query")
                 elif pair.found is None:
-                    told.append(f"{pair.subject_name}: {pair.facts[-1]}")
+                    told.append(f"{pair.subject_name}: {pair.note}")
                 else:
                     traces.append(trace_of_hit(pair.hit, *pair.found))
             if len(rows) > _MAXIMUM_SUPERPOSED:
@@ -162,7 +169,7 @@ class StructureView(QueryHitsView):
     def superposition(self, folder: Path, pair: StructurePair) -> SuperpositionTask | None:
         """What writes a hit of the run that is shown into a folder."""
         run = self._finished
-        return None if run is None else SuperpositionTask(run.inputs, _minimum_confidence(run), pair.hit, folder)
+        return None if run is None else SuperpositionTask(run.inputs, float(run.parameters["minimum_confidence"]), pair.hit, folder)
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self.filters.open()
@@ -198,8 +205,8 @@ class StructureView(QueryHitsView):
         # Only the reader's thread comes here.
         if row not in self._pairs:
             if self._chains is None:
-                self._chains = HitChains(run.inputs, _minimum_confidence(run))
-            self._pairs[row] = structure_pair(hit_of_row(source, row), self._chains)
+                self._chains = chains_of_run(run)
+            self._pairs[row] = with_facts(structure_pair(hit_of_row(source, row), self._chains))
             while len(self._pairs) > _MAXIMUM_KEPT:
                 self._pairs.popitem(last=False)
         self._pairs.move_to_end(row)
@@ -217,7 +224,7 @@ class StructureView(QueryHitsView):
         if not isinstance(pair, StructurePair):
             panel.show_text(text)
         elif pair.found is None:
-            panel.show_text(pair.facts[-1])
+            panel.show_text(pair.note)
         else:
             panel.show_hit(trace_of_query(pair.found[0]), trace_of_hit(pair.hit, *pair.found))
 
@@ -294,10 +301,6 @@ class StructureView(QueryHitsView):
             panel.clear_picks()
         else:
             panel.pick_pair(int(pair.of_query[column]), int(pair.of_target[column]))
-
-
-def _minimum_confidence(run: FinishedRun) -> float:
-    return float(run.parameters["minimum_confidence"])
 
 
 def _file_name(name: str) -> str:

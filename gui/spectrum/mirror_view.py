@@ -6,9 +6,9 @@ from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QToolButton, QVBoxLayout, QWidget
 
+from engine.views.mirror import MirroredSpectra
 from gui.plots.export import ExportAction, ExportFigure
 from gui.spectrum.mirror_plot import FIGURE_SIZE, MirrorPlot, paint_mirror, peak_text
-from gui.spectrum.mirrored_spectra import MirroredSpectra
 from gui.tables.elided_label import ElidedLabel
 
 __all__ = ["MirrorView"]

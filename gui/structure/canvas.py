@@ -24,12 +24,12 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.structures.colouring import Legend
+from engine.views.traces import Trace
 from gui.labels import answer_tooltip
 from gui.structure.camera import Camera, Sphere
 from gui.structure.overlay import OverlayChoice, paint_overlay
 from gui.structure.rendering import Body, Look, Renderer, RenderingError
 from gui.structure.scene import Pick, Scene
-from gui.structure.traces import Trace
 
 __all__ = ["BACKGROUNDS", "StructureCanvas", "make_renderer"]
 

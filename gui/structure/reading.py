@@ -10,7 +10,7 @@ from engine.errors import InputError
 from engine.structure_search.hit_chains import FoundChain
 from engine.structures.reading import read_structure
 from engine.structures.residue_atoms import Atoms, residue_atoms
-from gui.structure.traces import Trace, moved
+from engine.views.traces import Trace, moved
 
 __all__ = ["chains_beside", "side_chain"]
 

@@ -15,9 +15,9 @@ from engine.structures import colouring
 from engine.structures.meshes import DETAILS, Detail, Mesh, ribbon, spheres, sticks, tube
 from engine.structures.residue_atoms import Atoms
 from engine.structures.scripts import Style
+from engine.views.traces import Trace
 from gui.structure.camera import Sphere, sphere_around
 from gui.structure.rendering import Body
-from gui.structure.traces import Trace
 
 __all__ = ["EXTENTS", "STYLES", "Pick", "Scene", "ShownHit", "hit_colour"]
 

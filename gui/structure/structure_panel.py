@@ -28,6 +28,7 @@ from engine.structures.colouring import MAXIMUM_HITS, SCHEMES
 from engine.structures.projection import DRAWING_KERNELS
 from engine.structures.residue_atoms import Atoms, b_factors
 from engine.structures.scripts import Style
+from engine.views.traces import Trace
 from gui.forms.editors import tool_button
 from gui.forms.wheel import ChoiceBox
 from gui.icons import set_icon
@@ -41,7 +42,6 @@ from gui.structure.pictures import PictureDialog, ask_for_picture
 from gui.structure.reading import chains_beside, side_chain
 from gui.structure.rendering import RenderingError
 from gui.structure.scene import EXTENTS, STYLES, Pick, Scene
-from gui.structure.traces import Trace
 
 __all__ = ["StructurePanel"]
 

@@ -32,8 +32,9 @@ from gui.structure.canvas import StructureCanvas
 from gui.structure.drawn_renderer import DrawnRenderer
 from gui.structure.opengl_renderer import OpenGLRenderer
 from gui.structure.rendering import Look, RenderingError
-from tests.gui.structure.examples import query_and_hits, scene_of
-from tests.gui.structure_projects import project_with_structures
+from tests.engine.views.structure_projects import project_with_structures
+from tests.engine.views.trace_examples import query_and_hits
+from tests.gui.structure.examples import scene_of
 
 SIZE = QSize(800, 600)
 N_LOOKED_AT = 100

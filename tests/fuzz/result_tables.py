@@ -47,10 +47,10 @@ from engine.searches import SEARCHES, search_of_kind
 from engine.spectra.tables import read_spectra_table, spectra_table
 from tests.engine.identification_tables import PARAMETERS, identification
 from tests.engine.spectra.made import spectra
-from tests.gui.cluster_projects import project_with_explanation
-from tests.gui.read_projects import project_with_reads
-from tests.gui.search_projects import project_with_search
-from tests.gui.structure_projects import project_with_structures
+from tests.engine.views.cluster_projects import project_with_explanation
+from tests.engine.views.read_projects import project_with_reads
+from tests.engine.views.search_projects import project_with_search
+from tests.engine.views.structure_projects import project_with_structures
 
 KINDS = tuple(one.kind for one in SEARCHES)
 MAXIMUM_KILOBYTES = 2 << 20

@@ -21,7 +21,7 @@ from gui.forms.search_form import SearchForm
 from gui.results.export import ExportDialog
 from gui.results.reads_view import ReadsView
 from gui.window import MainWindow
-from tests.gui.read_projects import read_files, write_fastq
+from tests.engine.views.read_projects import read_files, write_fastq
 from tests.gui.result_views import cut_off, settle, shown
 from tests.gui.test_window import SEARCH_MS, click, drop
 

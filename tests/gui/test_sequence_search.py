@@ -36,9 +36,9 @@ from gui.results.export import ExportDialog, fitted
 from gui.results.hits_view import HitsView
 from gui.tasks import ExportTask, SearchTask
 from gui.window import MainWindow
-from tests.gui.result_projects import project_with_results
+from tests.engine.views.result_projects import project_with_results
+from tests.engine.views.search_projects import said, search_files, write_fasta
 from tests.gui.result_views import overlapping
-from tests.gui.search_projects import said, search_files, write_fasta
 from tests.gui.test_window import click, drop
 
 SEARCH_MS = 240_000

@@ -20,8 +20,8 @@ from gui.forms.search_form import SearchForm
 from gui.results.export import ExportDialog
 from gui.results.standard_view import StandardView
 from gui.window import MainWindow
+from tests.engine.views.search_projects import write_fasta
 from tests.gui.result_views import click_row, cut_off, settle, shown
-from tests.gui.search_projects import write_fasta
 from tests.gui.test_window import click, drop
 from tests.toy_search import COMPOSITION
 

@@ -27,8 +27,8 @@ from gui.dialogs import CrashDialog
 from gui.forms.numbers import IntegerBox
 from gui.tasks import SearchTask
 from gui.window import MainWindow
-from tests.gui.result_projects import project_with_results
-from tests.gui.search_projects import said
+from tests.engine.views.result_projects import project_with_results
+from tests.engine.views.search_projects import said
 
 SEARCH_MS = 240_000
 """A first search on a machine compiles the kernels."""

@@ -82,7 +82,7 @@ def test_a_form_of_another_search_needs_no_code_of_its_own(qtbot: QtBot, theme: 
     class OtherParameters(SearchParameters):
         cutoff: float = parameter(0.5, gt=0, lt=1, title="Cutoff", group="First", help="Where to cut.")
         method: Literal["fast", "good"] = parameter("good", title="Method", group="First", help="How.")
-        remark: str = parameter("none", minimum_length=2, title="Remark", group="Second", advanced=True, help="What to remember.")
+        remark: str = parameter("none", min_length=2, title="Remark", group="Second", advanced=True, help="What to remember.")
 
     form = ParameterForm(OtherParameters)
     qtbot.addWidget(form)

@@ -18,7 +18,7 @@ from gui.forms.prefill import FormPrefill
 from gui.forms.search_form import SearchForm
 from gui.theme import Theme
 from gui.window import MainWindow
-from tests.gui.result_projects import project_with_results
+from tests.engine.views.result_projects import project_with_results
 from tests.gui.test_window import click, drop
 
 

@@ -15,7 +15,7 @@ from engine.jobs import Progress
 from engine.project import Project
 from gui.results.export import ExportDialog, fitted
 from gui.window import MainWindow
-from tests.gui.result_projects import project_with_results
+from tests.engine.views.result_projects import project_with_results
 from tests.gui.result_views import settle
 
 FORMATS = {one.name: one for one in IDENTIFICATION.exports}

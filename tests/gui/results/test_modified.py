@@ -20,8 +20,9 @@ from gui.forms.prefill import FormPrefill
 from gui.results.modified_view import ModifiedView
 from gui.theme import Theme
 from gui.window import MainWindow
-from tests.gui.modified_projects import PROTEINS, QC_SHEW, project_with_modifications
-from tests.gui.result_views import click_row, cut_off, opened, overlapping, rows_of, settle, shown
+from tests.engine.views.modified_projects import PROTEINS, QC_SHEW, project_with_modifications
+from tests.engine.views.result_projects import rows_of
+from tests.gui.result_views import click_row, cut_off, opened, overlapping, settle, shown
 
 FDR = 0.01
 

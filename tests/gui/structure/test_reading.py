@@ -13,11 +13,12 @@ from engine.jobs import Progress
 from engine.structure_search.hit_chains import FoundChain
 from engine.structures.reading import read_structure
 from engine.structures.superposition import superpose_many
+from engine.views.traces import Trace, trace_of_hit, trace_of_query
 from gui.structure.files import SceneFilesTask
 from gui.structure.reading import chains_beside, side_chain
 from gui.structure.scene import Scene
-from gui.structure.traces import Trace, trace_of_hit, trace_of_query
-from tests.gui.structure.examples import hit_row, scene_of
+from tests.engine.views.trace_examples import hit_row
+from tests.gui.structure.examples import scene_of
 
 
 def chain_of(path: Path, number: int = 0) -> FoundChain:

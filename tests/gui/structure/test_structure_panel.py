@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from engine.project import Project
-from gui.alignment.structure_pair import StructurePair
+from engine.views.structure_pair import StructurePair
 from gui.results.structure_view import StructureView
 from gui.structure.canvas import BACKGROUNDS
 from gui.structure.drawn_renderer import DrawnRenderer
@@ -27,8 +27,8 @@ from gui.structure.scene import EXTENTS, STYLES, Pick
 from gui.structure.structure_panel import StructurePanel
 from gui.theme import Theme
 from tests.conftest import REPOSITORY
+from tests.engine.views.structure_projects import project_with_structures
 from tests.gui.result_views import click_row, cut_off, settle
-from tests.gui.structure_projects import project_with_structures
 
 
 @pytest.fixture(scope="session")

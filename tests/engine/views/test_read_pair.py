@@ -9,8 +9,8 @@ import pytest
 
 from engine.errors import ProteoscopeError
 from engine.sequences.matrices import read_matrix
-from gui.alignment.aligned_pair import GAP, IDENTICAL, POSITIVE
-from gui.alignment.read_pair import DIFFERENT, UNSURE_DIFFERENT, UNSURE_IDENTICAL, ReadPair, lines_of
+from engine.views.aligned_pair import GAP, IDENTICAL, POSITIVE
+from engine.views.read_pair import DIFFERENT, UNSURE_DIFFERENT, UNSURE_IDENTICAL, ReadPair, lines_of
 
 
 def written_out(random: np.random.Generator, n: int) -> tuple[str, str]:
@@ -69,7 +69,7 @@ def row(**changed: object) -> dict[str, object]:
 
 
 def pair_of(letters: str = "GGACGTTACC", qualities: str = "", **changed: object) -> ReadPair:
-    return ReadPair.of(("read", "genome", ""), letters, qualities, row(**changed), ("score 3",))
+    return ReadPair.of(("read", "genome", ""), letters, qualities, row(**changed))
 
 
 def test_columns_have_colours_numbers_and_words() -> None:
@@ -94,16 +94,16 @@ def test_of_a_reverse_complement_the_numbers_go_down_and_qualities_go_along() ->
     assert pair.column_text(0).startswith("Pattern A8, text A11: identical; quality 19 (one of 79 ")
 
 
-def test_letters_of_low_quality_are_paler() -> None:
+def test_letters_of_low_quality_are_of_a_kind_of_their_own() -> None:
     pair = pair_of(qualities="IIII+I5III")
     assert pair.kinds.tolist() == [IDENTICAL, IDENTICAL, UNSURE_DIFFERENT, DIFFERENT, GAP, IDENTICAL, IDENTICAL]
-    assert pair.legend[-1] == (UNSURE_IDENTICAL, "paler: quality below 20")
+    assert pair.legend[-1] == (UNSURE_IDENTICAL, "quality below 20")
     assert pair_of(qualities="IIII+I4III").kinds.tolist()[5] == UNSURE_IDENTICAL
 
 
 def test_with_a_matrix_alike_residues_are_marked_as_in_other_searches() -> None:
     values = {"pattern_start": 1, "pattern_end": 3, "strand": "+", "cigar": "1=2X", "md": "1V0W0", "text_start": 1, "text_end": 3}
-    pair = ReadPair.of(("p", "t", ""), "MIG", "", values, (), read_matrix("BLOSUM62"))
+    pair = ReadPair.of(("p", "t", ""), "MIG", "", values, read_matrix("BLOSUM62"))
     assert (pair.query, pair.middle, pair.subject) == ("MIG", "M+ ", "MVW")
     assert pair.kinds.tolist() == [IDENTICAL, POSITIVE, DIFFERENT] and pair.legend[1] == (POSITIVE, "positive (+)")
 

@@ -1,4 +1,4 @@
-"""Projects with results for tests of the window: tables made from random proteins, and spectra made with pyteomics' masses."""
+"""Projects with results for tests of views: tables made from random proteins, and spectra made with pyteomics' masses."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyteomics import mass
 
 from engine.project import Project
@@ -80,3 +81,9 @@ def project_with_results(
         for text in log:
             run.log("info", text)
     return project, found
+
+
+def rows_of(project: Project, table: str) -> list[dict[str, Any]]:
+    """A table of the newest run that has it."""
+    found: list[dict[str, Any]] = pq.read_table(project.table(table)).to_pylist()
+    return found

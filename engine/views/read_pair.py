@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from engine.errors import ProteoscopeError
 from engine.read_alignment.sequences import other_strand
 from engine.sequences.matrices import Matrix, encode
-from gui.alignment.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
+from engine.views.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
 
 __all__ = ["DIFFERENT", "UNSURE_DIFFERENT", "UNSURE_IDENTICAL", "ReadPair", "lines_of"]
 
@@ -83,8 +83,7 @@ class ReadPair(AlignedPair):
         names: tuple[str, str, str],
         letters: str,
         qualities: str,
-        row: Mapping[str, object],
-        facts: tuple[str, ...],
+        row: Mapping[str, Any],
         matrix: Matrix | None = None,
     ) -> ReadPair:
         """From a row of the table.
@@ -113,7 +112,7 @@ class ReadPair(AlignedPair):
             raise ProteoscopeError(f"{names[0]}: {reason}. Do the search again.") from error
         start = last if is_reverse else first + 1
         middle = _middle(query, subject, matrix)
-        return cls(*names, start, int(str(row["text_start"])), query, middle, subject, facts, is_reverse=is_reverse, quality=quality)
+        return cls(*names, start, int(str(row["text_start"])), query, middle, subject, hit=row, is_reverse=is_reverse, quality=quality)
 
     @property
     def has_qualities(self) -> bool:
@@ -122,12 +121,12 @@ class ReadPair(AlignedPair):
 
     @property
     def legend(self) -> tuple[tuple[int, str], ...]:
-        """What the colours of the kinds mean."""
+        """The kinds of columns that a picture tells apart, and what each is."""
         positive = ((POSITIVE, "positive (+)"),) if "+" in self.middle else ()
         known: tuple[tuple[int, str], ...] = ((IDENTICAL, "identical"), *positive, (DIFFERENT, "different"), (GAP, "gap (-)"))
         if not self.has_qualities:
             return known
-        return (*known, (UNSURE_IDENTICAL, f"paler: quality below {_MINIMUM_QUALITY}"))
+        return (*known, (UNSURE_IDENTICAL, f"quality below {_MINIMUM_QUALITY}"))
 
     @cached_property
     def kinds(self) -> NDArray[np.uint8]:

@@ -1,20 +1,22 @@
-"""Two superposed chains, column by column: residues, secondary structure, distances, descriptors. Nothing here knows of Qt."""
+"""Two superposed chains, column by column: residues, secondary structure, distances, descriptors."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.structure_search.hit_chains import FoundChain
-from gui.alignment.aligned_pair import AlignedPair
+from engine.errors import ProteoscopeError
+from engine.structure_search.hit_chains import FoundChain, HitChains, trace_geometry
+from engine.views.aligned_pair import AlignedPair
+from engine.views.traces import RESIDUE_NAMES, trace_of_hit
 
-__all__ = ["ALIGNED", "APART", "BEYOND", "RESIDUE_NAMES", "WITHIN", "ChainFacts", "StructurePair", "columns_of_cigar"]
+__all__ = ["ALIGNED", "APART", "BEYOND", "WITHIN", "ChainFacts", "StructurePair", "columns_of_cigar", "structure_pair"]
 
 WITHIN = (10, 11, 12, 13)
 """Kinds of aligned pairs by their distance after superposition, closest first."""
@@ -25,10 +27,6 @@ _CLOSE = 5.0
 """Å within which a pair is marked, as TM-align does."""
 _RUNS = re.compile(r"(\d+)([MID])")
 _STATES = {"H": "helix", "E": "strand", "C": "coil", "-": ""}
-RESIDUE_NAMES = {
-    "A": "Ala", "R": "Arg", "N": "Asn", "D": "Asp", "C": "Cys", "Q": "Gln", "E": "Glu", "G": "Gly", "H": "His", "I": "Ile", "L": "Leu",
-    "K": "Lys", "M": "Met", "F": "Phe", "P": "Pro", "S": "Ser", "T": "Thr", "W": "Trp", "Y": "Tyr", "V": "Val", "U": "Sec", "O": "Pyl",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,16 @@ class ChainFacts:
         unknown = np.full(len(states), np.nan)
         return cls(states, None, unknown, unknown, unknown)
 
+    @classmethod
+    def of_chain(cls, found: FoundChain, states: str) -> ChainFacts:
+        """Of a chain as its file has it."""
+        chains = found.chains
+        insertion = chains.insertion.tolist()
+        labels = tuple(
+            f"{number}{chr(code) if code else ''}" for number, code in zip(chains.author_number.tolist(), insertion, strict=True)
+        )  # fmt: skip
+        return cls(states, labels, *trace_geometry(chains.position), chains.confidence)
+
 
 def columns_of_cigar(cigar: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(columns,) each: row of the query and of the target in each column, -1 for a gap.
@@ -74,8 +82,8 @@ class StructurePair(AlignedPair):
     Attributes
     ----------
     of_query, of_target : (columns,) rows of the chains, -1 for a gap. distance : (columns,) Å between the Cα of a pair after superposition,
-    NaN elsewhere. query_facts, target_facts : of the residues. hit : the row of the table that it was made from.
-    found : both chains as their files have them, None where a file is gone.
+    NaN elsewhere. query_facts, target_facts : of the residues.
+    found : both chains as their files have them, None where a file is gone. note : says which then.
     """
 
     of_query: NDArray[np.int64]
@@ -83,30 +91,29 @@ class StructurePair(AlignedPair):
     distance: NDArray[np.floating]
     query_facts: ChainFacts
     target_facts: ChainFacts
-    hit: Mapping[str, Any] = field(default_factory=dict)
     found: tuple[FoundChain, FoundChain] | None = None
+    note: str = ""
 
     titles: ClassVar[tuple[str, str]] = ("Query", "Target")
     has_states: ClassVar[bool] = True
 
     @property
     def legend(self) -> tuple[tuple[int, str], ...]:
-        """What the colours of the distances mean."""
+        """The distances that a picture tells apart."""
         return (*((kind, f"≤ {limit:g} Å") for kind, limit in zip(WITHIN, _LIMITS.tolist(), strict=True)), (BEYOND, "farther"))
 
     @classmethod
     def of(
         cls, names: tuple[str, str, str], sequences: tuple[str, str], cigar: str, distances: NDArray[np.floating] | None,
-        facts_of: tuple[ChainFacts, ChainFacts], facts: tuple[str, ...],
-        hit: Mapping[str, Any] | None = None, found: tuple[FoundChain, FoundChain] | None = None,
+        facts_of: tuple[ChainFacts, ChainFacts], hit: Mapping[str, Any] | None = None,
+        found: tuple[FoundChain, FoundChain] | None = None, note: str = "",
     ) -> StructurePair:  # fmt: skip
         """From an alignment of two whole chains.
 
         Parameters
         ----------
         names : of query and target, and the target's description. distances : (pairs,) Å, None where they are not known.
-        facts_of : the residues of both. facts : what is known of the alignment, in a few lines. hit : its row.
-        found : both chains.
+        facts_of : the residues of both. hit : its row. found : both chains. note : why those are not known.
         """
         of_query, of_target = columns_of_cigar(cigar)
         letters = [_spread(text, rows) for text, rows in zip(sequences, (of_query, of_target), strict=True)]
@@ -122,8 +129,8 @@ class StructurePair(AlignedPair):
         middle[same] = letters[0][same]
         query, between, target = (line.tobytes().decode("ascii") for line in (letters[0], middle, letters[1]))
         return cls(
-            *names, 1, 1, query, between, target, facts, of_query=of_query, of_target=of_target, distance=distance,
-            query_facts=facts_of[0], target_facts=facts_of[1], hit=hit or {}, found=found,
+            *names, 1, 1, query, between, target, hit=hit or {}, of_query=of_query, of_target=of_target, distance=distance,
+            query_facts=facts_of[0], target_facts=facts_of[1], found=found, note=note,
         )  # fmt: skip
 
     @cached_property
@@ -186,6 +193,39 @@ class StructurePair(AlignedPair):
         distance = float(self.distance[column])
         lines.append("Not aligned" if kind == APART else "Aligned" if kind == ALIGNED else f"Aligned, {distance:.2f} Å apart")
         return "\n".join(lines)
+
+
+def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
+    """The alignment of a hit. Where the files are gone it has neither distances nor the authors' numbers, and a note that says so.
+
+    Parameters
+    ----------
+    hit : as `engine.views.structure_hits.hit_of_row` gives it. chains : those of the run.
+    """
+    facts_of = [ChainFacts.of_states(hit["query_states"]), ChainFacts.of_states(hit["target_states"])]
+    found: list[FoundChain | None] = [None, None]
+    missing = []
+    reads = (
+        lambda: chains.query(hit["query"], hit["query_sequence"]),
+        lambda: chains.target(hit["target"], hit["target_sequence"], hit["target_index"]),
+    )
+    for k, read in enumerate(reads):
+        try:
+            chain = read()
+        except ProteoscopeError as error:
+            missing.append(str(error))
+            continue
+        found[k], facts_of[k] = chain, ChainFacts.of_chain(chain, facts_of[k].states)
+    distances, both = None, None
+    if found[0] is not None and found[1] is not None:
+        both = found[0], found[1]
+        pairs = trace_of_hit(hit, *both).pairs
+        distances = None if pairs is None else pairs.distance
+    note = f"Without distances and the authors' numbers: {missing[0]}" if missing else ""
+    return StructurePair.of(
+        (hit["query"], hit["target"], hit["description"] or ""), (hit["query_sequence"], hit["target_sequence"]), hit["cigar"], distances,
+        (facts_of[0], facts_of[1]), hit, both, note,
+    )  # fmt: skip
 
 
 def _label(facts: ChainFacts, number: int) -> str:

@@ -1,4 +1,4 @@
-"""Made-up structures for tests of the window: bundles of ideal helices and strands, relatives of them, and a search among them."""
+"""Made-up structures for tests of views: bundles of ideal helices and strands, relatives of them, and a search among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Projects with a clustering, or with an explanation of an identification, for tests of the window: tables as the engine writes them."""
+"""Projects with a clustering, or with an explanation of an identification, for tests of views: tables as the engine writes them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from engine.clustering.parameters import ClusteringParameters, ExplanationParameters
 from engine.project import Project
 from tests.engine.identification_tables import identification
-from tests.gui.result_projects import project_with_results
+from tests.engine.views.result_projects import project_with_results
 
 SIZES = (6, 4, 3, 2, 1, 1, 1)
 """Spectra of each cluster that is made, the largest first; those of one are no clusters."""

@@ -1,4 +1,4 @@
-"""A spectrum and the ions of a peptide in it, as columns that the views draw. Nothing here knows of Qt."""
+"""A spectrum and the ions of a peptide in it, as columns."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from engine.chemistry.fragments import PRECURSOR, SERIES, Annotation, FragmentIons, annotate, fragment_ions, modification_losses
 from engine.chemistry.peptidoforms import Peptidoform, PlacedModification
 from engine.chemistry.tolerance import Tolerance
-from gui.plots.ion_kinds import LOSS, UNMATCHED
-from gui.spectrum.drawn_peaks import DrawnPeaks, relative_intensity
-from gui.spectrum.spectra_reader import Peaks
+from engine.errors import ProteoscopeError
+from engine.views.peaks import Peaks
+from engine.views.shown_peaks import LOSS, UNMATCHED, ShownPeaks, relative_intensity
 
-__all__ = ["AnnotatedSpectrum", "IonSettings", "annotate_match", "annotate_peptidoform"]
+__all__ = ["AnnotatedSpectrum", "IonSettings", "annotate_match", "annotate_peptidoform", "ions_looked_for", "ions_to_show"]
 
 _FROM_THE_FRONT = "abc"
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -65,15 +65,15 @@ class AnnotatedSpectrum:
         return relative_intensity(self.peaks.intensity)
 
     @cached_property
-    def drawn(self) -> DrawnPeaks:
-        """The peaks as they are drawn."""
+    def shown(self) -> ShownPeaks:
+        """The peaks with what each is."""
         kinds = np.full(len(self.peaks.mz), UNMATCHED, dtype="<U8")
         kinds[self.matches.peak] = self.kinds
-        return DrawnPeaks(self.peaks.mz, self.relative, kinds, self.matches.peak, self.labels)
+        return ShownPeaks(self.peaks.mz, self.relative, kinds, self.matches.peak, self.labels)
 
     @cached_property
     def kinds(self) -> list[str]:
-        """What colours each match: the letter of its series, or `LOSS`."""
+        """What each match is: the letter of its series, or `LOSS`."""
         return [LOSS if self.ions.loss[ion] else SERIES[self.ions.series[ion]] for ion in self.matches.ion.tolist()]
 
     @cached_property
@@ -115,6 +115,33 @@ class AnnotatedSpectrum:
         """Bonds, as residues before them, that ions of these series prove, with or without losses, ascending."""
         codes = [SERIES.index(letter) for letter in series]
         return np.unique(self.ions.position[self.found & np.isin(self.ions.series, codes)]).astype(np.int64)
+
+
+def ions_looked_for(parameters: Mapping[str, Any]) -> IonSettings | None:
+    """The ions that a search of spectra looked for, by its parameters; None where they do not tell."""
+    try:
+        return IonSettings(
+            Tolerance.parse(str(parameters["fragment_tolerance"])),
+            str(parameters["ion_series"]),
+            int(parameters["maximum_fragment_charge"]),
+            shows_losses=False,
+            shows_precursor=False,
+        )
+    except (ProteoscopeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def ions_to_show(parameters: Mapping[str, Any]) -> IonSettings:
+    """The ions that a search of spectra looked for, and besides those that lost something, and the precursor's.
+
+    Raises
+    ------
+    ProteoscopeError : its parameters do not tell.
+    """
+    found = ions_looked_for(parameters)
+    if found is None:
+        raise ProteoscopeError("The parameters of this run do not tell which ions were looked for.")
+    return replace(found, shows_losses=True, shows_precursor=True)
 
 
 def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, title: str = "") -> AnnotatedSpectrum:

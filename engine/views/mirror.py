@@ -1,4 +1,4 @@
-"""Two spectra to be compared, and the peaks that they share. Nothing here knows of Qt."""
+"""Two spectra to be compared, mirrored at the m/z axis, and the peaks that they share."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.chemistry.tolerance import Tolerance
-from gui.plots.ion_kinds import SHARED, UNMATCHED
-from gui.spectrum.annotated_spectrum import AnnotatedSpectrum
-from gui.spectrum.drawn_peaks import DrawnPeaks, relative_intensity
-from gui.spectrum.spectra_reader import Peaks
+from engine.views.annotation import AnnotatedSpectrum
+from engine.views.peaks import Peaks
+from engine.views.shown_peaks import SHARED, UNMATCHED, ShownPeaks, relative_intensity
 
 __all__ = ["Half", "MirroredSpectra", "shared_peaks"]
 
@@ -60,8 +59,8 @@ class MirroredSpectra:
         return np.empty((0, 2), np.int64) if self.lower is None else shared_peaks(self.upper.peaks.mz, self.lower.peaks.mz, self.tolerance)
 
     @cached_property
-    def drawn(self) -> tuple[DrawnPeaks, ...]:
-        """The peaks as they are drawn. A shared peak is coloured as the ion that it is in either spectrum."""
+    def shown(self) -> tuple[ShownPeaks, ...]:
+        """The peaks of each half with what each is. A shared peak is of the kind of the ion that it is in either spectrum."""
         kinds = []
         for at, half in enumerate(self.halves):
             of_half = np.full(len(half.peaks.mz), UNMATCHED, dtype="<U8")
@@ -74,7 +73,7 @@ class MirroredSpectra:
             kinds[mine][self.shared[is_plain, mine]] = kinds[other][self.shared[is_plain, other]]
         none = np.empty(0, np.int64)
         return tuple(
-            DrawnPeaks(
+            ShownPeaks(
                 half.peaks.mz,
                 half.relative,
                 kinds[at],

@@ -1,4 +1,4 @@
-"""Projects with sequence searches for tests of the window: real searches of the engine among made-up proteins."""
+"""Projects with sequence searches for tests of views: real searches of the engine among made-up proteins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chains as the view in three dimensions has them: the query where it is, and hits moved onto it. Nothing here knows of Qt."""
+"""Superposed chains: the query where it is, and hits moved onto it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 
 from engine.structure_search.hit_chains import FoundChain, pairs_of_cigar, transformation_of
 from engine.structures.chains import Chains
-from gui.alignment.structure_pair import RESIDUE_NAMES
 
-__all__ = ["ResiduePairs", "Trace", "moved", "residue_label", "trace_of_hit", "trace_of_query", "transformation"]
+__all__ = ["RESIDUE_NAMES", "ResiduePairs", "Trace", "moved", "residue_label", "trace_of_hit", "trace_of_query", "transformation"]
 
+RESIDUE_NAMES = {
+    "A": "Ala", "R": "Arg", "N": "Asn", "D": "Asp", "C": "Cys", "Q": "Gln", "E": "Glu", "G": "Gly", "H": "His", "I": "Ile", "L": "Leu",
+    "K": "Lys", "M": "Met", "F": "Phe", "P": "Pro", "S": "Ser", "T": "Thr", "W": "Trp", "Y": "Tyr", "V": "Val", "U": "Sec", "O": "Pyl",
+}  # fmt: skip
 _FARTHEST = 99_999.0
 """Å that coordinates may be from the origin: more is none."""
 

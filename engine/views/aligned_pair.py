@@ -1,11 +1,11 @@
-"""Two aligned sequences, column by column. Nothing here knows of Qt."""
+"""Two aligned sequences, column by column."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,8 @@ class AlignedPair:
     query_start, subject_start : of their first residues in the alignment, from 1.
     query, middle, subject : the three lines, of one length: ``-`` for a gap; in the middle the letter that both have, ``+`` where the
         matrix scores above zero.
-    facts : what is known of the alignment, in a few lines.
+    facts : what is known of the alignment, in a few lines of words, which `text` holds too; empty where nobody has put it into words.
+    hit : the row of the table that it was made from.
     """
 
     query_name: str
@@ -39,6 +40,7 @@ class AlignedPair:
     middle: str
     subject: str
     facts: tuple[str, ...] = ()
+    hit: Mapping[str, Any] = field(default_factory=dict)
 
     titles: ClassVar[tuple[str, str]] = ("Query", "Subject")
     """What the two are called beside their lines."""
@@ -49,7 +51,7 @@ class AlignedPair:
 
     @property
     def legend(self) -> tuple[tuple[int, str], ...]:
-        """What the colours of the kinds mean."""
+        """The kinds of columns that a picture tells apart, and what each is."""
         return ((IDENTICAL, "identical"), (POSITIVE, "positive (+)"), (GAP, "gap (-)"))
 
     def __len__(self) -> int:

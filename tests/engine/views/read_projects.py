@@ -1,10 +1,12 @@
-"""Projects with alignments of reads for tests of the window: reads cut from a genome, with errors and gaps, really aligned."""
+"""Projects with alignments of reads for tests of views: reads cut from a genome, with errors and gaps, really aligned."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
 from engine.project import Project
 
@@ -60,6 +62,18 @@ def read_files(folder: Path, genome: str, n_reads: int, *, has_qualities: bool =
         patterns = folder / "reads.fasta"
         patterns.write_text("".join(f">{name}\n{letters}\n" for name, letters, _ in reads), encoding="utf-8")
     return texts, patterns
+
+
+WITHIN: dict[str, Any] = {"mode": "within", "seed_length": 12, "has_qualities": False}
+"""Whole reads, with a seed that few of the wrong parts have: most pairs have no alignment."""
+
+
+def genome_of(shared_data: Path) -> str:
+    """The beginning of the genome of lambda."""
+    path = shared_data / "dna" / "dna_lambda.fasta"
+    if not path.exists():
+        pytest.skip("the genome of lambda is not there")
+    return "".join(path.read_text().splitlines()[1:])[:6000]
 
 
 def project_with_reads(folder: Path, genome: str, *, n_reads: int = 40, has_qualities: bool = True, **parameters: object) -> Project:
