@@ -329,12 +329,12 @@ class Search:
 
     def format_of(self, name: str) -> str:
         """The format that the name of a file tells by its ending; the first one where it tells none."""
-        endings = ((ending, one.name) for one in self.exports for ending in one.endings if name.lower().endswith(ending))
+        endings = ((ending, export.name) for export in self.exports for ending in export.endings if name.lower().endswith(ending))
         return max(endings, key=lambda pair: len(pair[0]), default=("", self.exports[0].name))[1]
 
     def exported_as(self, name: str) -> Export | None:
         """The format of this name, if it has it."""
-        return next((one for one in self.exports if one.name == name), None)
+        return next((export for export in self.exports if export.name == name), None)
 
 
 def _loaded(place: str) -> Any:

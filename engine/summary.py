@@ -35,7 +35,7 @@ class Summary:
 
     def lines(self) -> list[str]:
         """What a terminal shows: what was searched, what was found, and the best of it."""
-        return [f"{one.number:,} {one.noun}" for one in self.counts()]
+        return [f"{count.number:,} {count.noun}" for count in self.counts()]
 
     def record(self) -> dict[str, Any]:
         """What a script is told: all attributes by name, of what JSON holds."""

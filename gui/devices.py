@@ -37,7 +37,7 @@ class DeviceSurvey(QObject):
     @property
     def usable_gpus(self) -> list[Device]:
         """The GPUs that can compute."""
-        return [one for one in self.devices if one.numbers and one.usable]
+        return [device for device in self.devices if device.numbers and device.usable]
 
     def look(self, *, again: bool = False) -> None:
         """Look at the GPUs in the background, once; or again, as after a driver was installed."""

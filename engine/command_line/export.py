@@ -23,7 +23,7 @@ _MAXIMUM_PROBLEMS = 3  # of a damaged project that are told
 
 def add_export(commands: Any) -> None:
     """Add ``export`` to the sub-commands, which are argparse's sub-parsers."""
-    formats = list(dict.fromkeys(one.name for search in searches.SEARCHES for one in search.exports))
+    formats = list(dict.fromkeys(export.name for search in searches.SEARCHES for export in search.exports))
     parser = commands.add_parser(
         "export", help="write the results of a project for other programs", epilog=" ".join(map(_formats, searches.SEARCHES))
     )
@@ -79,7 +79,7 @@ def _run(project: Project, options: argparse.Namespace) -> RunRecord:
         return fitting[-1]
     if runs:
         search = kinds[runs[-1].kind]
-        names = ", ".join(one.name for one in search.exports)
+        names = ", ".join(export.name for export in search.exports)
         raise ParameterError(
             f"run {runs[-1].id} is {_with_article(search.name)}, which has no format {options.format}; expected one of {names}"
         )

@@ -53,7 +53,7 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
             "--out", required=True, type=output_name, metavar="FILE",
             help="file for the results; - for standard output, where then nothing else is printed",
         )  # fmt: skip
-        formats = [one.name for one in search.exports]
+        formats = [export.name for export in search.exports]
         parser.add_argument("--format", choices=formats, help=f"what to write there (default: by the ending of FILE, else {formats[0]})")
         parser.add_argument("--project", metavar="DIR", help="also record the run and its tables in this project folder")
     add_search_options(parser, search, explains=explains)
@@ -150,7 +150,7 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
     changes = {name: value for name, value in shortcuts.items() if value is not None}
     parameters = search.parameters_of(options.preset or "").changed(options.set, **changes)
     writes_file = search.writes == "file" or (search.writes == "given project" and options.out is not None)
-    others = [getattr(options, one.name) for one in search.options if one.metavar]
+    others = [getattr(options, option.name) for option in search.options if option.metavar]
     if writes_file and (STANDARD_OUTPUT in others or (options.json and options.out == STANDARD_OUTPUT)):
         raise ParameterError("standard output takes the results alone; give other files a name, and leave out --json with --out -")
     shows_progress = not options.quiet and not options.json
@@ -164,7 +164,7 @@ def run_search(search: Search, options: argparse.Namespace) -> None:
             None if project is None else Path(project),
             out,
             (options.format or search.format_of(options.out)) if search.writes == "file" else "",
-            {one.name: getattr(options, one.name) for one in search.options},
+            {option.name: getattr(options, option.name) for option in search.options},
             options.device,
             options.threads,
         )

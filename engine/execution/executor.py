@@ -192,7 +192,7 @@ class Session:
         """A card that failed takes no part any more, in this run, and is tried before the next."""
         forget_gpus()
         self._devices = [one for one in self._devices if one is not device]
-        self._resources.cards[:] = [one for one in self._resources.cards if one is not device]
+        self._resources.cards[:] = [card for card in self._resources.cards if card is not device]
         self._homes = {}
 
     def _tell_plan(self, workers: list[Worker], cost: float) -> None:

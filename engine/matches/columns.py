@@ -165,7 +165,7 @@ def described_columns(columns: tuple[Column, ...], **others: dict[str, Any]) -> 
     >>> described_columns((Column("peptide", width=24),), peptide={"width": 28})[0].width
     28
     """
-    return tuple(replace(one, **others[one.name]) if one.name in others else one for one in columns)
+    return tuple(replace(column, **others[column.name]) if column.name in others else column for column in columns)
 
 
 def _are_placed(positions: Any, sequences: Any) -> bool:

@@ -67,7 +67,7 @@ def why_not_predicted(settings: IntensitySettings, modifications: Sequence[Searc
         return "the ion series are not b and y"
     if settings.intensity_transform != "square-root":
         return f"the intensity transform is {settings.intensity_transform}, not square-root"
-    label = next((one.name for one in modifications if one.name.startswith(_LABELS)), "")
+    label = next((modification.name for modification in modifications if modification.name.startswith(_LABELS)), "")
     return f"the label {label} changes them" if label else ""
 
 

@@ -177,6 +177,6 @@ class _Computation:
         for _ in self._threads.run(make, pieces, first):
             pass
         parts = [made[begun] for begun in sorted(made)]
-        counts = np.concatenate([np.diff(one.offsets) for one in parts])
-        columns = (np.concatenate([getattr(one, name) for one in parts]) for name in ("low", "high", "weight"))
+        counts = np.concatenate([np.diff(part.offsets) for part in parts])
+        columns = (np.concatenate([getattr(part, name) for part in parts]) for name in ("low", "high", "weight"))
         return SegmentArrays(np.concatenate(([0], np.cumsum(counts))), *columns)

@@ -87,7 +87,7 @@ class SearchPass:
 
     def record(self) -> dict[str, Any]:
         """As ``run.json`` has it."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: str(value) if isinstance(value, Tolerance) else value for name, value in values.items()}
 
     def sentence(self) -> str:
@@ -175,9 +175,9 @@ def passes_of_run(project: Project, run_id: str) -> tuple[SearchPass, ...]:
     ------
     StorageError : its record is damaged. ParameterError : it has none, and its parameters cannot be understood.
     """
-    if any(one.name == "run" for one in project.results(run_id)):
+    if any(result.name == "run" for result in project.results(run_id)):
         return read_passes(project.table("run", run_id))
-    return next((asked_passes(one.parameters) for one in project.runs() if one.id == run_id), ())
+    return next((asked_passes(run.parameters) for run in project.runs() if run.id == run_id), ())
 
 
 def read_passes(path: Path) -> tuple[SearchPass, ...]:

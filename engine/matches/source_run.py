@@ -57,7 +57,7 @@ def identified_run(folder: Path, run: str) -> SourceRun:
             )
         what = f"has no run {run:.60}" if run else "holds no finished identification"
         raise InputError(folder, what, remedy="Identify spectra into this project first")
-    names = {one.name for one in project.results(chosen.id)}
+    names = {result.name for result in project.results(chosen.id)}
     if "spectra" not in names:
         raise InputError(folder, f"run {chosen.id} has no stored peaks", remedy="Identify the spectra again with this version")
     tolerance = chosen.parameters.get("fragment_tolerance", "20 ppm")

@@ -237,7 +237,7 @@ def _named(
     residue = np.clip(named.site, 1, psms.length[rows]) - 1
     probability[rows] = found.place_probability[rows, residue]
     carried = np.zeros(n)
-    carried[rows] = np.array([one.mass for one in modifications] or [0.0])[which]
+    carried[rows] = np.array([modification.mass for modification in modifications] or [0.0])[which]
     name, possible = [""] * n, [""] * n
     for row, number, text in zip(rows.tolist(), which.tolist(), named.possible, strict=True):
         name[row], possible[row] = modifications[number].name, text

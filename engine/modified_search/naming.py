@@ -201,7 +201,7 @@ def tiers_of_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...]) 
     """
     tier, distance = np.full(len(shifts.shift), _NO_TIER), np.full(len(shifts.shift), np.inf)
     entries = _entries(fixed)
-    mass, of_entry = np.array([one.mass for one in entries]), np.array([one.tier for one in entries])
+    mass, of_entry = np.array([entry.mass for entry in entries]), np.array([entry.tier for entry in entries])
     for part in (slice(first, first + _ROWS_AT_ONCE) for first in range(0, len(shifts.shift), _ROWS_AT_ONCE)):
         some = shifts.part(part)
         allowed = _bits(some.score >= some.score.max(axis=1, initial=-np.inf)[:, None] - _NEAR)

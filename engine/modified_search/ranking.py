@@ -87,9 +87,9 @@ class ShiftedMatches:
         """Some of them."""
         features = {name: column[rows] for name, column in self.matches.features.items()}
         # Of shifted peptides no peaks of bonds are known.
-        names = [one.name for one in fields(Matches) if one.name not in ("features", "bond_weights")]
+        names = [field.name for field in fields(Matches) if field.name not in ("features", "bond_weights")]
         columns = {name: getattr(self.matches, name)[rows] for name in names}
-        own = {one.name: getattr(self, one.name)[rows] for one in fields(self) if one.name != "matches"}
+        own = {field.name: getattr(self, field.name)[rows] for field in fields(self) if field.name != "matches"}
         return ShiftedMatches(Matches(features=features, **columns), **own)
 
 

@@ -222,13 +222,13 @@ class IndexStore:
 
     def _evict(self, keep: Path) -> None:
         now, indexes = time.time(), self.kept()
-        total = sum(one.bytes for one in indexes)
-        for one in reversed(indexes):
+        total = sum(index.bytes for index in indexes)
+        for index in reversed(indexes):
             if total <= self._byte_limit:
                 return
-            if one.folder != keep and now - one.used.timestamp() > self._grace_seconds:
-                _discard(one.folder)
-                total -= one.bytes
+            if index.folder != keep and now - index.used.timestamp() > self._grace_seconds:
+                _discard(index.folder)
+                total -= index.bytes
 
 
 def _lock_path(temporary: Path) -> Path:

@@ -179,7 +179,11 @@ class TableFile:
         doubled = [name for name, n in Counter(name.casefold() for name in names).items() if n > 1]
         if doubled:
             raise self.damaged(f"holds the columns {', '.join(map(shortened, doubled[:_MAXIMUM_NAMES]))} twice")
-        more = {one.name: one for one in number_columns(names) if self.table.more and re.fullmatch(self.table.more, one.name)}
+        more = {
+            number_column.name: number_column
+            for number_column in number_columns(names)
+            if self.table.more and re.fullmatch(self.table.more, number_column.name)
+        }
         known = {name: described.get(name) or more[name] for name in names if name in described or name in more}
         for name, one in known.items():
             with self._read():
@@ -193,7 +197,7 @@ class TableFile:
         with self._read():
             metadata = self._file.metadata
             groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-            if any(one.num_rows < 0 for one in groups) or sum(one.num_rows for one in groups) != self.n_rows:
+            if any(group.num_rows < 0 for group in groups) or sum(group.num_rows for group in groups) != self.n_rows:
                 raise self.damaged("is cut off: its parts have other numbers of rows than it says")
 
     def _rows_of_piece(self) -> int:

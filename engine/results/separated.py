@@ -117,7 +117,7 @@ def write_separated(
 
 def header_line(columns: Sequence[Column]) -> bytes:
     """The first line: the names of the columns."""
-    return ("\t".join(one.name for one in columns) + "\n").encode()
+    return ("\t".join(column.name for column in columns) + "\n").encode()
 
 
 def write_lines(
@@ -163,7 +163,7 @@ def separated_lines(piece: pa.Table, columns: Sequence[Column], dialect: Dialect
 
     if not len(piece):
         return b""
-    cells = [_cells(in_one(piece[one.name]), one, dialect, is_safe=spreadsheet_safe) for one in columns]
+    cells = [_cells(in_one(piece[column.name]), column, dialect, is_safe=spreadsheet_safe) for column in columns]
     lines = pc.binary_join_element_wise(*cells, "\t", null_handling="replace", null_replacement="")
     lines = pc.binary_join_element_wise(lines, "", "\n")
     assert isinstance(lines, pa.StringArray)

@@ -57,7 +57,7 @@ class Computing:
 
 def shares_of(session: Session) -> tuple[DeviceShare, ...]:
     """What each device did of the scoring."""
-    return tuple(DeviceShare(one.device, one.share, one.speed / 1e9, one.with_start) for one in session.shares())
+    return tuple(DeviceShare(share.device, share.share, share.speed / 1e9, share.with_start) for share in session.shares())
 
 
 def _rate(share: DeviceShare) -> str:

@@ -84,7 +84,7 @@ class SequenceHitSearch:
         for first in range(0, len(self._order), size):
             numbers = self._order[first : first + size].tolist()
             codes = [self._queries.codes(i) for i in numbers]
-            lengths = np.array([len(one) for one in codes])
+            lengths = np.array([len(code) for code in codes])
             with self._clock.stage("score"):
                 self.progress.stage("Scoring", int(lengths.sum()) * self.database.n_residues // STEP_CELLS)
                 self.scheme.check(int(lengths.max(initial=0)), int(self._lengths.max(initial=0)))

@@ -45,7 +45,7 @@ def score_queries(session: Session, queries: Sequence[NDArray[np.int8]]) -> NDAr
     """
     state = {
         "residues": np.concatenate([np.zeros(0, np.int8), *queries]),
-        "offsets": offsets_of(np.array([len(one) for one in queries], np.int64)),
+        "offsets": offsets_of(np.array([len(query) for query in queries], np.int64)),
     }
     scores: NDArray[np.int32] = session.run(state, step_cost=STEP_CELLS)["scores"]
     return scores

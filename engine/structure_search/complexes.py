@@ -109,8 +109,8 @@ def complex_hits(search: StructureHitSearch, chains: Sequence[StructureQueryHits
     Sensitive mode: the files with the greatest sums of z-scores are ranked by the sum of `relatedness`; published mode: by that of scores.
     """
     database, is_sensitive = search.database, search.parameters.mode == "sensitive"
-    z = np.stack([one.z_scores for one in chains])
-    scores = np.stack([one.scores for one in chains])
+    z = np.stack([chain.z_scores for chain in chains])
+    scores = np.stack([chain.scores for chain in chains])
     worth = np.where(scores > 0.0, np.maximum(z, 0.0) if is_sensitive else scores, 0.0)
     wanted = max(search.parameters.hits_per_query, FEWEST_SUPERPOSED if is_sensitive else 0)
     best = _best_files(worth, database.file, len(database.files), wanted)

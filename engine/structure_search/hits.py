@@ -158,7 +158,7 @@ class StructureHitSearch:
         flat = np.concatenate([np.empty((0, 2), np.int32), *starts])
         return superpose_many(
             self.queries.chains.position[self.queries.chains.rows(i)], some.position, some.offsets, flat,
-            offsets_of(np.array([len(one) for one in starts], np.int64)), threads=self._resources.threads, effort="quick",
+            offsets_of(np.array([len(start) for start in starts], np.int64)), threads=self._resources.threads, effort="quick",
             progress=progress,
         )  # fmt: skip
 
@@ -177,7 +177,7 @@ class StructureHitSearch:
         for own, both in run_on_threads(fit, range(len(targets)), self._resources.threads, self._resources.progress):
             rmsd.append(own)
             tm.append(both)
-        by_both, lengths = np.array(tm).reshape(-1, 2), np.array([len(one) for one in starts], np.int64)
+        by_both, lengths = np.array(tm).reshape(-1, 2), np.array([len(start) for start in starts], np.int64)
         flat = np.concatenate([np.empty((0, 2), np.int32), *starts])
         return Superpositions(rotation, translation, by_both[:, 0], by_both[:, 1], np.array(rmsd), lengths, flat, offsets_of(lengths))
 

@@ -58,7 +58,8 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
     database_sources = [ChainSource(folder / DATABASE_FILE)] if folder else sources_of(given)
     spec = RunSpec(
         "structures", request, {"queries": "QUERY.cif", "database": "DATABASE"},
-        {"queries": [one.path for one in query_sources], "database": [one.path for one in database_sources]},
+        {"queries": [query_source.path for query_source in query_sources],
+        "database": [database_source.path for database_source in database_sources]},
         request.outputs("complexes"), are_distinct=False,
     )  # fmt: skip
 

@@ -104,7 +104,7 @@ def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChai
     """
     database = open_database(folder)
     content = database.content
-    files = MadeWhenAsked(len(content.sources), lambda: tuple(stem(Path(one.path)) for one in content.sources))
+    files = MadeWhenAsked(len(content.sources), lambda: tuple(stem(Path(source.path)) for source in content.sources))
     return DescribedChains(
         content.chains,
         descriptors_of(database, progress, threads),

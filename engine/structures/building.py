@@ -255,18 +255,18 @@ def _deduplicated(
     """Of each collection the files that are wanted and that none before has, and which of its chains are theirs."""
     met: set[tuple[str, int, int]] = set()
     chosen, kept = [], []
-    for one in collections:
+    for collection in collections:
         keeps = []
-        for source in one.sources:
+        for source in collection.sources:
             keeps.append((source.key in wanted or source.path in others) and source.key not in met)
             if keeps[-1]:
                 met.add(source.key)
         numbers = np.cumsum(keeps) - 1
         is_kept = np.array(keeps, np.bool_)
-        sources = tuple(source for source, keep in zip(one.sources, keeps, strict=True) if keep)
-        some = is_kept[one.source] if len(one.source) else np.zeros(0, np.bool_)
+        sources = tuple(source for source, keep in zip(collection.sources, keeps, strict=True) if keep)
+        some = is_kept[collection.source] if len(collection.source) else np.zeros(0, np.bool_)
         # The files that stay are numbered anew; chains of the others have none any more.
-        chosen.append(Collection(one.chains, np.where(some, numbers[one.source], -1).astype(np.int32), sources))
+        chosen.append(Collection(collection.chains, np.where(some, numbers[collection.source], -1).astype(np.int32), sources))
         kept.append(some)
     return chosen, kept
 

@@ -125,7 +125,7 @@ class ColouredScene:
     @property
     def partner(self) -> ShownChain | None:
         """The chain of the chosen hit."""
-        return next((one for one in self.chains if one.hit == self.chosen and one.hit and not one.is_beside), None)
+        return next((chain for chain in self.chains if chain.hit == self.chosen and chain.hit and not chain.is_beside), None)
 
 
 @dataclass(frozen=True)
@@ -224,12 +224,12 @@ def _paler(colour: Colour) -> Colour:
 
 def _by_partner(scene: ColouredScene) -> Coloured:
     colours, entries = [], []
-    for one in scene.chains:
-        own = CHAIN_COLOURS[one.hit % len(CHAIN_COLOURS)]
-        colours.append(_all(len(one), _paler(own) if one.is_beside else own))
-        if not one.is_beside:
-            entries.append((own, one.name if one.hit else f"{one.name} (query)"))
-    note = "Other chains of the files are paler." if any(one.is_beside for one in scene.chains) else ""
+    for chain in scene.chains:
+        own = CHAIN_COLOURS[chain.hit % len(CHAIN_COLOURS)]
+        colours.append(_all(len(chain), _paler(own) if chain.is_beside else own))
+        if not chain.is_beside:
+            entries.append((own, chain.name if chain.hit else f"{chain.name} (query)"))
+    note = "Other chains of the files are paler." if any(chain.is_beside for chain in scene.chains) else ""
     return Coloured(tuple(colours), Legend("Query and hits", tuple(entries), note=note))
 
 
@@ -244,25 +244,25 @@ def _by_chain(scene: ColouredScene) -> Coloured:
 
 def _by_state(scene: ColouredScene) -> Coloured:
     table = np.array([_STATES[code][0] for code in (COIL, HELIX, STRAND)], np.uint8)
-    colours = tuple(table[np.minimum(one.chains.secondary, STRAND)] for one in scene.chains)
+    colours = tuple(table[np.minimum(chain.chains.secondary, STRAND)] for chain in scene.chains)
     return Coloured(colours, Legend("Secondary structure", tuple(_STATES.values())))
 
 
 def _compared(scene: ColouredScene, values: Callable[[ShownChain], NDArray], nothing: float) -> list[NDArray]:
     """What pairs have, on the rows of each chain: of hits by their own pairs, of the query by those of the chosen hit."""
     found = []
-    for one in scene.chains:
-        source = scene.partner if one is scene.query else one
-        rows = np.full(len(one), nothing)
-        if source is not None and not one.is_beside and len(source.pairs):
-            rows[source.pairs[:, 0 if one is scene.query else 1]] = values(source)
+    for chain in scene.chains:
+        source = scene.partner if chain is scene.query else chain
+        rows = np.full(len(chain), nothing)
+        if source is not None and not chain.is_beside and len(source.pairs):
+            rows[source.pairs[:, 0 if chain is scene.query else 1]] = values(source)
         found.append(rows)
     return found
 
 
 def _chosen_note(scene: ColouredScene, told: str) -> str:
     partner = scene.partner
-    n = len({one.hit for one in scene.chains if one.hit})
+    n = len({chain.hit for chain in scene.chains if chain.hit})
     return f"The query {told} {partner.name}." if partner is not None and n > 1 else ""
 
 
@@ -270,7 +270,7 @@ def _by_distance(scene: ColouredScene) -> Coloured:
     values = _compared(scene, lambda one: one.distance, np.nan)
     scale = Scale(SCALE, 0.0, _MAXIMUM_DISTANCE, "Å", "0 Å", f"{_MAXIMUM_DISTANCE:g} Å or more")
     legend = Legend("Distance to the partner", ((UNALIGNED, "not aligned"),), (scale,), _chosen_note(scene, "by its distance to"))
-    return Coloured(tuple(scale_colours(one, 0.0, _MAXIMUM_DISTANCE) for one in values), legend)
+    return Coloured(tuple(scale_colours(value, 0.0, _MAXIMUM_DISTANCE) for value in values), legend)
 
 
 @lru_cache(maxsize=1)
@@ -297,13 +297,13 @@ def _by_identity(scene: ColouredScene) -> Coloured:
 def _by_conservation(scene: ColouredScene) -> Coloured:
     shares = scene.conservation
     found = []
-    for one in scene.chains:
-        rows = np.full(len(one), np.nan)
-        if shares is not None and not one.is_beside:
-            if one is scene.query:
+    for chain in scene.chains:
+        rows = np.full(len(chain), np.nan)
+        if shares is not None and not chain.is_beside:
+            if chain is scene.query:
                 rows[:] = shares
             else:
-                rows[one.pairs[:, 1]] = shares[one.pairs[:, 0]]
+                rows[chain.pairs[:, 1]] = shares[chain.pairs[:, 0]]
         found.append(scale_colours(rows, 0.0, 1.0))
     hits = f"{scene.n_hits} hit{'' if scene.n_hits == 1 else 's'}"
     scale = Scale(SCALE, 0.0, 1.0, "", "in none", "in all")
@@ -314,14 +314,14 @@ def _by_conservation(scene: ColouredScene) -> Coloured:
 def _by_confidence(scene: ColouredScene) -> Coloured:
     table = np.array([colour for _, colour, _ in _BANDS], np.uint8)
     bounds = np.array([bound for bound, _, _ in _BANDS[:-1]])
-    measured = [one.b_factor for one in scene.chains if one.b_factor is not None and np.isnan(one.chains.confidence).all()]
+    measured = [chain.b_factor for chain in scene.chains if chain.b_factor is not None and np.isnan(chain.chains.confidence).all()]
     every = np.concatenate([np.empty(0), *measured])
     every = every[np.isfinite(every)]
     low, high = np.percentile(every, _B_FACTORS).tolist() if len(every) else (0.0, 1.0)
     has_bands = lacks = False
     colours = []
-    for one in scene.chains:
-        confidence = one.chains.confidence
+    for chain in scene.chains:
+        confidence = chain.chains.confidence
         is_told = np.isfinite(confidence)
         if is_told.any():
             has_bands = True
@@ -329,7 +329,7 @@ def _by_confidence(scene: ColouredScene) -> Coloured:
             colours.append(np.where(is_told[:, None], table[band], UNALIGNED).astype(np.uint8))
             lacks |= not is_told.all()
         else:
-            values = np.full(len(one), np.nan) if one.b_factor is None else np.asarray(one.b_factor, np.float64)
+            values = np.full(len(chain), np.nan) if chain.b_factor is None else np.asarray(chain.b_factor, np.float64)
             colours.append(scale_colours(values, low, high))
             lacks |= bool(np.isnan(values).any())
     entries = (*((colour, text) for _, colour, text in _BANDS if has_bands), *([(UNALIGNED, "not told by the file")] if lacks else []))
@@ -338,7 +338,7 @@ def _by_confidence(scene: ColouredScene) -> Coloured:
 
 
 def _by_place(scene: ColouredScene) -> Coloured:
-    colours = [scale_colours(np.arange(len(one), dtype=np.float64), 0.0, max(1, len(one) - 1), _RAINBOW) for one in scene.chains]
+    colours = [scale_colours(np.arange(len(chain), dtype=np.float64), 0.0, max(1, len(chain) - 1), _RAINBOW) for chain in scene.chains]
     return Coloured(tuple(colours), Legend("Place along the chain", (), (Scale(_RAINBOW, 0.0, 1.0, "", "N-terminus", "C-terminus"),)))
 
 
@@ -351,7 +351,7 @@ def _needs_conservation(scene: ColouredScene) -> str:
 
 
 def _needs_confidence(scene: ColouredScene) -> str:
-    is_told = any(np.isfinite(one.chains.confidence).any() or one.b_factor is not None for one in scene.chains)
+    is_told = any(np.isfinite(chain.chains.confidence).any() or chain.b_factor is not None for chain in scene.chains)
     return "" if is_told else "The files tell neither pLDDT nor B-factors."
 
 

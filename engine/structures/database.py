@@ -268,13 +268,13 @@ def write_merged(
     folder : of the new columns; must not exist. kept : of each collection, which of its chains. drops : paths of files that go, which
     then have no chains left.
     """
-    sources = [source for one in collections for source in one.sources if source.path not in drops]
+    sources = [source for collection in collections for source in collection.sources if source.path not in drops]
     number_of = {source.key: number for number, source in enumerate(sources)}
-    parts = [one.chains for one in collections]
+    parts = [collection.chains for collection in collections]
     names = [name for chains in parts for name in chains.names]
     descriptions = [text for chains in parts for text in chains.descriptions]
     lengths = np.concatenate([chains.lengths for chains in (NO_CHAINS, *parts)])
-    origin = [one.sources[number] if number >= 0 else None for one in collections for number in one.source.tolist()]
+    origin = [collection.sources[number] if number >= 0 else None for collection in collections for number in collection.source.tolist()]
     chosen = np.flatnonzero(np.concatenate([np.zeros(0, np.bool_), *kept]))
     keys = [(lengths[i], names[i], found.path, i) for i in chosen.tolist() if (found := origin[i]) is not None]
     order = np.array([i for *_, i in sorted(keys)], np.int64)

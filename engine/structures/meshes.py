@@ -81,11 +81,11 @@ class Mesh:
         """Several as one. With the number of residues of each, `residue` counts on from mesh to mesh, for colours one below the other."""
         if not meshes:
             return NO_MESH
-        firsts = np.cumsum([0, *(len(one.vertices) for one in meshes)])
+        firsts = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)])
         rows = np.cumsum([0, *lengths]) if lengths is not None else np.zeros(len(meshes), np.int64)
         return Mesh(
-            np.concatenate([one.vertices for one in meshes]),
-            np.concatenate([one.normals for one in meshes]),
+            np.concatenate([mesh.vertices for mesh in meshes]),
+            np.concatenate([mesh.normals for mesh in meshes]),
             np.concatenate([one.triangles + np.uint32(first) for one, first in zip(meshes, firsts[:-1], strict=True)]),
             np.concatenate([one.residue + np.int32(row) for one, row in zip(meshes, rows, strict=False)]),
         )

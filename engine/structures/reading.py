@@ -299,7 +299,9 @@ class _StructureReader:
             del structure[len(structure) - 1]
         self._structure = structure
         self._parents = {
-            one.res_id.name: one.parent_comp_id for one in structure.mod_residues if one.parent_comp_id not in ("", one.res_id.name)
+            mod_residue.res_id.name: mod_residue.parent_comp_id
+            for mod_residue in structure.mod_residues
+            if mod_residue.parent_comp_id not in ("", mod_residue.res_id.name)
         }
 
     def read(self) -> StructureFile:

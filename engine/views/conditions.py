@@ -156,13 +156,13 @@ def contains_in(columns: Iterable[str], text: str) -> list[Condition]:
     []
     """
     wanted = text.strip()
-    return [AnyOf(tuple(Contains(one, wanted) for one in columns))] if wanted else []
+    return [AnyOf(tuple(Contains(column, wanted) for column in columns))] if wanted else []
 
 
 def text_in_columns(columns: Sequence[Column], text: str) -> list[Condition]:
     """Rows with a text in one of the described columns that hold texts, or lists of them; none where there are no such columns."""
     wanted = text.strip()
-    looked_in = [Contains(one.name, wanted, is_list=one.kind == "texts") for one in columns if one.kind in ("text", "texts")]
+    looked_in = [Contains(column.name, wanted, is_list=column.kind == "texts") for column in columns if column.kind in ("text", "texts")]
     return [AnyOf(tuple(looked_in))] if wanted and looked_in else []
 
 
@@ -220,7 +220,7 @@ def _has_any(condition: HasAny) -> tuple[str, list[Any]]:
 
 
 def _joined(parts: Sequence[Condition], between: str, none: str) -> tuple[str, list[Any]]:
-    written = [_sql(one) for one in parts]
+    written = [_sql(part) for part in parts]
     return between.join(f"({sql})" for sql, _ in written) or none, [value for _, values in written for value in values]
 
 

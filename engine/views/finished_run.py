@@ -119,10 +119,14 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
     """
     chosen = run_id or project.latest(search.kind)
     # Asked for first: where there is no such run, this says so.
-    paths = {one.name: project.table(one.name, chosen) for one in search.result_tables}
-    kept = {one.name for one in project.results(chosen)}
+    paths = {result_table.name: project.table(result_table.name, chosen) for result_table in search.result_tables}
+    kept = {result.name for result in project.results(chosen)}
     # Peaks are large, and each part of their files carries its own check.
-    more = [one.name for one in search.all_tables if one.name in kept - paths.keys() and not PEAKS.by_name.keys() <= one.by_name.keys()]
+    more = [
+        all_table.name
+        for all_table in search.all_tables
+        if all_table.name in kept - paths.keys() and not PEAKS.by_name.keys() <= all_table.by_name.keys()
+    ]
     paths |= {name: project.table(name, chosen) for name in more}
     record = next(run for run in project.runs() if run.id == chosen)
     stored = {name: field.default for name, field in search.model.model_fields.items()}
@@ -132,5 +136,5 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
     entries = sorted(project.log(record.id), key=lambda entry: entry.level == "info")
     messages = tuple(entry.text for entry in entries)
     passes = passes_of_run(project, record.id)
-    described = {one.name: one for one in search.all_tables if one.name in paths}
+    described = {all_table.name: all_table for all_table in search.all_tables if all_table.name in paths}
     return FinishedRun(project, record, ResultTables(paths, described), stored, inputs, messages, passes)

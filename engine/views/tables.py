@@ -161,7 +161,7 @@ class TableSource:
         InputError : the file is damaged or lacks a column.
         """
         # DuckDB does not take NumPy's own numbers, which places of rows often are.
-        values = [one.item() if isinstance(one, np.generic) else one for one in parameters]
+        values = [parameter.item() if isinstance(parameter, np.generic) else parameter for parameter in parameters]
         with _readable(self.path):
             return self._cursor.sql(sql, params=values).to_arrow_table()
 

@@ -85,11 +85,11 @@ class Survey:
     @property
     def sorts(self) -> set[FileSort]:
         """Sorts of the files."""
-        return {one.sort for one in self.files if one.sort is not None}
+        return {file.sort for file in self.files if file.sort is not None}
 
     def of_sort(self, sort: FileSort) -> list[Path]:
         """The files of one sort."""
-        return [one.path for one in self.files if one.sort == sort]
+        return [file.path for file in self.files if file.sort == sort]
 
 
 class SearchedRun(NamedTuple):
@@ -218,8 +218,8 @@ def _runs_of(folder: Path, kind: str, tables: frozenset[str]) -> list[SearchedRu
     try:
         project = Project.open(folder)
         kept: dict[str, set[str]] = {}
-        for one in project.results():
-            kept.setdefault(one.run, set()).add(one.name)
+        for result in project.results():
+            kept.setdefault(result.run, set()).add(result.name)
         done = [run for run in reversed(project.runs(kind)) if run.status == "done" and tables <= kept.get(run.id, set())]
         return [SearchedRun(run.id, run.started, tuple(one.path.name for one in project.inputs(run.id))) for run in done]
     except ProteoscopeError:

@@ -74,14 +74,20 @@ class SearchForm(QWidget):
         self.inputs = {one.name: InputFiles(one, survey) for one in search.inputs}
         """What is given, by the names of the search's inputs."""
         self.file_lists = {name: one.files for name, one in self.inputs.items()}
-        self.options = {one.name: QCheckBox(one.title) for one in search.options if one.title and not one.metavar}
-        self.folders = {one.name: FolderLine(one.title, one.help) for one in search.options if one.title and one.is_folder}
+        self.options = {option.name: QCheckBox(option.title) for option in search.options if option.title and not option.metavar}
+        self.folders = {
+            option.name: FolderLine(option.title, option.help) for option in search.options if option.title and option.is_folder
+        }
         """Folders that may be given, by the names of the search's options."""
-        self.given_files = {one.name: FileLine(one.title, one.help) for one in search.options if one.title and one.is_file}
+        self.given_files = {
+            option.name: FileLine(option.title, option.help) for option in search.options if option.title and option.is_file
+        }
         """Files that may be given, likewise."""
-        self.projects = {one.name: ProjectLine(one.title, one.help) for one in search.options if one.title and one.is_project}
+        self.projects = {
+            option.name: ProjectLine(option.title, option.help) for option in search.options if option.title and option.is_project
+        }
         """Projects that may be gone on from, likewise."""
-        self.runs = {one.name: RunEditor() for one in search.options if one.title and one.is_run}
+        self.runs = {option.name: RunEditor() for option in search.options if option.title and option.is_run}
         """Runs of such a project, likewise."""
         self.given_project = next((one for one in self.inputs.values() if self._is_given(one)), None)
         """The input that is the project into which results go; None where the form asks for one."""
@@ -169,8 +175,8 @@ class SearchForm(QWidget):
         """
         for sort in found.sorts & self.search.sorts:
             parts = [one for one in self.inputs.values() if sort in one.asked.sorts]
-            under = [one for one in parts if target is not None and one.isAncestorOf(target)]
-            next(iter([*under, *(one for one in parts if one.is_empty), parts[-1]])).files.take(found, sort)
+            under = [part for part in parts if target is not None and part.isAncestorOf(target)]
+            next(iter([*under, *(part for part in parts if part.is_empty), parts[-1]])).files.take(found, sort)
 
     def take_database(self, name: str, folder: Path) -> None:
         """Have a database, which stands alone, as what is given for an input."""
@@ -207,7 +213,7 @@ class SearchForm(QWidget):
             self.choose_preset(values.preset)
         for name, files in values.files.items():
             if name in self.inputs and self.inputs[name].asked.is_kept:
-                self.file_lists[name].add(Path(one) for one in files if Path(one).exists())
+                self.file_lists[name].add(Path(file) for file in files if Path(file).exists())
 
     def project_folder(self) -> Path:
         """The project's folder as typed, or as given."""
@@ -463,7 +469,7 @@ class SearchForm(QWidget):
     def _connect(self) -> None:
         self._checking.timeout.connect(self.check)
         changing = [one.changed for one in self.inputs.values()]
-        changing += [one.changed for one in self._paths.values()]
+        changing += [path.changed for path in self._paths.values()]
         changing += [one.changed for one in self.runs.values()]
         for signal in (*changing, self.project.textChanged, self.parameters.changed, self.device.changed):
             signal.connect(self._checking.start)

@@ -79,10 +79,10 @@ def draw_points(
     edges = np.linspace(*view.x_range, view.width + 1).astype(np.float32)
     of_statuses = [_InSight(*points.by_status[one], edges) for one in range(len(STATUS_NAMES)) if one in shown]
     kinds = [one for one in range(len(STATUS_NAMES)) if one in shown]
-    n = sum(one.count(view) for one in of_statuses)
+    n = sum(of_statuse.count(view) for of_statuse in of_statuses)
     if n > _MAXIMUM_SMALL:
         return _densities(view, of_statuses, kinds, colours)
-    pixels = [one.pixels(view, 0, view.width) for one in of_statuses]
+    pixels = [of_statuse.pixels(view, 0, view.width) for of_statuse in of_statuses]
     return _dots(view, pixels, [colours[kind] for kind in kinds], (_LARGE if n <= _MAXIMUM_LARGE else _SMALL) * scale)
 
 

@@ -213,7 +213,7 @@ class ModifiedView(RunView):
             panel.show_rows(filter=modified_conditions(chosen, name))
 
     def _show_marks(self) -> None:
-        self.histogram.mark(frozenset(one.row for one in self.chosen_modifications))
+        self.histogram.mark(frozenset(chosen_modification.row for chosen_modification in self.chosen_modifications))
 
     def _show_chosen_modifications(self) -> None:
         rows = self.chosen_modifications

@@ -56,5 +56,5 @@ def read_facts(run: FinishedRun) -> tuple[str, ...]:
     scores = asked["matrix"] or f"match {asked['match']}, mismatch {asked['mismatch']}"
     costs = f"gaps {asked['gap_open']} + {asked['gap_extend']} a letter"
     strands = ", both strands" if asked["strands"] == "both" else ""
-    files = [one for one in files_facts(run) if not one.startswith("matrix:")]
+    files = [files_fact for files_fact in files_facts(run) if not files_fact.startswith("matrix:")]
     return (*files, f"{_MODES.get(asked['mode'], asked['mode'])}, {gaps}{strands}", f"{scores}, {costs}", *time_facts(run))

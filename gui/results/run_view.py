@@ -73,7 +73,10 @@ class RunView(QWidget):
         self._reader = TableWorker(None, self)
         self._splitters: dict[str, QSplitter] = {}
         # A search writes the best first, so that the files' order is the one to begin with.
-        self.panels = {one.name: TablePanel(one.title, one.columns, one.links) for one in search.result_tables}
+        self.panels = {
+            result_table.name: TablePanel(result_table.title, result_table.columns, result_table.links)
+            for result_table in search.result_tables
+        }
         """The tables, by their names in the project."""
         self.export_action = QAction("&Export results…", self)
         """Asks for a file to export the results of the run to."""
@@ -215,7 +218,7 @@ class RunView(QWidget):
     def _make_export_action(self) -> None:
         """Offer it in the context menu of every table, and as a button above one."""
         if self.search.exports:
-            formats = "; ".join(one.title for one in self.search.exports)
+            formats = "; ".join(export.title for export in self.search.exports)
             self.export_action.setToolTip(f"Save the results of the whole run (Ctrl+Shift+E): {formats}")
             self.export_action.triggered.connect(lambda: self.ask_for_export())
             set_icon(self.export_action, "save")

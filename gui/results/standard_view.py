@@ -40,7 +40,7 @@ class StandardView(RunView):
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self.filter_bar.reset()
-        names = [(in_sentence(one.title), self.panels[one.name].total) for one in self.search.result_tables]
+        names = [(in_sentence(result_table.title), self.panels[result_table.name].total) for result_table in self.search.result_tables]
         self.header.show_counts([SummaryNumber(total, f"row of {name}", f"rows of {name}") for name, total in names], "")
         self.header.show_facts((*files_facts(run), *time_facts(run)))
 

@@ -23,10 +23,10 @@ _E_VALUE, _SAME_FOLD = Column("e_value", "", "", "e_value"), Column("same_fold_p
 def structure_facts(run: FinishedRun, locale: QLocale) -> tuple[str, ...]:
     """What was searched with what, for the header: files, mode, time and device."""
     values = run.parameters
-    weights = ", ".join(locale.toString(float(one), "g", 3) for one in values["weights"])
+    weights = ", ".join(locale.toString(float(value), "g", 3) for value in values["weights"])
     threshold = float(values["qualification_threshold"])
     parts = [files_text(run.inputs), f"{values['mode']} mode"]
-    if any(float(one) != 1.0 for one in values["weights"]):
+    if any(float(value) != 1.0 for value in values["weights"]):
         parts.append(f"weights {weights}")
     parts.append(f"qualification threshold {locale.toString(threshold, 'g', 3)}" if threshold > 0 else "all chains aligned")
     return (*parts, *time_facts(run))

@@ -96,9 +96,9 @@ class SummaryHeader(QWidget):
         """Tell what was found, and behind it the rest of the sentence; `help_text` explains the notes, in plain text."""
         locale = QLocale()
         shown, said = [], []
-        for one in counts:
-            number, what = locale.toString(one.number), one.one if one.number == 1 else one.several
-            note = f" ({one.note})" if one.note else ""
+        for count in counts:
+            number, what = locale.toString(count.number), count.one if count.number == 1 else count.several
+            note = f" ({count.note})" if count.note else ""
             # A figure and its note stay in one line.
             shown.append(f"<b><big>{number}</big></b>{_unbroken(f' {what}')}<span style='font-size:small'>{_unbroken(note)}</span>")
             said.append(f"{number} {what}{note}")

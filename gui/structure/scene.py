@@ -89,7 +89,7 @@ class Scene:
     @property
     def traces(self) -> list[Trace]:
         """The query and the hits that are switched on."""
-        return [] if self.query is None else [self.query, *(one.trace for one in self.hits if one.is_shown)]
+        return [] if self.query is None else [self.query, *(hit.trace for hit in self.hits if hit.is_shown)]
 
     @property
     def traces_beside(self) -> list[Trace]:
@@ -99,7 +99,7 @@ class Scene:
     def copied(self) -> Scene:
         """The same chains, shown alike; what is changed in one is not in the other."""
         made = copy.copy(self)
-        made.hits = [copy.copy(one) for one in self.hits]
+        made.hits = [copy.copy(hit) for hit in self.hits]
         made.chosen = made.hits[self.hits.index(self.chosen)] if self.chosen is not None else None
         made.picks, made.beside, made.atoms, made.b_factors = list(self.picks), dict(self.beside), dict(self.atoms), dict(self.b_factors)
         made._meshes, made._bodies = dict(self._meshes), dict(self._bodies)
@@ -136,9 +136,9 @@ class Scene:
 
     def only_chosen(self) -> None:
         """Let all hits go but the chosen one."""
-        for one in self.hits:
-            one.is_kept = False
-        self.hits = [one for one in self.hits if one is self.chosen]
+        for hit in self.hits:
+            hit.is_kept = False
+        self.hits = [hit for hit in self.hits if hit is self.chosen]
         self._drop_what_is_gone()
 
     def pick(self, picks: Sequence[Pick]) -> None:
@@ -154,9 +154,9 @@ class Scene:
         if trace.pairs is not None:
             return trace.partner >= 0
         mask = np.zeros(len(trace), np.bool_)
-        for one in self.hits:
-            if one.is_shown and one.trace.pairs is not None:
-                mask[one.trace.pairs.rows[:, 0]] = True
+        for hit in self.hits:
+            if hit.is_shown and hit.trace.pairs is not None:
+                mask[hit.trace.pairs.rows[:, 0]] = True
         return mask
 
     def places(self, trace: Trace) -> NDArray[np.float32]:
@@ -187,8 +187,8 @@ class Scene:
 
     def to_colour(self) -> colouring.ColouredScene:
         """The chains as schemes of colours take them."""
-        numbers = {one.trace: one.number for one in self.hits}
-        shown = [one.trace for one in self.hits if one.is_shown]
+        numbers = {hit.trace: hit.number for hit in self.hits}
+        shown = [hit.trace for hit in self.hits if hit.is_shown]
         chains = [_shown_chain(trace, numbers.get(trace, 0), self.b_factors.get(trace)) for trace in self.traces]
         for trace in self.traces if self.extent == "file" else ():
             chains += [_shown_chain(one, numbers.get(trace, 0), is_beside=True) for one in self.beside.get(trace, ())]
@@ -229,7 +229,7 @@ class Scene:
         return next((one for one in self.hits if _is_same(one.trace, hit)), None)
 
     def _drop_what_is_gone(self) -> None:
-        there = {self.query, *(one.trace for one in self.hits)}
+        there = {self.query, *(hit.trace for hit in self.hits)}
         self.pick([one for one in self.picks if one.trace in there])
         self.beside = {trace: chains for trace, chains in self.beside.items() if trace in there}
         self.b_factors = {trace: values for trace, values in self.b_factors.items() if trace in there}

@@ -79,7 +79,7 @@ def teach(folder: Path, n: int, out: Path, processes: int) -> None:
     generator = np.random.default_rng(19)
     proteins = read_proteins(folder)
     peptides = dict.fromkeys(drawn_peptides(proteins, n // 2, generator))
-    peptides |= dict.fromkeys(drawn_peptides([one[::-1] for one in proteins], n - n // 2, generator))
+    peptides |= dict.fromkeys(drawn_peptides([protein[::-1] for protein in proteins], n - n // 2, generator))
     rows = [
         (peptide, int(charge))
         for peptide in peptides

@@ -113,7 +113,11 @@ def on_card(
             group = search._resident
             of_card = about | {"resident": group is not None}
             if group is not None:
-                of_card |= {"rows": group.stride - 2, "bytes": sum(one.nbytes for one in group.buffers.values()), "by_bits": group.by_bits}
+                of_card |= {
+                    "rows": group.stride - 2,
+                    "bytes": sum(buffer.nbytes for buffer in group.buffers.values()),
+                    "by_bits": group.by_bits,
+                }
             del search, group
     except DeviceMemoryError as error:
         emit(about, error=str(error))

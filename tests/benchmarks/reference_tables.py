@@ -206,7 +206,7 @@ def of_columns(path: Path, place: Path) -> dict[str, str]:
         kind = str(table.schema.field(name).type)
         if name == "rotation":
             kind = "nine numbers"
-            values = [[float(number) for number in (one.split(",") if isinstance(one, str) else one)] for one in values]
+            values = [[float(number) for number in (value.split(",") if isinstance(value, str) else value)] for value in values]
         found[name] = hashlib.sha256(f"{kind} {values!r}".replace(str(place), "PLACE").encode()).hexdigest()
     return found
 

@@ -76,7 +76,7 @@ def aligned_residues(chains: DescribedChains, fold: NDArray, threads: int) -> Al
         rewards, _ = published_rewards(query, Weights(), GapCosts(1.0, 0.5, 0.5, 0.25))
         starts = run_on_threads(lambda k, q=query, r=rewards: align_pair(q, arrays.chain(k), r)[1], targets.tolist(), threads, Progress())
         some, flat = chains.chains.taken(targets), np.concatenate([np.empty((0, 2), np.int32), *starts])
-        counts = offsets_of(np.array([len(one) for one in starts], np.int64))
+        counts = offsets_of(np.array([len(start) for start in starts], np.int64))
         own = position[offsets[i] : offsets[i + 1]]
         superposed = superpose_many(own, some.position, some.offsets, flat, counts, threads=threads)
         for k, target in enumerate(targets.tolist()):

@@ -59,7 +59,7 @@ def measure_frames(n_chains: int, n_residues: int) -> None:
         for style in ("ribbon", "tube", "line", "sphere"):
             scene.style = style
             bodies = scene.bodies(renderer.maximum_triangles)
-            n_triangles = sum(len(one.mesh.triangles) for one in bodies)
+            n_triangles = sum(len(body.mesh.triangles) for body in bodies)
             camera = Camera().facing(scene.points()).fitted(scene.points(), SIZE.width() / SIZE.height())
             for is_smooth in (False, True):
                 times = []

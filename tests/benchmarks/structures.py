@@ -58,7 +58,7 @@ class Labels:
     def of(cls, classes: Sequence[str]) -> Labels:
         """From concise classification strings, as ``a.4.5.1``."""
         parts = [one.split(".") for one in classes]
-        return cls(np.array(classes), np.array([".".join(one[:3]) for one in parts]), np.array([".".join(one[:2]) for one in parts]))
+        return cls(np.array(classes), np.array([".".join(part[:3]) for part in parts]), np.array([".".join(part[:2]) for part in parts]))
 
 
 def labelled_chains(folder: Path, threads: int, longest: int | None = _LONGEST) -> tuple[DescribedChains, Labels]:

@@ -76,7 +76,7 @@ def tables_of(run: Run, spectra: Path, database: Path, parameters: Identificatio
         progress=Progress(lambda event: told.append(event.message)),
     )  # fmt: skip
     assert not [text for text in told if "elsewhere" in text], told
-    names = {f"cuda:{one}" for one in chosen_device(run.device).numbers}
+    names = {f"cuda:{number}" for number in chosen_device(run.device).numbers}
     assert names <= set(summary.device.split("+"))
     return {name: (folder / "exports" / name).read_bytes() for name in TABLES}
 

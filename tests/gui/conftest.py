@@ -104,11 +104,18 @@ def no_leaks(qapp: QApplication, nothing_old: None, request: pytest.FixtureReque
     from shiboken6 import isValid
 
     def widgets() -> list[str]:
-        return [f"{type(one).__name__} {one.objectName() or one.windowTitle()!r}" for one in qapp.topLevelWidgets()]
+        return [
+            f"{type(topLevelWidget).__name__} {topLevelWidget.objectName() or topLevelWidget.windowTitle()!r}"
+            for topLevelWidget in qapp.topLevelWidgets()
+        ]
 
     def timers() -> list[QTimer]:
         # Its type, not `isinstance`: that asks a weak proxy for its class, and the object behind it may be gone.
-        return [one for one in gc.get_objects() if issubclass(type(one), QTimer) and isValid(one) and one.isActive()]
+        return [
+            get_object
+            for get_object in gc.get_objects()
+            if issubclass(type(get_object), QTimer) and isValid(get_object) and get_object.isActive()
+        ]
 
     threads, n_widgets, old_timers = set(threading.enumerate()), len(widgets()), timers()
     yield
@@ -120,7 +127,7 @@ def no_leaks(qapp: QApplication, nothing_old: None, request: pytest.FixtureReque
         qapp.processEvents()
         gc.collect()
         leaked_threads = [one.name for one in set(threading.enumerate()) - threads if one.is_alive()]
-        leaked_timers = [repr(one) for one in timers() if not any(one is old for old in old_timers)]
+        leaked_timers = [repr(timer) for timer in timers() if not any(timer is old for old in old_timers)]
         left = widgets()
         if not leaked_threads and len(left) <= n_widgets and not leaked_timers:
             return

@@ -117,7 +117,7 @@ def test_the_dialog_for_patterns_offers_fasta_and_fastq(form: SearchForm) -> Non
         lists.ask_for_files()
         dialog = lists.findChild(QFileDialog)
         assert dialog is not None
-        assert [one.partition(" (")[0] for one in dialog.nameFilters()] == expected
+        assert [nameFilter.partition(" (")[0] for nameFilter in dialog.nameFilters()] == expected
         dialog.close()
 
 
@@ -163,7 +163,7 @@ def test_a_run_ends_with_its_alignments_which_are_exported(
     dialog = view.findChild(ExportDialog)
     assert dialog is not None
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
-    dialog.selectNameFilter(next(one for one in dialog.nameFilters() if "tsv" in one))
+    dialog.selectNameFilter(next(nameFilter for nameFilter in dialog.nameFilters() if "tsv" in nameFilter))
     with qtbot.waitSignal(window.bridge.finished) as finished:
         dialog.fileSelected.emit(str(tmp_path / "mine"))
         dialog.close()

@@ -119,7 +119,7 @@ def test_its_results_are_exported(window: MainWindow, searched: StandardView, tm
     dialog = searched.findChild(ExportDialog)
     assert dialog is not None
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
-    dialog.selectNameFilter(next(one for one in dialog.nameFilters() if ("folder" in one) == (chosen == "folder")))
+    dialog.selectNameFilter(next(nameFilter for nameFilter in dialog.nameFilters() if ("folder" in nameFilter) == (chosen == "folder")))
     with qtbot.waitSignal(window.bridge.finished) as finished:
         dialog.fileSelected.emit(str(tmp_path / "mine"))
         dialog.close()

@@ -153,7 +153,7 @@ def test_the_window_never_waits_during_a_search(filled: MainWindow, monkeypatch:
         filled.form.run()
     assert finished.args[0].state == "done"
     assert {"Reading spectra", "Scoring spectra", "Writing results"} <= set(answers)
-    assert all(all(one) for one in answers.values()), dict(answers)
+    assert all(all(answer) for answer in answers.values()), dict(answers)
 
 
 def test_a_wrong_parameter_disables_run_and_says_why(filled: MainWindow, qtbot: QtBot) -> None:

@@ -137,7 +137,7 @@ def fields(name: str, struct: str) -> list[str]:
     body = re.search(rf"struct {struct} \{{(.*?)\n\}};", text_of(name), re.DOTALL)
     assert body
     declarations = re.sub(r"//[^\n]*", "", body[1]).split(";")
-    return [member for one in declarations for member in re.findall(r"(\w+)(?:\[\w+\])?\s*(?:,|$)", one.strip())]
+    return [member for declaration in declarations for member in re.findall(r"(\w+)(?:\[\w+\])?\s*(?:,|$)", declaration.strip())]
 
 
 def members(module: ModuleType) -> dict[str, object]:
@@ -157,7 +157,8 @@ def signature(function: Any) -> tuple[list[tuple[Any, ...]], str]:
     found = inspect.signature(function)
     kinds = {"Processor": "device", "Card": "device"}
     return [
-        (one.name, one.kind, one.default, kinds.get(one.annotation, one.annotation)) for one in found.parameters.values()
+        (parameter.name, parameter.kind, parameter.default, kinds.get(parameter.annotation, parameter.annotation))
+        for parameter in found.parameters.values()
     ], found.return_annotation
 
 
@@ -229,9 +230,9 @@ def test_launchers_know_cards_and_not_cupy():
     for entry in files("kernels.cuda").iterdir():
         if entry.name.endswith(".py"):
             for node in ast.walk(ast.parse(entry.read_text(encoding="utf-8"))):
-                modules = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+                modules = [name.name for name in node.names] if isinstance(node, ast.Import) else []
                 modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-                importing += [entry.name for one in modules if one.split(".")[0] == "cupy"]
+                importing += [entry.name for module in modules if module.split(".")[0] == "cupy"]
     assert set(importing) == {"modules.py", "probe.py"}
 
 

@@ -28,7 +28,7 @@ def random_proteins(seed: int, n: int = 40) -> tuple[list[str], NDArray[np.uint8
     letters = list("AKRPMDGXUO")
     proteins += [("M" if random.random() < 0.5 else "") + "".join(random.choice(letters, n)) for n in random.integers(0, 60, n)]
     proteins.append("")
-    offsets = np.concatenate(([0], np.cumsum([len(one) for one in proteins]))).astype(np.int64)
+    offsets = np.concatenate(([0], np.cumsum([len(protein) for protein in proteins]))).astype(np.int64)
     return proteins, np.frombuffer("".join(proteins).encode(), np.uint8), offsets
 
 
@@ -116,7 +116,11 @@ def test_an_index_is_the_same_with_the_count_of_a_card(failing, tmp_path):
     from engine.peptides.peptide_index import build_peptide_index
     from engine.peptides.protein_index import build_protein_index
 
-    proteins = [one.replace("X", "L").replace("U", "S").replace("O", "T") for one in random_proteins(7, 60)[0] if len(one) > 10]
+    proteins = [
+        random_protein.replace("X", "L").replace("U", "S").replace("O", "T")
+        for random_protein in random_proteins(7, 60)[0]
+        if len(random_protein) > 10
+    ]
     (tmp_path / "proteins.fasta").write_text("".join(f">protein{i}\n{one}\n" for i, one in enumerate(proteins)), encoding="ascii")
     parameters = IdentificationParameters()
     digestion = Digestion.of(parameters, "semi-specific")

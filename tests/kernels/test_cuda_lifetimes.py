@@ -97,10 +97,10 @@ class WatchingCard(ShimCard):
         super().clear(buffer, n_bytes, stream)
 
     def launch(self, file, kernel, blocks, threads, arguments, stream, **options):
-        self._touch(stream, *(one for one in arguments if isinstance(one, np.ndarray) and one.ndim))
-        for one in arguments:
-            if isinstance(one, np.ndarray) and not one.ndim:  # a struct, with addresses in buffers
-                words = np.frombuffer(one.tobytes()[: one.nbytes // 8 * 8], np.uint64).tolist()
+        self._touch(stream, *(argument for argument in arguments if isinstance(argument, np.ndarray) and argument.ndim))
+        for argument in arguments:
+            if isinstance(argument, np.ndarray) and not argument.ndim:  # a struct, with addresses in buffers
+                words = np.frombuffer(argument.tobytes()[: argument.nbytes // 8 * 8], np.uint64).tolist()
                 places = self._number_at.items()
                 stream.touched |= {number for word in words for (start, size), number in places if start <= word < start + size}
         super().launch(file, kernel, blocks, threads, arguments, stream, **options)

@@ -345,7 +345,7 @@ def test_a_spectrum_with_more_candidates_than_are_numbered_is_an_error(monkeypat
         searched_on_both(inputs)
 
 
-def test_batches_keep_to_the_maximum_that_peaks_are_numbered_for(monkeypatch):
+def test_batches_keep_to_the_most_that_peaks_are_numbered_for(monkeypatch):
     monkeypatch.setattr("kernels.cuda.scoring._MAXIMUM_BATCH_BYTES", 20_000)
     found, expected, ends = searched_on_both(random_search(41, HYPERSCORE, n_queries=60, n_peptides=300, most=1))
     assert_same_hits(found, expected)

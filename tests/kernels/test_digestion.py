@@ -23,7 +23,7 @@ PROTEINS = st.lists(st.text("AKRPMDGXUO", min_size=0, max_size=25), min_size=1, 
 
 def flat(proteins: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     text = "".join(proteins).encode()
-    return np.frombuffer(text, np.uint8).copy(), np.concatenate(([0], np.cumsum([len(one) for one in proteins]))).astype(np.int64)
+    return np.frombuffer(text, np.uint8).copy(), np.concatenate(([0], np.cumsum([len(protein) for protein in proteins]))).astype(np.int64)
 
 
 def enumerate_peptides(
@@ -186,7 +186,9 @@ def test_decoys_that_respect_cuts_keep_the_composition_of_every_fully_cleaved_pe
     for protein, decoy in zip(proteins, decoys(proteins, method, agent), strict=True):
         # No proline here: a proline that moves behind a K protects it, whatever the method.
         target_peptides, decoy_peptides = fully_cleaved(protein, agent), fully_cleaved(decoy, agent)
-        assert [Counter(one) for one in decoy_peptides] == [Counter(one) for one in target_peptides]
+        assert [Counter(decoy_peptide) for decoy_peptide in decoy_peptides] == [
+            Counter(target_peptide) for target_peptide in target_peptides
+        ]
         if method == 1:
             for target, other in zip(target_peptides, decoy_peptides, strict=True):
                 assert other in {turned(target, first, last) for first in (0, 1) for last in (0, 1)}

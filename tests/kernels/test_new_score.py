@@ -84,7 +84,7 @@ print("the new score is searched by")
 
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
-def test_a_new_score_is_at_maximum_three_changed_files(tmp_path: Path) -> None:
+def test_a_new_score_is_at_most_three_changed_files(tmp_path: Path) -> None:
     shutil.copytree(REPOSITORY / "kernels", tmp_path / "kernels", ignore=shutil.ignore_patterns("__pycache__"))
     for name, (place, text) in CHANGES.items():
         path = tmp_path / name

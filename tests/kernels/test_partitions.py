@@ -68,7 +68,7 @@ def test_falling_partitions_hold_every_item_once_largest_first(costs: list[int],
         assert abs(partition.cost - sum(costs[partition.first : partition.last])) < 1e-5
 
 
-def test_falling_partitions_begin_with_maximum_of_a_fair_share_and_end_with_little() -> None:
+def test_falling_partitions_begin_with_most_of_a_fair_share_and_end_with_little() -> None:
     cost = np.full(100_000, 2.0)
     partitions = falling_partitions(cost, 4)
     shares = np.array([partition.cost for partition in partitions]) / (cost.sum() / 4)

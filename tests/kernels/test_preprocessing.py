@@ -48,7 +48,10 @@ def run(spectra: list[Peaks], how: Settings, precursors: list[tuple[float, int]]
     rules = PreprocessingRules(
         how.peaks_per_window, how.window_width, how.removal_width, *how.tolerance, how.deisotope, how.transform, how.minimum_mz
     )
-    precursor_mz, precursor_charge = np.array([one[0] for one in precursors]), np.array([one[1] for one in precursors], np.int64)
+    precursor_mz, precursor_charge = (
+        np.array([precursor[0] for precursor in precursors]),
+        np.array([precursor[1] for precursor in precursors], np.int64),
+    )
     peaks = PeakArrays(offsets, mz, intensity)
     preprocess_spectra(peaks, precursor_mz, precursor_charge, 0, len(spectra), rules, count, out_mz, weight, correlation)
     slices = [slice(start, start + n) for start, n in zip(offsets, count, strict=False)]

@@ -118,29 +118,31 @@ def arrays_of(case: Case) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, M
     flat = [peak for peaks in case.spectra for peak in peaks]
     columns = [np.array([peak[i] for peak in flat], kind) for i, kind in enumerate((np.float64, np.float32, np.float32))]
     spectra = SpectrumArrays(np.cumsum([0, *map(len, case.spectra)]).astype(np.int64), *columns)
-    spectrum, charge, mass = ([one[i] for one in case.queries] for i in range(3))
+    spectrum, charge, mass = ([query[i] for query in case.queries] for i in range(3))
     queries = QueryArrays(np.array(spectrum, np.int64), np.array(charge, np.int64), np.array(mass, np.float64))
     masses = np.full(26, np.nan)
     for letter, value in RESIDUES.items():
         masses[ord(letter) - 65] = value
-    text = "".join(one.sequence for one in case.peptides)
+    text = "".join(peptide.sequence for peptide in case.peptides)
     peptides = PeptideArrays(
-        np.array([one.mass for one in case.peptides]),
-        np.cumsum([0, *(len(one.sequence) for one in case.peptides)])[:-1].astype(np.uint32),
-        np.array([len(one.sequence) for one in case.peptides], np.uint8),
-        np.array([one.flags for one in case.peptides], np.uint8),
-        np.array([sum(1 << ord(letter) - 65 for letter in set(one.sequence)) for one in case.peptides], np.uint32),
+        np.array([peptide.mass for peptide in case.peptides]),
+        np.cumsum([0, *(len(peptide.sequence) for peptide in case.peptides)])[:-1].astype(np.uint32),
+        np.array([len(peptide.sequence) for peptide in case.peptides], np.uint8),
+        np.array([peptide.flags for peptide in case.peptides], np.uint8),
+        np.array([sum(1 << ord(letter) - 65 for letter in set(peptide.sequence)) for peptide in case.peptides], np.uint32),
         np.frombuffer(text.encode(), np.uint8).copy(),
         masses,
         case.n_term,
         case.c_term,
     )
     counts = np.array(case.combinations, np.int64).reshape(len(case.combinations), len(case.modifications))
-    added = np.array([one.mass for one in case.modifications], np.float64)
+    added = np.array([modification.mass for modification in case.modifications], np.float64)
     modifications = ModificationArrays(
         added,
-        np.array([sum(1 << ord(letter) - 65 for letter in one.residues) or 0xFFFFFFFF for one in case.modifications], np.uint32),
-        np.array([one.place for one in case.modifications], np.int64),
+        np.array(
+            [sum(1 << ord(letter) - 65 for letter in modification.residues) or 0xFFFFFFFF for modification in case.modifications], np.uint32
+        ),
+        np.array([modification.place for modification in case.modifications], np.int64),
         counts @ added,
         counts,
         case.maximum_forms,
@@ -329,7 +331,7 @@ def check(case: Case, *, exact: bool) -> int:
         if exact:
             assert [one[1:] for one in reported] == [one[1:] for one in best]
             continue
-        known = {one[1:]: one[0] for one in candidates}
+        known = {candidate[1:]: candidate[0] for candidate in candidates}
         assert len({one[1:] for one in reported}) == len(reported)
         for hit in reported:
             assert known[hit[1:]] == pytest.approx(hit[0], rel=2e-5, abs=1e-5)
@@ -540,7 +542,7 @@ def test_a_search_leaves_off_inside_a_query_when_it_is_told_to_stop(sequences: l
         dictionary(sequences), [[(300.0 + 7.0 * i, 0.2, 1.0) for i in range(60)]], [(0, 2, 3000.0)], modifications=(PHOSPHO,), most=5,
         maximum_forms=1 << 40, precursor=(5000.0, 0.0), score=KSDP,
     )  # fmt: skip
-    sites = [sum(letter in PHOSPHO.residues for letter in one) for one in sequences]
+    sites = [sum(letter in PHOSPHO.residues for letter in sequence) for sequence in sequences]
     every = sum(math.comb(n, k) for n in sites for k in range(6))
     spectra, queries, peptides, modifications = arrays_of(case)
     stop, hits = np.ones(1, np.uint8), new_hits(case)
@@ -580,7 +582,7 @@ def test_candidates_are_counted_without_their_forms() -> None:
     for query, (_, _, mass) in enumerate(case.queries):
         windows = [(mass - error * SPACING) for error in case.isotope_errors if mass >= {0: 0.0, 1: 800.0}[error]]
         added = [sum(n * one.mass for n, one in zip(counts, case.modifications, strict=True)) for counts in case.combinations]
-        assert out[query] == sum(abs(one.mass + more - at) <= 3.0 for at in windows for more in added for one in case.peptides)
+        assert out[query] == sum(abs(peptide.mass + more - at) <= 3.0 for at in windows for more in added for peptide in case.peptides)
 
 
 # Features of given matches.

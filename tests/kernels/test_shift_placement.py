@@ -19,7 +19,7 @@ SHIFT, NONE = 15.994915, 255
 
 
 def peptides_of(sequences):
-    masses = np.array([sum(RESIDUE_MASS[ord(letter) - 65] for letter in one) + WATER_MASS for one in sequences])
+    masses = np.array([sum(RESIDUE_MASS[ord(letter) - 65] for letter in sequence) + WATER_MASS for sequence in sequences])
     order = np.argsort(masses)
     chosen = [sequences[i] for i in order]
     lengths = np.array([len(one) for one in chosen])
@@ -47,7 +47,7 @@ def made():
     random = np.random.default_rng(3)
     sequences, peptides = peptides_of(SEQUENCES)
     peaks = [peaks_of(one, 1 + i % len(one), SHIFT, random) for i, one in enumerate(sequences)]
-    offsets = offsets_of(np.array([len(one) for one in peaks]))
+    offsets = offsets_of(np.array([len(peak) for peak in peaks]))
     weight = random.random(offsets[-1]).astype(np.float32)
     spectra = SpectrumArrays(offsets, np.concatenate(peaks), weight, weight)
     queries = QueryArrays(np.arange(len(sequences)), np.array([2, 3, 2, 3, 2]), peptides.mass + SHIFT)

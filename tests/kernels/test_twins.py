@@ -82,7 +82,7 @@ def test_rows_of_a_part_of_the_queries_are_the_only_ones_that_change():
     expected, found = on_processor(work, 0.5), empty_answer(n, 8)
     for first, last in ((0, 3), (3, n)):
         low, high = work.segments.offsets[[first, last]]
-        segments = type(work.segments)(work.segments.offsets[first : last + 1] - low, *(one[low:high] for one in work.segments[1:]))
+        segments = type(work.segments)(work.segments.offsets[first : last + 1] - low, *(segment[low:high] for segment in work.segments[1:]))
         list(
             search.search_chunks(
                 segments, work.windows[first:last], work.tables, first, last, found.best, found.histogram, 0.5, found.n_candidates

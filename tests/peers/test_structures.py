@@ -45,7 +45,7 @@ def test_secondary_structure_is_that_of_dssp(shared_data, tmp_path):
 
 
 @pytest.mark.skipif(not installed("mkdssp"), reason="DSSP is not installed")
-def test_alpha_carbons_alone_give_maximum_of_it(shared_data):
+def test_alpha_carbons_alone_give_most_of_it(shared_data):
     n = n_equal = 0
     from kernels.cpu.secondary_structure import states_by_distances
 

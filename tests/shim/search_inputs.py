@@ -39,8 +39,8 @@ def random_modifications(
     n = len(chosen)
     counts = [np.zeros(n, np.int64)]
     for _ in range(most):
-        counts = list({tuple(one + extra) for one in counts for extra in (*np.eye(n, dtype=np.int64), np.zeros(n, np.int64))})
-        counts = [np.array(one) for one in counts]
+        counts = list({tuple(count + extra) for count in counts for extra in (*np.eye(n, dtype=np.int64), np.zeros(n, np.int64))})
+        counts = [np.array(count) for count in counts]
     table = np.array(sorted(counts, key=lambda one: (one.sum(), *-one)), np.int64)
     mass = np.array([kind[0] for kind in chosen])
     return ModificationArrays(

@@ -211,7 +211,10 @@ def launch(
     """
     function = getattr(library, f"launch_{kernel}")
     function.restype = ctypes.c_char_p
-    cells = [np.array([one.ctypes.data], np.uint64) if isinstance(one, np.ndarray) and one.ndim else np.asarray(one) for one in arguments]
+    cells = [
+        np.array([argument.ctypes.data], np.uint64) if isinstance(argument, np.ndarray) and argument.ndim else np.asarray(argument)
+        for argument in arguments
+    ]
     addresses = (ctypes.c_void_p * len(cells))(*(cell.ctypes.data for cell in cells))
     shape = ctypes.c_uint * 3
     with _one_at_a_time:

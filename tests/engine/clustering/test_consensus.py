@@ -123,7 +123,7 @@ def test_agreement_with_labels_is_scikit_learns():
         assert found.homogeneity == pytest.approx(homogeneity_score(labels[known], cluster[known]))
 
 
-def test_incorrect_are_those_with_another_label_than_maximum_of_their_cluster():
+def test_incorrect_are_those_with_another_label_than_most_of_their_cluster():
     cluster, labels = np.array([0, 0, 0, 1, 1, 2, 3, 3]), np.array([5, 5, 6, 7, -1, 5, -1, -1])
     found = cluster_quality(cluster, labels)
     assert (found.labelled, found.clustered, found.incorrect) == (5, 4 / 5, 1 / 4)

@@ -39,11 +39,13 @@ def peaks_of(peptide: str, random: np.random.Generator, noise: int = 5) -> list[
 
 
 def identified_of(peptides: tuple[str, ...], rows: list[int], charge: int = 2) -> Identified:
-    lengths = [len(one) for one in peptides]
+    lengths = [len(peptide) for peptide in peptides]
     none = np.zeros(len(peptides))
     return Identified(
-        np.array(rows), np.full(len(rows), charge), np.array([sequence_mass(one) for one in peptides]), np.arange(len(peptides)), peptides,
-        np.arange(len(peptides)), peptides, np.cumsum([0, *lengths]), np.concatenate([residue_masses(one) for one in peptides]), none, none,
+        np.array(rows), np.full(len(rows), charge), np.array([sequence_mass(peptide) for peptide in peptides]), np.arange(len(peptides)),
+        peptides,
+        np.arange(len(peptides)), peptides, np.cumsum([0, *lengths]), np.concatenate([residue_masses(peptide) for peptide in peptides]),
+        none, none,
     )  # fmt: skip
 
 
@@ -101,7 +103,7 @@ def test_each_joins_its_own_peptide_with_the_mass_difference_that_it_has(run):
     assert set(narrow.spectrum.tolist()) == set(rows[isotope].tolist())
 
 
-def test_the_maximum_similar_is_that_of_plain_loops(run):
+def test_the_most_similar_is_that_of_plain_loops(run):
     held, identified = run
     parameters = ExplanationParameters().changed(precursor_tolerance="5000 Da", isotope_errors=(0,), precursor_weight=0.0)
     library = library_of(held, identified, TOLERANCE, parameters, Resources(2))

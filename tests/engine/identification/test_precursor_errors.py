@@ -198,7 +198,7 @@ def test_threads_and_cards_measure_and_find_the_same(out_of_tune, database, tmp_
             summaries.append(found(2))
             assert summaries[-1].device == LimitedCard().name
     expected = tables_of(summaries[0])
-    assert all(tables_of(one) == expected for one in summaries[1:])
+    assert all(tables_of(summary) == expected for summary in summaries[1:])
 
 
 def test_a_second_pass_keeps_to_what_was_asked_and_to_near_isotopes(out_of_tune, database, tmp_path, monkeypatch):

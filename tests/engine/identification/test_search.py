@@ -255,7 +255,7 @@ def test_contaminants_are_searched_and_told_apart(plain, proteins, database, tmp
         for accession in row["proteins"].split(";"):
             assert accession.startswith("CONT_") == (accession.removeprefix("CONT_") in contaminants)
     assert any("CONT_" in row["proteins"] for row in right)
-    kinds = [one["kind"] for one in json.loads((summary.folder / "run.json").read_text())["inputs"]]
+    kinds = [load["kind"] for load in json.loads((summary.folder / "run.json").read_text())["inputs"]]
     assert kinds == ["spectra", "database", "contaminants"]
 
 

@@ -437,7 +437,9 @@ def known_peptides(folder: Path, name: str) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def combo(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Database:
     folder = tmp_path_factory.mktemp("combo")
-    sequences = sorted({one for name in KNOWN for one in known_peptides(shared_data / "spectra" / "known_ids", name).values()})
+    sequences = sorted(
+        {known_peptide for name in KNOWN for known_peptide in known_peptides(shared_data / "spectra" / "known_ids", name).values()}
+    )
     (folder / "known.fasta").write_text("".join(f">known{i}\n{one}\n" for i, one in enumerate(sequences)), encoding="ascii")
     return database(folder, read_proteins([shared_data / "proteomes" / "combo.fasta", folder / "known.fasta"]), missed=3)
 
@@ -446,7 +448,12 @@ def share_found(folder: Path, name: str, held: Database, parameters: Identificat
     """Share of the known peptides that rank first (I and L are one), how many there are, and whether each best hit is a decoy."""
     truth, spectra = known_peptides(folder, name), read_spectra([folder / f"{name}.mgf"])
     matches = search(spectra, held, parameters)
-    psms = collect_psms(matches, held.peptides, held.proteins, tuple(parse_modification(one) for one in parameters.variable_modifications))
+    psms = collect_psms(
+        matches,
+        held.peptides,
+        held.proteins,
+        tuple(parse_modification(variable_modification) for variable_modification in parameters.variable_modifications),
+    )
     found = {
         spectra.identifier[int(spectrum)]: held.sequence(int(peptide)).replace("I", "L")
         for spectrum, peptide, rank in zip(matches.spectrum, matches.peptide, matches.rank, strict=True)

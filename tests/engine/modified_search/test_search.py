@@ -39,7 +39,7 @@ class Made:
         proteins = proteins_of(REPOSITORY / "resources" / "samples" / "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
         self.database = folder / "proteins.fasta"
         self.database.write_text("".join(f">{name} a protein\n{one}\n" for name, one in proteins.items()))
-        every = {peptide for one in proteins.values() for peptide in parser.cleave(one, "trypsin")}
+        every = {peptide for protein in proteins.values() for peptide in parser.cleave(protein, "trypsin")}
         peptides = sorted(peptide for peptide in every if 9 <= len(peptide) <= 20 and set(peptide) <= RESIDUES)
         random = np.random.default_rng(5)
         chosen = random.permutation(peptides).tolist()

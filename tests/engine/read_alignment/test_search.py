@@ -128,8 +128,8 @@ def test_reads_with_qualities_are_aligned_as_without(tmp_path):
     summary = align_reads(texts, tmp_path / "p.fq.gz", tmp_path / "one.tsv", ReadAlignmentParameters(), device="cpu")
     align_reads(texts, plain, tmp_path / "two.tsv", ReadAlignmentParameters(), device="cpu")
     assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
-    assert any("began at 64" in one for one in summary.messages)
-    assert any("1 read is empty" in one for one in summary.messages)
+    assert any("began at 64" in message for message in summary.messages)
+    assert any("1 read is empty" in message for message in summary.messages)
 
 
 def test_the_published_recurrence_is_a_preset(tmp_path):
@@ -154,7 +154,7 @@ def test_threads_and_the_size_of_rounds_change_nothing(tmp_path, monkeypatch):
 
     random = np.random.default_rng(SEED)
     texts = [BASES[random.integers(0, 4, n)].tobytes().decode() for n in random.integers(30, 90, 12)]
-    files = fasta(tmp_path / "t.fa", texts), fasta(tmp_path / "p.fa", [damaged(one[:25] + one[:20], random) for one in texts])
+    files = fasta(tmp_path / "t.fa", texts), fasta(tmp_path / "p.fa", [damaged(text[:25] + text[:20], random) for text in texts])
     asked = ReadAlignmentParameters().changed(mode="within")
     align_reads(*files, tmp_path / "one.tsv", asked, threads=1, device="cpu")
     monkeypatch.setattr(pairing, "_PAIRS_OF_ROUND", 7)
@@ -209,8 +209,8 @@ def test_a_project_holds_what_an_alignment_is_drawn_from(tmp_path):
     run = project.runs()[-1].id
     rows, patterns, texts = (pq.read_table(project.table(name, run)).to_pylist() for name in ("alignments", "patterns", "texts"))
     assert texts == [{"text": "t0", "length": 4}, {"text": "t1", "length": 900}]
-    assert [one["letters"] for one in patterns] == reads
-    assert all(one["qualities"] == ("ABC" * 80)[: len(one["letters"])] and one["mate"] is None for one in patterns)
+    assert [pattern["letters"] for pattern in patterns] == reads
+    assert all(pattern["qualities"] == ("ABC" * 80)[: len(pattern["letters"])] and pattern["mate"] is None for pattern in patterns)
     assert [(row["pattern_row"], row["text_row"]) for row in rows] == [(k, i) for k in range(len(reads)) for i in range(2)]
     for row in rows[1::2]:
         read = patterns[row["pattern_row"]]["letters"]

@@ -113,7 +113,7 @@ def test_other_readers_read_the_formats(files, tmp_path):
     assert len(records[2]) == len(records[3]) == 120
     with (tmp_path / "clustal").open() as file:
         alignments = list(AlignIO.parse(file, "clustal"))
-    assert [[row.id for row in one] for one in alignments] == [["one", "copy"], ["one", "relative"]]
+    assert [[row.id for row in alignment] for alignment in alignments] == [["one", "copy"], ["one", "relative"]]
     assert str(alignments[1][1].seq).count("-") == 3
     page = (tmp_path / "html").read_text()
     assert "An exact &quot;copy&quot; &lt;&amp;&gt;" in page and page.count("<pre>") == 2
@@ -251,7 +251,7 @@ def test_a_cancel_from_the_alignments_to_the_end_leaves_nothing(files, tmp_path,
             search(Looks(n), "out")
         assert list((tmp_path / "out").iterdir()) == []
     project = Project.open(tmp_path / "project")
-    assert {run.status for run in project.runs()[2:]} == {"cancelled"} and len({one.run for one in project.results()}) == 2
+    assert {run.status for run in project.runs()[2:]} == {"cancelled"} and len({result.run for result in project.results()}) == 2
 
 
 @pytest.mark.parametrize(("format", "is_begun"), [("tsv", False), ("sam", True)])

@@ -86,7 +86,7 @@ def test_subjects_of_one_query_are_aligned_side_by_side_as_each_by_itself(gaps, 
     scheme, pairs = ScoringScheme(replace(matrix, scores=matrix.scores * scale), *gaps), pairs_of(n)
     # Pieces that recur give ends and beginnings that tie.
     query = np.concatenate([pairs.queries[20:60], pairs.queries[20:60], pairs.queries[:150], pairs.queries[20:60]])
-    alone = [align_pair(query, pairs.subjects[slice(*one)], scheme, Progress()) for one in pairs.subject_places]
+    alone = [align_pair(query, pairs.subjects[slice(*subject_place)], scheme, Progress()) for subject_place in pairs.subject_places]
     scores, places = np.array([one.score for one in alone], np.int64), np.tile([0, len(query)], (n, 1))
     together = align_pairs(Pairs(query, places, pairs.subjects, pairs.subject_places, scores), scheme, 2, Progress())
     assert together.cigars.strings() == [one.cigar for one in alone]

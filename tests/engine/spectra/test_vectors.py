@@ -87,7 +87,7 @@ def test_a_vector_is_what_its_definition_says(changes):
         assert all(abs(found.get(b, 0) - expected.get(b, 0)) <= 1 for b in {**found, **expected}), "but for the rounding of a half"
 
 
-def test_the_maximum_intense_peaks_of_each_window_are_taken():
+def test_the_most_intense_peaks_of_each_window_are_taken():
     peaks = [(100.0 + 10 * i, float((7 * i) % 19 + 1)) for i in range(30)]
     found = elements(made(spectra([peaks], [900.0], [4]), peaks_per_window=2), 0)
     expected = []
@@ -125,7 +125,7 @@ def test_of_equal_peaks_the_lighter_are_taken():
 def test_threads_change_nothing():
     random = np.random.default_rng(2)
     places = [np.sort(random.uniform(60, 900, 40)).tolist() for _ in range(99)]
-    held = spectra([[(mz, 1.0 + k) for k, mz in enumerate(one)] for one in places], [500.0] * 99, [4] * 99)
+    held = spectra([[(mz, 1.0 + k) for k, mz in enumerate(place)] for place in places], [500.0] * 99, [4] * 99)
     one, many = made(held, 1), made(held, 7)
     assert all(np.array_equal(a, b) for a, b in zip((one.order, *one.arrays), (many.order, *many.arrays), strict=True))
 

@@ -25,7 +25,7 @@ def q_values_by_definition(score: list[int], is_decoy: list[bool], plus_one: boo
 
 
 @given(MATCHES, st.booleans())
-def test_q_values_are_the_minimum_rate_of_the_thresholds_that_accept(matches: list[tuple[int, bool]], plus_one: bool) -> None:
+def test_q_values_are_the_least_rate_of_the_thresholds_that_accept(matches: list[tuple[int, bool]], plus_one: bool) -> None:
     score, is_decoy = [m[0] for m in matches], [m[1] for m in matches]
     found = q_values(np.array(score, float), np.array(is_decoy, bool), plus_one=plus_one)
     np.testing.assert_allclose(found, q_values_by_definition(score, is_decoy, plus_one))

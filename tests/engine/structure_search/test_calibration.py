@@ -160,5 +160,5 @@ def test_e_values_of_reversed_domains_are_how_many_there_are(shared_data):
             found, _, unit, _ = search.scores(i)
             features = chance_features(lengths[i], lengths, np.minimum(shares[i], shares).sum(axis=1))
             e_values.append(n * calibration.chances(found.residues / unit, features)[pairs != pairs[i]])
-    numbers = np.array([[(one <= most).sum() for most in (1.0, 0.1, 0.01)] for one in e_values]).mean(axis=0)
+    numbers = np.array([[(e_value <= most).sum() for most in (1.0, 0.1, 0.01)] for e_value in e_values]).mean(axis=0)
     assert 0.4 < numbers[0] < 2.5 and 0.03 < numbers[1] < 0.3 and numbers[2] < 0.05

@@ -20,7 +20,7 @@ from tests.searching import find_structures
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_matches_are_worth_the_maximum_that_any_are(seed):
+def test_matches_are_worth_the_most_that_any_are(seed):
     rng = np.random.default_rng(seed)
     n, m = rng.integers(1, 6, 2)
     worth = np.round(rng.normal(0, 3, (n, m)), seed % 2)  # ties in half of them

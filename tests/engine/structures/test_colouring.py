@@ -34,7 +34,7 @@ from tests.engine.structures.examples import as_mmcif, as_pdb, atoms_of, helix
 def chain(letters: str, name: str = "one", **columns: NDArray) -> Chains:
     n = len(letters)
     made = Chains(
-        (name,), ("",), np.array([0, n]), helix(n).astype(np.float32), np.array([LETTERS.index(one) for one in letters], np.int8),
+        (name,), ("",), np.array([0, n]), helix(n).astype(np.float32), np.array([LETTERS.index(letter) for letter in letters], np.int8),
         np.ones(n, np.uint8), np.full(n, np.nan, np.float32), np.arange(1, n + 1, dtype=np.int32), np.zeros(n, np.uint8),
         np.arange(1, n + 1, dtype=np.int32),
     )  # fmt: skip
@@ -85,8 +85,8 @@ def test_each_scheme_colours_every_residue_of_every_chain_and_has_a_legend() -> 
     shown = scene(conservation=np.zeros(4), n_hits=1)
     for scheme in SCHEMES:
         found = coloured(shown, scheme.name)
-        assert [one.shape for one in found.colours] == [(4, 3), (5, 3)]
-        assert all(one.dtype == np.uint8 for one in found.colours)
+        assert [colour.shape for colour in found.colours] == [(4, 3), (5, 3)]
+        assert all(colour.dtype == np.uint8 for colour in found.colours)
         assert found.legend.title and (found.legend.entries or found.legend.scales or scheme.name == "confidence")
     assert {one.name for one in SCHEMES if one.needs(shown)} == {"confidence"}
     alone = ColouredScene((ShownChain(chain("ACDE")),))
@@ -129,7 +129,7 @@ def test_bands_of_confidence_and_b_factors() -> None:
 
 
 def commands(text: str) -> list[str]:
-    return [one for one in text.splitlines() if one and not one.startswith("#")]
+    return [splitline for splitline in text.splitlines() if splitline and not splitline.startswith("#")]
 
 
 def numbers_in(text: str) -> set[str]:
@@ -137,7 +137,7 @@ def numbers_in(text: str) -> set[str]:
     for part in re.split(r"[+,]", text.replace("\\-", "~")):
         ends = part.split("-") if "~" in part or not part.startswith("-") else [part]
         if len(ends) == 2:
-            found |= {str(one) for one in range(*(int(one.replace("~", "-")) for one in ends))} | {ends[1].replace("~", "-")}
+            found |= {str(one) for one in range(*(int(end.replace("~", "-")) for end in ends))} | {ends[1].replace("~", "-")}
         else:
             found.add(ends[0].replace("~", "-"))
     return found

@@ -29,7 +29,7 @@ def walk(n, seed=0):
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 50, 400])
-def test_minimum_squares_are_those_of_the_singular_value_decomposition(n):
+def test_least_squares_are_those_of_the_singular_value_decomposition(n):
     rng = np.random.default_rng(n)
     for flat in (None, 2, 1):
         fixed, mobile = rng.normal(size=(n, 3)) * 20 + 100, rng.normal(size=(n, 3)) * 20

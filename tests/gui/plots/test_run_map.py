@@ -119,7 +119,7 @@ def test_a_click_chooses_the_nearest_spectrum_and_marks_it(shown: RunMap, qtbot:
     assert points is not None
     places = [shown.canvas.place_of(i) for i in range(len(points))]
     for at in (QPointF(200, 150), QPointF(431, 222)):
-        distances = [(at.x() - one.x()) ** 2 + (at.y() - one.y()) ** 2 for one in places]
+        distances = [(at.x() - place.x()) ** 2 + (at.y() - place.y()) ** 2 for place in places]
         nearest = int(np.argmin(distances))
         target = places[nearest]
         with qtbot.waitSignal(shown.spectrumChosen) as chosen:

@@ -18,7 +18,7 @@ from gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results
 from tests.gui.result_views import settle
 
-FORMATS = {one.name: one for one in IDENTIFICATION.exports}
+FORMATS = {export.name: export for export in IDENTIFICATION.exports}
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +38,7 @@ def test_an_identification_is_exported_as_the_engine_does_it(
     dialog = window.results.findChild(ExportDialog)
     assert dialog is not None
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
-    dialog.selectNameFilter(next(one for one in dialog.nameFilters() if one.startswith(FORMATS[format].title)))
+    dialog.selectNameFilter(next(nameFilter for nameFilter in dialog.nameFilters() if nameFilter.startswith(FORMATS[format].title)))
     with qtbot.waitSignal(window.bridge.finished) as finished:
         dialog.fileSelected.emit(str(tmp_path / "mine"))
         dialog.close()

@@ -91,6 +91,6 @@ def test_what_is_shown_is_written_superposed_with_its_colours(globins: tuple[Tra
     assert np.array(alphas) == pytest.approx(globins[1].position, abs=2e-3)
     assert len(list(written[0].all())) > 5 * len(alphas)
     script = (tmp_path / "saved" / "picture.pml").read_text()
-    tones = {tuple(tone) for one in scene.coloured().colours for tone in one.tolist()}
+    tones = {tuple(tone) for colour in scene.coloured().colours for tone in colour.tolist()}
     assert len(tones) > 2 and all(f"{r:02x}{g:02x}{b:02x}" in script.lower() for r, g, b in tones)
     assert SceneFilesTask.of(Scene(), QColor("black"), tmp_path) is None
