@@ -1,4 +1,4 @@
-"""What a search tells of itself: everything that the command line, the window, presets and exports need to offer it.
+"""Description of a search: everything that the command line, the window, presets and exports need to offer it.
 
 An entry is light: what computes is imported when it runs.
 """
@@ -39,7 +39,7 @@ __all__ = [
 Model = TypeVar("Model", bound="SearchParameters")
 
 FileSort = Literal["spectra", "proteins", "reads", "structures", "structure database", "project"]
-"""What is known of a file: spectra in any format, sequences, structures (also a folder or a list of them), or a database of them; or that
+"""A kind of file: spectra in any format, sequences, structures (also a folder or a list of them), or a database of them; or that
 it is the folder of a project."""
 
 
@@ -80,7 +80,7 @@ class Input:
 
     @property
     def described(self) -> str:
-        """What the command line's help says of it."""
+        """Its text in the command line's help."""
         return self.help or f"{names_of(self.sort)} files, also gzipped"
 
     @property
@@ -172,7 +172,7 @@ class Demo(NamedTuple):
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """What somebody asks of a search, whoever it is: the command line, a window or a script. It goes as it is to the search's `search.py`.
+    """A request to a search, whoever makes it: the command line, a window or a script. It goes as it is to the search's `search.py`.
 
     Attributes
     ----------

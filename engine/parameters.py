@@ -34,7 +34,7 @@ _PLAIN = {
     "bool_parsing": "is neither true nor false",
     "bool_type": "is neither true nor false",
 }
-"""What is wrong with a value, by pydantic's name for it, where pydantic's own words are a programmer's."""
+"""The fault of a value, by pydantic's name for it, where pydantic's own words are a programmer's."""
 
 _MAXIMUM_PRESET_BYTES = 100_000
 """Of a preset, which has a line for each parameter."""
@@ -47,7 +47,7 @@ _MAXIMUM_EXPLAINED = 400
 
 
 Editor = Literal["", "enzyme", "matrix", "tolerance", "ion series", "modifications", "protein files", "descriptor weights", "run"]
-"""What a form edits a parameter with, where its kind alone does not say it."""
+"""Editor of a parameter in a form, where its kind alone does not say it."""
 
 
 def parameter(
@@ -224,7 +224,7 @@ def _exists(path: Path) -> bool:
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
-    """What a preset file holds.
+    """Content of a preset file.
 
     Raises
     ------

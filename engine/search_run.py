@@ -1,4 +1,4 @@
-"""What every search does besides its science: checked inputs, project and run, device, log, clock, and the record of what was done."""
+"""Common work of all searches: checked inputs, project and run, device, log, clock, and the record of what was done."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True)
 class RunSpec:
-    """What a run is to do: what is asked for, and what the kind of search reads and writes for that.
+    """Task of a run: what is asked for, and what the kind of search reads and writes for that.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a run tells when it is done: numbers for scripts, lines for a terminal, counts for a window."""
+"""Summary of a run: numbers for scripts, lines for a terminal, counts for a window."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Summary"]
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What a run tells when it is done; every search derives one that tells more.
+    """Summary of a run; every search derives one that tells more.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Summary:
     messages: tuple[str, ...]
 
     def counts(self) -> list[Count]:
-        """What was found, the most interesting first."""
+        """Results, the most interesting first."""
         return []
 
     def lines(self) -> list[str]:

@@ -69,7 +69,7 @@ class SearchTask:
 
     @staticmethod
     def outcome(summary: Any, locale: QLocale) -> str:
-        """What was found, in one line."""
+        """Results, in one line."""
         return counts_text(summary.counts(), locale)
 
     def _written(self, name: str) -> list[Path]:
@@ -97,7 +97,7 @@ class WritingTask:
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:
-        """What was written, in one line."""
+        """Paths that were written, in one line."""
         raise NotImplementedError
 
 

@@ -108,7 +108,7 @@ def scoring_costs(candidates: NDArray[np.integer], mass: NDArray[np.float64], *,
 
 
 class OperationCounts(NamedTuple):
-    """What a card is asked to do.
+    """Operations asked of a card.
 
     Attributes
     ----------

@@ -169,7 +169,7 @@ class _Reader:
         )
 
     def enclosed(self) -> str:
-        """What stands between the bracket here and its partner; names of Unimod may hold brackets of their own."""
+        """Text between the bracket here and its partner; names of Unimod may hold brackets of their own."""
         opening = self.next()
         closing = {"[": "]", "{": "}"}[opening]
         depth = 0
@@ -279,7 +279,7 @@ class _Reader:
 
 
 def tag(name: str, mass: float) -> str:
-    """What stands between the brackets: the name if Unimod has it (or it is a composition), else the mass, as ``+15.9949``."""
+    """Text between the brackets: the name if Unimod has it (or it is a composition), else the mass, as ``+15.9949``."""
     if name in unimod() or name.startswith(("Formula:", "Glycan:")):
         return name
     return write_mass(mass)

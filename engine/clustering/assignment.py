@@ -38,7 +38,7 @@ _COST_OF_ELEMENT = (
 
 
 class Assignment(NamedTuple):
-    """What rounds came to.
+    """Result of rounds.
 
     Attributes
     ----------

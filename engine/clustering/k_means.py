@@ -28,7 +28,7 @@ _MAXIMUM_EXPONENT = 1000  # of the scale, which must be a number itself
 
 
 class Clusters(NamedTuple):
-    """What k-means found.
+    """Result of k-means.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Seeds:
 
 
 class _Data(Protocol):
-    """What k-means needs of points or vectors besides their assignment."""
+    """Operations of k-means on points or vectors besides their assignment."""
 
     def __len__(self) -> int:
         """How many."""

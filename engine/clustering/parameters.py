@@ -20,7 +20,7 @@ _MAXIMUM_BINS = 1 << 20
 
 
 class VectorParameters(SearchParameters):
-    """What decides the vectors that spectra are compared by (`engine.spectra.vectors.VectorSettings`)."""
+    """Settings that decide the vectors that spectra are compared by (`engine.spectra.vectors.VectorSettings`)."""
 
     bin_width: float = parameter(
         0.05, ge=0.001, le=10, title="Bin width", unit="Th", group=_VECTORS,

@@ -37,7 +37,7 @@ _MINIMUM_SECONDS_TO_TELL = 0.05  # a speed measured in less says little
 
 @dataclass(frozen=True)
 class Share:
-    """What a device did of a work: its share of the cost, and cost in a second while it worked.
+    """A device's share of a work: its share of the cost, and cost in a second while it worked.
 
     `with_start`: too little was done to leave out what a device does once, such as compiling.
     """

@@ -34,7 +34,7 @@ _MINIMUM_RECORD_BYTES = 8
 _NUCLEOTIDE_SHARE = 0.9
 """Of the letters of a sequence that may be as long as a chromosome; the others may be IUPAC's for several bases."""
 _FREE_RECORDS, _MAXIMUM_RECORDS_PER_BYTE = 1 << 17, 0.5
-"""What a file may hold for each of its bytes, gzipped or not: a name alone takes several."""
+"""Records that a file may hold for each of its bytes, gzipped or not: a name alone takes several."""
 
 
 @dataclass

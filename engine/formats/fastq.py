@@ -18,7 +18,7 @@ __all__ = ["Reads", "is_fastq", "looks_like_phred_64", "read_fastq"]
 _MINIMUM_RECORD_BYTES = 5  # of a block: @, a letter, and three ends of lines
 _MAXIMUM_RECORD_BYTES = 64 << 20
 _FREE_RECORDS, _MAXIMUM_RECORDS_PER_BYTE = 1 << 17, 0.5
-"""What a file may hold for each of its bytes, gzipped or not."""
+"""Records that a file may hold for each of its bytes, gzipped or not."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # Qualities of Illumina before 1.8 began at ; or @ and reached h. Those of Sanger's kind begin at !, and machines that write no low ones
 # write K at the most, or go up to ~.

@@ -107,7 +107,7 @@ def worth_a_warning(n_nucleotides: int, n_sequences: int, *, is_each_meant: bool
 
 @dataclass(frozen=True)
 class SequenceCount:
-    """What a FASTA file holds.
+    """Content of a FASTA file.
 
     `n_nucleotides`: sequences that look like DNA or RNA. `is_whole` is false where only its beginning was counted.
     """
@@ -168,7 +168,7 @@ class _Counter:
         self._unfinished = (mark + rest)[:_MAXIMUM_JUDGED]
 
     def result(self, *, is_whole: bool = True) -> SequenceCount:
-        """What was counted."""
+        """Counts."""
         self._count(self._unfinished)
         self._unfinished = b""
         n_nucleotides = int(looks_like_nucleotides(np.concatenate(self._lengths), np.concatenate(self._counts)).sum())
@@ -212,7 +212,7 @@ class _FastqCounter:
         self._counts.append(is_nucleotide[ends[1::4]] - is_nucleotide[starts[1:-1:4]])
 
     def result(self, *, is_whole: bool = True) -> SequenceCount | None:
-        """What was counted; None where records are not of four lines."""
+        """Counts; None where records are not of four lines."""
         if is_whole and self._held:
             self.add(b"\n")
         if is_whole and self._unfinished.strip(b"\n"):

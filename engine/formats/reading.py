@@ -55,7 +55,7 @@ class _GrowingColumn:
 
 @dataclass
 class _FileState:
-    """What is known of a file while its blocks come in."""
+    """State of a file while its blocks come in."""
 
     path: Path
     n_spectra: int = 0

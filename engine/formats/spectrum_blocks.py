@@ -51,7 +51,7 @@ _CHARGE = re.compile(rb"([-+]?)(\d+)(?:\.0+)?([-+]?)(?!\d)")
 
 
 class Mode(IntEnum):
-    """What the file says of a spectrum's peaks."""
+    """Values of a spectrum's peaks."""
 
     UNKNOWN = 0
     CENTROID = 1
@@ -59,7 +59,7 @@ class Mode(IntEnum):
 
 
 class FaultCode(IntEnum):
-    """What can be wrong with one spectrum."""
+    """Faults of one spectrum."""
 
     NONE = 0
     NUMBER = 1

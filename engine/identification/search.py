@@ -92,7 +92,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
 
 
 def _index(run: SearchRun[Spectra], spare: Path, parameters: IdentificationParameters, progress: Progress) -> tuple[Resources, Indexes]:
-    """What computes, and the indexes."""
+    """Devices and indexes."""
     resources = run.resources(progress, memory_bytes=parameters.device_memory * _MB)
     digests = {kind: run.digests(kind) for kind in ("database", "contaminants")}
     databases = Databases(run.paths("database"), run.paths("contaminants"), digests)

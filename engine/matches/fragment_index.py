@@ -129,7 +129,7 @@ class FragmentIndexSearch:
         )
 
     def _search(self, low: int, high: int, found: dict[str, NDArray], width: float, part: str) -> dict[str, NDArray]:
-        """What was found, and what the forms in a run of buckets add to it."""
+        """Hits so far, and what the forms in a run of buckets add to it."""
         queries, ions = self._index.queries, self._ions_of_form()
         mass, number = self._list(low, high, f"Indexing fragments{part}")
         work = work_of(

@@ -54,7 +54,7 @@ _LABELS = ("TMT", "iTRAQ")
 
 
 class IntensitySettings(Protocol):
-    """What decides whether intensities are predicted, by the names that every search's parameters have for it."""
+    """Settings that decide whether intensities are predicted, by the names that every search's parameters have for it."""
 
     predicted_intensities: bool
     ion_series: str
@@ -102,7 +102,7 @@ class MatchedBonds:
 
 
 class MatchColumns(NamedTuple):
-    """What is known of the matches before their intensities are compared; each (n,).
+    """Values of the matches before their intensities are compared; each (n,).
 
     `peptide` is the same for all forms of a peptide and for its decoy partner; `is_confident` marks targets to learn from.
     """

@@ -90,7 +90,7 @@ class SpectraAgainstFragments:
         yield _Computation(work, device)
 
     def empty(self, work: Work, state: Any, n: int) -> Rows:
-        """What was found before."""
+        """Earlier hits."""
         return {name: column.copy() for name, column in state.items() if name != "cost"}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
@@ -118,7 +118,7 @@ class _Computation:
         self._state: dict[str, NDArray] = {}
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """What was found so far."""
+        """Hits so far."""
         if items is not None:
             raise ValueError("all queries are searched in a fragment index")
         self._state = state

@@ -47,7 +47,7 @@ _ALL_LETTERS = np.uint32(0xFFFFFFFF)
 
 
 class IonSettings(Protocol):
-    """What decides which ions match, by the names that every search's parameters have for it."""
+    """Settings that decide which ions match, by the names that every search's parameters have for it."""
 
     precursor_tolerance: Tolerance
     isotope_errors: tuple[int, ...]
@@ -61,7 +61,7 @@ class IonSettings(Protocol):
 
 
 class MatchSettings(IonSettings, Protocol):
-    """What decides the scoring besides."""
+    """Further settings that decide the scoring."""
 
     score: ScoreName
     maximum_modifications: int

@@ -1,4 +1,4 @@
-"""What each pass of a search over spectra was done with, as the run records it and as exports, texts and the window tell it.
+"""Settings that each pass of a search over spectra was done with, as the run records it and as exports, texts and the window tell it.
 
 What is asked for and what is done differ: a tolerance may come from the run, and a second pass has modifications, specificity and proteins
 of its own. Parameters hold what was asked for; a `SearchPass` what was done.
@@ -31,7 +31,7 @@ _USUAL_MASS = 1500.0  # dalton, of a peptide
 
 
 class PassSettings(Protocol):
-    """What a pass is done with, by the names that every search's parameters have for it."""
+    """Settings that a pass is done with, by the names that every search's parameters have for it."""
 
     enzyme: str
     missed_cleavages: int

@@ -37,7 +37,7 @@ __all__ = ["KINDS", "NAMED", "PLAIN", "UNNAMED", "Judged", "MassShifts", "judge"
 PLAIN, NAMED, END, UNNAMED = range(4)
 """Groups of matches by their shift."""
 KINDS = ("none", "named", "end", "unnamed")
-"""What the groups are called in the tables."""
+"""Names of the groups in the tables."""
 
 _CONFIDENT = 0.01
 _FEWEST_CONFIDENT = 10  # matches from which an error of the masses is estimated
@@ -204,7 +204,7 @@ def _confident(psms: Psms, score: NDArray[np.float64], rows: NDArray[np.bool_], 
 def _features(
     psms: Psms, is_shifted: NDArray[np.bool_], tier: NDArray[np.int64], distance: NDArray[np.float64], confident: NDArray[np.bool_]
 ) -> dict[str, NDArray[np.float64]]:
-    """What rescoring learns from. The error of a shift's mass is told where the shift is likely; of others it is the usual error."""
+    """Features that rescoring learns from. The error of a shift's mass is told where the shift is likely; of others it is the usual one."""
     features = {name: column for name, column in rescoring_features(psms, confident).items() if name not in _IDLE_FEATURES}
     error = features["precursor_error"]
     usual = error[~is_shifted].mean() if (~is_shifted).any() else 0.0

@@ -114,7 +114,7 @@ class ShiftPlaces(NamedTuple):
 
 @dataclass(frozen=True)
 class Named:
-    """What n shifts are.
+    """Names of n shifts.
 
     Attributes
     ----------
@@ -228,12 +228,12 @@ class _Fit(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int, float, int]:
-        """What fits are sorted by."""
+        """Order of fits."""
         return self.row, self.standing, round(self.error, 6), self.age
 
 
 def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzyme: Enzyme, loss: NDArray[np.int64] | None = None) -> Named:
-    """What each shift is, and where.
+    """Name and place of each shift.
 
     Parameters
     ----------

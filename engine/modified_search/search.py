@@ -178,7 +178,7 @@ def _source(request: SearchRequest) -> SourceRun | None:
 def _index(
     searching: SearchRun[_Read], source: SourceRun | None, spare: Path, parameters: ModifiedSearchParameters, progress: Progress
 ) -> tuple[Resources, Indexes]:
-    """What computes, and the indexes."""
+    """Devices and indexes."""
     resources = searching.resources(progress, memory_bytes=parameters.device_memory * _MB)
     kinds = ("database", "contaminants")
     databases = Databases(searching.paths("database"), searching.paths("contaminants"), {kind: searching.digests(kind) for kind in kinds})

@@ -18,7 +18,7 @@ _ENDS = {"specific": 2, "semi-specific": 1, "non-specific": 0}
 
 
 class DigestionSettings(Protocol):
-    """What decides the digestion, by the names that every search's parameters have for it."""
+    """Settings that decide the digestion, by the names that every search's parameters have for it."""
 
     enzyme: str
     missed_cleavages: int

@@ -69,7 +69,7 @@ class PeptideIndex:
         return len(self.mass)
 
     def arrays(self, proteins: ProteinIndex) -> PeptideArrays:
-        """What the kernels take."""
+        """Arguments of the kernels."""
         return PeptideArrays(
             np.asarray(self.mass),
             np.asarray(self.position),

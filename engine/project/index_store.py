@@ -258,7 +258,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _title(manifest: Path) -> str:
-    """What an index's manifest says of it."""
+    """Content of an index's manifest."""
     try:
         with manifest.open("rb") as file:
             title = json.loads(file.read(_MAXIMUM_MANIFEST))["title"]

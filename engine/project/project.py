@@ -228,7 +228,7 @@ class Project:
         return next((run.id for run in reversed(self.runs(kind)) if run.status == "done"), None)
 
     def inputs(self, run: str) -> list[InputRecord]:
-        """What a run read, in its order."""
+        """Inputs of a run, in its order."""
         with self._database.transaction() as connection:
             rows = connection.execute(
                 "SELECT inputs.* FROM run_inputs JOIN inputs ON inputs.id = run_inputs.input WHERE run = ? ORDER BY position", (run,)

@@ -1,4 +1,4 @@
-"""What a project shows of its last run: ``exports`` and ``run.json``, which always belong to one registered run.
+"""Files of the last run that a project shows: ``exports`` and ``run.json``, which always belong to one registered run.
 
 A run makes them in its own folder, ``results/RUN/exports`` and ``results/RUN/run.json``. When it is registered they are moved: first the
 files, then the record, and last the run's own folder of them goes. As long as that is there, the move has not come to its end, and the next

@@ -43,7 +43,7 @@ _NOWHERE = np.int64(np.iinfo(np.int64).max)
 
 @dataclass(frozen=True)
 class Aligned:
-    """What the rows are of, as the tables ``patterns`` and ``texts`` have it.
+    """Sequences that the rows are of, as the tables ``patterns`` and ``texts`` have it.
 
     Attributes
     ----------

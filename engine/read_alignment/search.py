@@ -35,7 +35,7 @@ __all__ = ["align_reads"]
 
 
 class _Read(NamedTuple):
-    """What the files hold, what the alignments are to be, and whether places are looked for."""
+    """Sequences of the files, kind of the alignments, and whether places are looked for."""
 
     texts: NamedSequences
     patterns: NamedSequences

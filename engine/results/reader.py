@@ -166,7 +166,7 @@ class TableFile:
             _sound.add(asked)
 
     def damaged(self, reason: str, name: str = "") -> InputError:
-        """What is wrong with the table, or with a column of it."""
+        """The fault of the table, or of a column of it."""
         return InputError(self.path, reason, place=f"column {shortened(name)}" if name else "", remedy=self._remedy)
 
     def _known(self, names: list[str], needed: Iterable[str] | None) -> dict[str, Column]:
@@ -429,7 +429,7 @@ def _as_list(column: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _fault(array: pa.Array, one: Column, n_rows_of: Mapping[str, int]) -> str:
-    """What is wrong with the values of a column, as the end of a sentence; empty where nothing is."""
+    """The fault of the values of a column, as the end of a sentence; empty where nothing is."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""What computes a sequence search: the device that the user wished, looked for while the files are read, and how fast it was before."""
+"""Devices of a sequence search: the device that the user wished, looked for while the files are read, and how fast it was before."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Computing:
 
 
 def shares_of(session: Session) -> tuple[DeviceShare, ...]:
-    """What each device did of the scoring."""
+    """Each device's share of the scoring."""
     return tuple(DeviceShare(share.device, share.share, share.speed / 1e9, share.with_start) for share in session.shares())
 
 

@@ -1,4 +1,4 @@
-"""What the user should know of sequences and a scheme before he trusts what is found with them."""
+"""Warnings that the user should have of sequences and a scheme before he trusts what is found with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What takes the hits of a sequence search as they come: the project's tables, the file of scores, the file of hits."""
+"""Sinks of the hits of a sequence search as they come: the project's tables, the file of scores, the file of hits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HITS_PER_GROUP = 1 << 13  # a window reads the alignment of one at a time
 def sinks(
     stack: ExitStack, search: SequenceHitSearch, out: Path | None, format: str, all_scores: Path | None, run: Run | None
 ) -> list[Callable[[Batch], None]]:
-    """What takes each batch: the project's tables, the file of scores and that of hits; all are whole when the stack is left.
+    """Sinks of each batch: the project's tables, the file of scores and that of hits; all are whole when the stack is left.
 
     The file of hits comes last, since it is finished first: a cancel that it heeds then stops the others too.
     """

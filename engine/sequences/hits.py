@@ -247,7 +247,7 @@ class _Writer:
         self._file.write(text.encode() + b"\n")
 
     def begin(self) -> None:
-        """What stands before the first query."""
+        """Text before the first query."""
 
     def write(self, found: QueryHits) -> None:
         """Write the hits of queries."""

@@ -30,7 +30,7 @@ _MAXIMUM_CHARGE = 31
 
 
 class PreprocessingSettings(Protocol):
-    """What decides the preprocessing, by the names that every search's parameters have for it."""
+    """Settings that decide the preprocessing, by the names that every search's parameters have for it."""
 
     fragment_tolerance: Tolerance
     ion_series: str
@@ -47,7 +47,7 @@ class PreprocessingSettings(Protocol):
 
 @dataclass(frozen=True)
 class SpectrumIndex:
-    """What is searched.
+    """Spectra that are searched.
 
     Attributes
     ----------

@@ -38,7 +38,7 @@ _MERGINGS: tuple[Merging, ...] = ("sum", "mean", "largest")
 
 
 class VectorSettings(Protocol):
-    """What decides the vectors, by the names that every search's parameters have for it."""
+    """Settings that decide the vectors, by the names that every search's parameters have for it."""
 
     bin_width: float
     minimum_mz: float

@@ -1,4 +1,4 @@
-"""What a hit's score and superposition say: an E-value by extreme-value statistics, and the probability of the same fold.
+"""Significance of a hit's score and superposition: an E-value by extreme-value statistics, and the probability of the same fold.
 
 Best local alignments of unrelated chains score by an extreme-value distribution (Gumbel, as of sequences: Karlin and Altschul 1990,
 PNAS 87:2264). Its location and scale go with the lengths of both chains and with how much secondary structure they share: two bundles of

@@ -1,4 +1,4 @@
-"""What takes the hits of a structure search as they come: the project's tables, and the file of hits."""
+"""Sinks of the hits of a structure search as they come: the project's tables, and the file of hits."""
 
 from __future__ import annotations
 

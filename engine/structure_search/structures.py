@@ -1,4 +1,4 @@
-"""What is searched with and in: chains of files, folders, lists of files and structure databases, described for the kernels."""
+"""Queries and databases: chains of files, folders, lists of files and structure databases, described for the kernels."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def _named(file: StructureFile) -> str:
 
 
 def _remarks(source: ChainSource, file: StructureFile) -> list[str]:
-    """What was left out of a file that was asked for as a whole."""
+    """Chains that were left out of a file that was asked for as a whole."""
     if source.chain or not file.skipped:
         return []
     return [f"{source.path.name}: chain {one.chain} is left out: it {one.reason}" for one in file.skipped[:3]]

@@ -73,7 +73,7 @@ def read_binary_cif(path: Path, data: bytes) -> gemmi.cif.Document:
 
 
 class _WrongError(Exception):
-    """What is wrong with the file, in words."""
+    """The fault of the file, in words."""
 
 
 def _list_of(value: Any, key: str) -> list[Any]:

@@ -98,13 +98,13 @@ class ShownChain:
 
     @property
     def name(self) -> str:
-        """What its file calls it."""
+        """Its name in its file."""
         return self.chains.names[0]
 
 
 @dataclass(frozen=True)
 class ColouredScene:
-    """What a picture shows.
+    """Content of a picture.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Legend:
-    """What colours mean: entries of colour and text, or a scale, or both; and a sentence for what they do not say."""
+    """Legend of colours: entries of colour and text, or a scale, or both; and a sentence for what they do not say."""
 
     title: str
     entries: tuple[tuple[Colour, str], ...] = ()

@@ -79,7 +79,7 @@ class SourceFile:
 
     @property
     def key(self) -> tuple[str, int, int]:
-        """What it is known by."""
+        """Its identity."""
         return self.path, self.size, self.modified
 
 

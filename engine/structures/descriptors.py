@@ -1,4 +1,4 @@
-"""What is aligned of a chain: codes of each residue in several alphabets, lengths and angles of the Cα trace, secondary structure.
+"""Descriptors of a chain: codes of each residue in several alphabets, lengths and angles of the Cα trace, secondary structure.
 
 The descriptors of Mrozek et al. (2014, J Mol Model 20:2067, equations 3 and 6) are the residue, its secondary structure, the length of the
 vector to the next Cα and the angle between that vector and the next one. The other alphabets are this program's own; their centres and
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 ALPHABETS = ("residue", "secondary", "conformation", "neighbour", "separation", "burial")
-"""What a residue's word tells, from its lowest bits up, five bits each."""
+"""Parts of a residue's word, from its lowest bits up, five bits each."""
 _PAIRS_OF_PART = 5e7  # of residues: a tenth of a second of one thread
 LENGTH_UNITS = 512
 """Whole numbers to an ångström of a Cα vector's length; 128 Å, a break of the chain, and more count as 128 Å."""

@@ -1,4 +1,4 @@
-"""What a superposition is written as: coordinates, alignment, scripts for PyMOL and ChimeraX, and a row of a table.
+"""Files of a superposition: coordinates, alignment, scripts for PyMOL and ChimeraX, and a row of a table.
 
 The scripts name files and objects as the program does (``query``, ``target``), and residues by numbers. What a file calls itself or its
 chains stands in no command, for a name may hold one.

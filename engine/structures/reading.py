@@ -63,7 +63,7 @@ class SkippedChain:
 
 @dataclass(frozen=True)
 class StructureFile:
-    """What a file of structures holds.
+    """Content of a file of structures.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class StructureFile:
 
 
 def stem(path: Path) -> str:
-    """What a structure is called: its file's name without the endings of structures and of gzip."""
+    """Name of a structure: its file's name without the endings of structures and of gzip."""
     name = path.name
     for _ in range(2):
         ending = Path(name).suffix

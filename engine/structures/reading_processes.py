@@ -111,7 +111,7 @@ class _Reader:
 
 
 def _serve(connection: Connection, minimum_confidence: float) -> None:
-    """What the process does: read the files that it is told of, until nobody tells any."""
+    """Work of the process: read the files that it is told of, until nobody tells any."""
     from engine.structures.reading import read_structure
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it, and ends this

@@ -1,4 +1,4 @@
-"""What two residues are worth beside each other: the published formulas, and tables learned from superposed relatives.
+"""Rewards of two aligned residues: the published formulas, and tables learned from superposed relatives.
 
 Published (Mrozek et al. 2014, J Mol Model 20:2067, equations 17-19): the weighted sum of exp(-(difference of lengths)^2), exp(-(difference
 of angles)^2), the similarity of secondary structures (1, 1/2, 0) and BLOSUM62 brought to [0, 1]. Every one is positive, so that unrelated
@@ -51,7 +51,7 @@ class GapCosts:
 
 @dataclass(frozen=True)
 class SensitiveTables:
-    """What the sensitive mode adds up.
+    """Terms of the sensitive mode.
 
     Attributes
     ----------

@@ -43,11 +43,11 @@ class AlignedPair:
     hit: Mapping[str, Any] = field(default_factory=dict)
 
     titles: ClassVar[tuple[str, str]] = ("Query", "Subject")
-    """What the two are called beside their lines."""
+    """Names of the two beside their lines."""
     has_states: ClassVar[bool] = False
     """Whether secondary structure is drawn above and below."""
     kind_names: ClassVar[Mapping[int, str]] = {IDENTICAL: "identical", POSITIVE: "positive", MISMATCH: "not alike", GAP: "gap"}
-    """What a column of a kind is called."""
+    """Names of kinds of columns."""
 
     @property
     def legend(self) -> tuple[tuple[int, str], ...]:
@@ -96,7 +96,7 @@ class AlignedPair:
         return max((len(end) for ends in self.labels(0, len(self)) for end in ends), default=1) if len(self) else 1
 
     def states_text(self, first: int, last: int) -> tuple[str, str]:
-        """What stands above and below the lines of a block of text; empty where nothing does."""
+        """Text above and below the lines of a block of text; empty where nothing does."""
         return "", ""
 
     def text(self, width: int = _WIDTH) -> str:
@@ -131,7 +131,7 @@ class AlignedPair:
         return "\n".join(records) + "\n"
 
     def column_text(self, column: int) -> str:
-        """What stands in a column: ``Query L45, subject V52: positive``."""
+        """Text of a column: ``Query L45, subject V52: positive``."""
         (query, _), (subject, _) = self.numbers(column, column + 1)
         parts = [
             f"{who} gap after {number}" if letter == "-" else f"{who} {letter}{number}"

@@ -73,7 +73,7 @@ class AnnotatedSpectrum:
 
     @cached_property
     def kinds(self) -> list[str]:
-        """What each match is: the letter of its series, or `LOSS`."""
+        """Kind of each match: the letter of its series, or `LOSS`."""
         return [LOSS if self.ions.loss[ion] else SERIES[self.ions.series[ion]] for ion in self.matches.ion.tolist()]
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What a view of a clustering shows: which clusters and spectra, and how many there are."""
+"""Data of the view of a clustering: which clusters and spectra, and how many there are."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEMBER_DETAILS = (
     *("spectrum", "cluster", "title", "precursor_mz", "charge", "retention_time", "similarity_to_consensus", "is_consensus"),
     *("n_members", "spectrum_file"),
 )
-"""What is told of a spectrum that is compared."""
+"""Columns of the compared spectrum."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def members_of_cluster(cluster: int) -> list[Condition]:
 
 @dataclass(frozen=True)
 class ClusterSummary:
-    """What a clustering found. `n_clustered`: spectra in clusters, of `n_spectra`. `has_labels`: whether some cluster has a label."""
+    """Results of a clustering. `n_clustered`: spectra in clusters, of `n_spectra`. `has_labels`: whether some cluster has a label."""
 
     n_clusters: int
     n_clustered: int

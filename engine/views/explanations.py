@@ -1,4 +1,4 @@
-"""What a view of explained spectra shows: which of them, how many there are, and the map of the run."""
+"""Data of the view of explained spectra: which of them, how many there are, and the map of the run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXPLANATION_DETAILS = (
     *("spectrum", "nearest", "spectrum_id", "nearest_spectrum", "peptide", "charge", "similarity", "mass_difference", "q_value"),
     *("precursor_mz", "retention_time", "kind"),
 )
-"""What is told of an explained spectrum that is compared."""
+"""Columns of the compared explained spectrum."""
 _NO_PEAKS = "There are no stored peaks of the run {}, whose spectra are explained."
 
 
@@ -54,7 +54,7 @@ def explanation_conditions(chosen: ExplanationFilter) -> list[Condition]:
 
 @dataclass(frozen=True)
 class ExplanationOverview:
-    """What is told of the whole run.
+    """Overview of the whole run.
 
     Attributes
     ----------

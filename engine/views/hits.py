@@ -1,4 +1,4 @@
-"""What a view of a sequence search shows: which hits, where they lie along their query, and how all sequences scored."""
+"""Data of the view of a sequence search: which hits, where they lie along their query, and how all sequences scored."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BEYOND = 1.6
 
 @dataclass(frozen=True)
 class HitSummary:
-    """What a sequence search found. `query`: one of them. `n_subjects`: sequences of the database.
+    """Results of a sequence search. `query`: one of them. `n_subjects`: sequences of the database.
 
     `lambda_`, `K`, `statistics`: of its E-values.
     """
@@ -70,7 +70,7 @@ def summary(source: TableSource) -> HitSummary:
 
 @dataclass(frozen=True)
 class HitFilter:
-    """What the user wants to see of the hits. None, 0: any. Identity and coverage are parts of one."""
+    """Filter of the hits. None, 0: any. Identity and coverage are parts of one."""
 
     text: str = ""
     e_value: float | None = None

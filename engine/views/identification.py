@@ -1,4 +1,4 @@
-"""What a view of an identification shows: which rows, how many are accepted, distributions, and where a group's peptides lie."""
+"""Data of the view of an identification: which rows, how many are accepted, distributions, and where a group's peptides lie."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ PSM_DETAILS = (
     *("spectrum", "peptide", "sequence", "charge", "precursor_mz", "modification_positions", "modification_names", "modification_masses"),
     *("scan", "spectrum_id", "spectrum_file", "q_value", "retention_time"),
 )
-"""What a spectrum needs of its PSM, read when one is chosen."""
+"""Columns of its PSM that a spectrum needs, read when one is chosen."""
 
 
 _NAMES = {"psms": ("PSM", "PSMs"), "peptides": ("peptide", "peptides"), "proteins": ("protein group", "protein groups")}
@@ -62,7 +62,7 @@ _NAMES = {"psms": ("PSM", "PSMs"), "peptides": ("peptide", "peptides"), "protein
 
 @dataclass(frozen=True)
 class Counts:
-    """What an identification found at its false discovery rate.
+    """Counts of an identification at its false discovery rate.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0) -
 
 @dataclass(frozen=True)
 class IdentificationOverview:
-    """What an identification found at its false discovery rate; `n_spectra` is None where the spectra were not kept."""
+    """Counts of an identification at its false discovery rate; `n_spectra` is None where the spectra were not kept."""
 
     counts: Counts
     n_spectra: int | None
@@ -119,7 +119,7 @@ def summary(source: TableSource, run: FinishedRun) -> IdentificationOverview:
 
 @dataclass(frozen=True)
 class Facets:
-    """What there is to choose from in filters."""
+    """Choices of filters."""
 
     charges: tuple[int, ...]
     modifications: tuple[str, ...]

@@ -52,7 +52,7 @@ class IonTable:
         return self.spectrum.peptidoform.sequence[row] + ("*" if self.modifications[row] else "")
 
     def number(self, row: int, column: int) -> int:
-        """What stands in a column of numbers: the first counts from the N-terminus, the last from the C-terminus."""
+        """Text of a column of numbers: the first counts from the N-terminus, the last from the C-terminus."""
         return row + 1 if column == 0 else len(self) - row
 
 

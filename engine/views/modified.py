@@ -1,4 +1,4 @@
-"""What a view of a search for modified peptides shows: which rows, shifts, partners, and what can be asked for again."""
+"""Data of the view of a search for modified peptides: which rows, shifts, partners, and what can be asked for again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 DETAILS = (*PSM_DETAILS, "shift_position", "modification", "mass_shift", "shift_kind", "is_decoy", "psm_id")
-"""What a spectrum needs of its PSM."""
+"""Columns of its PSM that a spectrum needs."""
 SURE = 0.95
 """The probability from which a site is sure."""
 _NO_PARTNER = "No accepted spectrum of this peptide and charge without a shift."
@@ -69,7 +69,7 @@ class ModificationRow:
 
 @dataclass(frozen=True)
 class ModifiedOverview:
-    """What is told of the whole run: accepted matches by their shift, in all and by kind, and the rows of the table of modifications."""
+    """Overview of the whole run: accepted matches by their shift, in all and by kind, and the rows of the table of modifications."""
 
     shifts: Shifts
     modifications: tuple[ModificationRow, ...]

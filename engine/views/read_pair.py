@@ -146,7 +146,7 @@ class ReadPair(AlignedPair):
         return (begin, end), text
 
     def column_text(self, column: int) -> str:
-        """What stands in a column, with the quality of the pattern's letter and how often such a letter is wrong."""
+        """Text of a column, with the quality of the pattern's letter and how often such a letter is wrong."""
         text, quality = super().column_text(column), int(self.quality[column])
         if quality < 0:
             return text

@@ -1,4 +1,4 @@
-"""What a view of a read alignment shows: which alignments, the depth of a text, and how many have which gaps and identity."""
+"""Data of the view of a read alignment: which alignments, the depth of a text, and how many have which gaps and identity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a view of a structure search shows: which hits, how many each threshold keeps, and a hit with its query."""
+"""Data of the view of a structure search: which hits, how many each threshold keeps, and a hit with its query."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def threshold_columns(source: TableSource, query: int | None) -> ThresholdColumn
 
 @dataclass(frozen=True)
 class StructureSummary:
-    """What a structure search found. `query`: one of them. `n_aligned`: pairs of chains that phase 2 looked at."""
+    """Results of a structure search. `query`: one of them. `n_aligned`: pairs of chains that phase 2 looked at."""
 
     query: str
     n_hits: int

@@ -31,7 +31,7 @@ _STATES = {"H": "helix", "E": "strand", "C": "coil", "-": ""}
 
 @dataclass(frozen=True)
 class ChainFacts:
-    """What is known of the residues of a chain.
+    """Residues of a chain.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ class StructurePair(AlignedPair):
         return max([*named, len(str(counted)) if not named else 1])
 
     def column_text(self, column: int) -> str:
-        """What stands in a column, in three lines: residues with their descriptors, and how far apart they are."""
+        """Text of a column, in three lines: residues with their descriptors, and how far apart they are."""
         lines = []
         chains = (self.query, self.of_query, self.query_facts), (self.subject, self.of_target, self.target_facts)
         for title, (letters, rows, facts) in zip(self.titles, chains, strict=True):

@@ -76,7 +76,7 @@ class FileKind:
 
 @dataclass
 class Survey:
-    """What was found among files and folders."""
+    """Results among files and folders."""
 
     files: list[FileKind] = field(default_factory=list)
     projects: list[Path] = field(default_factory=list)

@@ -17,7 +17,7 @@ __all__ = [
 ]  # fmt: skip
 
 NONE, NOT_BEGUN, NO_NAME, BAD_LETTER, OTHER_NAME, OTHER_LENGTH, BAD_QUALITY, CUT_OFF = range(8)
-"""What is wrong with a record."""
+"""The fault of a record."""
 HEADER_FIELDS = 3
 """Columns of `headers`: where the name begins and ends, and the line of the record, from 1."""
 _AT, _PLUS, _DOT, _BLANK, _TAB, _N = ord("@"), ord("+"), ord("."), ord(" "), ord("\t"), ord("N")

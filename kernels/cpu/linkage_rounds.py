@@ -75,7 +75,7 @@ class LinkageRounds:
         )  # fmt: skip
 
     def take(self, labels: NDArray[np.integer]) -> None:
-        """What was found: of each of the members the place, among the members, of the smallest one of its cluster."""
+        """Results: of each of the members the place, among the members, of the smallest one of its cluster."""
         sizes = np.diff(self._starts)
         component = np.repeat(np.arange(len(sizes)), sizes)
         is_done = self._is_final[component]

@@ -148,7 +148,7 @@ class SearchDescription:
 
     @cached_property
     def _used(self) -> dict[str, list[Any]]:
-        """What the passes used, by the names of the parameters that say what was asked for."""
+        """Settings that the passes used, by the names of the parameters that say what was asked for."""
         names = ("precursor_tolerance", "isotope_errors", "specificity", "variable_modifications")
         return {name: [getattr(one, name) for one in self.done] for name in names} if self.done else {}
 

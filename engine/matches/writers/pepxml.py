@@ -156,7 +156,7 @@ def _residue_mass(residue: str) -> float:
 
 
 class _Psm(NamedTuple):
-    """What is written of a PSM and its spectrum; the values of the scores follow."""
+    """Values written of a PSM and its spectrum; the values of the scores follow."""
 
     spectrum: int
     charge: int
