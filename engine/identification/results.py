@@ -38,7 +38,7 @@ class Results:
         self.later_passes: tuple[SearchPass, ...] = ()
         """What the passes behind the first were done with."""
         self.tables: RunTables
-        """Paths that were written."""
+        """Tables that were written."""
 
     def judge(self, psms: Psms, indexes: Indexes) -> None:
         """The statistics of the matches; with those of a second pass, where the parameters want one."""
