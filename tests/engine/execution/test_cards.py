@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.execution import opening
+from engine.execution import cards
 from engine.execution.cards import open_cards
 from engine.execution.devices import Device
 from engine.jobs.progress import Progress, RecordingProgress
@@ -18,7 +18,7 @@ def test_the_processor_has_no_cards() -> None:
 
 
 def test_a_card_that_cannot_be_opened_is_told_in_one_line_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Computation:
+    class OpenedCard:
         name, limit = "cuda:1", -1
 
         def limit_memory(self, n_bytes: int) -> None:
@@ -27,9 +27,9 @@ def test_a_card_that_cannot_be_opened_is_told_in_one_line_and_left_out(monkeypat
     def card(number: int) -> Any:
         if number == 0:
             raise DeviceError("cuda:0 failed: the driver\n  is too old")
-        return Computation()
+        return OpenedCard()
 
-    monkeypatch.setattr(opening, "card", card)
+    monkeypatch.setattr(cards, "card", card)
     progress = RecordingProgress(Progress())
     opened = open_cards(Device("cuda:0+cuda:1", "two", 1, True, numbers=(0, 1)), progress, memory_bytes=2_000_000_000)
     assert [one.name for one in opened] == ["cuda:1"]

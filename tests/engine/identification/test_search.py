@@ -78,7 +78,7 @@ def tryptic(proteins, seed, n=N_KNOWN, needs=""):
     peptides = {
         peptide
         for sequence in proteins.values()
-        for peptide in parser.cleave(sequence, "trypsin", missed_cleavages=1, minimum_length=9)
+        for peptide in parser.cleave(sequence, "trypsin", missed_cleavages=1, min_length=9)
         if len(peptide) <= 20
         and set(peptide) <= set(mass.std_aa_mass) - set("UO")
         and all(any(c in peptide for c in group) for group in needs)
